@@ -14,6 +14,8 @@ from mapping.reconfiguration.bounds import UpperBound, pinned_bound, throughput_
 from mapping.reconfiguration.model.solution import GAIN, Iteration, SearchResult, Solution
 from mapping.reconfiguration.model.topology import Topology
 from mapping.reconfiguration.paper.loop import PATIENCE, SKIP, LoopOptions, co_optimise
+from mapping.reconfiguration.paper.partition import LOWEST
+from mapping.reconfiguration.paper.refinement import Refinement
 from mapping.reconfiguration.paper.seed_topology import CONDENSED
 from mapping.reconfiguration.plan.few_moves import drop_unused_circuits, relabel_nodes
 from mapping.reconfiguration.plan.next_circuits import break_even_seconds, next_circuits
@@ -50,6 +52,11 @@ class CircuitSearchOptions:
         First topology; default: the condensed graph, and for `best` a torus too.
     patience, skip : int, float or None
         Parameters of the loop of the paper.
+    steps : int or None
+        Steps of each refinement in the loop of the paper; default: no limit.
+    expansion : str or None
+        Edges that the loop of the paper matches first: those of the ``lowest`` expansion (default) or of the
+        ``highest``.
     trials : int or None
         Number of changes of circuits that our own search tries.
     seconds : float or None
@@ -71,6 +78,8 @@ class CircuitSearchOptions:
     start: str | Topology | None = None
     patience: int | None = None
     skip: float | None = None
+    steps: int | None = None
+    expansion: str | None = None
     trials: int | None = None
     seconds: float | None = None
     seed: int = 0
@@ -87,7 +96,7 @@ class CircuitSearchOptions:
     @property
     def parameters(self) -> Mapping[str, str | int | float | bool]:
         """Options that were given, by name, as stored with the plan."""
-        names = ("start", "patience", "skip", "trials", "seconds", "weights")
+        names = ("start", "patience", "skip", "steps", "expansion", "trials", "seconds", "weights")
         given = {name: getattr(self, name) for name in names if getattr(self, name) is not None}
         return given | ({"start": GIVEN} if isinstance(self.start, Topology) else {})
 
@@ -104,6 +113,8 @@ class CircuitSearchOptions:
             skip=SKIP if self.skip is None else self.skip,
             seed=self.seed,
             seconds=seconds,
+            refinement=Refinement(steps=self.steps),
+            expansion=LOWEST if self.expansion is None else self.expansion,
         )
 
 

@@ -37,8 +37,10 @@ if TYPE_CHECKING:
 
 MACHINE = ("nodes", "max_degree", "max_edges", "link_speed")
 """Options whose values are stored with a cluster's switch."""
-PLACING = ("weights", "start", "patience", "skip", "paper")
+PLACING = ("weights", "start", "patience", "skip", "steps", "expansion", "paper")
 """Options of searches that place ranks."""
+OF_LOOP = ("patience", "skip", "steps", "expansion")
+"""Options of the loop of the paper."""
 
 
 @click.command("reconfigure")
@@ -56,7 +58,8 @@ PLACING = ("weights", "start", "patience", "skip", "paper")
 @click.option(
     "--start",
     metavar="NAME|FILE",
-    help="First topology: condensed, torus, ring, chordal-ring-Q, or a CSV file with the columns a,b.",
+    help="First topology: condensed, torus, ring, chordal-ring-Q (-Q-Q: chords of several lengths), or a CSV "
+    "file with the columns a,b.",
 )
 @click.option(
     "--present",
@@ -69,6 +72,12 @@ PLACING = ("weights", "start", "patience", "skip", "paper")
 @click.option("--paper", is_flag=True, help="Run only the loop of the paper of 2013, without our own search.")
 @click.option("--patience", type=int, help="With --paper: iterations without gain after which to stop.")
 @click.option("--skip", type=float, help="With --paper: probability of skipping a pair of circuits.")
+@click.option("--steps", type=click.IntRange(min=0), help="With --paper: most steps of each refinement.")
+@click.option(
+    "--expansion",
+    type=click.Choice(["lowest", "highest"]),
+    help="With --paper: match edges of the lowest or the highest expansion first [default: lowest].",
+)
 @click.option("--trials", type=click.IntRange(min=0), help="Changes of circuits to try [default: 1000].")
 @click.option(
     "--seconds", type=click.FloatRange(min=0.0), help="Approximate time to search (default: no limit)."
@@ -138,6 +147,8 @@ class ReconfigureOptions:
     paper: bool
     patience: int | None
     skip: float | None
+    steps: int | None
+    expansion: str | None
     trials: int | None
     seconds: float | None
     seed: int
@@ -157,8 +168,8 @@ class ReconfigureOptions:
             raise click.UsageError(f"{option_names(placing)}: only with PROFILE, because running ranks stay")
         if at is not None and profile is not None:
             raise click.UsageError("--at is for running jobs: not with PROFILE")
-        if not self.paper and (self.patience is not None or self.skip is not None):
-            raise click.UsageError("--patience and --skip go with --paper")
+        if not self.paper and (of_loop := [name for name in OF_LOOP if name in given]):
+            raise click.UsageError(f"{option_names(of_loop)}: only with --paper")
         if self.paper and self.trials is not None:
             raise click.UsageError("--trials is an option of our own search: not with --paper")
         if self.reconfiguration_seconds is not None and self.present is None and cluster is None:
@@ -196,6 +207,8 @@ class ReconfigureOptions:
             start=start,
             patience=self.patience,
             skip=self.skip,
+            steps=self.steps,
+            expansion=self.expansion,
             trials=self.trials,
             seconds=self.seconds,
             seed=self.seed,

@@ -132,29 +132,34 @@ def _balanced(weight: Floats, nodes: int) -> Ints:
 
 CONDENSED, TORUS, RING, CHORDAL_RING = "condensed", "torus", "ring", "chordal-ring"
 SEEDS = (CONDENSED, TORUS, RING, f"{CHORDAL_RING}-Q")
-"""Names of seed topologies; Q is the length of the chords, such as ``chordal-ring-6``."""
+"""Names of seed topologies; Q is a length of chords or several, such as ``chordal-ring-3-6``."""
 
 
-def chordal_ring(nodes: int, chord: int) -> Topology:
-    """Return the ring C(n; q): node i is linked to i + 1 and i + q, modulo n; nodes have four links.
+def chordal_ring(nodes: int, *chords: int) -> Topology:
+    """Return the ring C(n; q1, q2, ...): node i is linked to i + 1 and to each i + q, modulo n.
+
+    Nodes have two links and two for each chord, or one for a chord of n / 2.
 
     Parameters
     ----------
     nodes : int
         n, at least 4.
-    chord : int
-        q, from 2 to n / 2; nodes have three links if it is n / 2.
+    chords : int
+        Different lengths q, from 2 to n / 2.
 
     Raises
     ------
     InvalidValue
-        The chord is out of range.
+        A chord is out of range, or given twice.
     """
-    if not 2 <= chord <= nodes // 2:
-        reason = f"is {chord}, not within 2 .. {nodes // 2} for {nodes} nodes"
-        raise InvalidValue("chordal_ring.chord", reason)
+    for chord in chords:
+        if not 2 <= chord <= nodes // 2:
+            reason = f"is {chord}, not within 2 .. {nodes // 2} for {nodes} nodes"
+            raise InvalidValue("chordal_ring.chord", reason)
+    if len(set(chords)) < len(chords):
+        raise InvalidValue("chordal_ring.chord", f"{', '.join(map(str, chords))}: a length is given twice")
     node = np.arange(nodes)
-    steps = [np.stack((node, (node + step) % nodes), axis=1) for step in (1, chord)]
+    steps = [np.stack((node, (node + step) % nodes), axis=1) for step in (1, *chords)]
     return Topology.of(nodes, np.concatenate(steps))
 
 
@@ -250,7 +255,8 @@ def _by_name(name: str, nodes: int) -> Topology:
         return torus(*squarest(nodes))
     if name == RING:
         return ring(nodes)
-    start, _, chord = name.rpartition("-")
-    if start != CHORDAL_RING or not chord.isdecimal():
+    start, _, lengths = name.partition(f"{CHORDAL_RING}-")
+    chords = lengths.split("-")
+    if start or not all(chord.isdecimal() for chord in chords):
         raise UnknownName("seed topology", name, SEEDS)
-    return chordal_ring(nodes, int(chord[:9]))
+    return chordal_ring(nodes, *(int(chord[:9]) for chord in chords))

@@ -15,7 +15,7 @@ from mapping.reconfiguration.model.topology import Topology
 from mapping.reconfiguration.paper.seed_topology import ring
 from mapping.service.circuit_search import GIVEN, CircuitPlanReport, CircuitSearchOptions, plan_circuits
 from mapping.service.circuits import CircuitPlanCase
-from registry.errors import InvalidValue
+from registry.errors import InvalidValue, UnknownName
 from tests.support.reconfigure_problems import every_pair, links_of, machine
 
 FEW = CircuitSearchOptions(trials=20, seed=1)
@@ -70,6 +70,16 @@ def test_a_plan_of_the_paper_says_so_and_has_the_options_that_were_given() -> No
     search = CircuitSearchOptions(method="paper", start=ring(4), patience=2, skip=0.0, seed=3)
     assert planned(every_pair(5), LIMITS, search).plan.method == "paper"
     assert search.parameters == {"start": GIVEN, "patience": 2, "skip": 0.0}
+
+
+def test_the_loop_of_the_paper_takes_its_steps_and_expansion() -> None:
+    search = CircuitSearchOptions(method="paper", steps=3, expansion="highest")
+    loop = search.loop_options(None)
+    assert (loop.refinement.steps, loop.expansion) == (3, "highest")
+    assert search.parameters == {"steps": 3, "expansion": "highest"}
+    assert planned(every_pair(5), LIMITS, search).plan.complete
+    with pytest.raises(UnknownName, match="lowest"):
+        planned(every_pair(5), LIMITS, CircuitSearchOptions(method="paper", expansion="low"))
 
 
 def test_a_free_plan_is_weighed_against_the_present_circuits() -> None:

@@ -56,6 +56,17 @@ def test_chordal_rings_of_16_nodes_measure_as_published(
     assert algebraic_connectivity(found) == pytest.approx(eigenvalues.min())
 
 
+def test_chords_of_several_lengths_are_added_to_the_ring() -> None:
+    """C(8; 2, 4): two links of the ring, two chords of 2, and one of 4, half the ring, at each node."""
+    found = chordal_ring(8, 2, 4)
+    assert (found.links, set(found.degree.tolist())) == (8 + 8 + 4, {5})
+    assert links_of(found) == links_of(chordal_ring(8, 2)) | links_of(chordal_ring(8, 4))
+    with pytest.raises(InvalidValue, match="twice"):
+        chordal_ring(8, 3, 3)
+    with pytest.raises(InvalidValue, match="is 5"):
+        chordal_ring(8, 2, 5)
+
+
 def test_the_torus_of_16_nodes_measures_as_published() -> None:
     found = torus(4, 4)
     assert (found.links, set(found.degree.tolist())) == (32, {4})
@@ -153,14 +164,18 @@ def pair() -> Application:
 
 
 @pytest.mark.parametrize(
-    ("name", "links"), [("torus", 32), ("ring", 16), ("chordal-ring-6", 32), ("chordal-ring-8", 24)]
+    ("name", "links"),
+    [("torus", 32), ("ring", 16), ("chordal-ring-6", 32), ("chordal-ring-8", 24), ("chordal-ring-3-8", 32)],
 )
 def test_seeds_are_found_by_name(name: str, links: int) -> None:
     found = seed_topology(name, pair(), machine(16), np.random.default_rng(0))
     assert found.links == links
 
 
-@pytest.mark.parametrize("name", ["toros", "chordal-ring", "chordal-ring-", "chordal-ring-x", ""])
+@pytest.mark.parametrize(
+    "name",
+    ["toros", "chordal-ring", "chordal-ring-", "chordal-ring-x", "chordal-ring-3-", "a-chordal-ring-3", ""],
+)
 def test_an_unknown_seed_topology_is_refused(name: str) -> None:
     with pytest.raises(UnknownName, match="there is no seed topology"):
         seed_topology(name, pair(), machine(16), np.random.default_rng(0))
