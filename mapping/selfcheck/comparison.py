@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import math
 import time
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 import numpy as np
 
+from mapping.selfcheck import oracles
 from registry.model import Allocation, Fabric, Placement
 
 TOLERANCE = 1e-9
@@ -72,6 +74,18 @@ class Comparison:
         if self._started is None:
             self._started = time.monotonic()
         return time.monotonic() - self._started < subject.seconds
+
+    def routes(
+        self, subject: Subject, pairs: Iterable[tuple[int, int]], routing: str
+    ) -> Iterator[tuple[int, int, oracles.Route | None]]:
+        """Yield pairs of hosts with enumerated routes while time is left; skip those of too many paths."""
+        for source, target in pairs:
+            if not self.goes_on(subject):
+                return
+            try:
+                yield source, target, oracles.route(subject.fabric, source, target, routing)
+            except oracles.TooManyPaths:
+                self.skipped += 1
 
     def add(self, what: str, value: float, expected: float) -> None:
         """Compare a value of the program with the expected one."""

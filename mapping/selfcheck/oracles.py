@@ -253,6 +253,7 @@ def _all_shortest(fabric: Fabric, graph: nx.DiGraph[Any], source: EndPoint, targ
     return routes
 
 
+@lru_cache(maxsize=2)
 def _graph(fabric: Fabric) -> nx.DiGraph[Any]:
     """Return the graph of forwarding vertices and end points, with rows of parallel cables on each edge."""
     graph: nx.DiGraph[Any] = nx.DiGraph()

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 
 from mapping.distances.cost_model import CostModel
 from mapping.evaluation.metrics import evaluate
 from mapping.routing.catalog import choose_routing
-from mapping.selfcheck import oracles
 from mapping.selfcheck.comparison import Comparison, Subject, one_rank_per_host
 from registry.model import Profile
 
@@ -20,24 +21,18 @@ def compare(subject: Subject) -> Comparison:
     fabric, comparison = subject.fabric, Comparison("loads of links")
     routing, _ = choose_routing(fabric)
     hosts = subject.draw_hosts(HOSTS)
-    pairs = [(i, j) for i in range(len(hosts)) for j in range(len(hosts)) if i != j]
-    for i, j in subject.generator.permutation(pairs).tolist():
-        if not comparison.goes_on(subject):
-            break
-        try:
-            route = oracles.route(fabric, hosts[i], hosts[j], routing)
-        except oracles.TooManyPaths:
-            comparison.skipped += 1
-            continue
+    pairs = subject.generator.permutation(list(itertools.permutations(hosts, 2))).tolist()
+    for source, target, route in comparison.routes(subject, pairs, routing):
         if route is None:
             comparison.skipped += 1
             continue
         expected = np.zeros(len(fabric.links))
         for row, part in route:
             expected[row] += part
-        profile = Profile.from_edges([i], [j], [1.0], ranks=len(hosts))
+        ranks = hosts.index(source), hosts.index(target)
+        profile = Profile.from_edges([ranks[0]], [ranks[1]], [1.0], ranks=len(hosts))
         found = evaluate(fabric, profile, one_rank_per_host(fabric, hosts), CostModel(routing=routing))
         for row in np.flatnonzero((expected > 0) | (found.link_bytes > 0)).tolist():
-            name = f"{fabric.names[hosts[i]]} to {fabric.names[hosts[j]]}, link {row}"
+            name = f"{fabric.names[source]} to {fabric.names[target]}, link {row}"
             comparison.add(name, float(found.link_bytes[row]), float(expected[row]))
     return comparison

@@ -22,19 +22,13 @@ def compare(subject: Subject) -> Comparison:
     hosts = subject.draw_hosts(HOSTS)
     routes = build_routes(routing, fabric, np.array(hosts, np.int32))
     matrix = distances(EQUIVALENT_2, routes).matrix()
-    for i, j in itertools.permutations(range(len(hosts)), 2):
-        if not comparison.goes_on(subject):
-            break
-        try:
-            route = oracles.route(fabric, hosts[i], hosts[j], routing)
-        except oracles.TooManyPaths:
-            comparison.skipped += 1
-            continue
-        if route is None:
-            expected = np.inf
-        else:
+    row_of = {host: row for row, host in enumerate(hosts)}
+    pairs = itertools.permutations(hosts, 2)
+    for source, target, route in comparison.routes(subject, pairs, routing):
+        expected = np.inf
+        if route is not None:
             rows = sorted({row for row, part in route if part > 0})
-            expected = oracles.resistance(fabric, rows, hosts[i], hosts[j], own_cables=True)
-        name = f"{fabric.names[hosts[i]]} to {fabric.names[hosts[j]]}"
-        comparison.add(name, float(matrix[i, j]), expected)
+            expected = oracles.resistance(fabric, rows, source, target, own_cables=True)
+        name = f"{fabric.names[source]} to {fabric.names[target]}"
+        comparison.add(name, float(matrix[row_of[source], row_of[target]]), expected)
     return comparison

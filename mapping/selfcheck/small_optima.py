@@ -13,7 +13,7 @@ from mapping.placement.search.placing import place
 from mapping.routing.catalog import choose_routing
 from mapping.selfcheck import oracles
 from mapping.selfcheck.comparison import TOLERANCE, Comparison, Subject, one_rank_per_host
-from registry.model import Longs, Profile
+from registry.model import Fabric, Longs, Profile
 
 HOSTS = 5
 STEPS = 200_000
@@ -26,7 +26,8 @@ METRICS = {"congestion": "congestion_seconds", "hop-bytes": "hop_bytes"}
 def compare(subject: Subject) -> Comparison:
     """Compare the results of searches with the least of all placements, which no bound may exceed."""
     fabric, comparison = subject.fabric, Comparison("searches and bounds")
-    costs = CostModel(routing=choose_routing(fabric)[0])
+    routing, _ = choose_routing(fabric)
+    costs = CostModel(routing=routing)
     for case in range(CASES):
         hosts = subject.draw_hosts(HOSTS)
         if not comparison.goes_on(subject) or len(hosts) < 2:
@@ -35,7 +36,7 @@ def compare(subject: Subject) -> Comparison:
         sender, receiver = np.nonzero(bytes)
         profile = Profile.from_edges(sender, receiver, bytes[sender, receiver], ranks=len(hosts))
         try:
-            least = _least(subject, hosts, bytes)
+            least = _least(fabric, routing, hosts, bytes)
         except (oracles.TooManyPaths, LookupError):
             comparison.skipped += 1
             continue
@@ -54,10 +55,8 @@ def compare(subject: Subject) -> Comparison:
     return comparison
 
 
-def _least(subject: Subject, hosts: list[int], bytes: Longs) -> dict[str, float]:
+def _least(fabric: Fabric, routing: str, hosts: list[int], bytes: Longs) -> dict[str, float]:
     """Return the least of each metric over all placements, by enumeration of placements and paths."""
-    fabric = subject.fabric
-    routing = choose_routing(fabric)[0]
     share = np.zeros((len(hosts), len(hosts), len(fabric.links)))
     for i, j in itertools.permutations(range(len(hosts)), 2):
         route = oracles.route(fabric, hosts[i], hosts[j], routing)
