@@ -41,14 +41,21 @@ def test_a_password_is_made_once(tmp_path: Path) -> None:
 
 
 def test_a_process_is_recognised_by_its_arguments() -> None:
-    with subprocess.Popen(["sleep", "60"]) as child:
-        found = process(child.pid, "60")
+    # A process has no arguments for a moment after Popen returns; cat has them when it answers.
+    with subprocess.Popen(
+        ["cat", "-u", "-"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0
+    ) as child:
+        assert child.stdin is not None
+        assert child.stdout is not None
+        child.stdin.write(b"ready\n")
+        assert child.stdout.readline() == b"ready\n"
+        found = process(child.pid, "-u")
         assert found == psutil.Process(child.pid)
         assert resident_bytes(found) > 0
-        assert process(child.pid, "61") is None
+        assert process(child.pid, "-v") is None
         end_process(found, 10.0)
         child.wait()
-        assert process(child.pid, "60") is None
+        assert process(child.pid, "-u") is None
         assert resident_bytes(found) == 0
     assert process(0) is None
     assert process(os.getpid()) is not None
