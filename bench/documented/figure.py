@@ -1,18 +1,28 @@
-"""Define a measured figure in a page, and find it there."""
+"""Define measured figures in the text of a page, and find numbers that are none."""
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
+from string import Formatter
 from typing import Any
 
 from bench.support import paths
 
 Record = Any
 """A parsed record: dicts, lists and numbers as the JSON file has them."""
+MEASURED = ("ours", "measured")
+"""Headings of columns in which every number must be a figure."""
+PUBLISHED = ("it says", "paper", "the paper")
+"""Headings of columns that quote a paper."""
+_NUMBER = re.compile(
+    r"(?<![\w./-])-?\d[\d,]*(?:\.\d+)?(?:\s?%|\s(?:s|ms|us|GB|MB|times|seconds|minutes)\b)"
+    r"|(?<![\w./-])-?\d+\.\d+(?![\w.])"
+)
+_CODE = re.compile(r"^```.*?^```|`[^`\n]*`|\]\([^)\s]*\)", re.DOTALL | re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +33,7 @@ class Figure:
     ----------
     text : str
         Passage of the page, each measured value replaced by a format field: ``"{:.1f} s"``. Long enough to
-        occur once. Line breaks count as blanks.
+        occur once. A blank stands for any blanks and line breaks.
     record : str
         Path of the record below ``bench/results``.
     values : callable
@@ -34,9 +44,24 @@ class Figure:
     record: str
     values: Callable[[Record], Sequence[object]]
 
+    def parts(self) -> list[tuple[str, bool]]:
+        """Return the passage in pieces, each with True if it is a value of the record."""
+        values, found = iter(self.values(record(self.record))), list[tuple[str, bool]]()
+        for literal, field, spec, _ in Formatter().parse(self.text):
+            found.append((literal, False))
+            if field is not None:
+                found.append((format(next(values), spec or ""), True))
+        return found
+
     def rendered(self) -> str:
         """Return the passage with the values of the record."""
-        return self.text.format(*self.values(record(self.record)))
+        return "".join(text for text, _ in self.parts())
+
+    def pattern(self) -> re.Pattern[str]:
+        """Return a pattern of the passage, with a group for each value."""
+        return re.compile(
+            "".join(f"({re.escape(text)})" if value else _flexible(text) for text, value in self.parts())
+        )
 
 
 @cache
@@ -45,7 +70,7 @@ def record(name: str) -> Record:
     return json.loads((paths.RESULTS / name).read_text("utf-8"))
 
 
-def row(found: Record, what: str, baseline: str | None = None) -> float:
+def row(found: Record, what: str, baseline: str | None = None) -> Any:
     """Return ``ours`` of the only row of a figure's record with these texts.
 
     Raises
@@ -56,9 +81,54 @@ def row(found: Record, what: str, baseline: str | None = None) -> float:
     rows = [one for one in found["rows"] if one["what"] == what and baseline in (None, one["baseline"])]
     if len(rows) != 1:
         raise LookupError(f"{len(rows)} rows are {what!r} over {baseline!r}")
-    return rows[0]["ours"]  # type: ignore[no-any-return]
+    return rows[0]["ours"]
 
 
-def plain(page: str) -> str:
-    """Return the text of a page with each run of blanks and line breaks as one blank."""
-    return re.sub(r"\s+", " ", page)
+def unchecked(page: str, figures: Sequence[Figure], given: Sequence[str] = ()) -> list[str]:
+    """Return the measured numbers of a page that no figure covers.
+
+    These are all numbers in columns headed "ours" or "measured", and elsewhere, but for code and columns that
+    quote a paper, decimals, percentages and numbers with a unit.
+
+    Parameters
+    ----------
+    page : str
+        Markdown.
+    given : sequence of str
+        Passages whose numbers are not measured: definitions, versions, values of a paper.
+
+    Raises
+    ------
+    LookupError
+        If a passage in `given` is not in the page.
+    """
+    text = _CODE.sub(lambda found: _masked(found[0]), page)
+    for figure in figures:
+        found = figure.pattern().search(page)
+        for start, end in [found.span(group + 1) for group in range(len(found.groups()))] if found else []:
+            text = text[:start] + _masked(text[start:end]) + text[end:]
+    for passage in given:
+        if not re.search(_flexible(passage), page):
+            raise LookupError(f"the page does not have {passage!r}")
+        text = re.sub(_flexible(passage), lambda found: _masked(found[0]), text)
+    return list(_numbers(text))
+
+
+def _numbers(text: str) -> Iterator[str]:
+    """Yield the numbers that are left, each with its line."""
+    head: list[str] = []
+    for line in text.splitlines():
+        cells = [cell.strip() for cell in line.strip("|").split("|")] if line.startswith("|") else []
+        head = head if cells and head else cells
+        for name, cell in zip(head, cells, strict=False) if cells else [("", line)]:
+            pattern = r"\d[\d.,]*" if name in MEASURED else _NUMBER
+            yield from (f"{one}: {line}" for one in re.findall(pattern, cell) if name not in PUBLISHED)
+
+
+def _flexible(text: str) -> str:
+    """Return a pattern of a text whose blanks may be any blanks."""
+    return re.sub(r"(?:\\\s|\s)+", r"\\s+", re.escape(text))
+
+
+def _masked(text: str) -> str:
+    return re.sub(r"\d", "#", text)

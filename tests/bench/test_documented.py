@@ -4,28 +4,74 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
+from pathlib import Path
 from types import ModuleType
 
 import pytest
 
 import bench.documented
-from bench.documented.figure import Figure, plain, row
+from bench.documented.figure import Figure, row, unchecked
+from bench.documented.given import GIVEN
 from bench.support import paths
 
-PAGES: list[ModuleType] = [
+MODULES: list[ModuleType] = [
     importlib.import_module(f"bench.documented.{one.name}")
     for one in pkgutil.iter_modules(bench.documented.__path__)
-    if one.name != "figure"
+    if one.name not in ("figure", "given")
 ]
-FIGURES = [
-    pytest.param(page.PAGE, one, id=f"{page.PAGE}: {one.text[:60]}") for page in PAGES for one in page.FIGURES
-]
+FIGURES: dict[str, tuple[Figure, ...]] = {one.PAGE: one.FIGURES for one in MODULES}
+PENDING = {
+    "README.md",
+    "docs/cookbook.md",
+    "docs/dashboard.md",
+    "docs/fabric-map.md",
+    "docs/formats/fabric-exports.md",
+    "docs/formats/infiniband.md",
+    "docs/formats/jobs.md",
+    "docs/formats/placements.md",
+    "docs/formats/profiles.md",
+    "docs/formats/routes-and-counters.md",
+    "docs/formats/schedulers.md",
+    "docs/formats.md",
+    "docs/generators.md",
+    "docs/history.md",
+    "docs/mapping/benchmarks.md",
+    "docs/mapping/hand-back.md",
+    "docs/mapping/metrics-and-bounds.md",
+    "docs/mapping/objectives.md",
+    "docs/mapping/partition-for-topology.md",
+    "docs/mapping/reconfiguration.md",
+    "docs/mapping/routing.md",
+    "docs/mapping/search-congestion.md",
+    "docs/mapping/search-hop-bytes.md",
+    "docs/mapping/simulation-evidence.md",
+    "docs/mapping/simulation.md",
+    "docs/mapping/strategies-2011.md",
+    "docs/mapping/strategies-2020-2004.md",
+    "docs/simulate.md",
+}
+"""Pages whose figures are not listed yet."""
+PAGES = ["README.md", *(str(one.relative_to(paths.ROOT)) for one in sorted(paths.ROOT.glob("docs/**/*.md")))]
 
 
-@pytest.mark.parametrize(("page", "figure"), FIGURES)
+@pytest.mark.parametrize(
+    ("page", "figure"),
+    [pytest.param(page, one, id=f"{page}: {one.text[:60]}") for page, all in FIGURES.items() for one in all],
+)
 def test_a_page_has_the_values_of_the_record(page: str, figure: Figure) -> None:
-    text = plain((paths.ROOT / page).read_text("utf-8"))
-    assert text.count(plain(figure.rendered())) == 1, f"{page} should have: {figure.rendered()}"
+    assert any(is_value for _, is_value in figure.parts())
+    found = figure.pattern().findall((paths.ROOT / page).read_text("utf-8"))
+    assert len(found) == 1, f"{page} has this {len(found)} times: {figure.rendered()}"
+
+
+@pytest.mark.parametrize("page", sorted(set(PAGES) - PENDING))
+def test_every_measured_number_of_a_page_has_a_record(page: str) -> None:
+    text = (paths.ROOT / page).read_text("utf-8")
+    assert not unchecked(text, FIGURES.get(page, ()), GIVEN.get(page, ()))
+
+
+def test_pages_with_figures_exist() -> None:
+    assert set(FIGURES) | set(GIVEN) <= set(PAGES)
 
 
 def test_a_row_is_found_by_its_texts() -> None:
@@ -37,3 +83,39 @@ def test_a_row_is_found_by_its_texts() -> None:
         row(found, "a")
     with pytest.raises(LookupError, match="0 rows are 'b'"):
         row(found, "b")
+
+
+PAGE = """
+Placed in 1.5 s and
+0.25 of it; `--seconds 7.5` gives 30 hosts; Slurm 22.05.
+
+| it says | ours | what |
+|---|---|---|
+| 9.03 | 18 of 20 | within 5% |
+"""
+
+
+@pytest.fixture
+def figure(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Figure:
+    (tmp_path / "test_documented.json").write_text('{"seconds": 1.53, "wins": 18, "all": 20}')
+    monkeypatch.setattr("bench.documented.figure.paths.RESULTS", tmp_path)
+    return Figure("Placed in {:.1f} s and 0.25", "test_documented.json", lambda found: [found["seconds"]])
+
+
+def test_numbers_without_a_figure_are_found(figure: Figure) -> None:
+    left = [one.partition(":")[0] for one in unchecked(PAGE, [figure], ["Slurm 22.05"])]
+    assert left == ["0.25", "18", "20", "5%"]
+    cell = Figure("| 9.03 | {} of {} |", "test_documented.json", lambda found: [found["wins"], found["all"]])
+    left = [
+        one.partition(":")[0]
+        for one in unchecked(PAGE, [figure, cell], ["Slurm 22.05", "0.25 of it", "within 5%"])
+    ]
+    assert left == []
+    with pytest.raises(LookupError, match=r"does not have 'Slurm 23\.02'"):
+        unchecked(PAGE, [figure], ["Slurm 23.02"])
+
+
+def test_another_value_than_the_record_is_found(figure: Figure) -> None:
+    assert figure.rendered() == "Placed in 1.5 s and 0.25"
+    assert figure.pattern().findall(PAGE) == ["1.5"]
+    assert not figure.pattern().search(PAGE.replace("1.5", "1.4"))
