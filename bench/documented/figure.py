@@ -22,6 +22,12 @@ _NUMBER = re.compile(
     r"(?<![\w./-])-?\d[\d,]*(?:\.\d+)?(?:\s?%|\s(?:s|ms|us|GB|MB|times|seconds|minutes)\b)"
     r"|(?<![\w./-])-?\d+\.\d+(?![\w.])"
 )
+_REFERENCE = re.compile(
+    r"(?:(?:19|20)\d\d\)?,|[Ss]ections?) (?:section )?\d+(?:\.\d+)+"
+    r"|(?:hwloc|ibsim|infiniband-diags|MPICH|Neo4j|Open MPI|PyTorch|SimGrid|slurmctld|Slurm|`python3` >=)"
+    r"\s\d+(?:\.\d+)+"
+)
+"""Section of a paper, or version of a program."""
 _CODE = re.compile(r"^```.*?^```|`[^`\n]*`|\]\([^)\s]*\)", re.DOTALL | re.MULTILINE)
 
 
@@ -70,6 +76,17 @@ def record(name: str) -> Record:
     return json.loads((paths.RESULTS / name).read_text("utf-8"))
 
 
+def at(*names: str) -> Callable[[Record], list[Any]]:
+    """Return a function that reads values of a record by the keys that lead to them.
+
+    Parameters
+    ----------
+    names : str
+        Keys with ``/`` between them; after `` / `` a number to divide by: ``"sizes/file_bytes / 1e6"``.
+    """
+    return lambda found: [_value(found, name) for name in names]
+
+
 def row(found: Record, what: str, baseline: str | None = None) -> Any:
     """Return ``ours`` of the only row of a figure's record with these texts.
 
@@ -102,7 +119,9 @@ def unchecked(page: str, figures: Sequence[Figure], given: Sequence[str] = ()) -
     LookupError
         If a passage in `given` is not in the page.
     """
-    text = _CODE.sub(lambda found: _masked(found[0]), page)
+    text = page
+    for pattern in (_REFERENCE, _CODE):
+        text = pattern.sub(lambda found: _masked(found[0]), text)
     for figure in figures:
         found = figure.pattern().search(page)
         for start, end in [found.span(group + 1) for group in range(len(found.groups()))] if found else []:
@@ -123,6 +142,13 @@ def _numbers(text: str) -> Iterator[str]:
         for name, cell in zip(head, cells, strict=False) if cells else [("", line)]:
             pattern = r"\d[\d.,]*" if name in MEASURED else _NUMBER
             yield from (f"{one}: {line}" for one in re.findall(pattern, cell) if name not in PUBLISHED)
+
+
+def _value(found: Record, name: str) -> Any:
+    keys, _, divisor = name.partition(" / ")
+    for key in keys.split("/"):
+        found = found[int(key)] if isinstance(found, list) else found[key]
+    return found / float(divisor) if divisor else found
 
 
 def _flexible(text: str) -> str:

@@ -1,0 +1,81 @@
+"""Figures in docs/mapping/benchmarks.md."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from bench.documented.figure import Figure, Record, at
+
+PAGE = "docs/mapping/benchmarks.md"
+PLACED = "curves/placement on {}/points/100000/{}"
+
+
+def means(metric: str, *limits: float, name: str = "geometric_mean") -> Callable[[Record], list[float]]:
+    """Return a function that reads a value of a metric over all instances, at limits in seconds."""
+    return lambda found: [
+        one[name]
+        for limit in limits
+        for one in found["summary"]
+        if (one["metric"], one["seconds"]) == (metric, limit)
+    ]
+
+
+FIGURES = (
+    Figure(
+        "Hop-bytes at 1 and 10 s are {:.2f} and {:.2f} of the best of all peers (targets: {:.2f} and {:.2f})",
+        "peers.json",
+        lambda found: [
+            *means("hop_bytes", 1.0, 10.0)(found),
+            *means("hop_bytes", 1.0, 10.0, name="target")(found),
+        ],
+    ),
+    Figure(
+        "The worst link is {:.3f} at 10 s ({:.2f}) and {:.3f} at 30 s ({:.2f}, not met)",
+        "peers.json",
+        lambda found: [
+            means("congestion_seconds", limit, name=name)(found)[0]
+            for limit in (10.0, 30.0)
+            for name in ("geometric_mean", "target")
+        ],
+    ),
+    Figure(
+        "network congestion {:.3f} at 30 s ({:.2f}, not met)",
+        "peers.json",
+        lambda found: [
+            means("network_congestion_seconds", 30.0, name=name)(found)[0]
+            for name in ("geometric_mean", "target")
+        ],
+    ),
+    Figure(
+        "on the worst link (hypercube9/cg512, {:.2f})",
+        "peers.json",
+        means("congestion_seconds", 1.0, name="largest"),
+    ),
+    Figure(
+        "hosts in {:.0f} s and {:.1f} GB, hop-bytes {:.0%} below in order; {:.1f} GB if the worst link",
+        "scale.json",
+        at(
+            PLACED.format("hop-bytes", "seconds"),
+            PLACED.format("hop-bytes", "peak_memory_gb"),
+            PLACED.format("hop-bytes", "hop_bytes_change / -1"),
+            PLACED.format("congestion", "peak_memory_gb"),
+        ),
+    ),
+    Figure(
+        "in {:.0f} s are as good as one in {:.0f} s: geometric means {:.3f} on hop-bytes and {:.3f}",
+        "cores.json",
+        at(
+            "seconds/two",
+            "seconds/one",
+            "geometric_mean_of_two_over_one/hop-bytes",
+            "geometric_mean_of_two_over_one/congestion",
+        ),
+    ),
+    Figure(
+        "at worst {:.2f} ([cores.md]",
+        "cores.json",
+        lambda found: [
+            max(one["two"] / one["one"] for each in found["instances"].values() for one in each.values())
+        ],
+    ),
+)
