@@ -9,7 +9,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from bench.papers.circuits import calibration, optimum, rings, speed, tables
+from bench.papers.circuits import calibration, equal_time, optimum, plane, rings, speed, tables
 from bench.papers.circuits.experiment import WorkerPool
 from bench.papers.circuits.page import write_page
 from bench.papers.circuits.record import CALIBRATION, RESULTS, Effort, Part, calibrated, load, save
@@ -17,8 +17,8 @@ from bench.papers.circuits.trial import Parameters
 from bench.support.figure_page import write_plots
 
 TABLES, RINGS, OPTIMUM, SPEED = "tables-1-2", "table-3", "optimum", "speed"
-DEFAULTS = "tables-1-2-defaults"
-NAMES = (CALIBRATION, SPEED, OPTIMUM, TABLES, DEFAULTS, RINGS)
+DEFAULTS, EQUAL_TIME, PLANE = "tables-1-2-defaults", "equal-time", "plane"
+NAMES = (CALIBRATION, PLANE, SPEED, OPTIMUM, TABLES, DEFAULTS, EQUAL_TIME, RINGS)
 """Parts, in the order in which they run; the first chooses the parameters of the others."""
 
 
@@ -31,7 +31,7 @@ def main(arguments: list[str] | None = None) -> None:
         calibration_seconds=given.calibration_seconds,
         fewest=4 if small else default.fewest,
         batch=4 if small else default.batch,
-        pairs=2 if small else default.pairs,
+        pairs=given.pairs if given.pairs is not None else 2 if small else default.pairs,
         workers=given.workers,
         small=small,
     )
@@ -54,9 +54,10 @@ def run(
     if name == CALIBRATION:
         yield calibration.run(effort, pool)
         return
-    if name == DEFAULTS:
+    if name in (DEFAULTS, PLANE):
         parameters = Parameters()
     rest = {OPTIMUM: optimum.run, TABLES: tables.run, DEFAULTS: tables.run_defaults, RINGS: rings.run}
+    rest |= {EQUAL_TIME: equal_time.run, PLANE: plane.run}
     parts = speed.run(parameters, effort) if name == SPEED else rest[name](parameters, effort, pool)
     yield from ((parameters, part) for part in parts)
 
@@ -68,6 +69,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--small", action="store_true", help="few cases, to try it out; not recorded")
     parser.add_argument("--seconds", type=float, help=f"of an experiment; default: {default.seconds:g}")
     parser.add_argument("--calibration-seconds", type=float, default=default.calibration_seconds)
+    parser.add_argument("--pairs", type=int, help=f"trials of our search; default: {default.pairs}")
     parser.add_argument("--workers", type=int, default=default.workers, help="processes")
     parser.add_argument("--page-only", action="store_true", help="only write page and plots again")
     parser.add_argument("--output", type=Path, help="folder of records")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from ingest.generate.streams import EDGE_SPREAD, VERTEX_SPREAD, LogNormal, stream_graph
@@ -61,12 +61,15 @@ class Setting:
     parameters : Parameters
     flows : int
         Of the certified bound (`mapping.reconfiguration.bounds.throughput_bound`).
+    expansion : str
+        Order of the loop's matchings: ``lowest`` first, as printed, or ``highest``.
     """
 
     machine: Machine
     vertices: int
     parameters: Parameters = field(default_factory=Parameters)
     flows: int = FLOWS
+    expansion: str = LOWEST
 
 
 class Outcome(NamedTuple):
@@ -165,7 +168,7 @@ def pair(setting: Setting, number: int) -> Pair:
     """Run the paper's loop, our best search and the bound on the same application."""
     application = draw(setting, number)
     paper = _loop(setting, application, number, CONDENSED)
-    highest = _reconfigured(setting, application, number, CONDENSED, HIGHEST)
+    highest = run_loop(replace(setting, expansion=HIGHEST), application, number, CONDENSED)
     begin = time.process_time()
     ours = search_from_seeds(application, setting.machine, TrialOptions(trials=TRIALS, seed=number))
     seconds = time.process_time() - begin
@@ -184,7 +187,7 @@ def pair(setting: Setting, number: int) -> Pair:
 
 def _loop(setting: Setting, application: Application, number: int, seed_topology: str) -> Outcome:
     begin = time.process_time()
-    found = _reconfigured(setting, application, number, seed_topology, LOWEST)
+    found = run_loop(setting, application, number, seed_topology)
     seconds = time.process_time() - begin
     solution = found.solution
     return Outcome(
@@ -198,9 +201,8 @@ def _loop(setting: Setting, application: Application, number: int, seed_topology
     )
 
 
-def _reconfigured(
-    setting: Setting, application: Application, number: int, seed_topology: str, expansion: str
-) -> SearchResult:
+def run_loop(setting: Setting, application: Application, seed: int, seed_topology: str) -> SearchResult:
+    """Run the paper's loop with the parameters of an experiment."""
     given = setting.parameters
     return co_optimise(
         application,
@@ -209,8 +211,8 @@ def _reconfigured(
             seed_topology=seed_topology,
             patience=given.patience,
             skip=given.skip,
-            seed=number,
-            expansion=expansion,
+            seed=seed,
+            expansion=setting.expansion,
             refinement=Refinement(steps=given.steps),
         ),
     )
