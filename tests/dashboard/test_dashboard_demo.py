@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import re
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -18,6 +20,7 @@ from registry.registry import Registry
 from tests.dashboard.conftest import Connect
 from tests.dashboard.test_app import messages, page
 from tests.dashboard.test_views import titles, whole
+from tests.support import paths
 
 KEPT = (
     *("Cluster", "Content", "Observation", "Routing", "Profile", "Job", "Placement", "LinkLoads", "Advice"),
@@ -119,6 +122,29 @@ def test_the_page_of_circuits_shows_the_plan_and_what_to_do_next(connect: Connec
     assert f"jobs {', '.join(ON_CIRCUITS)}" in whole(app)
 
 
+README = " ".join((paths.ROOT / "README.md").read_text("utf-8").split())
+
+
+def shown_in_the_readme(printed: str) -> Iterator[str]:
+    """Yield what README.md says of the demo: sizes, rows of the table, simulated times, gain of circuits."""
+    adapters, switches = re.findall(r"with (\d+) adapters, (\d+) switches", printed)[0]
+    yield f"({adapters} adapters on {switches} switches)"
+    plain = re.sub(r"[\u2500-\u257f|]", " ", printed).replace("\u00b5s", "us")
+    for name in ("in order", "random, mean of 5", "found"):
+        worst, network, hop_bytes, dilation = re.findall(
+            rf"{name} +([\d.]+ us) +([\d.]+ us) +([\d.e+]+) +([\d.]+)", plain
+        )[0]
+        yield f"{name} {worst} {network} {hop_bytes} {dilation}"
+    worst, network, hop_bytes = re.findall(r"lower bound +([\d.]+) us +([\d.]+) us +([\d.e+]+)", plain)[0]
+    yield f"certified lower bound {float(worst):.1f} us {float(network):.1f} us {hop_bytes}"
+    runs = {
+        name: float(us) for name, us in re.findall(r"(in order|random|found) +([\d.]+) us +[\d.]+ MB", plain)
+    }
+    yield f"({runs['found']:.0f} us against {runs['in order']:.0f} and {runs['random']:.0f} us)"
+    (gain,) = re.findall(r"([\d.]+) times the present throughput", printed)
+    yield f"({float(gain):.2f} times the present throughput)"
+
+
 def test_a_second_run_of_the_demo_shows_the_same_and_adds_nothing(
     demonstration: Path,
     connect: Connect,
@@ -148,5 +174,7 @@ def test_a_second_run_of_the_demo_shows_the_same_and_adds_nothing(
         "times the present throughput",
     ):
         assert words in printed
+    for words in shown_in_the_readme(printed):
+        assert words in README
     assert len(runs) == len(BASELINES) + 1
     assert len((tmp_path / "ranks").read_text("utf-8").splitlines()) == 64
