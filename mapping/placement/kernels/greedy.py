@@ -17,6 +17,8 @@ from registry.model import Bools, Floats, Int8s, Ints, Longs
 
 Edge = tuple[float, np.int32, np.int32]
 """Bytes, negative so that the heaviest comes first, sender and receiver; sender -1 none."""
+LAST, SENDER, START = 0, 1, 2
+"""Next host: the closest to that used last, to the sender's, or to that of the first rank of the queue."""
 
 
 class Senders(NamedTuple):
@@ -85,7 +87,7 @@ class _Search(NamedTuple):
 
 
 @nb.njit(cache=True, nogil=True)
-def greedy_by_load(guest: Senders, graph: HostGraph, slots: Ints, start: int, by_sender: bool) -> Ints:
+def greedy_by_load(guest: Senders, graph: HostGraph, slots: Ints, start: int, near: int) -> Ints:
     """Place all ranks; the closest host has the fewest links, then the least loaded path.
 
     Parameters
@@ -93,8 +95,9 @@ def greedy_by_load(guest: Senders, graph: HostGraph, slots: Ints, start: int, by
     slots : int32[h]
     start : int
         Host index.
-    by_sender : bool
-        True for closest to the host of the sender, False for closest to the host used last.
+    near : int
+        `LAST`, `SENDER` or `START`. With `START` each rank is queued once, by the first edge that leads to
+        it, and loads the path from the start; the next start is the next host with room.
 
     Returns
     -------
@@ -107,30 +110,35 @@ def greedy_by_load(guest: Senders, graph: HostGraph, slots: Ints, start: int, by
         np.zeros((n, 2), np.int64), np.zeros(n, np.int32),
     )  # fmt: skip
     room, host_of_rank = slots.copy(), np.full(len(guest.heaviest), -1, np.int32)
+    queued = np.zeros(len(guest.heaviest), np.bool_)
     for first in guest.heaviest:
         queue: list[Edge] = [(0.0, np.int32(-1), first)]
         while len(queue) > 0:
             weight, sender, rank = heapq.heappop(queue)
             if host_of_rank[rank] >= 0:
                 continue
-            if by_sender and sender >= 0:
-                host = int(host_of_rank[sender])
-            if room[host] == 0:
+            if near == START and sender < 0:
+                start = _next_with_room(room, start)
+            source = _anchor(host_of_rank, sender, host, start, near)
+            host = source
+            if room[source] == 0:
                 number += 1
-                host = _closest(graph, search, room, host, int(np.int64(-1)), number)
+                host = _closest(graph, search, room, source, int(np.int64(-1)), number)
             host_of_rank[rank] = host
             room[host] -= 1
-            if sender >= 0 and host_of_rank[sender] != host:
-                number += 1
-                _closest(graph, search, room, int(np.int64(host_of_rank[sender])), host, number)
+            origin = source if near != LAST or sender < 0 else int(host_of_rank[sender])
+            if sender >= 0 and origin != host:
+                if origin != source:
+                    number += 1
+                    _closest(graph, search, room, int(np.int64(origin)), host, number)
                 _add_along(graph, search, host, number, -weight)
-            _follow(guest, host_of_rank, int(rank), queue)
+            _follow(guest, host_of_rank, int(rank), queue, queued, near == START)
     return host_of_rank
 
 
 @nb.njit(cache=True, nogil=True)
 def greedy_by_distance(
-    guest: Senders, group: Ints, far: Floats | Int8s, slots: Ints, start: int, by_sender: bool
+    guest: Senders, group: Ints, far: Floats | Int8s, slots: Ints, start: int, near: int
 ) -> Ints:
     """Place all ranks; the closest host has the least distance, then the lowest index.
 
@@ -145,15 +153,16 @@ def greedy_by_distance(
     end = np.searchsorted(group[members], np.arange(1, len(far) + 1))
     at = np.searchsorted(group[members], np.arange(len(far)))
     room, host_of_rank = slots.copy(), np.full(len(guest.heaviest), -1, np.int32)
-    host = start
+    host, queued = start, np.zeros(len(guest.heaviest), np.bool_)
     for first in guest.heaviest:
         queue: list[Edge] = [(0.0, np.int32(-1), first)]
         while len(queue) > 0:
             _, sender, rank = heapq.heappop(queue)
             if host_of_rank[rank] >= 0:
                 continue
-            if by_sender and sender >= 0:
-                host = int(host_of_rank[sender])
+            if near == START and sender < 0:
+                start = _next_with_room(room, start)
+            host = _anchor(host_of_rank, sender, host, start, near)
             if room[host] == 0:
                 row, host, least = far[group[host]], -1, np.inf
                 for g in range(len(at)):
@@ -165,16 +174,36 @@ def greedy_by_distance(
                             host, least = other, d
             host_of_rank[rank] = host
             room[host] -= 1
-            _follow(guest, host_of_rank, int(rank), queue)
+            _follow(guest, host_of_rank, int(rank), queue, queued, near == START)
     return host_of_rank
 
 
 @nb.njit(inline="always")
-def _follow(guest: Senders, host_of_rank: Ints, rank: int, queue: list[Edge]) -> None:
-    """Queue the edges to all ranks that a rank sends to and that have no host yet."""
+def _anchor(host_of_rank: Ints, sender: np.int32, last: int, start: int, near: int) -> int:
+    """Return the host to which the next one shall be close."""
+    if near == START:
+        return start
+    return int(host_of_rank[sender]) if near == SENDER and sender >= 0 else last
+
+
+@nb.njit(cache=True)
+def _next_with_room(room: Ints, host: int) -> int:
+    """Return the host or, if it is full, the next one by index with room; the first follows the last."""
+    while room[host] == 0:
+        host = (host + 1) % len(room)
+    return host
+
+
+@nb.njit(inline="always")
+def _follow(
+    guest: Senders, host_of_rank: Ints, rank: int, queue: list[Edge], queued: Bools, once: bool
+) -> None:
+    """Queue the edges to all ranks that a rank sends to and that have no host yet, each rank `once` only."""
     for e in range(guest.ptr[rank], guest.ptr[rank + 1]):
-        if host_of_rank[guest.target[e]] < 0:
-            heapq.heappush(queue, (-guest.bytes[e], np.int32(rank), guest.target[e]))
+        target = guest.target[e]
+        if host_of_rank[target] < 0 and not (once and queued[target]):
+            heapq.heappush(queue, (-guest.bytes[e], np.int32(rank), target))
+            queued[target] = True
 
 
 @nb.njit(cache=True)

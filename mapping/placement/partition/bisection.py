@@ -111,6 +111,8 @@ def metis_parts(
     shares: Sequence[float],
     options: pymetis.Options,
     weight: Longs | None = None,
+    *,
+    recursive: bool = True,
 ) -> Ints:
     """Return int32[n]: the part of each vertex, by METIS's recursive bisection.
 
@@ -122,6 +124,8 @@ def metis_parts(
         Share of the weight for each part.
     weight : int64[n], optional
         Weight of each vertex; default: 1.
+    recursive : bool
+        False for METIS's multilevel k-way method instead.
     """
     found = pymetis.part_graph(
         len(shares),
@@ -131,7 +135,7 @@ def metis_parts(
         vweights=weight,
         eweights=graph.data,
         tpwgts=list(shares),
-        recursive=True,
+        recursive=recursive,
         options=options,
     )
     return np.asarray(found.vertex_part, np.int32)

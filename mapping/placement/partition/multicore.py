@@ -7,6 +7,12 @@ for parts of these shares, by recursive bisection with 3% slack, which with the 
 cuts than its k-way method and less slack; a part that is too large gives away the rank that adds least
 to the cut, and swaps of two ranks follow for as long as one helps. The same is done from blocks of ranks
 in order, and the better kept: the cut is never above that of blocks.
+
+``partition=paper`` is the paper's method without additions (sections 3.4 and 4.2): METIS's multilevel k-way
+partition, then the ranks "with the least cumulative edge weight" move "from partitions with more than p
+vertices to partitions with less than p vertices". The weight is that of all edges of a rank, as in section
+3.2. The text leaves open from which part to which: here the lowest-numbered ones first. The slack is 5%, as
+in the source of the authors' library, LibTopoMap, which itself moves the lowest-numbered ranks.
 """
 
 from __future__ import annotations
@@ -18,11 +24,14 @@ from numpy.typing import ArrayLike
 
 from mapping.placement.kernels.multicore import Groups, repair, swap_pass
 from mapping.placement.kernels.pair_gain import partners
+from mapping.placement.partition import bisection
 from mapping.placement.partition.bisection import metis_parts, options_of, weighted_graph
-from registry.errors import InvalidValue
+from registry.errors import InvalidValue, UnknownName
 from registry.model import Floats, Ints, Longs, Profile
 from registry.model.arrays import whole_numbers
 
+IMPROVED, PAPER = "improved", "paper"
+PARTITIONS = (IMPROVED, PAPER)
 SLACK = 30
 """How far METIS may let a part grow above its share, in thousandths."""
 PASSES = 30
@@ -31,7 +40,9 @@ ROUNDING = 1e-13
 """A swap that saves less than this part of all bytes is none."""
 
 
-def group_ranks(profile: Profile, sizes: ArrayLike, generator: np.random.Generator) -> Ints:
+def group_ranks(
+    profile: Profile, sizes: ArrayLike, generator: np.random.Generator, partition: str = IMPROVED
+) -> Ints:
     """Cut ranks into groups of given sizes with few bytes between them.
 
     Parameters
@@ -40,6 +51,8 @@ def group_ranks(profile: Profile, sizes: ArrayLike, generator: np.random.Generat
         Ranks of each group, >= 1; their sum is the number of ranks of the profile.
     generator : numpy.random.Generator
         Source of METIS's seed; the same state gives the same groups.
+    partition : str
+        ``improved`` by swaps, or as in the ``paper``: k-way, corrected to the sizes.
 
     Returns
     -------
@@ -50,7 +63,11 @@ def group_ranks(profile: Profile, sizes: ArrayLike, generator: np.random.Generat
     ------
     InvalidValue
         A size below 1, or sizes that do not sum to the number of ranks.
+    UnknownName
+        Another `partition`.
     """
+    if partition not in PARTITIONS:
+        raise UnknownName("group_ranks.partition", partition, PARTITIONS)
     wanted = whole_numbers(sizes, "group_ranks.sizes")
     if len(wanted) == 0 or int(wanted.min()) < 1 or int(wanted.sum()) != profile.ranks:
         raise InvalidValue("group_ranks.sizes", f"must be at least 1 and sum to {profile.ranks} ranks")
@@ -59,12 +76,42 @@ def group_ranks(profile: Profile, sizes: ArrayLike, generator: np.random.Generat
     if len(wanted) in (1, profile.ranks) or not sends.any():
         return blocks
     source, target, size = profile.sender[sends], profile.partner[sends], profile.bytes[sends]
+    graph = weighted_graph(source, target, size, profile.ranks)
+    shares = (wanted / profile.ranks).tolist()
+    if partition == PAPER:
+        options = options_of(generator, slack=bisection.SLACK, cuts=1)
+        total = np.asarray(graph.sum(axis=1)).reshape(-1)
+        return correct_sizes(metis_parts(graph, shares, options, recursive=False), total, wanted)
     table = partners(profile.ranks, source, target, size)
     edges = table.indptr, table.partner, table.sent + table.received
-    graph = weighted_graph(source, target, size, profile.ranks)
-    first = metis_parts(graph, (wanted / profile.ranks).tolist(), options_of(generator, slack=SLACK))
+    first = metis_parts(graph, shares, options_of(generator, slack=SLACK))
     found = [_improved(edges, start, wanted) for start in (first, blocks)]
     return min(found, key=lambda group: cut_bytes(profile, group))
+
+
+def correct_sizes(part: Ints, total: Longs, sizes: Longs) -> Ints:
+    """Return the parts (int32[ranks]) with exact sizes, corrected as in section 4.2 of the paper.
+
+    As often as needed, the vertex of least cumulative edge weight of the first part that is too large moves
+    to the first part that is too small; of equal ones that of the lower index. Moves do not change the
+    weights, which count all edges, so each part gives away its lightest vertices.
+
+    Parameters
+    ----------
+    part : int32[ranks]
+        Part of each vertex.
+    total : int64[ranks]
+        Cumulative edge weight of each vertex.
+    sizes : int64[parts]
+    """
+    count = np.bincount(part, minlength=len(sizes))
+    surplus = count - sizes
+    order = np.lexsort((total, part))
+    first = np.cumsum(count) - count
+    lightest = np.arange(len(part)) - first[part[order]] < surplus[part[order]]
+    found = part.copy()
+    found[order[lightest]] = np.repeat(np.arange(len(sizes)), np.maximum(-surplus, 0))
+    return found
 
 
 def cut_bytes(profile: Profile, group: Ints) -> float:

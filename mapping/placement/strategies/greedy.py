@@ -17,12 +17,24 @@ Line 17
     the lower receiver. A rank that only receives is reached when its senders are done, else last.
 Line 19
     Closest to s. By the text, neighbours in the guest go to neighbours in the host graph, so s is
-    the host of the sender u; in the print it is the host used last, which ``near=last`` takes. Among
-    hosts of equally many links that of the least loaded path wins, then the lowest. Option ``ties`` can
-    leave loads out and use the problem's distances, for example a table of distances.
+    the host of the sender u; in the print it is the host used last, which ``near=last`` takes. The
+    authors' library does neither (``near=start``, below). Among hosts of equally many links that of the
+    least loaded path wins, then the lowest. Option ``ties`` can leave loads out and use the problem's
+    distances, for example a table of distances.
 Line 26
     Only edges that are followed load links; a path's load is summed from its beginning, and of two equal
     ways to a vertex the one with the lower last arc (by tail, then head) is kept.
+
+``near=start`` is the algorithm as in the source of LibTopoMap (``TPM_Map_greedy``), the authors' library:
+
+- s stays the host of the first rank of a queue, and every rank of the queue goes to the free host that is
+  closest to it. So hosts fill up around the start, and a rank need not be near its sender (line 19).
+- A rank is queued once, with the first edge that leads to it, not with the heaviest (lines 13 and 28).
+- The path that a followed edge loads begins at s, not at the sender's host (line 26).
+- When the queue is empty, the next heaviest rank goes to s if it has room, else to the next host of the
+  allocation with room, which becomes s (line 9).
+
+Equal weights in the queue are ordered as above; in the library their order depends on its heap.
 """
 
 from __future__ import annotations
@@ -36,8 +48,8 @@ from mapping.placement.problem.problem import Problem, arc_capacities, arc_tails
 from registry.errors import InvalidValue, UnknownName
 from registry.model import Ints
 
-LAST, SENDER = "last", "sender"
-NEAR = (LAST, SENDER)
+SENDER = "sender"
+NEAR = {"last": kernel.LAST, SENDER: kernel.SENDER, "start": kernel.START}
 LOAD, LOWEST = "load", "lowest"
 TIES = (LOAD, LOWEST)
 HOP_BYTES = "hop-bytes"
@@ -63,7 +75,7 @@ def place_ranks(
         Number of hosts to begin from, evenly spread over the allocation from `start` on; the best
         placement wins, of equals the first.
     near : str
-        The next host is the closest to the ``sender``'s or to that used ``last``.
+        The next host is the closest to the ``sender``'s, to that used ``last``, or to the ``start``.
     ties : str
         Choice among equally close hosts: the least ``load`` on the path over the fabric's graph (the
         paper), or the ``lowest`` host by the problem's distances.
@@ -79,11 +91,11 @@ def place_ranks(
     slots, best, lowest = problem.allocation.slots, None, None
     for host in hosts.tolist():
         if graph is not None:
-            found = kernel.greedy_by_load(guest, graph, slots, host, near == SENDER)
+            found = kernel.greedy_by_load(guest, graph, slots, host, NEAR[near])
         else:
             distances = problem.distances
             far = distances.between if distances.codes is None else distances.codes[0]
-            found = kernel.greedy_by_distance(guest, distances.group, far, slots, host, near == SENDER)
+            found = kernel.greedy_by_distance(guest, distances.group, far, slots, host, NEAR[near])
         if count == 1:
             return found
         value = _score(problem, found, by)

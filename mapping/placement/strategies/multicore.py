@@ -14,7 +14,7 @@ from dataclasses import replace
 import numpy as np
 
 from mapping.placement.catalog import STRATEGIES
-from mapping.placement.partition.multicore import group_ranks, quotient
+from mapping.placement.partition.multicore import IMPROVED, group_ranks, quotient
 from mapping.placement.problem.problem import Problem
 from registry.errors import UnknownName
 from registry.model import Allocation, Ints, Longs
@@ -22,19 +22,23 @@ from registry.model import Allocation, Ints, Longs
 NAME = "multicore"
 
 
-def place_ranks(problem: Problem, generator: np.random.Generator, *, inner: str = "greedy") -> Ints:
+def place_ranks(
+    problem: Problem, generator: np.random.Generator, *, inner: str = "greedy", partition: str = IMPROVED
+) -> Ints:
     """Place groups of ranks, one per host.
 
     Parameters
     ----------
     inner : str
         Name of another strategy, which places the groups; its options have their defaults.
+    partition : str
+        How ranks are grouped: ``improved`` by swaps, or as in the ``paper``.
     """
     known = {entry.name: entry for entry in STRATEGIES if not entry.refines and entry.name != NAME}
     if inner not in known:
         raise UnknownName("multicore.inner", inner, known)
     sizes = _group_sizes(problem)
-    group = group_ranks(problem.profile, sizes, generator)
+    group = group_ranks(problem.profile, sizes, generator, partition)
     groups = replace(
         problem,
         profile=quotient(problem.profile, group),

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from ingest.generate.stencils import shuffled, stencil
 from mapping.placement.kernels.multicore import Groups, repair, swap_pass
 from mapping.placement.kernels.pair_gain import partners
-from mapping.placement.partition.multicore import cut_bytes, group_ranks, quotient
+from mapping.placement.partition.bisection import metis_parts, options_of, weighted_graph
+from mapping.placement.partition.multicore import PAPER, correct_sizes, cut_bytes, group_ranks, quotient
 from mapping.placement.strategies import multicore
 from mapping.placement.strategies.baselines import place_in_order
 from registry.errors import InvalidValue, UnknownName
@@ -91,6 +92,54 @@ def test_the_repair_gives_away_the_rank_that_adds_least_to_the_cut() -> None:
     )
     repair(table.indptr, table.partner, table.sent + table.received, groups, np.array([2, 2]))
     assert groups.group.tolist() == [0, 0, 1, 1]
+
+
+def plain_correction(part: list[int], total: list[int], sizes: list[int]) -> list[int]:
+    """Hoefler and Snir 2011, sections 3.4 and 4.2: one vertex at a time, as long as a part is too large."""
+    part, count = list(part), [part.count(k) for k in range(len(sizes))]
+    while count != sizes:
+        large = min(k for k, size in enumerate(sizes) if count[k] > size)
+        small = min(k for k, size in enumerate(sizes) if count[k] < size)
+        lightest = min((v for v, k in enumerate(part) if k == large), key=lambda v: (total[v], v))
+        part[lightest] = small
+        count[large] -= 1
+        count[small] += 1
+    return part
+
+
+@given(case=sized(), data=st.data())
+def test_parts_are_corrected_as_in_the_paper(case: tuple[Profile, list[int]], data: st.DataObject) -> None:
+    profile, sizes = case
+    anywhere = st.lists(st.integers(0, len(sizes) - 1), min_size=profile.ranks, max_size=profile.ranks)
+    part = data.draw(anywhere)
+    total = np.bincount(profile.sender, profile.bytes, profile.ranks)
+    total += np.bincount(profile.partner, profile.bytes, profile.ranks)
+    whole = np.rint(total).astype(np.int64)
+    found = correct_sizes(np.array(part, np.int32), whole, np.array(sizes))
+    assert found.tolist() == plain_correction(part, whole.tolist(), sizes)
+
+
+@settings(deadline=None)
+@given(case=sized())
+def test_the_papers_groups_have_exactly_their_sizes(case: tuple[Profile, list[int]]) -> None:
+    profile, sizes = case
+    group = group_ranks(profile, sizes, generator(), PAPER)
+    assert np.bincount(group, minlength=len(sizes)).tolist() == sizes
+    assert group.tobytes() == group_ranks(profile, sizes, generator(), PAPER).tobytes()
+
+
+def test_the_papers_groups_are_metis_k_way_parts_then_corrected() -> None:
+    profile = shuffled(stencil((10, 10, 8), 7), 1)
+    sizes = [40] * 20
+    graph = weighted_graph(profile.sender, profile.partner, profile.bytes, profile.ranks)
+    options = options_of(generator(), slack=50, cuts=1)
+    part = metis_parts(graph, [1 / 20] * 20, options, recursive=False)
+    assert np.bincount(part, minlength=20).tolist() != sizes  # so that there is something to correct
+    total = np.asarray(graph.sum(axis=1)).reshape(-1).tolist()
+    expected = plain_correction(part.tolist(), total, sizes)
+    found = group_ranks(profile, sizes, generator(), PAPER)
+    assert found.tolist() == expected
+    assert cut_bytes(profile, group_ranks(profile, sizes, generator())) < cut_bytes(profile, found)
 
 
 def test_a_pass_of_swaps_lowers_the_cut_by_what_it_should() -> None:
@@ -195,8 +244,10 @@ def test_one_slot_a_host_leaves_all_to_the_inner_strategy() -> None:
     )
 
 
-@pytest.mark.parametrize("inner", ["multicore", "pair-exchange", "gredy"])
-def test_an_inner_strategy_that_there_is_not_is_refused(inner: str) -> None:
+@pytest.mark.parametrize(
+    "options", [{"inner": "multicore"}, {"inner": "pair-exchange"}, {"inner": "gredy"}, {"partition": "x"}]
+)
+def test_an_unknown_inner_strategy_or_partition_is_refused(options: dict[str, str]) -> None:
     problem = problem_on(*ring(4, 4), "shortest-paths")
     with pytest.raises(UnknownName):
-        multicore.place_ranks(problem, generator(), inner=inner)
+        multicore.place_ranks(problem, generator(), **options)

@@ -44,7 +44,7 @@ def least_loaded(problem: Problem, load: dict[int, float], source: int) -> dict[
 
 
 def algorithm_1(problem: Problem, *, start: int = 0, near: str = "sender", ties: str = "load") -> list[int]:
-    """Hoefler and Snir 2011, Algorithm 1, line by line on lists."""
+    """Hoefler and Snir 2011, Algorithm 1, line by line on lists; with near=start as LibTopoMap runs it."""
     profile, room, fabric = problem.profile, problem.allocation.slots.tolist(), problem.routes.fabric
     vertex = problem.allocation.hosts.tolist()
     edges = [
@@ -52,7 +52,7 @@ def algorithm_1(problem: Problem, *, start: int = 0, near: str = "sender", ties:
         for u, m, w in zip(profile.sender, profile.partner, profile.bytes, strict=True)
         if w > 0
     ]
-    unmapped, s = set(range(profile.ranks)), start
+    unmapped, s, queued = set(range(profile.ranks)), start, set[int]()
     gamma: dict[int, int] = {}
     load: dict[int, float] = {}
     arc_tail = np.repeat(np.arange(len(fabric)), np.diff(fabric.indptr))
@@ -65,21 +65,29 @@ def algorithm_1(problem: Problem, *, start: int = 0, near: str = "sender", ties:
         return min(free, key=lambda t: (*ways[vertex[t]][:2], t))
 
     def put(rank: int, sender: int, weight: float, queue: list[tuple[float, int, int]]) -> None:
-        nonlocal s
+        nonlocal s, start
         if near == "sender" and sender >= 0:
             s = gamma[sender]
+        if near == "start":
+            while sender < 0 and room[start] == 0:
+                start = start + 1 if start + 1 < len(room) else 0
+            s = start
         if room[s] == 0:
             s = closest(s)
         gamma[rank] = s
         unmapped.discard(rank)
         room[s] -= 1
-        if ties == "load" and sender >= 0 and gamma[sender] != s:
-            ways, at = least_loaded(problem, load, vertex[gamma[sender]]), vertex[s]
-            while at != vertex[gamma[sender]]:
+        if ties == "load" and sender >= 0:
+            begin = vertex[start if near == "start" else gamma[sender]]
+            ways, at = least_loaded(problem, load, begin), vertex[s]
+            while at != begin:
                 arc = ways[at][2]
                 load[arc] = load.get(arc, 0.0) + weight / fabric.capacity[arc]
                 at = int(arc_tail[arc])
-        queue += [edge for edge in edges if edge[1] == rank and edge[2] in unmapped]
+        for edge in edges:
+            if edge[1] == rank and edge[2] in unmapped and not (near == "start" and edge[2] in queued):
+                queue.append(edge)
+                queued.add(edge[2])
 
     while unmapped:
         queue: list[tuple[float, int, int]] = []
@@ -95,7 +103,7 @@ def algorithm_1(problem: Problem, *, start: int = 0, near: str = "sender", ties:
 
 @given(
     problem=problems(),
-    near=st.sampled_from(greedy.NEAR),
+    near=st.sampled_from(tuple(greedy.NEAR)),
     ties=st.sampled_from(greedy.TIES),
     start=st.integers(0, 5),
 )
@@ -119,6 +127,25 @@ def test_greedy_from_vertex_100_solves_figure_1_of_the_paper(near: str) -> None:
     found = score(problem, greedy.place_ranks(problem, rng(), start=3, near=near))
     assert found.congestion_seconds == 1.0
     assert found.max_dilation == 1.0
+
+
+def test_greedy_near_the_start_fills_hosts_around_it_and_queues_each_rank_once() -> None:
+    """By hand: hosts 0 to 6 in a line, ranks from host 3.
+
+    Rank 0 sends most. It queues 1 (6), 2 (5), 3 (1). Rank 1 queues none: 3 is queued already, by its lightest
+    edge, although 1 sends 9 to it. Ranks 1 and 2 go to hosts 2 and 4, one link from 3. Rank 3: 1 and 5 are
+    two links away, and the way to 5 carries 5, that to 1 carries 6. Rank 4, to which 3 sends, goes to 1. Rank
+    5 begins anew: host 3 is full, 6 is the next with room. Rank 6 goes to 0.
+    """
+    ends = np.array([(u, v) for u in range(7) for v in (u - 1, u + 1) if 0 <= v < 7])
+    fabric = Fabric.from_arcs([f"h{u}" for u in range(7)], ends[:, 0], ends[:, 1], 1.0)
+    sends = [(0, 1, 6.0), (0, 2, 5.0), (0, 3, 1.0), (1, 3, 9.0), (3, 4, 1.0), (5, 6, 0.5)]
+    profile = Profile.from_edges(*map(np.array, zip(*sends, strict=True)))
+    problem = problem_on(fabric, profile, Allocation.of(fabric, range(7)), "shortest-paths")
+    found = greedy.place_ranks(problem, rng(), start=3, near="start")
+    assert found.tolist() == [3, 2, 4, 5, 1, 6, 0]
+    other = greedy.place_ranks(problem, rng(), start=3, near="sender")
+    assert other.tolist() != found.tolist()
 
 
 def test_greedy_takes_the_less_loaded_of_two_equally_close_hosts() -> None:
