@@ -65,7 +65,7 @@ def _section(record: dict[str, Any], values: Mapping[str, Said]) -> list[str]:
     notes: dict[str, int] = {}
     lines = [f"## {record['title']}", "", record["setting"], ""]
     lines += [f"{record['date']}, {record['machine']['processor']}.", ""]
-    if record["panels"]:
+    if record["panels"] or record.get("picture"):
         lines += [f"![{record['title']}]({record['name']}.png)", ""]
     lines += ["| case | paper | ours | baseline | reason of the difference |", "|---|---|---|---|---|"]
     for row in record["rows"]:

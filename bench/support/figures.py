@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import tomllib
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -72,12 +72,15 @@ class Figure:
         Description of the runs.
     rows : tuple of Row
     panels : tuple of Panel
+    picture : bytes
+        A PNG to keep beside the record instead of plots of panels; empty if there is none.
     """
 
     title: str
     setting: str
     rows: tuple[Row, ...]
     panels: tuple[Panel, ...] = ()
+    picture: bytes = b""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -121,8 +124,11 @@ def save(
         "date": now(),
         "machine": machine(),
         "effort": _effort_fields(effort),
-        **asdict(figure),
+        **asdict(replace(figure, picture=b"")),
+        "picture": bool(figure.picture),
     }
+    if figure.picture:
+        (folder / f"{name}.png").write_bytes(figure.picture)
     (folder / f"{name}.json").write_text(json.dumps(record, indent=1) + "\n")
 
 

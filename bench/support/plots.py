@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from io import BytesIO
 from pathlib import Path
+
+from scipy.sparse import csr_matrix
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,6 +36,22 @@ COLOURS = 10
 """That matplotlib goes through; lines beyond are dashed."""
 NAMES = 2
 """Of a legend that all panels share, below each."""
+
+
+def draw_matrices(matrices: Sequence[tuple[str, csr_matrix]], columns: int) -> bytes:
+    """Return a PNG of the entries of square matrices, each with its title, in rows of `columns`."""
+    from matplotlib.figure import Figure
+
+    rows = -(-len(matrices) // columns)
+    drawing = Figure(figsize=(3.6 * columns, 3.8 * rows), layout="constrained")
+    grid = drawing.subplots(rows, columns, squeeze=False).ravel()
+    for axes, (title, matrix) in zip(grid, matrices, strict=False):
+        axes.spy(matrix, markersize=0.8, color="black")
+        axes.set_title(title, fontsize="small")
+        axes.tick_params(labelsize="x-small")
+    found = BytesIO()
+    drawing.savefig(found, format="png", dpi=80, metadata={"Software": None})
+    return found.getvalue()
 
 
 def draw(path: Path, panels: Sequence[Panel]) -> None:

@@ -12,11 +12,14 @@ from bench.support.figure_page import write_page, write_plots
 from bench.support.figures import RESULTS, Effort, save
 
 FIGURES = {
+    "2011-figure-3": "rcm_matrices",
     "2011-figure-5a": "torus",
     "2011-figure-5b": "percs",
     "2011-figure-5c": "juropa",
     "2011-figure-6ab": "ranger",
     "2011-figure-6c": "surveyor",
+    "2011-multicore": "multicore",
+    "2011-starts": "all_starts",
     "2020-figure-2": "tianhe3",
     "2004-table-2": "autonet",
     "2004-figure-7": "random_search",

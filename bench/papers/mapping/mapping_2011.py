@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
+from typing import Any
 
 import numpy as np
+from scipy.stats import spearmanr
 
+from bench.papers.mapping.algorithm_3 import algorithm_3
 from bench.support.figures import Effort
 from bench.support.plots import Curve, Panel
+from bench.support.processor_clock import processor_clock
 from ingest.generate.matrices import AUDIKW_NODES, F1_NODES, SparseMatrix, crankshaft, kkt, product_traffic
 from ingest.generate.stencils import stencil
 from ingest.generate.tori import torus
@@ -30,16 +34,19 @@ MATRICES = ("nlpkkt", "F1", "audikw")
 STRATEGIES = {
     "greedy": "greedy:starts=8,by=congestion",
     "greedy (last)": "greedy:starts=8,by=congestion,near=last",
+    "greedy (start)": "greedy:starts=8,by=congestion,near=start",
     "rcm": "rcm:variant=paper",
     "rcm (whole)": "rcm:variant=whole",
     "recursive": "recursive-bisection",
 }
 """The paper's three (sections 3.1 to 3.3); greedy from eight start vertices, as its library in parallel.
 
-"Closest" is to the sender's host, as in section 3.1, or to the host used last, as Algorithm 1 can be read.
+"Closest" is to the sender's host, as in section 3.1, to the host used last, as Algorithm 1 can be read, or to
+the start, as the authors' library LibTopoMap does it.
 RCM as printed removes vertices without slots from the host graph, or (whole) orders them, too.
 """
 THREE = ("greedy", "rcm", "recursive")
+READINGS = ("greedy", "greedy (last)", "greedy (start)")
 OURS = "ours"
 SMALL = {"nlpkkt": 12, "F1": 2_000, "audikw": 4_000}
 FULL = {"nlpkkt": 80, "F1": F1_NODES, "audikw": AUDIKW_NODES}
@@ -54,19 +61,36 @@ class Mapped:
     ----------
     worst, network, mean : float
         Congestion in seconds: of the worst link, of the worst between switches, mean of loaded links.
+    estimate : float
+        Congestion of the worst link by the paper's Algorithm 3.
     dilation : float
-        Average.
+        Average, weighted by bytes, as in equation 2 of the paper.
+    edge_dilation : float
+        Mean over the edges of the guest, each counted once: what LibTopoMap prints as average dilation.
     seconds : float
         Processor time of the strategy alone, without distances, routes and refinement.
     placement : Placement
+    plain : Mapped or None
+        Result before threshold accepting, if that was run.
     """
 
     worst: float
     network: float
     mean: float
+    estimate: float
     dilation: float
+    edge_dilation: float
     seconds: float
     placement: Placement
+    plain: Mapped | None = None
+
+    @property
+    def unrefined(self) -> Mapped:
+        """The result before threshold accepting, or this one if it was not run."""
+        return self.plain or self
+
+
+NUMBERS = ("worst", "network", "mean", "estimate", "dilation", "edge_dilation", "seconds")
 
 
 @cache
@@ -87,6 +111,7 @@ def first_hosts(fabric: Fabric, ranks: int) -> Allocation:
     return Allocation.of(fabric, fabric.hosts[:ranks].tolist())
 
 
+@processor_clock()
 def compare(
     fabric: Fabric,
     profile: Profile,
@@ -96,7 +121,9 @@ def compare(
     search: bool = False,
     allocation: Allocation | None = None,
 ) -> dict[str, Mapped]:
-    """Run the baselines, the paper's strategies refined by threshold accepting, and our search.
+    """Run the baselines, the paper's strategies, also refined by threshold accepting, and our search.
+
+    All limits are in processor seconds.
 
     Parameters
     ----------
@@ -108,45 +135,75 @@ def compare(
     where = first_hosts(fabric, profile.ranks) if allocation is None else allocation
     found = {"in-order": judged(fabric, profile, in_order(profile.ranks, where))}
     several = [judged(fabric, profile, random_placement(profile.ranks, where, seed)) for seed in RANDOM_SEEDS]
-    found["random"] = Mapped(
-        **{
-            key: float(np.mean([getattr(one, key) for one in several]))
-            for key in ("worst", "network", "mean", "dilation", "seconds")
-        },
-        placement=several[0].placement,
-    )
+    means: dict[str, Any] = {key: float(np.mean([getattr(one, key) for one in several])) for key in NUMBERS}
+    found["random"] = replace(several[0], **means)
     problem = Problem(profile=profile, allocation=where, routes=build_routes(ROUTING, fabric, where.hosts))
     for name, text in STRATEGIES.items():
         found[name] = _refined(fabric, profile, problem, text, effort.refine_seconds if refine else 0.0)
     if search:
-        placement = place(
-            fabric, profile, where, SearchOptions(seconds=effort.search_seconds), CostModel(routing=ROUTING)
-        )
+        options = SearchOptions(seconds=effort.search_seconds, workers=1)
+        placement = place(fabric, profile, where, options, CostModel(routing=ROUTING))
         found[OURS] = judged(fabric, profile, placement, placement.seconds)
     return found
 
 
 def judged(fabric: Fabric, profile: Profile, placement: Placement, seconds: float = 0.0) -> Mapped:
-    """Return exact metrics over all shortest paths."""
+    """Return exact metrics over all shortest paths, and the worst congestion by Algorithm 3."""
     found: Evaluation = evaluate(fabric, profile, placement, CostModel(routing=ROUTING))
+    estimate, hops = algorithm_3(fabric, profile, placement)
     return Mapped(
         worst=found.congestion_seconds,
         network=found.network_congestion_seconds,
         mean=found.mean_congestion_seconds or 0.0,
+        estimate=estimate,
         dilation=found.average_dilation,
+        edge_dilation=hops,
         seconds=seconds,
         placement=placement,
     )
 
 
-def change(found: dict[str, Mapped], name: str, baseline: str = "in-order", metric: str = "worst") -> float:
-    """Return a strategy's value divided by a baseline's, minus one."""
-    return float(getattr(found[name], metric) / getattr(found[baseline], metric) - 1.0)
+def change(
+    found: dict[str, Mapped],
+    name: str,
+    baseline: str = "in-order",
+    metric: str = "worst",
+    *,
+    refined: bool = True,
+) -> float:
+    """Return a strategy's value, with or without threshold accepting, divided by a baseline's, minus one."""
+    one = found[name] if refined else found[name].unrefined
+    return float(getattr(one, metric) / getattr(found[baseline], metric) - 1.0)
 
 
-def best_of_three(found: dict[str, Mapped]) -> str:
-    """Return the paper's strategy with the lowest worst congestion, as its library chooses (Figure 4)."""
-    return min(THREE, key=lambda name: found[name].worst)
+def best_of_three(found: dict[str, Mapped], *, refined: bool = True) -> str:
+    """Return the paper's strategy with the lowest worst congestion, as its library chooses (Figure 4).
+
+    All readings of the text take part. Of several with the same worst link, the one with the lowest
+    congestion between switches wins.
+    """
+
+    def key(name: str) -> tuple[float, float]:
+        one = found[name] if refined else found[name].unrefined
+        return float(f"{one.worst:.9g}"), one.network
+
+    return min(STRATEGIES, key=key)
+
+
+def percent(value: float) -> str:
+    """Format a change as whole percents: ``-24%``."""
+    return f"{round(100 * value):+d}%"
+
+
+def by_size(changes: Sequence[float]) -> str:
+    """Format changes for rising sizes in order, and say whether the reduction grows with the size.
+
+    It grows (shrinks) if the rank correlation of reduction and size is at least 0.6 (at most -0.6).
+    """
+    whole = np.rint(100 * np.asarray(changes))
+    agreement = float(spearmanr(-whole, np.arange(len(whole))).statistic) if np.ptp(whole) > 0 else 0.0
+    trend = "grows" if agreement >= 0.6 else "shrinks" if agreement <= -0.6 else "no trend"
+    return f"{', '.join(map(percent, changes))}: {trend}"
 
 
 def panel(
@@ -155,20 +212,34 @@ def panel(
     found: Sequence[dict[str, Mapped]],
     baseline: str = "in-order",
     metric: str = "worst",
+    *,
+    refined: bool = True,
 ) -> Panel:
-    """Plot the change of the worst congestion by strategy over the ranks, for all links or network links."""
-    names = [name for name in (*STRATEGIES, "random", OURS) if name != baseline]
+    """Plot the change of the worst congestion by strategy over the ranks, for all links or network links.
+
+    Parameters
+    ----------
+    refined : bool
+        Plot strategies after threshold accepting, for the sizes at which it was run, or without it.
+    """
+
+    def shown(name: str, one: dict[str, Mapped]) -> bool:
+        return name in one and (name not in STRATEGIES or not refined or one[name].plain is not None)
+
     return Panel(
-        title=title,
+        title=f"{title}, {'with' if refined else 'without'} threshold accepting",
         x="ranks",
         y=f"worst {'network ' if metric == 'network' else ''}congestion against {baseline}",
         curves=tuple(
             Curve(
                 label=name,
-                x=tuple(float(ranks) for ranks, one in zip(x, found, strict=True) if name in one),
-                y=tuple(change(one, name, baseline, metric) for one in found if name in one),
+                x=tuple(float(ranks) for ranks, one in zip(x, found, strict=True) if shown(name, one)),
+                y=tuple(
+                    change(one, name, baseline, metric, refined=refined) for one in found if shown(name, one)
+                ),
             )
-            for name in names
+            for name in (*STRATEGIES, "random", OURS)
+            if name != baseline
         ),
     )
 
@@ -210,22 +281,24 @@ def _warm(text: str) -> None:
     )
 
 
-def _refined(fabric: Fabric, profile: Profile, problem: Problem, text: str, seconds: float) -> Mapped:
-    """Run a strategy, timed alone, and threshold accepting after it."""
+def timed_placement(fabric: Fabric, profile: Profile, problem: Problem, text: str) -> Mapped:
+    """Run a strategy and measure its processor time."""
     _warm(text)
     begin = time.process_time()
     hosts = hosts_of_ranks(text, problem)
     taken = time.process_time() - begin
-    start = Placement(
+    placement = Placement(
         host_of_rank=problem.allocation.hosts[hosts], allocation=problem.allocation, strategy=text
     )
-    if seconds:
-        start = place(
-            fabric,
-            profile,
-            problem.allocation,
-            SearchOptions(strategies=["threshold-accepting"], seconds=seconds),
-            CostModel(routing=ROUTING),
-            start=start,
-        )
-    return judged(fabric, profile, start, taken)
+    return judged(fabric, profile, placement, taken)
+
+
+def _refined(fabric: Fabric, profile: Profile, problem: Problem, text: str, seconds: float) -> Mapped:
+    """Run a strategy, timed alone, and threshold accepting after it."""
+    plain = timed_placement(fabric, profile, problem, text)
+    if not seconds:
+        return plain
+    options = SearchOptions(strategies=["threshold-accepting"], seconds=seconds, workers=1)
+    costs = CostModel(routing=ROUTING)
+    refined = place(fabric, profile, problem.allocation, options, costs, start=plain.placement)
+    return replace(judged(fabric, profile, refined, plain.seconds), plain=plain)

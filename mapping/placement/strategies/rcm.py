@@ -46,7 +46,7 @@ def place_ranks(
     fabric, hosts = problem.routes.fabric, problem.allocation.hosts
     if variant == AUTO and hosts_are_neighbours(fabric, hosts):
         variant = PAPER
-    ranks = _order(problem.source, problem.target, problem.ranks, root)
+    ranks = order_vertices(problem.source, problem.target, problem.ranks, root)
     found = [
         _in_both_orders(problem, ranks, _host_order(fabric, hosts, way, root))
         for way in ((PAPER, WHOLE) if variant == AUTO else (variant,))
@@ -71,12 +71,20 @@ def _host_order(fabric: Fabric, hosts: Ints, variant: str, root: str) -> Ints:
     tail = number[arc_tails(fabric)]
     head = number[fabric.neighbour]
     inside = (tail >= 0) & (head >= 0)
-    order = _order(tail[inside], head[inside], int(number.max()) + 1, root)
+    order = order_vertices(tail[inside], head[inside], int(number.max()) + 1, root)
     return order[order < len(hosts)]
 
 
-def _order(source: Ints, target: Ints, vertices: int, root: str) -> Ints:
-    """Return int32[n]: vertices of a graph in reverse Cuthill-McKee order."""
+def order_vertices(source: Ints, target: Ints, vertices: int, root: str) -> Ints:
+    """Return int32[n]: vertices of a graph in reverse Cuthill-McKee order.
+
+    Parameters
+    ----------
+    source, target : int[e]
+        Edges, in any direction; loops are ignored.
+    root : str
+        As in `place_ranks`.
+    """
     apart = source != target
     ends = np.r_[source[apart], target[apart]], np.r_[target[apart], source[apart]]
     graph = csr_matrix((np.ones(len(ends[0]), np.int8), ends), shape=(vertices, vertices))

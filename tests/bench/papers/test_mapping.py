@@ -3,16 +3,31 @@
 from __future__ import annotations
 
 import importlib
+import time
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from bench.papers.mapping.__main__ import FIGURES, main
+from bench.papers.mapping.algorithm_3 import accept_on_estimate, algorithm_3, estimator
 from bench.papers.mapping.autonet import TABLE_2, table
+from bench.papers.mapping.fat_trees_2011 import in_order_of
+from bench.papers.mapping.mapping_2011 import by_size, first_hosts
+from bench.papers.mapping.rcm_matrices import bandwidth_and_profile
 from bench.papers.mapping.tianhe3 import _grid, programs
 from bench.support.figure_page import page
 from bench.support.figures import Effort, Figure, Row, load, said, save
+from bench.support.processor_clock import processor_clock
+from ingest.generate.fat_trees import director_tree
+from ingest.generate.stencils import shuffled, stencil
+from ingest.generate.tori import torus
+from mapping.deadline import Deadline
+from mapping.distances.cost_model import CostModel
+from mapping.evaluation.metrics import evaluate
+from mapping.placement.problem.problem import Problem
+from mapping.placement.strategies.baselines import in_order
+from mapping.routing.catalog import build_routes
 
 
 def test_every_value_has_its_sentence_and_place() -> None:
@@ -74,3 +89,68 @@ def test_the_programs_of_2020_have_the_ranks_asked_for(ranks: int) -> None:
     for name, make in programs().items():
         if name not in ("bt", "sp") or ranks != 512:
             assert make(ranks).ranks == ranks
+
+
+@pytest.mark.parametrize(
+    ("changes", "text"),
+    [
+        ([-0.1, -0.2, -0.3], "-10%, -20%, -30%: grows"),
+        ([-0.5, 0.02, 0.1], "-50%, +2%, +10%: shrinks"),
+        ([-0.2, -0.3, -0.2], "-20%, -30%, -20%: no trend"),
+        ([0.0, -0.0004], "+0%, +0%: no trend"),
+    ],
+)
+def test_changes_by_size_name_the_direction(changes: list[float], text: str) -> None:
+    assert by_size(changes) == text
+
+
+def test_hosts_come_in_the_order_of_their_names() -> None:
+    fabric = director_tree(24, 4, 1, 2, ports=24)  # six leaf switches of four hosts
+    assert in_order_of("cabled", fabric) == list(range(24))
+    assert in_order_of("names", fabric)[:13] == [0, 1, *range(10, 20), 2]
+    assert in_order_of("racks", fabric)[:8] == [0, 4, 8, 12, 1, 5, 9, 13]
+    assert in_order_of("racks", fabric)[16:20] == [16, 20, 17, 21]
+
+
+def test_the_estimate_is_the_congestion_on_least_loaded_routes() -> None:
+    fabric, profile = torus((3, 3, 3)), shuffled(stencil((3, 3, 3), 7), 1)
+    placement = in_order(27, first_hosts(fabric, 27))
+    found, hops = algorithm_3(fabric, profile, placement)
+    expected = evaluate(fabric, profile, placement, CostModel(routing="least-loaded"))
+    assert found == pytest.approx(expected.congestion_seconds)
+    assert hops == pytest.approx(expected.average_dilation)  # all edges have the same weight
+
+
+def test_threshold_accepting_on_the_estimate_returns_the_best_it_has_seen() -> None:
+    fabric, profile = torus((3, 3, 3)), shuffled(stencil((3, 3, 3), 7), 1)
+    where = first_hosts(fabric, 27)
+    problem = Problem(
+        profile=profile, allocation=where, routes=build_routes("least-loaded", fabric, where.hosts)
+    )
+    start = np.arange(27, dtype=np.int32)
+    found, proposals = accept_on_estimate(problem, start, 0.2)
+    assert proposals % 20 == 0
+    assert sorted(found) == list(range(27))
+    assert estimator(problem)(found)[0] < estimator(problem)(start)[0]
+
+
+def test_a_deadline_counts_processor_time_in_its_block() -> None:
+    with processor_clock():
+        deadline = Deadline(seconds=10.0)
+        time.sleep(0.2)
+        assert deadline.elapsed < 0.15
+    wall = Deadline(seconds=10.0)
+    time.sleep(0.2)
+    assert wall.elapsed >= 0.2
+
+
+def test_bandwidth_and_profile_of_a_small_matrix() -> None:
+    # Rows 0 to 3 with entries (0, 2), (2, 3): row 2 reaches back 2, row 3 reaches back 1.
+    assert bandwidth_and_profile(np.array([0, 3]), np.array([2, 2]), 4) == (2, 3)
+
+
+def test_a_picture_is_kept_beside_its_record_and_shown(tmp_path: Path) -> None:
+    figure = Figure(title="Figure", setting="Setting.", rows=(), picture=b"png")
+    save("f", figure, Effort(), tmp_path)
+    assert (tmp_path / "f.png").read_bytes() == b"png"
+    assert "![Figure](f.png)" in page(load(tmp_path))
