@@ -12,6 +12,7 @@ from bench.support.figure_page import write_page, write_plots
 from bench.support.figures import RESULTS, Effort, save
 
 FIGURES = {
+    "2011-examples": "examples_2011",
     "2011-figure-3": "rcm_matrices",
     "2011-figure-5a": "torus",
     "2011-figure-5b": "percs",
