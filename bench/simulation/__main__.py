@@ -14,6 +14,7 @@ from bench.support.figures import load, said, save
 
 PARTS = {
     "2004-figures-8-13": "networks_2004",
+    "2004-equal-time": "equal_time_2004",
     "2020-figure-3": "tianhe3",
     "2011-figure-6c": "surveyor",
     "correlation": "correlation",

@@ -148,12 +148,12 @@ def _mappings(fabric: Fabric, profile: Profile, network: int, drawn: int) -> Map
         local=tuple(placed_by("random-local", where, seed) for seed in range(drawn)),
         half=tuple(placed_by("random-local:share=0.5", where, seed) for seed in range((drawn + 1) // 2)),
         paper=placed_by(SEARCH, where, network),
-        thorough=_searched(fabric, profile, where, "mapping-coefficient", network),
-        ours=_searched(fabric, profile, where, "congestion", network),
+        thorough=searched(fabric, profile, where, "mapping-coefficient", network),
+        ours=searched(fabric, profile, where, "congestion", network),
     )
 
 
-def _searched(fabric: Fabric, profile: Profile, where: Problem, objective: str, network: int) -> Placement:
+def searched(fabric: Fabric, profile: Profile, where: Problem, objective: str, network: int) -> Placement:
     """Return the placement of our search after `STEPS` proposals."""
     options = SearchOptions(objective=objective, steps=STEPS, seed=network, workers=2)
     return place(fabric, profile, where.allocation, options, COSTS)
@@ -163,7 +163,7 @@ def _traced(
     fabric: Fabric, program: str, trace: Trace, mappings: Mappings
 ) -> tuple[Tried, tuple[Messages, list[Placement]]]:
     """Run all mappings under one shortened trace; also return the five that the figures show."""
-    full = saturating_scale(trace, partial(_simulated, fabric, mappings.ours))
+    full = saturating_scale(trace, partial(simulated, fabric, mappings.ours))
     messages = from_trace(trace, full * OVER[program])
     tried, best = _tried(fabric, mappings, messages, EVERY[program], peak=program == "sp")
     return replace(tried, coefficient=_coefficients(fabric, trace.profile(), best)), (messages, best)
@@ -171,9 +171,14 @@ def _traced(
 
 def _coefficients(fabric: Fabric, profile: Profile, best: list[Placement]) -> dict[str, float]:
     """Return the mapping coefficients of the last three mappings over that of the one with locality."""
-    costs = replace(COSTS, distance=EQUIVALENT_2)
-    _, local, *others = (evaluate(fabric, profile, one, costs).mapping_coefficient or 0.0 for one in best)
+    _, local, *others = (mapping_coefficient(fabric, profile, one) for one in best)
     return {name: value / local for name, value in zip(FOUND, others, strict=True)}
+
+
+def mapping_coefficient(fabric: Fabric, profile: Profile, placement: Placement) -> float:
+    """Return the paper's mapping coefficient: packets times equivalent distance plus two."""
+    costs = replace(COSTS, distance=EQUIVALENT_2)
+    return evaluate(fabric, profile, placement, costs).mapping_coefficient or 0.0
 
 
 def _in_rounds(fabric: Fabric, program: str, network: int, drawn: int) -> Tried:
@@ -189,7 +194,7 @@ def _tried(
 ) -> tuple[Tried, list[Placement]]:
     """Return outcomes of all mappings; of the random ones the best by throughput or lowest peak latency."""
     several = mappings.all()
-    runs = side_by_side(partial(_outcome, fabric, messages, every), several)
+    runs = side_by_side(partial(outcome, fabric, messages, every), several)
     one = len(mappings.random)
     two = one + len(mappings.local)
     tried = Tried(
@@ -213,14 +218,15 @@ def _tried(
 def _by_flits(fabric: Fabric, program: str, shown: tuple[Messages, list[Placement]]) -> Tried:
     """Run the five mappings that the figures show, flit by flit."""
     messages, best = shown
-    runs = side_by_side(partial(_outcome, fabric, messages, EVERY[program], mode=FLITS), best)
+    runs = side_by_side(partial(outcome, fabric, messages, EVERY[program], mode=FLITS), best)
     random, local, paper, thorough, ours = runs
     return Tried(random=(random,), local=(local,), half=(), paper=paper, thorough=thorough, ours=ours)
 
 
-def _simulated(
+def simulated(
     fabric: Fabric, placement: Placement, messages: Messages, every: int = 10_000, mode: str = PACKETS
 ) -> Simulation:
+    """Simulate a mapping under the paper's routing; a point of the curves is `every` messages."""
     return simulate(
         fabric,
         placement,
@@ -231,10 +237,11 @@ def _simulated(
     )
 
 
-def _outcome(
+def outcome(
     fabric: Fabric, messages: Messages, every: int, placement: Placement, mode: str = PACKETS
 ) -> Outcome:
-    found = _simulated(fabric, placement, messages, every, mode)
+    """Simulate a mapping and return the values that the figures show."""
+    found = simulated(fabric, placement, messages, every, mode)
     rate = np.diff(found.delivered, prepend=0.0) / np.maximum(np.diff(found.delivered_at, prepend=0.0), CYCLE)
     return Outcome(
         throughput=found.throughput,

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from scipy.stats import kendalltau, spearmanr
 
 import almanac.commands.placing.map as map_command
-from bench.simulation import claims, objectives, surveyor, tianhe3
+from bench.simulation import claims, equal_time_2004, objectives, surveyor, tianhe3
 from bench.simulation.__main__ import HEAD, PARTS, main
 from bench.simulation.cases import fat_tree
 from bench.simulation.claims import (
@@ -180,6 +180,31 @@ def test_coefficients_are_compared_with_that_of_the_best_mapping_with_locality()
         "median -0.1, -0.1 to -0.1; 2 of 2 (100%)",
         "median 0, -0.5 to 0.5; 1 of 2 (50%)",
     ]
+
+
+def test_searches_are_compared_at_equal_cpu_time() -> None:
+    placement = in_order(9, Allocation.of(fabric := torus((3, 3)), fabric.hosts.tolist()))
+    networks = [
+        {
+            name: equal_time_2004.Compared(
+                searched=equal_time_2004.Searched(placement=placement, seconds=0.5, seeds=10),
+                coefficient=-0.1,
+                gain=gain,
+                lowest=gain > 0.6,
+            )
+            for name in equal_time_2004.SEARCHES
+        }
+        for gain in (0.6, 0.7, 0.5)
+    ]
+    of_cg, of_sp = equal_time_2004.rows_of_cg(networks), equal_time_2004.rows_of_sp(networks)
+    assert cell(of_cg, "CG: ours, networks with 60% more throughput or more", equal_time_2004.LOCAL) == (
+        "2 of 3 (67%)"
+    )
+    assert cell(of_cg, "CG: ours, CPU time", "s") == "median 0.5, 0.5 to 0.5"
+    assert cell(of_sp, "SP: ours, networks with the lowest peak latency", equal_time_2004.RANDOM) == (
+        "1 of 3 (33%)"
+    )
+    assert {row.paper for row in (*of_cg, *of_sp)} - {""} <= said(VALUES).keys()
 
 
 def test_a_peak_is_lowest_where_it_is_below_that_of_every_random_mapping() -> None:

@@ -27,8 +27,16 @@ ROOTS = ("switch6", "switch3")
 
 
 def run(effort: Effort) -> Figure:
-    """Compute equivalent distances by up*/down* from each root that the table allows, and from all others."""
-    rows = []
+    """Compute routes from node 0 to node 1, and equivalent distances by up*/down* from every root."""
+    rows = [
+        Row(
+            what="root 6: links from node 0 to node 1, with their share of the traffic",
+            ours=", ".join(f"{link} {share:.0%}" for link, share in shares(0, 1, "switch6").items()),
+            paper="2004-paths",
+            why="only the two shortest paths carry traffic, as the distances of section 3 count them; "
+            "tests/mapping/routing/test_up_down.py lists all four",
+        )
+    ]
     for switch in range(10):
         off = int((np.abs(table(f"switch{switch}") - np.array(TABLE_2)) > 0.005).sum())
         named = f"switch{switch}" in ROOTS
@@ -41,12 +49,25 @@ def run(effort: Effort) -> Figure:
             )
         )
     return Figure(
-        title="2004, Table 2: equivalent distances",
+        title="2004, Tables 1 and 2: paths and equivalent distances",
         setting="The 10 switches of Figure 3, as `ingest.generate.irregular.autonet` joins them (found by "
         "search, the text has no list of links); Kirchhoff's laws on all shortest legal paths. "
         "Golden test: tests/mapping/distances/test_equivalent.py.",
         rows=tuple(rows),
     )
+
+
+def shares(source: int, target: int, root: str) -> dict[str, float]:
+    """Return the share of the traffic from one switch's host to another's on each link between switches."""
+    fabric = autonet(hosts=1)
+    routes = build_routes(f"up-down:root={root}", fabric, fabric.hosts)
+    loads, links = routes.link_bytes([source], [target], [1.0]), fabric.links
+    used = loads * (fabric.forwards[links.source] & fabric.forwards[links.target])
+    names = [name.removeprefix("switch") for name in fabric.names]
+    return {
+        f"{names[links.source[row]]}-{names[links.target[row]]}": float(used[row])
+        for row in np.flatnonzero(used)
+    }
 
 
 def table(root: str) -> Floats:

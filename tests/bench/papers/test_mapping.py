@@ -11,9 +11,10 @@ import pytest
 
 from bench.papers.mapping.__main__ import FIGURES, main
 from bench.papers.mapping.algorithm_3 import accept_on_estimate, algorithm_3, estimator
-from bench.papers.mapping.autonet import TABLE_2, table
+from bench.papers.mapping.autonet import TABLE_2, shares, table
 from bench.papers.mapping.fat_trees_2011 import in_order_of
 from bench.papers.mapping.mapping_2011 import by_size, first_hosts
+from bench.papers.mapping.random_search import restarted
 from bench.papers.mapping.rcm_matrices import bandwidth_and_profile
 from bench.papers.mapping.tianhe3 import _grid, programs
 from bench.support.figure_page import page
@@ -27,7 +28,9 @@ from mapping.distances.cost_model import CostModel
 from mapping.evaluation.metrics import evaluate
 from mapping.placement.problem.problem import Problem
 from mapping.placement.strategies.baselines import in_order
+from mapping.placement.strategies.random_search import search
 from mapping.routing.catalog import build_routes
+from tests.support.search_problems import problem_on, ring
 
 
 def test_every_value_has_its_sentence_and_place() -> None:
@@ -81,6 +84,22 @@ def test_table_2_is_reproduced_to_the_digit_from_both_roots() -> None:
     for root in ("switch6", "switch3"):
         assert np.array_equal(np.round(table(root), 2), np.array(TABLE_2, float))
     assert not np.array_equal(np.round(table("switch0"), 2), np.array(TABLE_2, float))
+
+
+def test_traffic_takes_the_two_shortest_paths_of_table_1() -> None:
+    assert shares(0, 1, "switch6") == {"0-2": 0.5, "2-1": 0.5, "0-4": 0.5, "4-1": 0.5}
+
+
+def test_the_random_search_is_restarted_until_a_time_is_over() -> None:
+    problem = problem_on(*ring(8, 8), "shortest-paths")
+    once = restarted(problem, 3)
+    alone = search(problem, np.random.default_rng(3))
+    assert (once.seeds, once.host_of_rank.tolist()) == (10, alone.host_of_rank.tolist())
+    assert once.coefficient == pytest.approx(problem.hop_bytes(once.host_of_rank))
+    again = restarted(problem, 3, 0.05)
+    assert again.seeds > 10
+    assert again.seconds >= 0.05
+    assert again.coefficient <= once.coefficient
 
 
 @pytest.mark.parametrize("ranks", [256, 512, 4096])
