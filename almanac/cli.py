@@ -117,6 +117,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 def _report(error: Exception, as_json: bool) -> int:
     """Print an error of the program and return its exit code; raise any other error again."""
+    from almanac.output.printing import note
     from registry.errors import AlmanacError, DatabaseUnavailable
 
     if not isinstance(error, AlmanacError):
@@ -124,7 +125,7 @@ def _report(error: Exception, as_json: bool) -> int:
     if as_json:
         _print_json_error(type(error).__name__, error.reason, error.path, error.line, error.text)
     else:
-        click.echo(f"almanac: {error}", err=True)
+        note(f"almanac: {error}")
     return EXIT_UNREACHABLE if isinstance(error, DatabaseUnavailable) else EXIT_FAILED
 
 

@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-import click
-
 from almanac.output.json.circuits import named_circuits
-from almanac.output.printing import csv_text, print_table, whole
+from almanac.output.printing import csv_text, print_table, say, whole
 from registry import units
 
 if TYPE_CHECKING:
@@ -76,7 +74,7 @@ def show_circuit_plan(title: str, fields: dict[str, Any]) -> None:
     if fields["present"] is not None:
         show_circuit_moves(fields["present"])
     state = "" if fields["complete"] else " (interrupted: the best so far)"
-    click.echo(f"saved as {fields['configuration']}{state}")
+    say(f"saved as {fields['configuration']}{state}")
 
 
 def show_circuit_moves(moves: dict[str, Any]) -> None:
@@ -88,14 +86,14 @@ def show_circuit_moves(moves: dict[str, Any]) -> None:
         Key ``present`` of a plan's JSON document.
     """
     if moves["seconds_saved"] <= 0.0:
-        click.echo("keep the present circuits: no better ones were found")
+        say("keep the present circuits: no better ones were found")
         return
     for key in ("removed", "added"):
         circuits = ", ".join(f"{a} - {b}" for a, b in moves[key])
-        click.echo(f"{key} ({len(moves[key])}): {circuits or 'none'}")
-    click.echo(f"{_ratio_text(moves['gain'])} the present throughput")
+        say(f"{key} ({len(moves[key])}): {circuits or 'none'}")
+    say(f"{_ratio_text(moves['gain'])} the present throughput")
     if moves["break_even_profiles"] is not None:
-        click.echo(
+        say(
             f"moving the circuits pays off after {moves['break_even_profiles']:.6g} profiles, "
             f"{units.text(moves['break_even_seconds'], units.SECONDS)}"
         )

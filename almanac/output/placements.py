@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-import click
-
-from almanac.output.printing import print_table
+from almanac.output.printing import print_table, say
 from registry import units
 
 if TYPE_CHECKING:
@@ -62,7 +60,7 @@ def show_placement(report: PlacementReport) -> None:
     if report.curve is not None:
         _show_curve(report.curve)
     for line in _remarks(report):
-        click.echo(line)
+        say(line)
 
 
 def show_pareto_set(reports: Sequence[PlacementReport]) -> None:
@@ -106,9 +104,9 @@ def show_evaluation(report: PlacementReport) -> None:
     title = f"{case.profile.name} on {case.cluster}; routing: {evaluation.routing} ({case.routing_reason})"
     print_table(title, ["", "value", "link or proof"], rows)
     for line in [f"background {evaluation.background}"] * bool(evaluation.background):
-        click.echo(line)
+        say(line)
     for line in _bound_lines(evaluation):
-        click.echo(line)
+        say(line)
 
 
 def bound_row(label: str, name: str, bound: Bound) -> list[str]:

@@ -8,6 +8,7 @@ import io
 import json
 import math
 import os
+import re
 import sys
 import time
 from collections.abc import Iterable, Iterator, Sequence
@@ -22,6 +23,8 @@ from registry import units
 if TYPE_CHECKING:
     from registry.progress import Progress
 
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+"""Characters that move the cursor, change colours or reverse the direction of text."""
 REDRAW_SECONDS = 0.1
 """Shortest time between two drawings of a progress bar."""
 
@@ -47,19 +50,29 @@ def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[Any]
     from rich.table import Table
     from rich.text import Text
 
-    table = Table(title=Text(title) if title else None, title_justify="left")
+    table = Table(title=Text(visible(title)) if title else None, title_justify="left")
     for index, column in enumerate(columns):
         numeric = bool(rows) and all(isinstance(row[index], int | float) for row in rows)
-        table.add_column(Text(column), justify="right" if numeric else "left", overflow="fold")
+        table.add_column(Text(visible(column)), justify="right" if numeric else "left", overflow="fold")
     for row in rows:
         table.add_row(*(Text(_cell_text(cell)) for cell in row))
     width = None if sys.stdout.isatty() else 160
     Console(width=width).print(table)
 
 
+def say(text: str) -> None:
+    """Print one line on standard output."""
+    click.echo(visible(text))
+
+
 def note(text: str) -> None:
     """Print one line on standard error."""
-    click.echo(text, err=True)
+    click.echo(visible(text), err=True)
+
+
+def visible(text: str) -> str:
+    r"""Return text with control characters written out (``\x1b``): a terminal would obey them."""
+    return _CONTROL.sub(lambda found: found[0].encode("unicode_escape").decode("ascii"), text)
 
 
 def write_text(path: str | None, text: str) -> None:
@@ -71,7 +84,7 @@ def write_text(path: str | None, text: str) -> None:
         The file cannot be written.
     """
     if path is None:
-        click.echo(text, nl=False)
+        click.echo(visible(text) if sys.stdout.isatty() else text, nl=False)
         return
     write_bytes(path, text.encode("utf-8"))
 
@@ -139,7 +152,7 @@ def progress_bars() -> Iterator[Progress]:
             return
         drawn[phase] = now
         if phase not in tasks:
-            tasks[phase] = bars.add_task(phase, total=total, best="")
+            tasks[phase] = bars.add_task(visible(phase), total=total, best="")
         bars.update(
             tasks[phase], completed=done, total=total, best="" if best is None else f"best {best:.6g}"
         )
@@ -155,7 +168,7 @@ def _cell_text(cell: Any) -> str:
         return units.moment_text(cell)
     if isinstance(cell, float):
         return f"{cell:.6g}"
-    return str(cell)
+    return visible(str(cell))
 
 
 def _time_text(value: Any) -> Any:

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import click
-
 from almanac.output.json.simulations import POINT_KEYS, points_over_time
 from almanac.output.placements import LINK_ENDS, link_ends
-from almanac.output.printing import csv_text, print_table, whole
+from almanac.output.printing import csv_text, print_table, say, whole
 from registry import units
 
 if TYPE_CHECKING:
@@ -28,14 +26,14 @@ COLUMNS = (
 def show_simulations(report: SimulationReport) -> None:
     """Print the table of runs, the parameters, the busiest links, and the ids of saved runs."""
     show_simulation_table(report)
-    click.echo(", ".join(f"{name} {_value_text(value)}" for name, value in report.parameters.items()))
+    say(", ".join(f"{name} {_value_text(value)}" for name, value in report.parameters.items()))
     for run in report.runs:
         for one in report.busiest(run, SHOWN):
-            click.echo(f"{run.placement}: {one.link} busy for {one.utilisation:.1%} of the run")
+            say(f"{run.placement}: {one.link} busy for {one.utilisation:.1%} of the run")
     for run in report.runs:
         if not run.simulation.complete:
-            click.echo(f"{run.placement}: interrupted, with the messages delivered until then")
-        click.echo(f"{run.placement}: " + (f"saved as {run.id}" if run.id else "not saved"))
+            say(f"{run.placement}: interrupted, with the messages delivered until then")
+        say(f"{run.placement}: " + (f"saved as {run.id}" if run.id else "not saved"))
 
 
 def show_simulation_table(report: SimulationReport) -> None:
@@ -49,7 +47,7 @@ def show_simulation_table(report: SimulationReport) -> None:
         rows = [[*row, _ratio(run.simulation, first)] for row, run in zip(rows, runs, strict=True)]
     print_table(title, columns, rows)
     for placed in case.placed[len(runs) :]:
-        click.echo(f"{placed.name}: not simulated because of the interrupt")
+        say(f"{placed.name}: not simulated because of the interrupt")
 
 
 def link_csv(report: SimulationReport) -> str:

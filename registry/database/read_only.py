@@ -13,6 +13,8 @@ from collections.abc import Iterator
 
 OPENING_WORDS = frozenset({"MATCH", "OPTIONAL", "WITH", "UNWIND", "RETURN", "CALL", "SHOW"})
 """First words of reading statements; commands on users and databases begin with others."""
+SHOWN = frozenset({"INDEX", "INDEXES", "CONSTRAINT", "CONSTRAINTS"})
+"""What SHOW may list: the schema, not the users, settings or transactions of the server."""
 PREFIXES = frozenset({"EXPLAIN", "PROFILE"})
 WRITING_WORDS = frozenset(
     {
@@ -81,6 +83,9 @@ def _writing_word(statement: str) -> str | None:
             opening = False
             if word not in OPENING_WORDS:
                 return word or text
+            shown = tokens[index + 1][1].upper() if word == "SHOW" and index + 1 < len(tokens) else ""
+            if word == "SHOW" and shown not in SHOWN:
+                return f"SHOW {shown}".rstrip()
         if word in WRITING_WORDS and not _is_name(tokens, index):
             return word
         if word == "CALL" and not _is_name(tokens, index):

@@ -129,6 +129,9 @@ def test_a_query_reads_and_never_writes(loaded: Almanac) -> None:
         "query", "--csv", "-p", "kind=host", "MATCH (s:DeviceState {kind: $kind}) RETURN count(s) AS hosts"
     )
     assert outcome.out == "hosts\n64\n"
+    (row,) = loaded("query", "MATCH (c:Content) RETURN c, [c] AS list LIMIT 1", "--json").json
+    assert row["list"] == [row["c"]]
+    assert any(str(value).endswith(" bytes>") for value in row["c"].values())
     refused = loaded("query", "MATCH (n) DETACH DELETE n", "--json")
     assert (refused.code, refused.error["error"]) == (1, "WriteRefused")
     assert loaded("cluster", "show", "ft", "--json").json["hosts"] == 64

@@ -12,7 +12,18 @@ from almanac.output.circuits import circuit_csv, show_circuit_moves
 from almanac.output.json.circuits import named_circuits, optical_switch_to_json
 from almanac.output.json.stored_data import cluster_to_json, findings_to_json, job_to_json
 from almanac.output.placements import bound_row
-from almanac.output.printing import attributes, csv_text, finite, print_json, print_table, whole, write_text
+from almanac.output.printing import (
+    attributes,
+    csv_text,
+    finite,
+    note,
+    print_json,
+    print_table,
+    say,
+    visible,
+    whole,
+    write_text,
+)
 from mapping.checks.finding import Finding, Severity
 from registry.errors import InputError
 from registry.fabrics.fabrics import ClusterInfo
@@ -44,6 +55,18 @@ def test_a_table_takes_no_name_for_markup(capsys: pytest.CaptureFixture[str]) ->
     out = capsys.readouterr().out
     assert "[bold]x[/bold]" in out
     assert "1.23457" in out
+
+
+def test_control_characters_do_not_reach_a_terminal(capsys: pytest.CaptureFixture[str]) -> None:
+    red = "a\x1b[31mb\rc\x9b\u202ed\te\nf"
+    safe = "a\\x1b[31mb\\rc\\x9b\\u202ed\te\nf"
+    assert visible(red) == safe
+    say(red)
+    note(red)
+    captured = capsys.readouterr()
+    assert (captured.out, captured.err) == (f"{safe}\n", f"{safe}\n")
+    print_table(red, [red], [[red]])
+    assert not {"\x1b", "\r", "\x9b", "\u202e"} & set(capsys.readouterr().out)
 
 
 def test_a_file_that_cannot_be_written_is_an_error(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from almanac.options.common import current_settings, json_option, open_registry
-from almanac.output.printing import csv_text, note, print_json, print_table, progress_bars
+from almanac.output.printing import csv_text, note, print_json, print_table, progress_bars, say, write_text
 from almanac.settings import Settings
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ def start(as_json: bool) -> None:
     if as_json:
         print_json({"uri": address.uri, "home": str(settings.home)})
         return
-    click.echo(f"the embedded server answers at {address.uri}; its data is in {settings.home}")
+    say(f"the embedded server answers at {address.uri}; its data is in {settings.home}")
 
 
 @db.command("stop")
@@ -57,7 +57,7 @@ def stop(as_json: bool) -> None:
     if as_json:
         print_json({"was_running": was_running, "home": str(settings.home)})
         return
-    click.echo("stopped" if was_running else "the embedded server was not running")
+    say("stopped" if was_running else "the embedded server was not running")
 
 
 @db.command("migrate")
@@ -74,7 +74,7 @@ def migrate(as_json: bool) -> None:
     if as_json:
         print_json({"before": before, "after": after})
         return
-    click.echo(f"schema version {after}" if before == after else f"schema version {before} -> {after}")
+    say(f"schema version {after}" if before == after else f"schema version {before} -> {after}")
 
 
 @db.command("dump")
@@ -162,7 +162,7 @@ def query(statement: str, parameters: tuple[str, ...], as_csv: bool, as_json: bo
     if as_json:
         print_json([dict(zip(columns, row, strict=True)) for row in plain])
     elif as_csv:
-        click.echo(csv_text(columns, plain), nl=False)
+        write_text(None, csv_text(columns, plain))
     else:
         print_table("", columns, plain)
 
@@ -193,4 +193,6 @@ def _plain(value: Any) -> Any:
         return value.isoformat().replace("+00:00", "Z")
     if isinstance(value, list | tuple):
         return [_plain(item) for item in value]
-    return value
+    if isinstance(value, dict):
+        return {str(key): _plain(item) for key, item in value.items()}
+    return value if value is None or isinstance(value, str | int | float) else str(value)

@@ -10,7 +10,7 @@ from almanac.options.common import open_registry
 from almanac.output.circuits import show_circuit_moves
 from almanac.output.json.circuits import circuit_plan_to_json
 from almanac.output.placements import show_placement
-from almanac.output.printing import note, progress_bars, write_text
+from almanac.output.printing import note, progress_bars, say, write_text
 from almanac.output.simulations import show_simulation_table
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ def command(output: str) -> None:
         fabric = registry.fabrics.read(CLUSTER).fabric
     write_text(output, write(RANKFILE, result.placed.placement, result.placed.fabric))
     _show(result, fabric)
-    click.echo(f"rankfile for mpirun -rf: {output}")
+    say(f"rankfile for mpirun -rf: {output}")
     note("next: almanac dashboard     (from the checkout: make dashboard)")
     if not result.complete:
         click.get_current_context().exit(130)
@@ -55,7 +55,7 @@ def _show(result: DemoResult, fabric: Fabric) -> None:
     """Print the fabric, the placement, its simulation and the circuits to move."""
     from almanac.demo.fill import OPTICAL
 
-    click.echo(
+    say(
         f"fabric {result.placed.case.cluster}: {len(fabric.hosts)} hosts with {len(fabric.adapters)} "
         f"adapters, {len(fabric.switches)} switches, {fabric.cable_count} cables (a real NDR fabric)"
     )
@@ -64,7 +64,7 @@ def _show(result: DemoResult, fabric: Fabric) -> None:
     show_simulation_table(result.simulated)
     click.echo("")
     case = result.planned.case
-    click.echo(
+    say(
         f"{OPTICAL}: {len(case.hosts)} generated hosts on an optical switch, {len(case.profiles)} generated "
         "jobs; circuits to move:"
     )

@@ -9,7 +9,7 @@ import click
 
 from almanac.options.common import json_option, open_registry, running_jobs_options
 from almanac.output.json.running_jobs import congestion_to_json, rank_pairs_to_json, slowdowns_to_json
-from almanac.output.printing import print_json, print_table, progress_bars
+from almanac.output.printing import print_json, print_table, progress_bars, say
 from almanac.output.running_jobs import CONVENTION, heading, link_name, note_omitted_jobs, users_text
 from registry import units
 
@@ -62,10 +62,10 @@ def command(
 
 def _show(live: Live, links: tuple[HotLink, ...], pairs: dict[str, RankPairs], top: int) -> None:
     """Print the table of links, and that of pairs of ranks or of jobs."""
-    click.echo(heading(live))
+    say(heading(live))
     if not len(live.shared):
         return
-    click.echo(CONVENTION)
+    say(CONVENTION)
     rows = [
         [
             f"{link_name(live, link)} -> {link.load.target}",

@@ -13,7 +13,7 @@ from almanac.output.json.running_jobs import (
     totals_to_json,
     what_if_to_json,
 )
-from almanac.output.printing import print_json, print_table, progress_bars
+from almanac.output.printing import print_json, print_table, progress_bars, say
 from almanac.output.running_jobs import CONVENTION, heading, note_omitted_jobs
 from registry import units
 
@@ -76,8 +76,8 @@ def command(
 
 def _show(live: Live, found: WhatIf, top: int) -> None:
     """Print the totals, the busiest links afterwards, and each job."""
-    click.echo(heading(live))
-    click.echo(CONVENTION)
+    say(heading(live))
+    say(CONVENTION)
     sides = _sides(found)
     totals = [totals_to_json(getattr(found, side)) for side in sides]
     print_table(

@@ -10,7 +10,7 @@ import click
 
 from almanac.options.common import Time, json_option, open_registry
 from almanac.output.json.stored_data import findings_to_json
-from almanac.output.printing import print_json, print_table
+from almanac.output.printing import print_json, print_table, say
 
 if TYPE_CHECKING:
     from mapping.checks.finding import Subject
@@ -69,7 +69,7 @@ def check_cluster(
     elif rows:
         print_table("", ["severity", "check", "problem"], _listed(rows, len(rows) if show_all else SHOWN))
     else:
-        click.echo("no problems found")
+        say("no problems found")
     highest = worst(findings)
     if fail_on != NEVER and highest is not None and highest >= Severity.of(fail_on):
         click.get_current_context().exit(EXIT_PROBLEMS)

@@ -16,7 +16,7 @@ from almanac.output.json.stored_data import (
     host_layout_to_json,
     snapshot_to_json,
 )
-from almanac.output.printing import note, print_json, print_table, write_text
+from almanac.output.printing import note, print_json, print_table, say, write_text
 from registry import units
 from registry.exports.catalog import FORMATS, write
 
@@ -84,9 +84,9 @@ def changes(cluster: str, start: datetime | None, end: datetime | None, as_json:
     if as_json:
         print_json(changes_to_json(cluster, found))
         return
-    click.echo(f"{cluster}: {_time_text(found.start)} to {_time_text(found.end)}")
+    say(f"{cluster}: {_time_text(found.start)} to {_time_text(found.end)}")
     for line in in_words(found) or ["no changes"]:
-        click.echo(line)
+        say(line)
 
 
 @command.command("export")
@@ -122,7 +122,7 @@ def layouts(cluster: str, at: datetime | None, as_json: bool) -> None:
         print_json(rows)
         return
     if not rows:
-        click.echo(f"no host layouts of {cluster} are stored: ingest what `lstopo --of xml` prints")
+        say(f"no host layouts of {cluster} are stored: ingest what `lstopo --of xml` prints")
         return
     title = f"{len(rows)} hosts of {cluster}"
     print_table(title, ["host", "since", "cores per domain", "adapters", "source"], [_cells(r) for r in rows])

@@ -11,7 +11,7 @@ from almanac.options.circuits import read_circuits, switch_options
 from almanac.options.common import json_option, open_registry, option_names, output_option, read_hosts
 from almanac.output.circuits import circuit_csv
 from almanac.output.json.circuits import named_circuits, optical_switch_to_json
-from almanac.output.printing import print_json, print_table, write_text
+from almanac.output.printing import print_json, print_table, say, write_text
 from registry import units
 
 if TYPE_CHECKING:
@@ -161,6 +161,6 @@ def _show(switch: OpticalSwitch) -> None:
     ]
     print_table("", ["", f"optical switch of {switch.cluster}"], rows)
     for one, other in named_circuits(switch.circuits, switch.hosts)[:SHOWN]:
-        click.echo(f"{one} - {other}")
+        say(f"{one} - {other}")
     if len(switch.circuits) > SHOWN:
-        click.echo(f"and {len(switch.circuits) - SHOWN} more: --output FILE writes all of them")
+        say(f"and {len(switch.circuits) - SHOWN} more: --output FILE writes all of them")

@@ -10,7 +10,7 @@ import click
 
 from almanac.options.common import Time, json_option, open_registry, read_hosts
 from almanac.output.json.stored_data import ingest_report_to_json
-from almanac.output.printing import note, print_json, progress_bars
+from almanac.output.printing import note, print_json, progress_bars, say
 from registry import units
 
 if TYPE_CHECKING:
@@ -122,13 +122,13 @@ def _print(report: Report, fields: dict[str, Any]) -> None:
     from registry.ingest_runs.kinds import describe
 
     if fields["same_as"] is not None:
-        click.echo(f"same content as read at {units.moment_text(fields['same_as'])}: nothing to add")
+        say(f"same content as read at {units.moment_text(fields['same_as'])}: nothing to add")
     if fields["compared_at"] is not None:
         time, count = units.moment_text(fields["compared_at"]), len(fields["disagreements"])
         result = f"{count} differences, listed above" if count else "no differences"
-        click.echo(
+        say(
             f"compared with the fabric of {fields['cluster']} observed at {time}: {result}; "
             "the files have no ports, so the stored fabric is kept"
         )
     for line in describe(report.intake, report.receipt):
-        click.echo(line)
+        say(line)

@@ -8,7 +8,7 @@ import click
 
 from almanac.options.common import json_option, open_registry, output_option
 from almanac.output.json.stored_data import job_to_json
-from almanac.output.printing import note, print_json, print_table, write_text
+from almanac.output.printing import note, print_json, print_table, say, write_text
 
 _OF_CLUSTER = "Cluster of the job; needed if two clusters have a job with this id."
 
@@ -61,7 +61,7 @@ def attach(job: str, profile: str, cluster: str | None, as_json: bool) -> None:
     if as_json:
         print_json({"job": stored.job.id, "cluster": stored.cluster, "profile": attached.id})
         return
-    click.echo(
+    say(
         f"profile {attached.profile.name} ({attached.id}) attached to job {stored.job.id} of {stored.cluster}"
     )
 

@@ -13,7 +13,7 @@ from almanac.options.files import read_order
 from almanac.options.placement import search_options, with_default_seconds
 from almanac.output.json.placements import advice_to_json
 from almanac.output.json.running_jobs import cluster_advice_to_json
-from almanac.output.printing import note, print_json, print_table, progress_bars
+from almanac.output.printing import note, print_json, print_table, progress_bars, say
 from almanac.output.running_jobs import CONVENTION, heading, note_omitted_jobs
 from registry import units
 
@@ -136,10 +136,10 @@ def _show(curve: Curve, advice: tuple[Advice, ...]) -> None:
 def _recommend(advice: tuple[Advice, ...], pick: Advice | None, is_cost_known: bool) -> None:
     """Print how many ranks to move, if the costs are known."""
     if not advice:
-        click.echo("move no ranks: no better placement was found")
+        say("move no ranks: no better placement was found")
     elif is_cost_known:
         no_gain = "move no ranks: migration costs more than it saves"
-        click.echo(no_gain if pick is None else f"move {pick.point.moved} ranks")
+        say(no_gain if pick is None else f"move {pick.point.moved} ranks")
 
 
 def _advise_cluster(cluster: str, request: PlacementRequest, moves: int | None, as_json: bool) -> None:
@@ -188,10 +188,10 @@ def _by_gain(advised: list[Advised]) -> list[Advised]:
 
 def _show_cluster(live: Live, advised: list[Advised]) -> None:
     """Print a row per job."""
-    click.echo(heading(live))
+    say(heading(live))
     if not advised:
         return
-    click.echo(CONVENTION)
+    say(CONVENTION)
     rows = [
         [
             one.advice.job,

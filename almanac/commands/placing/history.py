@@ -13,7 +13,7 @@ from almanac.commands.cluster.check import EXIT_PROBLEMS
 from almanac.options.common import Time, json_option, open_registry, require_cluster
 from almanac.output.json.placements import regression_to_json
 from almanac.output.json.simulations import simulation_info_to_json
-from almanac.output.printing import attributes, print_json, print_table
+from almanac.output.printing import attributes, print_json, print_table, say
 from registry import units
 
 if TYPE_CHECKING:
@@ -181,7 +181,7 @@ def _show_regressions(registry: Registry, selected: HistoryFilter, since: dateti
         texts = [{**row, "changed": ", ".join(row["changed"]) or "-"} for row in rows]
         print_table("", REGRESSION_COLUMNS, [[row[column] for column in REGRESSION_COLUMNS] for row in texts])
     else:
-        click.echo("no regressions")
+        say("no regressions")
     return bool(found)
 
 
