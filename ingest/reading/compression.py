@@ -18,7 +18,11 @@ from typing import NamedTuple
 from registry.errors import InputError
 
 MAX_BYTES = 1 << 30
-"""Largest size of a file, and of all members of an archive, in bytes after decompression."""
+"""Largest size of a plain file that is read as a whole, in bytes."""
+MAX_UNPACKED = 300_000_000
+"""Largest size of a compressed file, and of all members of an archive, in bytes after decompression."""
+_CHUNK = 1 << 24
+"""Bytes that are decompressed at a time, so that memory stays near the limit."""
 MAX_MEMBERS = 100_000
 """Largest number of members of an archive, and of files of a folder."""
 XZ_MEMORY = 1 << 28
@@ -37,7 +41,7 @@ class Member(NamedTuple):
     modified_at: datetime
 
 
-def decompress(data: bytes, path: str, limit: int = MAX_BYTES) -> bytes:
+def decompress(data: bytes, path: str, limit: int = MAX_UNPACKED) -> bytes:
     """Return the content of a gzip or xz file; other content is returned unchanged.
 
     Parameters
@@ -52,12 +56,13 @@ def decompress(data: bytes, path: str, limit: int = MAX_BYTES) -> bytes:
     Raises
     ------
     InputError
-        The file is damaged, truncated, or larger than the limit.
+        The file is damaged or truncated, unpacks to more than the limit, or is plain and larger than
+        `MAX_BYTES`.
     """
     if data.startswith(MAGICS):
         return _streams(data, path, limit, gzip=data.startswith(_GZIP))
-    if len(data) > limit:
-        raise _too_large(path, limit)
+    if len(data) > MAX_BYTES:
+        raise InputError(f"larger than {MAX_BYTES} bytes, the limit of a file", path=path)
     return data
 
 
@@ -66,7 +71,7 @@ def is_tar(data: bytes) -> bool:
     return data[257:262] == b"ustar"
 
 
-def members(data: bytes, path: str, limit: int = MAX_BYTES) -> Iterator[Member]:
+def members(data: bytes, path: str, limit: int = MAX_UNPACKED) -> Iterator[Member]:
     """Yield the regular files of a tar archive in order, each decompressed.
 
     Raises
@@ -113,19 +118,24 @@ def _streams(data: bytes, path: str, limit: int, *, gzip: bool) -> bytes:
             engine = zlib.decompressobj(wbits=31)
         else:
             engine = lzma.LZMADecompressor(format=lzma.FORMAT_XZ, memlimit=XZ_MEMORY)
-        try:
-            part = engine.decompress(data, limit + 1 - size)
-        except (zlib.error, lzma.LZMAError) as error:
-            raise InputError(f"the compressed data are damaged: {error}", path=path) from error
-        size += len(part)
-        if size > limit:
-            raise _too_large(path, limit)
-        if not engine.eof:
-            raise InputError("the compressed data end too early", path=path)
-        parts.append(part)
+        while not engine.eof:
+            try:
+                part = engine.decompress(data, min(_CHUNK, limit + 1 - size))
+            except (zlib.error, lzma.LZMAError) as error:
+                raise InputError(f"the compressed data are damaged: {error}", path=path) from error
+            data = getattr(engine, "unconsumed_tail", b"")  # xz keeps what it has not read
+            size += len(part)
+            if size > limit:
+                raise _too_large(path, limit)
+            if not part and not engine.eof:
+                raise InputError("the compressed data end too early", path=path)
+            parts.append(part)
         data = engine.unused_data.lstrip(b"\0")
     return b"".join(parts)
 
 
 def _too_large(path: str, limit: int) -> InputError:
-    return InputError(f"larger than {limit} bytes, the limit of a file or archive", path=path)
+    reason = (
+        f"unpacks to more than {limit} bytes, the limit of compressed files and archives: unpack it first"
+    )
+    return InputError(reason, path=path)

@@ -5,8 +5,10 @@ from __future__ import annotations
 import gzip
 import lzma
 import tarfile
+import tracemalloc
 from contextlib import suppress
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -35,14 +37,35 @@ def test_archive_members_that_are_links_or_devices_are_refused(kind: bytes) -> N
 def test_a_decompression_bomb_is_stopped_at_the_limit(squeeze: type[bytes]) -> None:
     bomb = squeeze(bytes(10_000_000))
     assert len(bomb) < 20_000
-    with pytest.raises(InputError, match="larger than 1000000 bytes"):
+    with pytest.raises(InputError, match="unpacks to more than 1000000 bytes"):
         decompress(bomb, "bomb", 1_000_000)
     assert len(decompress(bomb, "bomb", 10_000_000)) == 10_000_000
 
 
+@pytest.mark.parametrize("squeeze", [gzip.compress, lzma.compress])
+def test_a_bomb_uses_little_more_memory_than_the_limit(
+    squeeze: type[bytes], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(compression, "_CHUNK", 1 << 16)
+    bomb = squeeze(bytes(30_000_000))
+    tracemalloc.start()
+    with pytest.raises(InputError, match="unpack it first"):
+        decompress(bomb, "bomb", 3_000_000)
+    assert tracemalloc.get_traced_memory()[1] < 15_000_000  # an xz stream has a dictionary of 8 MiB
+    tracemalloc.stop()
+
+
+def test_content_does_not_depend_on_the_size_of_a_chunk(monkeypatch: pytest.MonkeyPatch) -> None:
+    content = np.random.default_rng(0).integers(0, 99, 1000).astype(np.uint8).tobytes()
+    packed = gzip.compress(content) + gzip.compress(b"b"), lzma.compress(content) + lzma.compress(b"b")
+    for size in (1, 7, 500, 1001):
+        monkeypatch.setattr(compression, "_CHUNK", size)
+        assert [decompress(one, "f") for one in packed] == [content + b"b"] * 2
+
+
 def test_an_archive_is_limited_in_the_sum_of_its_members() -> None:
     data = tar({"a": bytes(600), "b": gzip.compress(bytes(600))})
-    with pytest.raises(InputError, match="bytes, the limit of a file or archive"):
+    with pytest.raises(InputError, match="unpacks to more than"):
         list(members(data, "a.tar", 1000))
 
 
