@@ -95,12 +95,27 @@ def uniform() -> Case:
     return _case(fabric, range(64), from_profile(profile), "dimension-order", options)
 
 
+def parking_lot() -> Case:
+    """Return four hosts of one switch and one of the next, which all send to a sixth host there."""
+    host, switch = list(range(6)), [6, 6, 6, 6, 7, 7]
+    fabric = Fabric.from_arcs(
+        [f"h{number}" for number in host] + ["first", "second"],
+        [*host, *switch, 6, 7],
+        [*switch, *host, 7, 6],
+        RATE,
+        slots=[1] * 6 + [0] * 2,
+        forwards=[False] * 6 + [True] * 2,
+    )
+    return _case(fabric, host, _messages(*((rank, 5, MIB, 0.0) for rank in range(5))), "up-down")
+
+
 CASES: dict[str, Callable[[], Case]] = {
     "one-link": one_link,
     "two-flows": two_flows,
     "ring": ring,
     "fat-tree": fat_tree,
     "uniform-torus": uniform,
+    "parking-lot": parking_lot,
 }
 
 

@@ -29,6 +29,8 @@ EVENTS, CYCLES = 1 << 18, 1 << 14
 SPARE_PACKETS, SPARE_FLITS = 4, 9
 """Default room of a buffer in packets, besides the bytes sent until free room is reported back, and in flits
 beyond the cycles of its link; one flit of it is needed to send in each cycle."""
+MOST_PARTS = 4
+"""Most steps of a flit simulation per cycle, so that latencies like 12.5 cycles are exact."""
 
 
 class Level(ABC):
@@ -221,8 +223,8 @@ class FlitLevel(Level):
         hops_on, links = senders.routes.next_hops, len(fabric.links)
         flit, capacity = options.flit_bytes, fabric.links.capacity
         cycle = flit / (float(capacity.max()) if links else 1.0)
-        link = _links(fabric, options, cycle)
-        enough = (link[:, flits.CYCLES] + SPARE_FLITS) * flit
+        link, parts = _links(fabric, options, cycle)
+        enough = (-(-link[:, flits.CYCLES] // parts) + SPARE_FLITS) * flit
         buffers = options.buffers(links, at_least=flit, default=enough) // flit
         channels, ports = len(hops_on.state_of), len(hops_on.start)
         channel = np.zeros((channels, 5), np.int64)
@@ -247,7 +249,7 @@ class FlitLevel(Level):
             flit_bytes=flit,
             header_bytes=options.header_bytes,
             exclusive=senders.routes.escapes,
-            cycle_seconds=cycle,
+            cycle_seconds=cycle / parts,
             random=state_from(generator),
         )
         super().__init__(senders, 2 * len(senders.ranks.host) + 64, state)
@@ -279,16 +281,23 @@ def _new_packets(rows: int) -> tuple[Ints, Ints]:
     return np.zeros((rows, 8), np.int32), np.arange(rows, dtype=np.int32)[::-1].copy()
 
 
-def _links(fabric: Fabric, options: Options, cycle: float) -> Longs:
-    """Return the initial state of the links (int64[m, 6])."""
+def _links(fabric: Fabric, options: Options, cycle: float) -> tuple[Longs, int]:
+    """Return the initial state of the links (int64[m, 6]), and the number of steps that make up a cycle.
+
+    It is the smallest number up to `MOST_PARTS` by which all latencies and times of a flit are whole; 1 if
+    there is no such number, and they are rounded.
+    """
     links = len(fabric.links)
     found = np.zeros((links, 6), np.int64)
-    latency = options.latency(links) / cycle
-    period = np.rint(options.flit_bytes / fabric.links.capacity / cycle)
+    period = np.maximum(options.flit_bytes / fabric.links.capacity / cycle, 1.0)
+    latency = np.maximum(options.latency(links) / cycle, period)
     for name, cycles in (("latency_seconds", latency), ("flit_bytes", period)):
         if float(cycles.max(initial=0.0)) > MOST_CYCLES:
             raise InvalidValue(f"simulate.{name}", f"a link takes {cycles.max():g} cycles of {cycle:g} s")
-    found[:, flits.PERIOD] = np.maximum(period, 1)
-    found[:, flits.CYCLES] = np.maximum(np.rint(latency), found[:, flits.PERIOD])
+    both = np.concatenate((latency, period))
+    whole = (k for k in range(1, MOST_PARTS + 1) if np.allclose(both * k, np.rint(both * k), 1e-9, 1e-6))
+    parts = next(whole, 1)
+    found[:, flits.PERIOD] = np.rint(period * parts)
+    found[:, flits.CYCLES] = np.rint(latency * parts)
     found[:, flits.TURN] = -1
-    return found
+    return found, parts

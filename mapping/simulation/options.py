@@ -34,7 +34,8 @@ class Options:
         Further bytes of every packet; not counted in ``Simulation.link_bytes``.
     latency_seconds : float or float64[m]
         Time from one end of a link until the head of a packet may leave the next switch, of all links or of
-        each. In flits it is rounded to whole cycles, at least one.
+        each. In flits it is at least a cycle, and rounded to whole cycles unless halves, thirds or quarters
+        of a cycle make all latencies and link speeds exact.
     buffer_bytes : int, int64[m] or None
         Size of each channel's buffer at the far end of a link; default: the bytes sent until free room is
         reported back, and four packets (nine flits) more.
@@ -43,7 +44,7 @@ class Options:
     selection : str
         Choice among several next channels; see ``channels.SELECTIONS``.
     flit_bytes : int
-        The fastest link sends a flit per cycle; others take a whole number of cycles.
+        The fastest link sends a flit per cycle; others take more, rounded like latencies.
     every : int
         Number of messages between two points of the traffic over time.
 

@@ -22,9 +22,23 @@ from tests.support.max_min_flows import finished_seconds
 
 WEIGHTED, EQUAL = VARIANTS
 """With latencies, by which SimGrid weighs flows; and without, where all weigh the same."""
-LAST = {"one-link": 1e-6, "two-flows": 1e-3, "ring": 1e-3, "fat-tree": 0.01, "uniform-torus": 0.08}
+LAST = {
+    "one-link": 1e-6,
+    "two-flows": 1e-3,
+    "ring": 1e-3,
+    "fat-tree": 0.01,
+    "uniform-torus": 0.08,
+    "parking-lot": 1e-3,
+}
 """How far the last message may be from SimGrid's, as a share of it."""
-MEAN = {"one-link": 2e-4, "two-flows": 1e-3, "ring": 1e-3, "fat-tree": 2e-3, "uniform-torus": 0.05}
+MEAN = {
+    "one-link": 2e-4,
+    "two-flows": 1e-3,
+    "ring": 1e-3,
+    "fat-tree": 2e-3,
+    "uniform-torus": 0.05,
+    "parking-lot": 0.121,
+}
 """The same of the mean over all, where SimGrid weighs them the same: a latency here counts too."""
 BUFFERS = (2, 16, 512)
 """Packets that a channel holds."""
@@ -104,6 +118,15 @@ def test_short_ways_get_more_in_simgrid_where_latencies_weigh() -> None:
     weighted, equal = theirs("ring", WEIGHTED)["mean"], theirs("ring", EQUAL)["mean"]
     assert weighted == pytest.approx(0.778 * equal, rel=1e-3)
     assert mean(run("ring")) == pytest.approx(equal, rel=1e-3)
+
+
+def test_a_port_with_one_flow_gets_as_much_as_one_with_four() -> None:
+    """Five MiB over one cable: with equal flows all end after 5 MiB, here the host alone at its port after 2."""
+    alone, *others = np.sort(run("parking-lot").delivered_at) * 1e9 / (1 << 20)
+    assert alone == pytest.approx(2.0, rel=2e-3)
+    np.testing.assert_allclose(others, 5.0, rtol=2e-3)
+    assert theirs("parking-lot", EQUAL)["mean"] * 1e9 / (1 << 20) == pytest.approx(5.0)
+    assert mean(run("parking-lot")) / theirs("parking-lot", EQUAL)["mean"] == pytest.approx(4.4 / 5, rel=1e-3)
 
 
 def test_small_buffers_cost_time_and_large_ones_let_messages_overlap() -> None:

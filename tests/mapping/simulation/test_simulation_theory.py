@@ -94,6 +94,32 @@ def test_flits_of_a_message_alone_follow_each_other() -> None:
     assert found.packet_hops == 200
 
 
+@pytest.mark.parametrize(
+    ("cycles", "taken"), [(12.5, 12.5), (3 + 1 / 3, 3 + 1 / 3), (5.75, 5.75), (12.3, 12.0), (0.4, 1.0)]
+)
+def test_flits_take_parts_of_a_cycle_if_up_to_four_make_them_exact(cycles: float, taken: float) -> None:
+    """100 ns are 12.5 cycles of 8 bytes at 1 GB/s; 12.3 would need ten parts, and is rounded."""
+    fabric = star(2)
+    options = Options(flit_bytes=8, latency_seconds=cycles * 8e-9, packet_bytes=1 << 20)
+    found = simulate(fabric, on_each(fabric), send((0, 1, 800, 0.0)), mode="flits", options=options)
+    assert found.completion_seconds == pytest.approx((2 * taken + 100 - 1) * 8e-9, rel=1e-9)
+
+
+def test_links_whose_flits_take_one_and_a_half_cycles_are_exact_too() -> None:
+    """Hosts send at 1 and 1.5 bytes per second: a flit of 3 bytes takes 3 and 2 seconds, the cycle is 2."""
+    fabric = Fabric.from_arcs(
+        ["a", "b", "s"],
+        [0, 2, 1, 2],
+        [2, 0, 2, 1],
+        [1.0, 1.0, 1.5, 1.5],
+        slots=[1, 1, 0],
+        forwards=[False, False, True],
+    )
+    options = Options(flit_bytes=3, latency_seconds=0.0, packet_bytes=1 << 20)
+    found = simulate(fabric, on_each(fabric), send((0, 1, 30, 0.0)), mode="flits", options=options)
+    assert found.completion_seconds == pytest.approx(10 * 3 + 2)
+
+
 @pytest.mark.parametrize("mode", ["packets", "flits"])
 def test_two_senders_to_one_host_share_its_cable_evenly(mode: str) -> None:
     fabric, size = star(3), 200 * 2048
