@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +22,16 @@ BOUNDED = (
     ("hop_bytes", "hop-bytes"),
 )
 """Metrics that have bounds, with their names in tables."""
+METRICS = {
+    "congestion": "worst link",
+    "network-congestion": "worst network link",
+    "mean-congestion": "mean of loaded links",
+    "hop-bytes": "hop-bytes",
+    "dilation": "average dilation",
+    "mapping-coefficient": "mapping coefficient",
+    "max-dilation": "maximum dilation",
+}
+"""Names of metrics in objectives, and in sentences."""
 LINK_ENDS = ("source", "source_guid", "source_port", "target", "target_guid", "target_port")
 """Columns of CSV files that name the two ends of a link."""
 COLUMNS = ("placement", "worst link", "worst network link", "hop-bytes", "dilation", "which link")
@@ -181,7 +192,7 @@ def _remarks(report: PlacementReport) -> list[str]:
     state = "" if placement.complete else " (interrupted: the best so far)"
     name = f"placement {report.record_id}" if report.record_id else "not saved"
     how = f"{placement.strategy} in {placement.seconds:.1f} s, {placement.steps} steps"
-    lines = [f"{name}, found by {how}{state}"]
+    lines = [f"{name}, found by {how}{state}{_worse_text(report)}"]
     if report.case.present is not None:
         moved = int((report.case.present.host_of_rank != placement.host_of_rank).sum())
         lines.append(f"{moved} of {placement.ranks} ranks move")
@@ -190,3 +201,15 @@ def _remarks(report: PlacementReport) -> list[str]:
     if report.evaluation.background:
         lines.append(f"background {report.evaluation.background}")
     return [*lines, *_bound_lines(report.evaluation)]
+
+
+def _worse_text(report: PlacementReport) -> str:
+    """Return by how much a placement is worse than ranks in order, or an empty text if it is not."""
+    above = [f"{METRICS[metric]} {_share_text(share)}" for metric, share in report.above_in_order.items()]
+    return f"; worse than ranks in order: {', '.join(above)}" if above else ""
+
+
+def _share_text(share: float) -> str:
+    if not math.isfinite(share):
+        return "above zero"
+    return f"{share:.0%} above" if share >= 0.1 else f"{100 * share:.2g}% above"

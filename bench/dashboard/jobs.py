@@ -18,7 +18,8 @@ from ingest.generate import nas
 from ingest.generate.ai_layouts import AiLayout, ai_layout
 from ingest.generate.nas import ft
 from ingest.generate.nas_multigrid import mg
-from ingest.generate.stencils import hpcg, lulesh, snap, stencil
+from ingest.generate.stencils import hpcg, lulesh, stencil
+from ingest.generate.wave_fronts import snap
 from registry.model import Job, Profile
 
 USERS = (
@@ -49,7 +50,7 @@ def profiles() -> tuple[Profile, ...]:
         *(stencil(sides, 9, bytes=(8e6, 1e5)) for sides in squares),
         *(hpcg(sides, cycles=1, products=1) for sides in cubes),
         *(lulesh(side, iterations=2) for side in (4, 6, 8, 10)),
-        *(snap(sides, groups=16) for sides in squares),
+        *(snap(sides, groups=16, reductions=False) for sides in squares),
         *(nas.cg(ranks, iterations=1) for ranks in (64, 128, 256, 512)),
         *(nas.bt(ranks, steps=2) for ranks in (64, 144, 256, 400)),
         *(mg(ranks, cycles=1) for ranks in (64, 128, 256, 512)),

@@ -75,7 +75,25 @@ def _section(record: dict[str, Any], values: Mapping[str, Said]) -> list[str]:
         lines.append(f"| {row['what']} | {theirs} | {_cell(row['ours'])} | {row['baseline']} | {note} |")
     if notes:
         lines += ["", *(f"{number}. {why}." for why, number in notes.items())]
+    for table in record.get("tables", ()):
+        lines += ["", *_table(table)]
     return lines
+
+
+def _table(table: dict[str, Any]) -> list[str]:
+    head = table["head"]
+    lines = [f"### {table['title']}", "", _line(head), "|---" * len(head) + "|"]
+    for cells in table["cells"]:
+        shown = [
+            f"{cell:+.0f}" if name.endswith("(%)") and not isinstance(cell, str) else _cell(cell)
+            for name, cell in zip(head, cells, strict=True)
+        ]
+        lines.append(_line(shown))
+    return lines
+
+
+def _line(cells: Sequence[str]) -> str:
+    return f"| {' | '.join(cells)} |"
 
 
 def _cell(value: float | str) -> str:

@@ -62,6 +62,23 @@ class Row:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Table:
+    """Values of all cases, besides the rows.
+
+    Attributes
+    ----------
+    title : str
+    head : tuple of str
+        Names of columns; those of one that ends in ``(%)`` are printed as changes in percent.
+    cells : tuple of tuple of str or float
+    """
+
+    title: str
+    head: tuple[str, ...]
+    cells: tuple[tuple[str | float, ...], ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Figure:
     """A reproduced figure or table.
 
@@ -74,6 +91,7 @@ class Figure:
     panels : tuple of Panel
     picture : bytes
         A PNG to keep beside the record instead of plots of panels; empty if there is none.
+    tables : tuple of Table
     """
 
     title: str
@@ -81,6 +99,7 @@ class Figure:
     rows: tuple[Row, ...]
     panels: tuple[Panel, ...] = ()
     picture: bytes = b""
+    tables: tuple[Table, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

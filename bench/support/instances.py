@@ -22,9 +22,10 @@ from ingest.generate.fat_trees import extended_generalised_fat_tree, juropa_like
 from ingest.generate.irregular import irregular
 from ingest.generate.matrices import F1_NODES, SparseMatrix, crankshaft, kkt, product_traffic
 from ingest.generate.percs import percs
-from ingest.generate.stencils import shuffled, snap, stencil, sweep3d
+from ingest.generate.stencils import shuffled, stencil
 from ingest.generate.tianhe3 import tianhe3
 from ingest.generate.tori import hypercube, torus
+from ingest.generate.wave_fronts import snap, sweep3d
 from ingest.options import Options
 from ingest.reading.source import read_paths
 from registry.model import Allocation, Fabric, Profile
@@ -139,7 +140,9 @@ def generated() -> dict[str, Callable[[], Contest]]:
         "hypercube9/cg512": lambda: _all(hypercube(9), nas.cg(512), sides=(2,) * 9),
         "percs544/crankshaft512": lambda: _first(percs(17), _product("crankshaft", 512), groups=(32, 8)),
         "percs2048-irregular/kkt700": lambda: _some(percs(64), _product("kkt", 700), 800),
-        "juropa-irregular/sweep800": lambda: _some(juropa_like(), sweep3d((40, 20)), 1000),
+        "juropa-irregular/sweep800": lambda: _some(
+            juropa_like(), sweep3d((40, 20), mesh=(200, 100, 400), planes=10, reductions=False), 1000
+        ),
         "xgft512-2to1/lu512": lambda: _all(
             extended_generalised_fat_tree((16, 8, 4), (1, 8, 4)), nas.lu(512), groups=(128, 16)
         ),
@@ -148,7 +151,9 @@ def generated() -> dict[str, Callable[[], Contest]]:
             shuffled(stencil((8, 8, 8), 7), 2),
             groups=(32, 8),
         ),
-        "dragonfly342-irregular/snap256": lambda: _some(dragonfly(6, 3, 3), snap((16, 16)), 300),
+        "dragonfly342-irregular/snap256": lambda: _some(
+            dragonfly(6, 3, 3), snap((16, 16), reductions=False), 300
+        ),
         "dragonfly1056/ft64-measured": lambda: _some(dragonfly(8, 4, 4), real("npb_ft_W_64"), 80),
         "tianhe864/bt576": lambda: _first(tianhe3(3, 3), nas.bt(576), groups=(288, 96, 48)),
         "irregular16/cg64-measured": lambda: _all(irregular(16), real("npb_cg_S_64"), groups=(4,)),

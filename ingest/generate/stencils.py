@@ -1,4 +1,4 @@
-"""Ranks on a grid that exchange borders: plain stencils, LULESH, HPCG, Sweep3D and SNAP."""
+"""Ranks on a grid that exchange borders: plain stencils, LULESH and HPCG."""
 
 from __future__ import annotations
 
@@ -17,8 +17,6 @@ REACH = {(2, 5): 1, (2, 9): 2, (3, 7): 1, (3, 27): 3, (3, 19): 2}
 """Largest number of coordinates in which neighbours differ, by dimensions and points of a stencil."""
 DOUBLE = 8
 HPCG_LEVELS = 4
-OCTANTS = 4
-"""Number of octants of directions that leave through a face."""
 
 
 def stencil(
@@ -149,81 +147,6 @@ def hpcg(
             doubles += prod(axes) * count
         parts.append(edges(here, there, DOUBLE * doubles, sum(times)))
     return joined(*parts).profile(prod(sides), f"hpcg-{'x'.join(map(str, sides))}", "HPCG")
-
-
-def sweep3d(
-    grid: tuple[int, int],
-    *,
-    points: tuple[int, int, int] = (5, 5, 400),
-    angles: int = 6,
-    iterations: int = 1,
-) -> Profile:
-    """Return the profile of Sweep3D, transport by wave fronts on ``grid[0] x grid[1]`` ranks along x and y.
-
-    Discrete-ordinates programs decompose two of three dimensions (Koch, Baker and Alcouffe 1992; Li et al.
-    2020, section 5.1). Each of eight octants of directions is swept from one corner of the grid of ranks to
-    the opposite one, so that every rank sends to each neighbour what leaves its part of the mesh in four
-    octants. Ranks along x are numbered first.
-
-    Parameters
-    ----------
-    grid : (int, int)
-        Number of ranks along both dimensions of the grid.
-    points : (int, int, int)
-        Size of a rank's own part of the mesh.
-    angles : int
-        Number of angles per octant.
-    """
-    return _wave_fronts("Sweep3D", grid, points, (angles, 1, iterations), (0, 1))
-
-
-def snap(
-    grid: tuple[int, int],
-    *,
-    points: tuple[int, int, int] = (64, 8, 8),
-    angles: int = 48,
-    groups: int = 1,
-    iterations: int = 1,
-) -> Profile:
-    """Return the profile of SNAP, like Sweep3D, on ``grid[0] x grid[1]`` ranks along y and z, y first.
-
-    Parameters
-    ----------
-    grid : (int, int)
-        Number of ranks along both dimensions of the grid.
-    points : (int, int, int)
-        Size of a rank's own part of the mesh.
-    angles, groups : int
-        Number of angles per octant, and of energy groups.
-    """
-    return _wave_fronts("SNAP", grid, points, (angles, groups, iterations), (1, 2))
-
-
-def _wave_fronts(
-    program: str,
-    grid: tuple[int, int],
-    points: tuple[int, int, int],
-    counts: tuple[int, int, int],
-    axes: tuple[int, int],
-) -> Profile:
-    """Return the traffic of wave fronts.
-
-    `counts` are the angles, groups and iterations; `axes` are the axes of the mesh that the two dimensions of
-    the grid decompose.
-    """
-    field = program.lower()
-    mesh = [whole(f"{field}.points", count, 1) for count in points]
-    for name, count in zip(("angles", "groups", "iterations"), counts, strict=True):
-        whole(f"{field}.{name}", count, 1)
-    wide, high = (whole(f"{field}.grid", side, 1) for side in grid)
-    ranks = whole(f"{field}.grid", wide * high, 1)
-    face = DOUBLE * OCTANTS * prod(counts) * prod(mesh)
-    parts = [
-        edges(here, there, face // mesh[axes[step[0] != 0]], 0)
-        for step, here, there in _neighbours((high, wide))
-        if np.count_nonzero(step) == 1
-    ]
-    return joined(*parts).profile(ranks, f"{field}-{wide}x{high}", program)
 
 
 def _neighbours(

@@ -6,6 +6,7 @@ be met; `DisconnectedAllocation` or `UnreachablePair` if two hosts that communic
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -13,6 +14,7 @@ from mapping.evaluation.metrics import case_bounds, evaluate_on
 from mapping.placement.case import PlacementCase
 from mapping.placement.moves.remapping import Curve, find_curve
 from mapping.placement.partition.cores import CoreBinding, bind_cores, layouts_on
+from mapping.placement.problem.objective import SAME, Score, better, parse_objective
 from mapping.placement.search.pareto import find_pareto_set
 from mapping.placement.search.placing import find_placement
 from mapping.placement.strategies.baselines import in_order, random_placement
@@ -63,6 +65,28 @@ class PlacementReport:
     def bounds(self) -> Mapping[str, Bound]:
         """Certified lower bounds by metric."""
         return self.evaluation.bounds
+
+    @property
+    def above_in_order(self) -> dict[str, float]:
+        """Metrics in which a placement is above ranks in order, if it is worse by its objective; else empty.
+
+        The keys are names of metrics in objectives, the values the shares above; infinite above zero. Only a
+        search with named strategies, or one that moves few ranks, can end worse than ranks in order.
+        """
+        if self.in_order is None:
+            return {}
+        usual, found = _score(self.in_order), _score(self.evaluation)
+        objective = parse_objective(self.placement.objective or self.case.options.objective).relative_to(
+            usual
+        )
+        if not better(objective, usual, found):
+            return {}
+        shares = {
+            term.metric: _share(getattr(found, term.field), getattr(usual, term.field))
+            for level in objective.levels
+            for term in level
+        }
+        return {metric: share for metric, share in shares.items() if share > SAME}
 
 
 def report_placement(case: PlacementCase, progress: Progress = silent) -> PlacementReport:
@@ -121,3 +145,22 @@ def _with_cores(report: PlacementReport) -> PlacementReport:
     layouts = layouts_on(case.fabric, case.allocation, case.layouts)
     placement, cores = bind_cores(case.profile, report.placement, layouts)
     return replace(report, placement=placement, cores=cores)
+
+
+def _score(evaluation: Evaluation) -> Score:
+    """Return the metrics on which a search works; its hop-bytes use the distances of the cost model."""
+    hop_bytes = evaluation.mapping_coefficient
+    return Score(
+        congestion_seconds=evaluation.congestion_seconds,
+        network_congestion_seconds=evaluation.network_congestion_seconds,
+        hop_bytes=evaluation.hop_bytes if hop_bytes is None else hop_bytes,
+        mean_congestion_seconds=evaluation.mean_congestion_seconds or 0.0,
+        max_dilation=evaluation.max_dilation,
+    )
+
+
+def _share(value: float, usual: float) -> float:
+    """Return the share by which a value is above the usual one; infinite above zero."""
+    if usual > 0:
+        return value / usual - 1.0
+    return math.inf if value > 0 else 0.0

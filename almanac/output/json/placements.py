@@ -38,6 +38,7 @@ def placement_to_json(report: PlacementReport) -> dict[str, Any]:
         "in_order": asdict(Metrics.of(report.in_order)),
         "random": asdict(report.random),
         "placed": asdict(Metrics.of(report.evaluation)),
+        "above_in_order": {metric: finite(share) for metric, share in report.above_in_order.items()},
         **bounds_to_json(report.evaluation),
     }
     if report.cores is not None:

@@ -1,4 +1,4 @@
-"""Profiles by formula: stencils, the NAS benchmarks against recordings of real runs, sweeps and matrices."""
+"""Profiles by formula: stencils, the NAS benchmarks against recordings of real runs, matrices."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ from scipy.sparse.csgraph import connected_components
 from ingest.formats.profiles import openmpi_monitoring
 from ingest.generate import nas
 from ingest.generate.matrices import SparseMatrix, crankshaft, kkt, partition, product_traffic
-from ingest.generate.stencils import renumbered, shuffled, snap, stencil, sweep3d
+from ingest.generate.stencils import renumbered, shuffled, stencil
+from ingest.generate.wave_fronts import snap, sweep3d
 from ingest.options import Options
 from registry.errors import InvalidValue
 from registry.model import Profile
@@ -58,15 +59,6 @@ def test_bytes_and_messages_equal_those_of_a_real_run(run: str) -> None:
     assert made.self_bytes == real.self_bytes
 
 
-@pytest.mark.parametrize(("run", "grid"), [("snap_16", (4, 4)), ("snap_64", (8, 8))])
-def test_the_pairs_of_snap_are_those_of_a_real_run_with_bytes_in_proportion(
-    run: str, grid: tuple[int, int]
-) -> None:
-    real, made = measured(run), snap(grid)
-    assert edges(made).keys() == edges(real).keys()
-    assert np.allclose(made.bytes / made.bytes.sum(), real.bytes / real.bytes.sum())
-
-
 @pytest.mark.parametrize("program", [nas.bt, nas.sp])
 def test_bt_and_sp_stay_exact_at_4096_ranks(program: Callable[..., Profile]) -> None:
     """Six others each; what goes through a line of cells is the faces of all of them but one."""
@@ -106,15 +98,6 @@ def test_lu_is_a_grid_whose_borders_set_the_bytes() -> None:
 @pytest.mark.parametrize(("ranks", "wide"), [(2, 2), (256, 16), (512, 32), (4096, 64)])
 def test_lu_chooses_its_grid_as_the_program_does(ranks: int, wide: int) -> None:
     assert edges(nas.lu(ranks)).keys() == edges(nas.lu(ranks, grid=(wide, ranks // wide))).keys()
-
-
-def test_a_sweep_sends_the_same_both_ways_and_more_across_larger_faces() -> None:
-    profile = sweep3d((3, 2), points=(2, 3, 5), angles=6)
-    assert symmetric(profile)
-    found = edges(profile)
-    assert found[0, 1] == 8 * 4 * 6 * 3 * 5
-    assert found[0, 3] == 8 * 4 * 6 * 2 * 5
-    assert profile.pairs == 2 * (2 * 2 + 3 * 1)
 
 
 @given(st.data())
@@ -228,7 +211,9 @@ WRONG: dict[str, Callable[[], object]] = {
     "cg.ranks": lambda: nas.cg(48),
     "lu.grid": lambda: nas.lu(48),
     "snap.grid": lambda: snap((0, 4)),
-    "sweep3d.points": lambda: sweep3d((2, 2), points=(1, 0, 1)),
+    "snap.chunk": lambda: snap((2, 2), points=(10, 1, 1), chunk=4),
+    "sweep3d.mesh": lambda: sweep3d((2, 3), mesh=(2, 2, 1)),
+    "sweep3d.block": lambda: sweep3d((2, 2), angles=6, block=4),
     "stencil.points": lambda: stencil((4, 4), 7),
     "stencil.bytes": lambda: stencil((4, 4), 9, bytes=(1.0,)),
     "renumbered.order": lambda: renumbered(stencil((2, 2), 5), np.zeros(4, int)),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,8 @@ import pytest
 from hypothesis import given
 
 import mapping
-from almanac.output.json.placements import compared_metrics_to_json
+from almanac.output.json.placements import compared_metrics_to_json, placement_to_json
+from almanac.output.placements import show_placement
 from mapping.distances.cost_model import CostModel
 from mapping.evaluation.loaded_links import differences
 from mapping.evaluation.metrics import case_bounds, evaluate_on
@@ -21,7 +23,7 @@ from mapping.placement.search.options import SearchOptions
 from mapping.placement.strategies.baselines import in_order, random_placement
 from mapping.routing.catalog import build_routes
 from registry.errors import InvalidPlacement, InvalidValue
-from registry.model import Allocation, Evaluation, Ints, Metrics, Placement
+from registry.model import Allocation, Evaluation, Fabric, Ints, Metrics, Placement, Profile
 from tests.support.search_problems import placed_problems, ring
 
 
@@ -71,6 +73,67 @@ def test_seven_placements_need_one_set_of_routes(monkeypatch: pytest.MonkeyPatch
     several = [random_placement(6, allocation, seed) for seed in RANDOM_SEEDS]
     known = Metrics.mean([Metrics.of(mapping.evaluate(fabric, profile, one)) for one in several])
     assert dataclasses.asdict(found.random) == pytest.approx(dataclasses.asdict(known))
+
+
+def two_pairs() -> PlacementCase:
+    """Two hosts on each of two switches; ranks 0 and 1, and 2 and 3, send each other 10 bytes."""
+    fabric = Fabric.from_arcs(
+        ["a", "b", "c", "d", "left", "right"],
+        [0, 1, 2, 3, 4, 4, 5, 5, 4, 5],
+        [4, 4, 5, 5, 0, 1, 2, 3, 5, 4],
+        1.0,
+        slots=[1] * 4 + [0] * 2,
+        forwards=[False] * 4 + [True] * 2,
+    )
+    return PlacementCase(
+        fabric=fabric,
+        profile=Profile.from_edges([0, 1, 2, 3], [1, 0, 3, 2], [10.0] * 4, ranks=4, name="pairs"),
+        allocation=Allocation.of(fabric, range(4)),
+    )
+
+
+@pytest.mark.parametrize(
+    ("objective", "above"),
+    [
+        ("congestion", {"congestion": 1.0, "network-congestion": math.inf, "hop-bytes": 0.5}),
+        ("hop-bytes", {"hop-bytes": 0.5, "congestion": 1.0, "network-congestion": math.inf}),
+        (
+            "max-dilation",
+            {"max-dilation": 0.5, "congestion": 1.0, "network-congestion": math.inf, "hop-bytes": 0.5},
+        ),
+    ],
+)
+def test_a_named_strategy_that_ends_worse_than_ranks_in_order_is_reported(
+    objective: str, above: dict[str, float], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """In order no byte crosses between switches: 4 x 10 bytes over 2 links, 10 on each.
+
+    One rank a switch in turn, all cross: 4 x 10 bytes over 3 links, 20 on each of the two between switches.
+    """
+    options = SearchOptions(objective=objective, strategies=["round-robin:over=switches"], steps=1)
+    found = report_placement(dataclasses.replace(two_pairs(), options=options))
+    assert found.evaluation.hop_bytes == 120.0
+    assert found.above_in_order == above
+    assert list(found.above_in_order) == list(above)
+    known = {metric: None if share == math.inf else share for metric, share in above.items()}
+    assert placement_to_json(found)["above_in_order"] == known
+    show_placement(found)
+    printed = capsys.readouterr().out
+    assert "worst link 100% above" in printed
+    assert "worst network link above zero" in printed
+    assert "hop-bytes 50% above" in printed
+    assert printed.index("found by round-robin") < printed.index("worse than ranks in order: ")
+
+
+def test_a_result_that_is_not_worse_than_ranks_in_order_is_not_reported_as_such(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    for strategies in (["in-order"], None):
+        options = SearchOptions(strategies=strategies, steps=10)
+        found = report_placement(dataclasses.replace(two_pairs(), options=options))
+        assert found.above_in_order == {}
+        show_placement(found)
+    assert "worse" not in capsys.readouterr().out
 
 
 def test_a_search_and_the_evaluation_of_its_result_share_their_routes(
