@@ -18,7 +18,7 @@ from bench.papers.mapping.mapping_2011 import span
 from bench.papers.mapping.tianhe3 import CHIPS, programs
 from bench.simulation.runs import Effort, placed_by, say, side_by_side
 from bench.support.figures import Figure, Row, Table
-from bench.support.processor_time import limits_in_processor_time
+from bench.support.processor_clock import processor_clock
 from ingest.generate.tianhe3 import tianhe3
 from mapping.distances.cost_model import CostModel
 from mapping.distances.distances import SWITCHES, distances
@@ -117,14 +117,14 @@ def _case(program: str, profile: Profile, most: int, limit: float) -> list[Run]:
         objective="hop-bytes", strategies=["ohtma+ohtma-exchange:passes=1000"], seconds=limit, workers=1
     )
     by_links = CostModel(routing="shortest-paths")
-    with limits_in_processor_time():
+    with processor_clock():
         placements[REPEATED] = place(
             fabric, profile, allocation, repeated, replace(by_links, distance=SWITCHES)
         )
     found = []
     for machine, capacities in MACHINES.items():
         sent_over = tianhe3(6, 8, chips=CHIPS, capacities=capacities)
-        with limits_in_processor_time():
+        with processor_clock():
             ours = place(sent_over, profile, allocation, SearchOptions(seconds=limit, workers=1), by_links)
         seconds = _seconds(sent_over, profile, {**placements, OURS: ours}, most)
         found.append(Run(machine=machine, program=program, ranks=profile.ranks, seconds=seconds))

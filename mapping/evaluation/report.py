@@ -15,7 +15,7 @@ from mapping.placement.case import PlacementCase
 from mapping.placement.moves.remapping import Curve, find_curve
 from mapping.placement.partition.cores import CoreBinding, bind_cores, layouts_on
 from mapping.placement.problem.objective import SAME, Score, better, parse_objective
-from mapping.placement.search.pareto import find_pareto_set
+from mapping.placement.search.pareto import PARETO, find_pareto_set
 from mapping.placement.search.placing import find_placement
 from mapping.placement.strategies.baselines import in_order, random_placement
 from registry.model import Bound, Evaluation, Fabric, Metrics, Placement
@@ -71,9 +71,10 @@ class PlacementReport:
         """Metrics in which a placement is above ranks in order, if it is worse by its objective; else empty.
 
         The keys are names of metrics in objectives, the values the shares above; infinite above zero. Only a
-        search with named strategies, or one that moves few ranks, can end worse than ranks in order.
+        search with named strategies, or one that moves few ranks, can end worse than ranks in order; members
+        of a Pareto set have no objective of their own.
         """
-        if self.in_order is None:
+        if self.in_order is None or self.placement.objective == PARETO:
             return {}
         usual, found = _score(self.in_order), _score(self.evaluation)
         objective = parse_objective(self.placement.objective or self.case.options.objective).relative_to(

@@ -20,7 +20,7 @@ import numpy as np
 from bench.papers.mapping.mapping_2011 import hosts_of_ranks
 from bench.support.figures import Effort, Figure, Row, Table
 from bench.support.plots import Curve, Panel
-from bench.support.processor_time import limits_in_processor_time
+from bench.support.processor_clock import processor_clock
 from ingest.generate import nas
 from ingest.generate.tianhe3 import tianhe3
 from ingest.generate.wave_fronts import snap, sweep3d
@@ -177,7 +177,7 @@ def _case(fabric: Fabric, program: str, profile: Profile, where: str, effort: Ef
     limit = min(effort.search_seconds, SEARCH_SECONDS)
     for name, strategies in ((REPEATED, ["ohtma+ohtma-exchange:passes=1000"]), (OURS, None), (EQUAL, None)):
         begin = time.process_time()
-        with limits_in_processor_time():
+        with processor_clock():
             placement = place(
                 fabric,
                 profile,

@@ -27,6 +27,8 @@ from registry.progress import Progress, silent
 CONGESTION, HOP_BYTES = "congestion", "hop-bytes"
 LEVELS = "congestion,network-congestion"
 """One of the two axes: the worst link, then the worst network link."""
+PARETO = "pareto"
+"""Name in placements instead of an objective."""
 SECONDS = 30.0
 """Default time of `pareto`."""
 
@@ -85,7 +87,7 @@ def find_pareto_set(case: PlacementCase, progress: Progress = silent) -> tuple[P
             host_of_rank=problem.allocation.hosts[one.host_of_rank],
             allocation=problem.allocation,
             strategy=one.chain,
-            objective="pareto",
+            objective=PARETO,
             routing=problem.routes.name,
             parameters={**_both_values(one), **parameters},
             seed=options.seed,

@@ -16,9 +16,9 @@ from bench.papers.mapping.fat_trees_2011 import in_order_of
 from bench.papers.mapping.mapping_2011 import by_size, first_hosts
 from bench.papers.mapping.random_search import restarted
 from bench.papers.mapping.rcm_matrices import bandwidth_and_profile
-from bench.papers.mapping.tianhe3 import _grid, programs
+from bench.papers.mapping.tianhe3 import other_grids, programs
 from bench.support.figure_page import page
-from bench.support.figures import Effort, Figure, Row, load, said, save
+from bench.support.figures import Effort, Figure, Row, Table, load, said, save
 from bench.support.processor_clock import processor_clock
 from ingest.generate.fat_trees import director_tree
 from ingest.generate.stencils import shuffled, stencil
@@ -104,8 +104,7 @@ def test_the_random_search_is_restarted_until_a_time_is_over() -> None:
 
 @pytest.mark.parametrize("ranks", [256, 512, 4096])
 def test_the_programs_of_2020_have_the_ranks_asked_for(ranks: int) -> None:
-    assert np.prod(_grid(ranks)) == ranks
-    for name, make in programs().items():
+    for name, make in {**programs(), **other_grids()}.items():
         if name not in ("bt", "sp") or ranks != 512:
             assert make(ranks).ranks == ranks
 
@@ -173,3 +172,22 @@ def test_a_picture_is_kept_beside_its_record_and_shown(tmp_path: Path) -> None:
     save("f", figure, Effort(), tmp_path)
     assert (tmp_path / "f.png").read_bytes() == b"png"
     assert "![Figure](f.png)" in page(load(tmp_path))
+
+
+def test_the_grids_of_sweep3d_and_snap() -> None:
+    """512 ranks: 16 x 32, or 16 x 32 as square as can be with the larger side where the program doubles."""
+    known = {**programs(), **other_grids()}
+    made = {name: known[name](512).name for name in ("sweep3d", "snap", *other_grids())}
+    assert made["sweep3d"] == "sweep3d-16x32"
+    assert made["sweep3d, square grid"] == "sweep3d-32x16"
+    assert made["snap"] == "snap-16x32"
+    assert made["snap, tall grid"] == "snap-16x32"
+    assert programs()["snap"](4096).name == "snap-64x64"
+    assert other_grids()["snap, tall grid"](4096).name == "snap-16x256"
+
+
+def test_a_table_of_cases_is_printed_with_changes_in_percent(tmp_path: Path) -> None:
+    table = Table(title="By size", head=("program", "change (%)", "seconds"), cells=(("lu", 8.4, 0.0023),))
+    save("2020-table", Figure(title="A", setting="b", rows=(), tables=(table,)), Effort(), tmp_path)
+    printed = page(load(tmp_path))
+    assert "### By size\n\n| program | change (%) | seconds |\n|---|---|---|\n| lu | +8 | 0.0023 |" in printed

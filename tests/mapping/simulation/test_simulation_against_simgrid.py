@@ -121,7 +121,7 @@ def test_short_ways_get_more_in_simgrid_where_latencies_weigh() -> None:
 
 
 def test_a_port_with_one_flow_gets_as_much_as_one_with_four() -> None:
-    """Five MiB over one cable: with equal flows all end after 5 MiB, here the host alone at its port after 2."""
+    """Five MiB over a cable: equal flows all end after 5 MiB, here the host alone at its port after two."""
     alone, *others = np.sort(run("parking-lot").delivered_at) * 1e9 / (1 << 20)
     assert alone == pytest.approx(2.0, rel=2e-3)
     np.testing.assert_allclose(others, 5.0, rtol=2e-3)
