@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -74,7 +76,7 @@ def test_reductions_go_to_the_ranks_that_differ_in_a_bit() -> None:
     assert made[0, 1] == (4 * 3 * 5 * 8 + 8 * 3 * 5, 65)
 
 
-RUN = {"angles": 8, "chunk": 4, "groups": 4, "iterations": 5}
+RUN: dict[str, Any] = {"angles": 8, "chunk": 4, "groups": 4, "iterations": 5}
 """An input that fits the recordings: 16 x 16 x 16 cells in messages of 4 cells along x."""
 
 
