@@ -6,6 +6,7 @@ The file is ``config.toml`` in the user's configuration folder, or the one that 
     db_user = "neo4j"
     db_password_file = "/etc/almanac/password"   # mode 0600
     db_name = "neo4j"
+    db_wait_seconds = 60                  # how long commands wait for that server if it restarts
     home = "/var/lib/almanac"             # data folder of the embedded server
     idle_seconds = 900                    # the embedded server stops if idle for this long
     dashboard_hide_users = true           # pages show pseudonyms
@@ -14,8 +15,9 @@ The file is ``config.toml`` in the user's configuration folder, or the one that 
     dashboard_operators = ["root"]        # users who see all jobs in spite of dashboard_only_user
 
 Environment: ALMANAC_DB, ALMANAC_DB_USER, ALMANAC_DB_PASSWORD, ALMANAC_DB_PASSWORD_FILE, ALMANAC_DB_NAME,
-ALMANAC_HOME, ALMANAC_IDLE_SECONDS, ALMANAC_DASHBOARD_HIDE_USERS, ALMANAC_DASHBOARD_SECRET,
-ALMANAC_DASHBOARD_SECRET_FILE, ALMANAC_DASHBOARD_ONLY_USER, ALMANAC_DASHBOARD_OPERATORS (separated by commas).
+ALMANAC_DB_WAIT_SECONDS, ALMANAC_HOME, ALMANAC_IDLE_SECONDS, ALMANAC_DASHBOARD_HIDE_USERS,
+ALMANAC_DASHBOARD_SECRET, ALMANAC_DASHBOARD_SECRET_FILE, ALMANAC_DASHBOARD_ONLY_USER,
+ALMANAC_DASHBOARD_OPERATORS (separated by commas).
 Passwords and secrets are never read from the command line nor from the configuration file itself.
 """
 
@@ -39,12 +41,14 @@ if TYPE_CHECKING:
     from registry.registry import Registry
 
 DEFAULT_IDLE_SECONDS = 900.0
+DEFAULT_WAIT_SECONDS = 60.0
 PSEUDONYM_KEY = "pseudonyms.key"
 """File in the data folder with the secret of pseudonyms, if the settings name no other."""
 SHORTEST_SECRET = 16
 """Shortest secret of pseudonyms, in bytes: a shorter one could be found by trial."""
 _KEYS = (
-    *("db", "db_user", "db_password_file", "db_name", "home", "idle_seconds"),
+    *("db", "db_user", "db_password_file", "db_name", "db_wait_seconds"),
+    *("home", "idle_seconds"),
     *("dashboard_hide_users", "dashboard_secret_file", "dashboard_only_user", "dashboard_operators"),
 )
 _YES, _NO = ("1", "true", "yes", "on"), ("0", "false", "no", "off")
@@ -62,6 +66,8 @@ class Settings:
         Credentials and database name for `db`.
     home : Path
         Data folder of the embedded server.
+    wait_seconds : float
+        How long a transaction is repeated if the server named by `db` restarts.
     idle_seconds : float
         Idle time after which the embedded server stops.
     origin : mapping of str to str
@@ -84,6 +90,7 @@ class Settings:
     name: str | None
     home: Path
     idle_seconds: float
+    wait_seconds: float
     origin: Mapping[str, str]
     config_path: Path
     hide_users: bool = False
@@ -98,6 +105,7 @@ class Settings:
             "db_user": self.user,
             "db_password": self.password,
             "db_name": self.name,
+            "db_wait_seconds": self.wait_seconds,
             "home": str(self.home),
             "idle_seconds": self.idle_seconds,
             "dashboard_hide_users": self.hide_users,
@@ -138,6 +146,7 @@ class Settings:
             user=self.user,
             password=self.password,
             name=self.name,
+            wait_seconds=self.wait_seconds,
             home=self.home,
             idle_seconds=self.idle_seconds,
             progress=progress,
@@ -196,7 +205,8 @@ def load_settings(
         password=_secret(environment, "db_password", pick("db_password_file"), origin),
         name=pick("db_name"),
         home=Path(home).expanduser() if home else user_data_path("almanac"),
-        idle_seconds=_seconds(pick("idle_seconds")),
+        idle_seconds=_seconds("idle_seconds", pick("idle_seconds"), DEFAULT_IDLE_SECONDS, 1.0),
+        wait_seconds=_seconds("db_wait_seconds", pick("db_wait_seconds"), DEFAULT_WAIT_SECONDS, 0.0),
         origin=origin,
         config_path=config_path,
         hide_users=hide,
@@ -279,13 +289,13 @@ def _names(text: str | None) -> tuple[str, ...]:
     return tuple(name.strip() for name in (text or "").split(",") if name.strip())
 
 
-def _seconds(text: str | None) -> float:
+def _seconds(key: str, text: str | None, default: float, least: float) -> float:
     if text is None:
-        return DEFAULT_IDLE_SECONDS
+        return default
     try:
         seconds = float(text)
     except ValueError as error:
-        raise ConfigError("idle_seconds", f"{text!r} is not a number of seconds") from error
-    if not 1 <= seconds <= 1e9:
-        raise ConfigError("idle_seconds", f"{text} is not between 1 and 1e9")
+        raise ConfigError(key, f"{text!r} is not a number of seconds") from error
+    if not least <= seconds <= 1e9:
+        raise ConfigError(key, f"{text} is not between {least:g} and 1e9")
     return seconds

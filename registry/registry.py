@@ -62,6 +62,7 @@ class Registry:
         user: str | None = None,
         password: str | None = None,
         name: str | None = None,
+        wait_seconds: float = 0.0,
         home: Path | None = None,
         idle_seconds: float | None = None,
         progress: Progress = silent,
@@ -74,6 +75,8 @@ class Registry:
             Bolt address of a server (default: the local server of this user, started on demand).
         user, password, name : str, optional
             Credentials and database of a server named by `uri`.
+        wait_seconds : float
+            How long a transaction is repeated if the server named by `uri` restarts.
         home : Path, optional
             Data folder of the local server (default: `default_home`).
         idle_seconds : float, optional
@@ -92,7 +95,8 @@ class Registry:
                 progress=progress,
             )
             uri, user, password, name = address.uri, address.user, address.password, address.name
-        database = Database.connect(uri, user=user, password=password, name=name)
+            wait_seconds = 0.0  # it would start again at another address
+        database = Database.connect(uri, user=user, password=password, name=name, wait_seconds=wait_seconds)
         try:
             if current_version(database) == 0 and is_empty(database):
                 migrate(database)

@@ -23,6 +23,7 @@ from neo4j.exceptions import (
     AuthError,
     ConstraintError,
     DriverError,
+    IncompleteCommit,
     Neo4jError,
     ServiceUnavailable,
     SessionExpired,
@@ -111,8 +112,9 @@ class Database:
         Name and version of the server.
     """
 
-    def __init__(self, driver: neo4j.Driver, uri: str, name: str | None) -> None:
+    def __init__(self, driver: neo4j.Driver, uri: str, name: str | None, wait_seconds: float = 0.0) -> None:
         self.uri = uri
+        self.wait_seconds = wait_seconds
         self._driver = driver
         self._name = name
         self.version = driver.get_server_info().agent
@@ -120,7 +122,13 @@ class Database:
 
     @classmethod
     def connect(
-        cls, uri: str, *, user: str | None = None, password: str | None = None, name: str | None = None
+        cls,
+        uri: str,
+        *,
+        user: str | None = None,
+        password: str | None = None,
+        name: str | None = None,
+        wait_seconds: float = 0.0,
     ) -> Self:
         """Connect, and check address, password and database name with a query.
 
@@ -132,6 +140,8 @@ class Database:
             Omitted for a server without authentication.
         name : str, optional
             Database on the server (default: the user's home database).
+        wait_seconds : float
+            How long a transaction is repeated if the server stops answering after this call, as in a restart.
         """
         if urlsplit(uri).scheme not in SCHEMES:
             raise DatabaseUnavailable(
@@ -149,7 +159,7 @@ class Database:
                 notifications_min_severity="OFF",
                 warn_notification_severity="OFF",
             )
-            database = cls(driver, uri, name)
+            database = cls(driver, uri, name, wait_seconds)
             with driver.session(database=name) as session:
                 session.run("RETURN 1").consume()
         except (Neo4jError, DriverError, OSError, ValueError) as error:
@@ -200,8 +210,9 @@ class Database:
         self.close()
 
     def _managed(self, access: str, work: Callable[[Transaction], T]) -> T:
-        """Run `work` in a transaction, again after conflicts."""
+        """Run `work` in a transaction, again after conflicts, and after a restart of the server."""
         deadline = time.monotonic() + CONFLICT_SECONDS
+        back_by = 0.0
         pause = 0.02
         races = torn = 0
         while True:
@@ -212,10 +223,12 @@ class Database:
                 if torn >= TORN_ATTEMPTS:
                     raise
             except (Neo4jError, DriverError) as error:
-                lost, gone = _is_lost_race(error), _is_torn(error)
+                lost, gone, away = _is_lost_race(error), _is_torn(error), _is_away(error)
                 races, torn = races + lost, torn + gone
-                again = (lost and races < RACE_ATTEMPTS) or (gone and torn < TORN_ATTEMPTS)
-                if not (again or _is_conflict(error)) or time.monotonic() + pause > deadline:
+                back_by = back_by or (time.monotonic() + self.wait_seconds if away else 0.0)
+                again = (lost and races < RACE_ATTEMPTS) or (gone and torn < TORN_ATTEMPTS) or away
+                limit = back_by if away else deadline
+                if not (again or _is_conflict(error)) or time.monotonic() + pause > limit:
                     self._fail(error)
             # Jitter keeps two writers from repeated conflicts; it does not affect results.
             time.sleep(pause * random.uniform(0.5, 1.5))  # noqa: S311
@@ -303,6 +316,11 @@ def _is_conflict(error: Neo4jError | DriverError) -> bool:
     code = getattr(error, "code", None) or ""
     gone = isinstance(error, (ServiceUnavailable, SessionExpired))
     return error.is_retryable() and not gone and "OutOfMemory" not in code
+
+
+def _is_away(error: Neo4jError | DriverError) -> bool:
+    """Return True if the server does not answer; not if it may have committed before its answer was lost."""
+    return isinstance(error, (ServiceUnavailable, SessionExpired)) and not isinstance(error, IncompleteCommit)
 
 
 def _is_torn(error: Neo4jError | DriverError) -> bool:

@@ -321,11 +321,14 @@ def test_a_server_is_known_by_its_kind(database: Database, request: pytest.Fixtu
 
 
 def refused(address: ServerAddress, **changed: str) -> DatabaseUnavailable:
-    arguments = {"user": address.user, "password": address.password, "name": address.name, **changed}
-    uri = changed.pop("uri", address.uri)
-    arguments.pop("uri", None)
+    uri = changed.get("uri", address.uri)
     with pytest.raises(DatabaseUnavailable) as caught:
-        Database.connect(uri, **arguments)
+        Database.connect(
+            uri,
+            user=changed.get("user", address.user),
+            password=changed.get("password", address.password),
+            name=changed.get("name", address.name),
+        )
     assert "\n" not in str(caught.value)
     assert caught.value.uri == uri
     assert caught.value.remedy

@@ -1,0 +1,125 @@
+"""A server that restarts during a transaction, played by a forwarder of connections that goes away."""
+
+from __future__ import annotations
+
+import contextlib
+import selectors
+import socket
+import threading
+import time
+from collections.abc import Iterator
+from urllib.parse import urlsplit
+
+import pytest
+
+from registry.database.driver import Database, Transaction
+from registry.database.local.server import ServerAddress
+from registry.errors import DatabaseUnavailable
+
+
+class Forwarder:
+    """Forwards connections to a server until it is stopped, and again from the next start, at one port."""
+
+    def __init__(self, target: tuple[str, int]) -> None:
+        self.target = target
+        with socket.create_server(("127.0.0.1", 0)) as free:
+            self.port = free.getsockname()[1]
+        self.start()
+
+    def start(self) -> None:
+        """Accept connections."""
+        self._stop = threading.Event()
+        self._thread = threading.Thread(
+            target=self._run, args=(socket.create_server(("127.0.0.1", self.port)), self._stop)
+        )
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Close all connections and refuse new ones."""
+        self._stop.set()
+        self._thread.join()
+
+    def _run(self, listener: socket.socket, stop: threading.Event) -> None:
+        with selectors.DefaultSelector() as selector, contextlib.ExitStack() as sockets:
+            sockets.enter_context(listener)
+            selector.register(listener, selectors.EVENT_READ)
+            while not stop.is_set():
+                for key, _ in selector.select(0.02):
+                    if key.fileobj is listener:
+                        pair = listener.accept()[0], socket.create_connection(self.target)
+                        for one, other in (pair, pair[::-1]):
+                            sockets.enter_context(one)
+                            selector.register(one, selectors.EVENT_READ, other)
+                    else:
+                        self._forward(selector, key)
+
+    def _forward(self, selector: selectors.BaseSelector, key: selectors.SelectorKey) -> None:
+        assert isinstance(key.fileobj, socket.socket)
+        with contextlib.suppress(ConnectionError):
+            data = key.fileobj.recv(1 << 16)
+            if data:
+                key.data.sendall(data)
+                return
+        for one in (key.fileobj, key.data):
+            with contextlib.suppress(KeyError):
+                selector.unregister(one)
+            one.close()
+
+
+@pytest.fixture
+def server(request: pytest.FixtureRequest, database: Database) -> ServerAddress:
+    """Address of the server that `database` is."""
+    address = request.getfixturevalue(f"{'neo4j' if database.kind == 'neo4j' else 'embedded'}_server")
+    assert isinstance(address, ServerAddress)
+    return address
+
+
+@pytest.fixture
+def forwarder(server: ServerAddress) -> Iterator[Forwarder]:
+    """Forwarder to that server."""
+    parts = urlsplit(server.uri)
+    assert parts.hostname is not None
+    assert parts.port is not None
+    running = Forwarder((parts.hostname, parts.port))
+    yield running
+    running.stop()
+
+
+def connected(server: ServerAddress, forwarder: Forwarder, wait_seconds: float) -> Database:
+    return Database.connect(
+        f"bolt://127.0.0.1:{forwarder.port}",
+        user=server.user,
+        password=server.password,
+        name=server.name,
+        wait_seconds=wait_seconds,
+    )
+
+
+def test_a_transaction_is_repeated_when_the_server_is_back(
+    server: ServerAddress, forwarder: Forwarder, database: Database
+) -> None:
+    attempts = []
+
+    def work(transaction: Transaction) -> int:
+        attempts.append(1)
+        transaction.run("CREATE (:Cluster {id: 'restart'})")
+        if len(attempts) == 1:
+            forwarder.stop()
+            threading.Timer(1.0, forwarder.start).start()
+        return len(transaction.run("MATCH (c:Cluster {id: 'restart'}) RETURN c.id"))
+
+    with connected(server, forwarder, 60.0) as through:
+        assert through.write(work) == 1
+        assert through.query("MATCH (c:Cluster) RETURN count(c)")[1] == [(1,)]
+    assert len(attempts) == 2
+
+
+def test_the_wait_for_a_server_ends(server: ServerAddress, forwarder: Forwarder) -> None:
+    for wait, least in ((0.0, 0.0), (1.5, 1.0)):
+        with connected(server, forwarder, wait) as through:
+            forwarder.stop()
+            start = time.monotonic()
+            with pytest.raises(DatabaseUnavailable):
+                through.read(lambda transaction: transaction.run("RETURN 1"))
+            assert time.monotonic() - start >= least
+        forwarder.start()
