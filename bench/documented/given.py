@@ -21,6 +21,7 @@ GIVEN: dict[str, tuple[str, ...]] = {
     ),
     "docs/fabric-map.md": ("is less than 1 MB",),
     "docs/formats.md": (
+        "300 MB after decompression",
         "lines of 10 MB",
         "20 s of processor time",
     ),
@@ -38,6 +39,7 @@ GIVEN: dict[str, tuple[str, ...]] = {
         "*Could be 53.125 Gbps*",
     ),
     "docs/formats/jobs.md": (
+        "300 MB unpacked",
         "| v0.0.38 | 22.05 |",
         "| 23.02, 23.11 |",
         "| 24.05 and later |",
