@@ -52,6 +52,11 @@ def _other_roots(found: Record) -> list[float]:
     return [min(counts), max(counts)]
 
 
+def _networks_by_flits(found: Record) -> list[str]:
+    """Return the number of networks simulated flit by flit, and of all, from the setting of the record."""
+    return re.findall(r"(\d+) of (\d+) \(\d+%\) networks flit by flit", found["setting"])[0]  # type: ignore[no-any-return]
+
+
 def _of_cg(short: str, called: str) -> tuple[Figure, ...]:
     """Return the rows of Figures 8 and 11 of one search, offered four times and all at once."""
     enough, gain, most, often, every = (
@@ -197,6 +202,7 @@ FIGURES = (
     ),
     Figure("; {} to {} |", TABLES, _other_roots),
     *SEARCH,
+    Figure("{} of the {} networks were also simulated flit by flit", RUNS, _networks_by_flits),
     *(one for pair in SEARCHES.items() for make in (_of_cg, _of_sp, _of_others) for one in make(*pair)),
     *(_of_coefficients(*pair) for pair in SEARCHES.items()),
     *(_of_flits(program, *pair) for program in ("CG", "SP") for pair in SEARCHES.items()),
