@@ -94,4 +94,26 @@ GIVEN: dict[str, tuple[str, ...]] = {
     ),
     "docs/mapping/simulation-evidence.md": ("range of 95% of 500 resamples",),
     "docs/simulate.md": ("95, 99, 99.9, 100",),
+    "docs/mapping/simulation.md": (
+        "2.4% of a latency of 12.3 cycles",
+        "8 bytes at 1 GB/s",
+        "a byte, 2 kB, 1 MB",
+        "a link takes 12.5 cycles",
+        "SimGrid 3.32's flow model",
+        "`network/optim:Lazy` 3.32 gives",
+    ),
+    "docs/mapping/strategies-2020-2004.md": (
+        "recursive bisection, 3% slack",
+        "and 4.2) without additions",
+        "with 5% slack",
+        "releases 1.3, 1.11, 2.9.3",
+    ),
+    "docs/papers/li-2020.md": (
+        "doi 10.1631/FITEE.1900075",
+        "(section 5.2)",
+        "hop-bytes in 2 s of one processor",
+        "(at most 2 s)",
+        "have at most 2 s of one processor",
+        "(10 s and 195 s)",
+    ),
 }
