@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 
 from bench.documented.figure import Figure, Record, row
@@ -64,4 +64,250 @@ GROUPS = tuple(
     for name in ("nlpkkt", "F1", "audikw")
     for slots in (4, 8, 16)
 )
+READINGS = {"greedy": "`sender`", "greedy (last)": "`last`", "greedy (start)": "`start`"}
+MATRICES = ("nlpkkt", "F1", "audikw")
+NUMBERINGS = ("shuffled", "METIS")
+VIEWS = {
+    "without, by Algorithm 3": "without TA, by Algorithm 3",
+    "without": "without TA, exact",
+    "with threshold accepting": "with TA, exact",
+    "with, by Algorithm 3": "with TA, by Algorithm 3",
+}
+
+
+def _both(label: str, record: str, *cases: str, form: str = "{:+.0%}") -> Figure:
+    """Return a row with a value for each numbering; `cases` have {} for it."""
+    keys = [(case.format(order), None) for order in NUMBERINGS for case in cases]
+    cell = " / ".join([form] * len(cases))
+    values = [(what, f"in order, {what.split(', ')[1].split(':')[0]} numbering") for what, _ in keys]
+    against = values if "%" in form else keys
+    return cells(f"{label} | shuffled {cell}, METIS {cell} |", record, *against)
+
+
+def _torus_congestion() -> Iterator[Figure]:
+    """Yield the rows of Figure 5(a) for the worst link."""
+    claims = [(name, f"greedy {near}, 12^3 | -32%") for name, near in READINGS.items()]
+    claims += [("recursive", "recursive, 12^3 | -44%"), ("rcm", "RCM, 12^3 | slightly worse than greedy")]
+    for name, says in claims:
+        for view, text in VIEWS.items():
+            yield _both(f"| {text}: {says}", "figure-5a", f"12^3, {{}}: {name}, {view}")
+    for name, near in READINGS.items():
+        for view in ("without, by Algorithm 3", "with threshold accepting"):
+            says = f"| {VIEWS[view]}: greedy {near}, 3^3 | -27%"
+            yield _both(says, "figure-5a", f"3^3, {{}}: {name}, {view}")
+    for way, text in (("worst congestion", "exact"), ("by Algorithm 3", "by Algorithm 3")):
+        yield _both(f"| our search, 12^3, {text} | no such search", "figure-5a", f"12^3, {{}}: ours, {way}")
+
+
+def _torus_trends() -> Iterator[Figure]:
+    for order in NUMBERINGS:
+        for name, near in {**READINGS, "recursive": ""}.items():
+            label = f"| {order}: {name.split()[0]} {near}".rstrip()
+            what = f"{order}: {name}, without, by Algorithm 3, by size"
+            yield cells(f"{label} | grows with the size | {{}} |", "figure-5a", (what, None))
+        for name, near in READINGS.items():
+            what = f"{order}: RCM worse than {name}, without, by Algorithm 3"
+            label = f"| {order}: RCM, greedy {near} | RCM slightly worse than greedy in all"
+            yield cells(f"{label} | {{}} |", "figure-5a", (what, None))
+
+
+def _torus_dilations() -> Iterator[Figure]:
+    """Yield dilations by bytes and by edges, without and with threshold accepting."""
+    claims = {"in-order": "initial | 9.00", **{n: f"greedy {near} | 9.03" for n, near in READINGS.items()}}
+    claims |= {"rcm": "RCM | 7.02", "recursive": "recursive | 4.50"}
+    for name, says in claims.items():
+        for way in ("",) if name == "in-order" else (", without", ", with threshold accepting"):
+            text = {"": "", ", without": "without TA: "}.get(way, "with TA: ")
+            cases = [f"12^3, {{}}: {name}, dilation{kind}{way}" for kind in ("", " of an edge")]
+            yield _both(f"| {text}{says}", "figure-5a", *cases, form="{:.2f}")
+    cases = [f"12^3, {{}}: ours, dilation{kind}" for kind in ("", " of an edge")]
+    yield _both("| our search | no such search", "figure-5a", *cases, form="{:.2f}")
+
+
+def _torus_accepting() -> Iterator[Figure]:
+    """Yield the gains of threshold accepting on Algorithm 3."""
+    for name, label in {
+        "greedy": "greedy `sender`",
+        "greedy (start)": "greedy `start`",
+        "recursive": "recursive",
+    }.items():
+        for seconds in (5, 30):
+            keys = []
+            for order in NUMBERINGS:
+                case = f"12^3, {order}: {name}, {seconds} s on Algorithm 3"
+                against = f"in order, {order} numbering"
+                keys += [
+                    (f"{case}, gain", "without"),
+                    (f"{case}, by Algorithm 3", against),
+                    (f"{case}, proposals", None),
+                ]
+            cell = "{:+.1%} to {:+.0%} with {} proposals"
+            says = f"| {label}, {seconds} s | 2% to 9% less"
+            yield cells(f"{says} | shuffled {cell}, METIS {cell} |", "figure-5a", *keys)
+
+
+def _times() -> Iterator[Figure]:
+    """Yield the times of the strategies."""
+    for name, says in (
+        ("rcm", "RCM | at most 0.01 s"),
+        ("greedy", "greedy `sender` | up to 1 s"),
+        ("greedy (start)", "greedy `start` | up to 1 s"),
+        ("recursive", "recursive | up to 1 s"),
+    ):
+        keys = [(f"12^3, {order}: {name}, time", "seconds") for order in NUMBERINGS]
+        yield cells(f"| 12^3 torus, {says} | shuffled {{:.2g}} s, METIS {{:.2g}} s |", "figure-5a", *keys)
+    for figure, key, labels in (
+        ("figure-5b", "{}, time at 64 to 1792 ranks", ("PERCS", "0.8 to 22 s", "4.51 to 7.51 s")),
+        ("figure-5c", "{}, time", ("Juropa", "0.16 to 2.6 s", "0.63 to 1.21 s")),
+        ("figure-6ab", "{}, time", ("Ranger", "0.26 to 3.85 s", "0.76 to 1.5 s")),
+    ):
+        machine, greedy, recursive = labels
+        for name, says in {
+            "greedy": f"greedy `sender` | {greedy}",
+            "greedy (start)": f"greedy `start` | {greedy}",
+            "recursive": f"recursive | {recursive}",
+            "rcm": "RCM | less than 0.01 s",
+        }.items():
+            yield cells(f"| {machine}, {says} | {{}} s |", figure, (key.format(name), "seconds"))
+
+
+def _percs() -> Iterator[Figure]:
+    """Yield the rows of Figure 5(b)."""
+    names = {
+        **READINGS,
+        "rcm": "RCM",
+        "recursive": "recursive",
+        "random": "random placement",
+        "ours": "our search",
+    }
+    for ending, measure in (("", "exact"), (" by Algorithm 3", "by Algorithm 3")):
+        for name, near in names.items():
+            label = f"greedy {near}" if name in READINGS else near
+            keys = [(f"{one}, 1792 ranks: {name}, worst congestion{ending}", "in-order") for one in MATRICES]
+            says = f"| {label}, 1,792 ranks, {measure} | up to -80%"
+            yield cells(f"{says} | nlpkkt {{:+.0%}}, F1 {{:+.0%}}, audikw {{:+.0%}} |", "figure-5b", *keys)
+    for name, says in {
+        "recursive": "recursive | 1.82",
+        **{n: f"greedy {near} | 2.89" for n, near in READINGS.items()},
+        "random": "random placement | not given",
+    }.items():
+        keys = [
+            (f"{one}, 1728 ranks: {name}, average dilation{kind}", "hops")
+            for one in MATRICES
+            for kind in ("", " of an edge")
+        ]
+        cell = "nlpkkt {:.2f} / {:.2f}, F1 {:.2f} / {:.2f}, audikw {:.2f} / {:.2f}"
+        yield cells(f"| dilation, 1,728 ranks: {says} | {cell} |", "figure-5b", *keys)
+    for name, near in READINGS.items():
+        keys = [(f"{one}: RCM worse than {name}, without threshold accepting", None) for one in MATRICES]
+        says = f"| RCM, greedy {near} | RCM consistently slightly worse"
+        yield cells(f"{says} | nlpkkt {{}}, F1 {{}}, audikw {{}} |", "figure-5b", *keys)
+    for name, near in {**READINGS, "recursive": ""}.items():
+        for one in MATRICES:
+            what = f"{one}: {name}, worst congestion by size, without"
+            label = f"| {one}, {name.split()[0]} {near}".rstrip()
+            yield cells(f"{label} | grows with the size | {{}} |", "figure-5b", (what, None))
+
+
+def _fat_trees() -> Iterator[Figure]:
+    """Yield the rows of Figures 5(c) and 6(a)."""
+    for figure, says, matrices in (
+        ("figure-5c", "-40% to -61%, grows", ("audikw",)),
+        ("figure-6ab", "up to -50%", MATRICES),
+    ):
+        for one in matrices:
+            for order in ("cabled", "names", "racks"):
+                for metric, text in (
+                    ("worst network link", "between switches"),
+                    ("worst link", "all links"),
+                    ("worst link by Algorithm 3", "all links, by Algorithm 3"),
+                ):
+                    for base in ("in-order", "random") if metric == "worst network link" else ("in-order",):
+                        what = f"{one}, {order}: best of the paper's, without threshold accepting, {metric}"
+                        label = f"| {one}, {order}, {text}, over {base} | {says}"
+                        yield cells(f"{label} | {{}} |", figure, (what, base))
+            what = f"{one}, cabled: best of the paper's, with threshold accepting, worst network link"
+            yield cells(
+                f"| {one}, cabled, with TA, between switches, over in-order | {says} | {{}} |",
+                figure,
+                (what, "in-order"),
+            )
+            keys = [
+                (f"{one}, cabled, 1792 ranks: ours, worst network link", base)
+                for base in ("in-order", "random")
+            ]
+            text = "over in-order {:+.0%}, over random {:+.0%}"
+            yield cells(
+                f"| {one}, cabled, 1,792 ranks, our search, between switches | no such search | {text} |",
+                figure,
+                *keys,
+            )
+            for name, near in READINGS.items():
+                keys = [
+                    (f"{one}, {order}: {name} better than RCM on network congestion, without", None)
+                    for order in ("cabled", "names", "racks")
+                ]
+                says_rcm = f"| {one}, greedy {near} better than RCM | significantly better"
+                yield cells(f"{says_rcm} | cabled {{}}, names {{}}, racks {{}} |", figure, *keys)
+
+
+def _juropa_dilations() -> Iterator[Figure]:
+    for name, says in {
+        "rcm": "RCM | 4.45",
+        "rcm (whole)": "RCM (whole) | 4.45",
+        **{n: f"greedy {near} | 5.8" for n, near in READINGS.items()},
+        "recursive": "recursive | 5.13",
+        "in-order": "in order | not given",
+        "random": "random placement | not given",
+    }.items():
+        keys = [
+            (f"{order}, 1792 ranks: {name}, dilation{kind}, without", "hops")
+            for order in ("cabled", "names", "racks")
+            for kind in ("", " of an edge")
+        ]
+        cell = "cabled {:.2f} / {:.2f}, names {:.2f} / {:.2f}, racks {:.2f} / {:.2f}"
+        yield cells(f"| dilation: {says} | {cell} |", "figure-5c", *keys)
+
+
+def _surveyor() -> Iterator[Figure]:
+    """Yield the rows of Figure 6(c)."""
+    for name, near in {**READINGS, "rcm": "RCM", "recursive": "recursive"}.items():
+        label = f"greedy {near}" if name in READINGS else near
+        for ending, text in ((" by Algorithm 3", "by Algorithm 3"), ("", "exact")):
+            keys = [
+                (f"{one}: {name}, predicted time without threshold accepting{ending}", "in-order")
+                for one in MATRICES
+            ]
+            says = f"| predicted, {label}, without TA, {text} | -18% to -32%"
+            yield cells(f"{says} | nlpkkt {{:+.0%}}, F1 {{:+.0%}}, audikw {{:+.0%}} |", "figure-6c", *keys)
+    for label, what, record in (
+        (
+            "predicted, best of the paper's with TA, exact | -18% to -32%",
+            "{}: best of the paper's, predicted time",
+            "figure-6c",
+        ),
+        ("predicted, our search, exact | no such search", "{}: ours, predicted time", "figure-6c"),
+        (
+            "simulated, best of the paper's with TA | measured -10% to -18%",
+            "{}: best of three, simulated time",
+            "",
+        ),
+        ("simulated, our search | measured -10% to -18%", "{}: ours, simulated time", ""),
+    ):
+        keys = [(what.format(one), "in-order") for one in MATRICES]
+        text = f"| {label} | nlpkkt {{:+.0%}}, F1 {{:+.0%}}, audikw {{:+.0%}} |"
+        if record:
+            yield cells(text, record, *keys)
+        else:
+            yield Figure(text, "simulation/2011-figure-6c.json", partial(_values, keys))
+    yield cells(
+        "| gain of TA, worst link | 2% to 9% less | {} |",
+        "figure-6c",
+        ("threshold accepting, worst congestion", None),
+    )
+    yield cells(
+        "| time of all strategies | 0.34 s | {} s |", "figure-6c", ("time of all three strategies", None)
+    )
+
+
 FIGURES = (*EXAMPLES, *GROUPS)

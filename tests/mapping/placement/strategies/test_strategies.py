@@ -96,7 +96,8 @@ def test_on_a_torus_the_strategies_gain_what_the_paper_says() -> None:
     """Section 5.3.1 and Figure 5a, on 8^3; "initial" behaves like random there.
 
     Dilation 9.00 initially, 7.02 by RCM (-22%), 4.50 by recursive bisection (-50%). Greedy takes congestion
-    down by 27 to 32%, of which threshold accepting has 2 to 9; it is the best of many starts (section 4.2).
+    down by 27 to 32%, of which threshold accepting has 2 to 9; it is the best of many starts (section 4.2). Its
+    dilation is 9.03, which is that of ``near=start``.
     """
     problem = shuffled_torus8()
     initial = score(problem, problem.slot_host[: problem.ranks])
@@ -107,7 +108,9 @@ def test_on_a_torus_the_strategies_gain_what_the_paper_says() -> None:
     assert recursive.hop_bytes / initial.hop_bytes < 0.50
     assert recursive.congestion_seconds < 0.90 * initial.congestion_seconds
     assert 0.68 < many.congestion_seconds / initial.congestion_seconds < 0.80
-    assert many.hop_bytes < 0.60 * initial.hop_bytes  # unlike the paper's 9.03 of 9.00
+    assert many.hop_bytes < 0.60 * initial.hop_bytes
+    start = score(problem, greedy.place_ranks(problem, rng(), near="start"))
+    assert 0.95 < start.hop_bytes / initial.hop_bytes < 1.05  # 9.03 of 9.00, in the authors' library
 
 
 @pytest.mark.parametrize(
