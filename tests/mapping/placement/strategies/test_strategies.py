@@ -96,8 +96,8 @@ def test_on_a_torus_the_strategies_gain_what_the_paper_says() -> None:
     """Section 5.3.1 and Figure 5a, on 8^3; "initial" behaves like random there.
 
     Dilation 9.00 initially, 7.02 by RCM (-22%), 4.50 by recursive bisection (-50%). Greedy takes congestion
-    down by 27 to 32%, of which threshold accepting has 2 to 9; it is the best of many starts (section 4.2). Its
-    dilation is 9.03, which is that of ``near=start``.
+    down by 27 to 32%, of which threshold accepting has 2 to 9; it is the best of many starts (section 4.2).
+    Its dilation is 9.03, which is that of ``near=start``.
     """
     problem = shuffled_torus8()
     initial = score(problem, problem.slot_host[: problem.ranks])
