@@ -182,7 +182,9 @@ def _percs() -> Iterator[Figure]:
     for ending, measure in (("", "exact"), (" by Algorithm 3", "by Algorithm 3")):
         for name, near in names.items():
             label = f"greedy {near}" if name in READINGS else near
-            keys = [(f"{one}, 1792 ranks: {name}, worst congestion{ending}", "in-order") for one in MATRICES]
+            keys: list[Key] = [
+                (f"{one}, 1792 ranks: {name}, worst congestion{ending}", "in-order") for one in MATRICES
+            ]
             says = f"| {label}, 1,792 ranks, {measure} | up to -80%"
             yield cells(f"{says} | nlpkkt {{:+.0%}}, F1 {{:+.0%}}, audikw {{:+.0%}} |", "figure-5b", *keys)
     for name, says in {
@@ -231,7 +233,7 @@ def _fat_trees() -> Iterator[Figure]:
                 figure,
                 (what, "in-order"),
             )
-            keys = [
+            keys: list[Key] = [
                 (f"{one}, cabled, 1792 ranks: ours, worst network link", base)
                 for base in ("in-order", "random")
             ]
