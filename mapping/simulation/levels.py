@@ -31,6 +31,8 @@ SPARE_PACKETS, SPARE_FLITS = 4, 9
 beyond the cycles of its link; one flit of it is needed to send in each cycle."""
 MOST_PARTS = 4
 """Most steps of a flit simulation per cycle, so that latencies like 12.5 cycles are exact."""
+ROUNDING = 0.01
+"""Largest error of a latency, or of a flit's time on a link, for which no more steps are made."""
 
 
 class Level(ABC):
@@ -284,8 +286,8 @@ def _new_packets(rows: int) -> tuple[Ints, Ints]:
 def _links(fabric: Fabric, options: Options, cycle: float) -> tuple[Longs, int]:
     """Return the initial state of the links (int64[m, 6]), and the number of steps that make up a cycle.
 
-    It is the smallest number up to `MOST_PARTS` by which all latencies and times of a flit are whole; 1 if
-    there is no such number, and they are rounded.
+    It is the smallest number up to `MOST_PARTS` for which rounding to whole steps changes no latency and no
+    time of a flit by more than `ROUNDING`, or if there is none the one for which it changes them least.
     """
     links = len(fabric.links)
     found = np.zeros((links, 6), np.int64)
@@ -295,8 +297,9 @@ def _links(fabric: Fabric, options: Options, cycle: float) -> tuple[Longs, int]:
         if float(cycles.max(initial=0.0)) > MOST_CYCLES:
             raise InvalidValue(f"simulate.{name}", f"a link takes {cycles.max():g} cycles of {cycle:g} s")
     both = np.concatenate((latency, period))
-    whole = (k for k in range(1, MOST_PARTS + 1) if np.allclose(both * k, np.rint(both * k), 1e-9, 1e-6))
-    parts = next(whole, 1)
+    several = np.arange(1, MOST_PARTS + 1)[:, None]
+    error = (np.abs(np.rint(both * several) / several / both - 1.0)).max(axis=1, initial=0.0)
+    parts = 1 + int(np.argmax(error <= ROUNDING) if bool((error <= ROUNDING).any()) else np.argmin(error))
     found[:, flits.PERIOD] = np.rint(period * parts)
     found[:, flits.CYCLES] = np.rint(latency * parts)
     found[:, flits.TURN] = -1

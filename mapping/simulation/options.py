@@ -34,8 +34,8 @@ class Options:
         Further bytes of every packet; not counted in ``Simulation.link_bytes``.
     latency_seconds : float or float64[m]
         Time from one end of a link until the head of a packet may leave the next switch, of all links or of
-        each. In flits it is at least a cycle, and rounded to whole cycles unless halves, thirds or quarters
-        of a cycle make all latencies and link speeds exact.
+        each. In flits it is at least a cycle, and rounded to whole cycles; to halves, thirds or quarters of
+        a cycle if that would change a latency or a link's speed by more than 1%.
     buffer_bytes : int, int64[m] or None
         Size of each channel's buffer at the far end of a link; default: the bytes sent until free room is
         reported back, and four packets (nine flits) more.

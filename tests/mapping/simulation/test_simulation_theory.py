@@ -95,10 +95,21 @@ def test_flits_of_a_message_alone_follow_each_other() -> None:
 
 
 @pytest.mark.parametrize(
-    ("cycles", "taken"), [(12.5, 12.5), (3 + 1 / 3, 3 + 1 / 3), (5.75, 5.75), (12.3, 12.0), (0.4, 1.0)]
+    ("cycles", "taken"),
+    [
+        (12.5, 12.5),
+        (3 + 1 / 3, 3 + 1 / 3),
+        (5.75, 5.75),
+        (12.3, 12 + 1 / 3),
+        (156.25, 156.0),
+        (1.4, 4 / 3),
+        (0.4, 1.0),
+    ],
 )
-def test_flits_take_parts_of_a_cycle_if_up_to_four_make_them_exact(cycles: float, taken: float) -> None:
-    """100 ns are 12.5 cycles of 8 bytes at 1 GB/s; 12.3 would need ten parts, and is rounded."""
+def test_flits_take_parts_of_a_cycle_if_whole_cycles_would_be_wrong_by_over_a_hundredth(
+    cycles: float, taken: float
+) -> None:
+    """100 ns are 12.5 cycles of 8 bytes at 1 GB/s. 1.4 cycles are closest to four thirds."""
     fabric = star(2)
     options = Options(flit_bytes=8, latency_seconds=cycles * 8e-9, packet_bytes=1 << 20)
     found = simulate(fabric, on_each(fabric), send((0, 1, 800, 0.0)), mode="flits", options=options)
