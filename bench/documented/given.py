@@ -93,6 +93,21 @@ GIVEN: dict[str, tuple[str, ...]] = {
         "Two threads in 10 s compared with one in 18 s",
     ),
     "docs/mapping/simulation-evidence.md": ("range of 95% of 500 resamples",),
+    "docs/mapping/reconfiguration.md": (
+        "imbalance 1.05",
+        "(`skip`, 0.3)",
+    ),
+    "docs/papers/ajwani-2013.md": (
+        "of the run of 3 minutes",
+        "at most 5%; the tables",
+        "(Table 2, row 11: 5.4%)",
+        "an imprecision of 5% ask for a standard deviation of 0.405",
+        "22, 37 and 48 times the mean",
+        "half of the 95% interval",
+        "a spread of 2.2 is worse",
+        "in units of 0.05 (improvement, ratio to the perfect balance) and 0.1 (shares",
+        "not 5%; all calibrated rows are known to 5%",
+    ),
     "docs/simulate.md": ("95, 99, 99.9, 100",),
     "docs/mapping/simulation.md": (
         "changes one of them by more than 1%",

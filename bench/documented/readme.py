@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from bench.documented.figure import Figure, Record, at, row
+from bench.papers.circuits import recorded as circuits
 from bench.quality.peers.table import summary
 
 PAGE = "README.md"
@@ -162,5 +163,20 @@ FIGURES = (
         "faster half of the placements | {:.2f}; {:.2f}; {:.2f}; {:.2f} |",
         "simulation/correlation.json",
         predictors("the faster half of every case"),
+    ),
+    Figure(
+        "that links limit, {} applications each",
+        circuits.EQUAL_TIME,
+        lambda found: [circuits.applications(found)[0]],
+    ),
+    Figure(
+        "with the highest first, as its text means it | {:.2f} to {:.2f}; {:.2f} to {:.2f} times |",
+        circuits.EQUAL_TIME,
+        lambda found: circuits.limited(found, circuits.SETS[1]),
+    ),
+    Figure(
+        "that loop, lowest first; highest first | {:.0f} s; {:.0f} s |",
+        circuits.SPEED,
+        lambda found: circuits.times(found)[:2],
     ),
 )

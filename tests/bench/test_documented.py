@@ -22,7 +22,6 @@ MODULES: list[ModuleType] = [
 FIGURES: dict[str, tuple[Figure, ...]] = {one.PAGE: one.FIGURES for one in MODULES}
 PENDING = {
     "README.md",
-    "docs/mapping/reconfiguration.md",
     "docs/mapping/simulation-evidence.md",
     "docs/mapping/strategies-2011.md",
 }

@@ -21,7 +21,7 @@ from bench.support.plots import Curve, Panel
 from mapping.reconfiguration.paper.partition import HIGHEST, LOWEST
 
 EDGE_WEIGHTS = (0.3, 1.0, 3.0, 10.0, 30.0, 100.0)
-SPREADS = (0.6, 1.0, 1.4, 1.8, 2.2, 2.6)
+SPREADS = (0.6, 1.0, 1.4, 1.8, 2.2, 2.6, 3.0)
 READINGS = tuple(itertools.product((LOWEST, HIGHEST), (1, None)))
 """Order of the expansions, and steps of a refinement."""
 ROWS = {1: (1, 2), 2: (1, 4, 5, 8)}
@@ -106,8 +106,8 @@ def run(parameters: Parameters, effort: Effort, pool: WorkerPool) -> Iterator[Pa
 
 
 def candidates(points: list[Point]) -> list[Point]:
-    """Return the best point of each reading for both tables, and of all readings for each table."""
-    found = [least(of, 2) for of in _readings(points).values()] + [least(points, which) for which in (0, 1)]
+    """Return the best points for both tables and for each of them."""
+    found = [least(points, which) for which in (2, 0, 1)]
     return [one for number, one in enumerate(found) if one not in found[:number]]
 
 

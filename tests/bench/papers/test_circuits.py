@@ -238,7 +238,8 @@ def test_the_best_points_of_the_plane_are_run_again() -> None:
         point(None, 1.0, (8, 1)),
         point(None, 3.0, (4, 4)),
     ]
-    assert plane.candidates(points) == [points[1], points[3], points[0], points[2]]
+    assert plane.candidates(points) == [points[1], points[0], points[2]]
+    assert plane.candidates(points[:1]) == points[:1]
     assert [one.at_edge for one in points] == [True, False, False, False]
     assert plane.least(points, 0) is points[0]
 
