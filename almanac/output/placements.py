@@ -32,6 +32,8 @@ METRICS = {
     "max-dilation": "maximum dilation",
 }
 """Names of metrics in objectives, and in sentences."""
+BY_DISTANCE = ("hop-bytes", "dilation", "mapping-coefficient")
+"""Metrics of objectives that use the distances of the cost model."""
 LINK_ENDS = ("source", "source_guid", "source_port", "target", "target_guid", "target_port")
 """Columns of CSV files that name the two ends of a link."""
 COLUMNS = ("placement", "worst link", "worst network link", "hop-bytes", "dilation", "which link")
@@ -205,7 +207,12 @@ def _remarks(report: PlacementReport) -> list[str]:
 
 def _worse_text(report: PlacementReport) -> str:
     """Return by how much a placement is worse than ranks in order, or an empty text if it is not."""
-    above = [f"{METRICS[metric]} {_share_text(share)}" for metric, share in report.above_in_order.items()]
+    distance = report.evaluation.distance
+    own = f" ({distance})" if distance != "links" else ""
+    above = [
+        f"{METRICS[metric]}{own if metric in BY_DISTANCE else ''} {_share_text(share)}"
+        for metric, share in report.above_in_order.items()
+    ]
     return f"; worse than ranks in order: {', '.join(above)}" if above else ""
 
 

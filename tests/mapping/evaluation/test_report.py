@@ -125,6 +125,18 @@ def test_a_named_strategy_that_ends_worse_than_ranks_in_order_is_reported(
     assert printed.index("found by round-robin") < printed.index("worse than ranks in order: ")
 
 
+def test_a_sentence_names_the_distance_if_it_is_not_that_of_the_table(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """4 x 10 bytes over one switch in order, over two otherwise."""
+    options = SearchOptions(objective="hop-bytes", strategies=["round-robin:over=switches"], steps=1)
+    case = dataclasses.replace(two_pairs(), options=options, costs=CostModel(distance="switches"))
+    found = report_placement(case)
+    assert found.above_in_order["hop-bytes"] == 1.0
+    show_placement(found)
+    assert "hop-bytes (switches) 100% above" in capsys.readouterr().out
+
+
 def test_a_result_that_is_not_worse_than_ranks_in_order_is_not_reported_as_such(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
