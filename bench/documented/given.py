@@ -130,6 +130,19 @@ GIVEN: dict[str, tuple[str, ...]] = {
         "have at most 2 s of one processor",
         "(10 s and 195 s)",
     ),
+    "docs/mapping/strategies-2011.md": (
+        "| 3.1, Algorithm 1; many starts: 4.2 |",
+        "the text of section 3.1",
+        "as in section 3.1",
+        "| 3.2, Algorithm 2 |",
+        "`slack` (0.001)",
+        "| 3.3 |",
+        "| 3.5; Dueck and Scheuer (1990) |",
+        "`first` (0.0005)",
+        "`share` (1.0)",
+        "Li et al. (2020), 5.2",
+        "(2004), 5.2",
+    ),
     "docs/papers/hoefler-snir-2011.md": (
         "in-order dilation of 9.00",
         '"With TA": 5 s of CPU',
@@ -137,5 +150,6 @@ GIVEN: dict[str, tuple[str, ...]] = {
         "(-32% and -44% in the paper)",
         "the dilation of 9.03",
         "(10 s and 5 s)",
+        "has 27 times the rows",
     ),
 }

@@ -210,46 +210,38 @@ def _percs() -> Iterator[Figure]:
             yield cells(f"{label} | grows with the size | {{}} |", "figure-5b", (what, None))
 
 
-def _fat_trees() -> Iterator[Figure]:
-    """Yield the rows of Figures 5(c) and 6(a)."""
-    for figure, says, matrices in (
-        ("figure-5c", "-40% to -61%, grows", ("audikw",)),
-        ("figure-6ab", "up to -50%", MATRICES),
-    ):
-        for one in matrices:
-            for order in ("cabled", "names", "racks"):
-                for metric, text in (
-                    ("worst network link", "between switches"),
-                    ("worst link", "all links"),
-                    ("worst link by Algorithm 3", "all links, by Algorithm 3"),
-                ):
-                    for base in ("in-order", "random") if metric == "worst network link" else ("in-order",):
-                        what = f"{one}, {order}: best of the paper's, without threshold accepting, {metric}"
-                        label = f"| {one}, {order}, {text}, over {base} | {says}"
-                        yield cells(f"{label} | {{}} |", figure, (what, base))
-            what = f"{one}, cabled: best of the paper's, with threshold accepting, worst network link"
-            yield cells(
-                f"| {one}, cabled, with TA, between switches, over in-order | {says} | {{}} |",
-                figure,
-                (what, "in-order"),
-            )
-            keys: list[Key] = [
-                (f"{one}, cabled, 1792 ranks: ours, worst network link", base)
-                for base in ("in-order", "random")
-            ]
-            text = "over in-order {:+.0%}, over random {:+.0%}"
-            yield cells(
-                f"| {one}, cabled, 1,792 ranks, our search, between switches | no such search | {text} |",
-                figure,
-                *keys,
-            )
-            for name, near in READINGS.items():
-                keys = [
-                    (f"{one}, {order}: {name} better than RCM on network congestion, without", None)
-                    for order in ("cabled", "names", "racks")
-                ]
-                says_rcm = f"| {one}, greedy {near} better than RCM | significantly better"
-                yield cells(f"{says_rcm} | cabled {{}}, names {{}}, racks {{}} |", figure, *keys)
+FAT_TREES = {"figure-5c": ("-40% to -61%, grows", ("audikw",)), "figure-6ab": ("up to -50%", MATRICES)}
+ORDERS = ("cabled", "names", "racks")
+LINKS = {
+    ("worst network link", "in-order"): "between switches",
+    ("worst network link", "random"): "between switches, over random",
+    ("worst link", "in-order"): "all links",
+    ("worst link by Algorithm 3", "in-order"): "all links, by Algorithm 3",
+}
+
+
+def _fat_trees(figure: str) -> Iterator[Figure]:
+    """Yield the rows of Figure 5(c) or 6(a)."""
+    says, matrices = FAT_TREES[figure]
+    best = "{}, {}: best of the paper's, {} threshold accepting, {}"
+    for one in matrices:
+        for order in ORDERS:
+            for (metric, base), text in LINKS.items():
+                what = best.format(one, order, "without", metric)
+                yield cells(f"| {one}, {order}, {text} | {says} | {{}} |", figure, (what, base))
+        what = best.format(one, "cabled", "with", "worst network link")
+        yield cells(
+            f"| {one}, cabled, between switches, with TA | {says} | {{}} |", figure, (what, "in-order")
+        )
+        what = f"{one}, cabled, 1792 ranks: ours, worst network link"
+        label = f"| {one}, cabled, 1,792 ranks, our search, between switches | no such search"
+        text = "{:+.0%}, over random {:+.0%}"
+        yield cells(f"{label} | {text} |", figure, (what, "in-order"), (what, "random"))
+        for name, near in READINGS.items():
+            what = f"{one}, {{}}: {name} better than RCM on network congestion, without"
+            keys: list[Key] = [(what.format(order), None) for order in ORDERS]
+            label = f"| {one}, greedy {near} better than RCM | significantly better"
+            yield cells(f"{label} | cabled {{}}, names {{}}, racks {{}} |", figure, *keys)
 
 
 def _juropa_dilations() -> Iterator[Figure]:
@@ -318,4 +310,6 @@ FIGURES = (
     *_torus_accepting(),
     *_torus_trends(),
     *_torus_dilations(),
+    *_fat_trees("figure-5c"),
+    *_juropa_dilations(),
 )

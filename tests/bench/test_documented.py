@@ -23,7 +23,6 @@ FIGURES: dict[str, tuple[Figure, ...]] = {one.PAGE: one.FIGURES for one in MODUL
 PENDING = {
     "README.md",
     "docs/mapping/simulation-evidence.md",
-    "docs/mapping/strategies-2011.md",
 }
 """Pages whose figures are not listed yet."""
 PAGES = ["README.md", *(str(one.relative_to(paths.ROOT)) for one in sorted(paths.ROOT.glob("docs/**/*.md")))]
