@@ -8,9 +8,9 @@ from typing import Any
 from scipy.stats import spearmanr
 
 from bench.documented.figure import Record, record
+from bench.papers.circuits import equal_time
 from bench.papers.circuits.experiment import geometric_mean
 from bench.papers.circuits.rings import LETTERS, WELL
-from bench.papers.circuits.said import table
 from bench.papers.circuits.trial import RINGS
 
 CALIBRATION, EQUAL_TIME, OPTIMUM, PLANE, SEEDS, SPEED, CALIBRATED, DEFAULTS = (
@@ -30,7 +30,7 @@ SPEEDS = (100.0, 1000.0)
 """Compute speeds of the record of Table 3 and Figures 8 and 9, in the order of the page's cells."""
 LOOP, ONE_STEP, HIGHEST, OURS = "paper's loop, all", "paper's loop, 1", "the same", "best of ours"
 THROUGHPUT, SECONDS = 6, 9
-SETS = ("calibrated on Table 1", "not calibrated")
+SETS = (equal_time.CALIBRATED, equal_time.DEFAULTS)
 
 
 def both(found: Record, *, number: int, row: int, columns: Sequence[str]) -> list[float]:
@@ -49,15 +49,8 @@ def rows_of(found: Record, number: int | None = None) -> list[dict[str, Any]]:
     return [one for one in found["data"]["rows"] if number in (None, one["table"])]
 
 
-def trend(found: Record) -> list[float]:
-    """Return the rank correlation of Figure 6(a) of a record: share bound by computation and improvement."""
-    rows = rows_of(found, 2)
-    return [float(spearmanr(*([one[name] for one in rows] for name in ("compute_bound", "improvement")))[0])]
-
-
-def papers_trend() -> float:
-    """Return the same of the paper's Table 2."""
-    rows = table(2)
+def trend(rows: Sequence[dict[str, Any]]) -> float:
+    """Return the rank correlation of the share bound by computation and the improvement (Figure 6(a))."""
     return float(spearmanr(*([one[name] for one in rows] for name in ("compute_bound", "improvement")))[0])
 
 
@@ -89,6 +82,7 @@ def part(found: Record, letter: str, what: str, seeds: Sequence[str] = RINGS) ->
 
 
 def well(found: Record, *, letter: str) -> list[int]:
+    """Return the well-performing rings in a part of Figure 8 for each compute speed, and all rings."""
     return [*(sum(gain >= WELL for gain in of) for of in part(found, letter, "throughput")), len(RINGS)]
 
 
@@ -159,6 +153,7 @@ def smallest(found: Record) -> list[object]:
 
 
 def least_points(found: Record, *, expansion: str, steps: int | None) -> list[float]:
+    """Return where a reading's loss of Table 1, of Table 2 and of both is least, each with the loss."""
     points = [
         one for one in found["data"]["points"] if (one["expansion"], one["steps"]) == (expansion, steps)
     ]
@@ -194,6 +189,7 @@ def equal_row(found: Record, *, row: str) -> list[float]:
 
 
 def ranges(found: Record, *, columns: Sequence[str], number: int, first: int) -> list[float]:
+    """Return the range of columns over rows of a table from a row on, calibrated / not calibrated."""
     return [
         bound(one[name] for one in rows_of(of, number) if one["row"] >= first)
         for of in (found, record(DEFAULTS))

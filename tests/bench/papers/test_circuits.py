@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from bench.papers.circuits import calibration, equal_time, optimum, plane, rings, tables, trial
+from bench.papers.circuits import calibration, equal_time, optimum, plane, recorded, rings, tables, trial
 from bench.papers.circuits.__main__ import NAMES, run
 from bench.papers.circuits.calibration import SCALES, loss, paper_row, row_of
 from bench.papers.circuits.experiment import WorkerPool, experiment, geometric_mean, half_width, imprecision
@@ -219,6 +219,32 @@ def test_ratios_are_against_the_stronger_reading() -> None:
     assert (found["better"], found["worse"]) == (1, 1)
     assert equal_time.value_at([(1.0, 5.0), (2.0, 7.0), (3.0, 6.0)], 2.5) == 7.0
     assert equal_time.value_at([(1.0, 5.0), (2.0, 7.0)], 0.5) == 5.0
+
+
+def test_the_page_reads_the_records() -> None:
+    falling = [{"compute_bound": 0.1 * row, "improvement": 2.0 - row} for row in range(4)]
+    assert recorded.trend(falling) == pytest.approx(-1.0)
+    assert recorded.trend(table(2)) == pytest.approx(-0.923, abs=1e-3)
+    rows = {f"2.{row}": {"equal": {"low": float(row), "high": 1.0}} for row in range(1, 13)}
+    found = {"data": {"sets": {"not calibrated": {"rows": rows}}}}
+    assert recorded.limited(found, "not calibrated") == [8.0, 12.0, 1.0, 1.0]
+    points = [
+        {"expansion": "lowest", "steps": None, "edge_weight": weight, "vertex_spread": 1.8, "losses": losses}
+        for weight, losses in ((1.0, (1.0, 9.0, 5.0)), (3.0, (2.0, 2.0, 2.0)), (10.0, (8.0, 1.0, 4.5)))
+    ]
+    plane_record = {"data": {"points": points}}
+    assert recorded.smallest(plane_record) == [2.0, 2.0, 2.0, "lowest", "all", 3.0, 1.8]
+    at = recorded.least_points(plane_record, expansion="lowest", steps=None)
+    assert at == [1.0, 1.8, 1.0, 10.0, 1.8, 1.0, 3.0, 1.8, 2.0, 2.0]
+    limits = [(True, 0.05), (False, 0.06), (False, 0.12)]
+    late = [{"table": 1, "complete": full, "throughput_imprecision": value} for full, value in limits]
+    assert recorded.imprecise({"effort": {"seconds": 40.0}, "data": {"rows": late}}) == [
+        2,
+        3,
+        40.0,
+        0.06,
+        0.12,
+    ]
 
 
 def test_the_paper_itself_has_no_misfit_in_the_plane() -> None:
