@@ -34,8 +34,11 @@ CALIBRATED, DEFAULTS = "calibrated on Table 1", "not calibrated"
 LOWEST_FIRST, HIGHEST_FIRST = "lowest first", "highest first"
 ALL_STEPS = "highest first, all steps"
 """Only if the loop's refinements are limited: ours are not, so that the limit would be our gain."""
-SHARE = 4
-"""Trials with default parameters for each one with calibrated ones, which takes three times as long."""
+LIMITED = tuple(f"2.{row}" for row in range(8, 13))
+"""Rows that links limit: on most others every search reaches a bound."""
+SHARES = {(DEFAULTS, True): 1, (DEFAULTS, False): 3, (CALIBRATED, True): 3, (CALIBRATED, False): 6}
+"""Divisors of the number of trials, by parameters and by whether links limit a row: calibrated trials take
+three times as long."""
 STRIDE = 1_000_003
 """Difference between the seeds of two restarts; larger than any number of a trial."""
 
@@ -86,18 +89,19 @@ def run(parameters: Parameters, effort: Effort, pool: WorkerPool) -> Iterator[Pa
     Parameters
     ----------
     effort : Effort
-        Number of trials (`pairs`); a quarter of them for the calibrated parameters.
+        Number of trials (`pairs`), divided by `SHARES`.
     """
     given = {CALIBRATED: parameters, DEFAULTS: Parameters()}
-    trials = {CALIBRATED: max(effort.pairs // SHARE, 1), DEFAULTS: effort.pairs}
     rows = [(number, row) for number in (1, 2) for row in table(number)[: 1 if effort.small else None]]
     found: dict[tuple[str, str], list[EqualTime]] = {}
     for trial in range(effort.pairs):
         for name, one in given.items():
-            for number, row in rows if trial < trials[name] else []:
-                setting = Setting(machine=machine_of(row), vertices=row["vertices"], parameters=one)
-                key = name, f"{number}.{row['row']}"
-                found.setdefault(key, []).extend(pool.run(compare, setting, (trial,)))
+            for number, row in rows:
+                name_of_row = f"{number}.{row['row']}"
+                if trial < max(effort.pairs // SHARES[name, name_of_row in LIMITED], 1):
+                    setting = Setting(machine=machine_of(row), vertices=row["vertices"], parameters=one)
+                    key = name, name_of_row
+                    found.setdefault(key, []).extend(pool.run(compare, setting, (trial,)))
         yield _part(found, given)
 
 

@@ -168,14 +168,23 @@ def of_set(found: Record, name: str) -> dict[str, Any]:
 
 
 def applications(found: Record) -> list[int]:
-    """Return the applications of a row, not calibrated and calibrated."""
-    return [len(of_set(found, name)["2.1"]["trials"]) for name in SETS[::-1]]
+    """Return the applications of rows that links limit and of others, not calibrated, then calibrated."""
+    return [len(of_set(found, name)[row]["trials"]) for name in SETS[::-1] for row in ("2.8", "2.1")]
 
 
 def limited(found: Record, name: str) -> list[float]:
     """Return least and largest ratio at equal time over rows 8 to 12 of Table 2, for each reading."""
-    rows = [of_set(found, name)[f"2.{row}"]["equal"] for row in range(8, 13)]
+    rows = [of_set(found, name)[row]["equal"] for row in equal_time.LIMITED]
     return [bound(one[reading] for one in rows) for reading in rows[0] for bound in (min, max)]
+
+
+def wins(found: Record, name: str) -> list[int]:
+    """Return on how many applications of these rows ours is better than the stronger loop, worse, and all."""
+    rows = [of_set(found, name)[row] for row in equal_time.LIMITED]
+    return [
+        *(sum(one[key] for one in rows) for key in ("better", "worse")),
+        sum(len(one["trials"]) for one in rows),
+    ]
 
 
 def equal_row(found: Record, *, row: str) -> list[float]:

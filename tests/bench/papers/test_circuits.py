@@ -225,9 +225,13 @@ def test_the_page_reads_the_records() -> None:
     falling = [{"compute_bound": 0.1 * row, "improvement": 2.0 - row} for row in range(4)]
     assert recorded.trend(falling) == pytest.approx(-1.0)
     assert recorded.trend(table(2)) == pytest.approx(-0.923, abs=1e-3)
-    rows = {f"2.{row}": {"equal": {"low": float(row), "high": 1.0}} for row in range(1, 13)}
+    rows = {
+        f"2.{row}": {"equal": {"low": float(row), "high": 1.0}, "better": 1, "worse": 2, "trials": [{}] * 4}
+        for row in range(1, 13)
+    }
     found = {"data": {"sets": {"not calibrated": {"rows": rows}}}}
     assert recorded.limited(found, "not calibrated") == [8.0, 12.0, 1.0, 1.0]
+    assert recorded.wins(found, "not calibrated") == [5, 10, 20]
     points = [
         {"expansion": "lowest", "steps": None, "edge_weight": weight, "vertex_spread": 1.8, "losses": losses}
         for weight, losses in ((1.0, (1.0, 9.0, 5.0)), (3.0, (2.0, 2.0, 2.0)), (10.0, (8.0, 1.0, 4.5)))
