@@ -151,5 +151,8 @@ GIVEN: dict[str, tuple[str, ...]] = {
         "the dilation of 9.03",
         "(10 s and 5 s)",
         "has 27 times the rows",
+        "dilation of 2.89 and of the readings comes closest to the 80%",
+        "F1",
+        "the 80% are not reached",
     ),
 }
