@@ -154,5 +154,7 @@ GIVEN: dict[str, tuple[str, ...]] = {
         "dilation of 2.89 and of the readings comes closest to the 80%",
         "F1",
         "the 80% are not reached",
+        "torus of 425 MB/s links",
+        "with 5 s of TA on the exact worst link",
     ),
 }
