@@ -26,6 +26,7 @@ command line prints or exits.
 from __future__ import annotations
 
 import difflib
+import shutil
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
@@ -245,6 +246,20 @@ class ConfigError(AlmanacError):
 
 class DatabaseError(AlmanacError):
     """The graph database rejected a statement or failed."""
+
+
+FULL_BYTES = 10_000_000
+"""A file system with less free space is full: the database needs some to finish a transaction."""
+
+
+def no_space(folder: Path) -> str:
+    """Return what is wrong if the file system of a folder is full, else an empty text."""
+    while not folder.exists():
+        folder = folder.parent
+    free = shutil.disk_usage(folder).free
+    if free >= FULL_BYTES:
+        return ""
+    return f"no space left on {folder}, {free // 1_000_000} MB free: make room, then repeat the command"
 
 
 class DatabaseUnavailable(DatabaseError):

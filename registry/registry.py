@@ -10,7 +10,7 @@ from typing import Self
 from registry.counters.counters import Counters
 from registry.database.driver import Database
 from registry.database.local.server import IDLE_SECONDS, ensure_server
-from registry.database.schema import check_version, current_version, is_empty, migrate
+from registry.database.schema import check_version, is_empty, migrate
 from registry.errors import UnknownName
 from registry.fabrics.drawings import Drawings
 from registry.fabrics.fabrics import Fabrics, Snapshot
@@ -89,16 +89,17 @@ class Registry:
             The database has a schema of another version.
         """
         if uri is None:
-            address = ensure_server(
+            database = ensure_server(
                 default_home() if home is None else home,
                 idle_seconds=IDLE_SECONDS if idle_seconds is None else idle_seconds,
                 progress=progress,
+            ).connect()
+        else:
+            database = Database.connect(
+                uri, user=user, password=password, name=name, wait_seconds=wait_seconds
             )
-            uri, user, password, name = address.uri, address.user, address.password, address.name
-            wait_seconds = 0.0  # it would start again at another address
-        database = Database.connect(uri, user=user, password=password, name=name, wait_seconds=wait_seconds)
         try:
-            if current_version(database) == 0 and is_empty(database):
+            if is_empty(database):
                 migrate(database)
             check_version(database)
         except BaseException:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import csv
+import errno
 import io
 import json
 import math
@@ -111,7 +112,7 @@ def write_bytes(path: str, content: bytes) -> None:
     InputError
         The file cannot be written.
     """
-    from registry.errors import InputError
+    from registry.errors import InputError, no_space
 
     target = Path(path)
     part = target.with_name(f".{target.name}.{os.getpid()}.part")
@@ -120,7 +121,8 @@ def write_bytes(path: str, content: bytes) -> None:
         part.replace(target)
     except OSError as error:
         part.unlink(missing_ok=True)
-        raise InputError(f"cannot be written: {error.strerror}", path=path) from error
+        full = no_space(target.parent) if error.errno == errno.ENOSPC else ""
+        raise InputError(f"cannot be written: {full or error.strerror}", path=path) from error
 
 
 @contextlib.contextmanager

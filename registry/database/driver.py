@@ -14,6 +14,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime
+from pathlib import Path
 from typing import Any, NoReturn, Self, TypeVar
 from urllib.parse import urlsplit
 
@@ -28,11 +29,12 @@ from neo4j.exceptions import (
     ServiceUnavailable,
     SessionExpired,
 )
-from neo4j.graph import Node, Path, Relationship
+from neo4j.graph import Node, Relationship
+from neo4j.graph import Path as GraphPath
 from neo4j.time import Date, DateTime
 
 from registry.database.read_only import writing_word
-from registry.errors import DatabaseError, DatabaseUnavailable, InconsistentGraph, WriteRefused
+from registry.errors import DatabaseError, DatabaseUnavailable, InconsistentGraph, WriteRefused, no_space
 from registry.model import as_utc
 
 T = TypeVar("T")
@@ -112,8 +114,16 @@ class Database:
         Name and version of the server.
     """
 
-    def __init__(self, driver: neo4j.Driver, uri: str, name: str | None, wait_seconds: float = 0.0) -> None:
+    def __init__(
+        self,
+        driver: neo4j.Driver,
+        uri: str,
+        name: str | None,
+        wait_seconds: float = 0.0,
+        folder: Path | None = None,
+    ) -> None:
         self.uri = uri
+        self.folder = folder
         self.wait_seconds = wait_seconds
         self._driver = driver
         self._name = name
@@ -129,6 +139,7 @@ class Database:
         password: str | None = None,
         name: str | None = None,
         wait_seconds: float = 0.0,
+        folder: Path | None = None,
     ) -> Self:
         """Connect, and check address, password and database name with a query.
 
@@ -142,6 +153,8 @@ class Database:
             Database on the server (default: the user's home database).
         wait_seconds : float
             How long a transaction is repeated if the server stops answering after this call, as in a restart.
+        folder : Path, optional
+            Data folder of a server on this machine; if its file system is full, errors say so.
         """
         if urlsplit(uri).scheme not in SCHEMES:
             raise DatabaseUnavailable(
@@ -159,7 +172,7 @@ class Database:
                 notifications_min_severity="OFF",
                 warn_notification_severity="OFF",
             )
-            database = cls(driver, uri, name, wait_seconds)
+            database = cls(driver, uri, name, wait_seconds, folder)
             with driver.session(database=name) as session:
                 session.run("RETURN 1").consume()
         except (Neo4jError, DriverError, OSError, ValueError) as error:
@@ -264,6 +277,9 @@ class Database:
             raise cut.interrupt from None
 
     def _fail(self, error: Neo4jError | DriverError, statement: str | None = None) -> NoReturn:
+        full = no_space(self.folder) if self.folder else ""
+        if full:
+            raise DatabaseError(full, text=statement) from error
         if isinstance(error, (ServiceUnavailable, SessionExpired, AuthError)):
             raise _unavailable(self.uri, self._name, error) from error
         raise DatabaseError(f"the database refused: {_one_line(error)}", text=statement) from error
@@ -306,7 +322,7 @@ def _incoming(value: Any) -> Any:
         return bytes(value)
     if isinstance(value, dict | Node | Relationship):
         return {key: _incoming(item) for key, item in value.items()}
-    if isinstance(value, Path):
+    if isinstance(value, GraphPath):
         return [_incoming(step) for step in (*value.nodes, *value.relationships)]
     return value
 

@@ -155,7 +155,7 @@ READ_VERSION = "MATCH (s:Schema {id: $id}) RETURN s.version AS version, s.loadin
 WRITE_VERSION = "MERGE (s:Schema {id: $id}) SET s.version = $version"
 MARK_LOADING = "MATCH (s:Schema {id: $id}) SET s.loading = true"
 MARK_LOADED = "MATCH (s:Schema {id: $id}) REMOVE s.loading"
-IS_EMPTY = "MATCH (n) RETURN 1 AS one LIMIT 1"
+IS_EMPTY = "MATCH (n) WHERE NOT n:Schema RETURN 1 AS one LIMIT 1"
 
 
 def current_version(database: Database) -> int:
@@ -176,7 +176,7 @@ def mark_loading(database: Database, loading: bool) -> None:
 
 
 def is_empty(database: Database) -> bool:
-    """Return True if a database has no nodes, not even a schema version."""
+    """Return True if a database has no data, though perhaps a schema whose creation was not finished."""
     return not database.read(lambda transaction: transaction.run(IS_EMPTY))
 
 

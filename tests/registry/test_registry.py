@@ -23,7 +23,7 @@ from registry.database.driver import Database
 from registry.database.labels import LABELS
 from registry.database.local.server import ServerAddress
 from registry.database.record_store import Join, RecordKind, delete_statement, known_statement
-from registry.database.schema import MIGRATIONS, WRITE_VERSION
+from registry.database.schema import MIGRATIONS, WRITE_VERSION, current_version
 from registry.errors import InvalidValue, SchemaVersionError, UnknownName
 from registry.fabrics.contents import canonical, content_hash
 from registry.ingest_runs.kinds import KINDS
@@ -172,6 +172,24 @@ def test_an_empty_database_gets_its_schema(database: Database, server: ServerAdd
         opened.write(lambda tx: tx.run("MATCH (n) DETACH DELETE n"))
     with Registry.open(server.uri, user=server.user, password=server.password, name=server.name) as opened:
         assert opened.fabrics.clusters() == ()
+
+
+def test_a_schema_whose_creation_was_cut_off_is_finished_by_itself(
+    registry: Registry, request: pytest.FixtureRequest
+) -> None:
+    server: ServerAddress = request.getfixturevalue(
+        "neo4j_server" if registry.database.kind == "neo4j" else "embedded_server"
+    )
+    set_version(registry, 2)
+    with Registry.open(server.uri, user=server.user, password=server.password, name=server.name) as opened:
+        assert current_version(opened.database) == MIGRATIONS[-1].version
+    registry.save(EVERYTHING)
+    set_version(registry, 2)
+    try:
+        with pytest.raises(SchemaVersionError, match="run almanac db migrate"):
+            Registry.open(server.uri, user=server.user, password=server.password, name=server.name)
+    finally:
+        set_version(registry, MIGRATIONS[-1].version)
 
 
 def test_a_database_of_another_version_is_refused(registry: Registry, request: pytest.FixtureRequest) -> None:

@@ -32,7 +32,7 @@ from registry.database.local.files import (
     process,
     resident_bytes,
 )
-from registry.errors import DatabaseUnavailable
+from registry.errors import DatabaseUnavailable, no_space
 from registry.progress import Progress, silent
 
 IDLE_SECONDS = 900.0
@@ -67,7 +67,9 @@ class ServerAddress:
 
     def connect(self) -> Database:
         """Connect to the server."""
-        return Database.connect(self.uri, user=self.user, password=self.password, name=self.name)
+        return Database.connect(
+            self.uri, user=self.user, password=self.password, name=self.name, folder=self.home
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -285,6 +287,6 @@ def _supervisor(files: ServerFiles, state: ServerState) -> psutil.Process | None
 def _failure(files: ServerFiles, why: str) -> DatabaseUnavailable:
     return DatabaseUnavailable(
         str(files.home),
-        f"the local graph server does not start: {why}",
+        f"the local graph server does not start: {no_space(files.home) or why}",
         f"its log is {files.log}; almanac doctor checks the rest",
     )

@@ -210,8 +210,6 @@ def _java_arguments(files: ServerFiles, bolt: int, http: int) -> str:
         "bolt.port": bolt,
         "server.httpIncomingHost": "127.0.0.1",
         "server.httpIncomingPort": http,
-        # Without the pages of ArcadeDB Studio, which answer other local users.
-        "server.mode": "production",
         "ha.enabled": "false",
         # A committed transaction survives loss of power.
         "txWalFlush": 2,

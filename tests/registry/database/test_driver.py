@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import logging
+import shutil
 import socket
 import subprocess
 import sys
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta, timezone
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -221,6 +224,19 @@ def test_a_killed_writer_leaves_nothing_and_blocks_nobody(
         writer.kill()
     run(database, "CREATE (:Cluster {id: 'killed', by: 'another'})")
     assert database.query("MATCH (c:Cluster) RETURN c.by")[1] == [("another",)]
+
+
+def test_errors_on_a_full_disk_say_so(
+    embedded_server: ServerAddress, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server = replace(embedded_server, home=tmp_path / "not" / "there")
+    with server.connect() as database, pytest.raises(DatabaseError, match="the database refused"):
+        run(database, "THIS FAILS")
+    usage = shutil.disk_usage(tmp_path)._replace(free=3_999_999)
+    monkeypatch.setattr("registry.errors.shutil.disk_usage", lambda folder: usage)
+    with server.connect() as database, pytest.raises(DatabaseError) as caught:
+        run(database, "THIS FAILS")
+    assert str(caught.value).startswith(f"no space left on {tmp_path}, 3 MB free: make room")
 
 
 @pytest.fixture

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import http.client
 import ipaddress
 import os
 import re
@@ -119,20 +118,6 @@ def test_it_listens_on_this_machine_only(home: Path, running: ServerAddress) -> 
     ]
     assert len(addresses) == 2  # Bolt and HTTP
     assert all(ipaddress.ip_address(address.ip).is_loopback for address in addresses)
-
-
-def test_it_has_no_web_pages(home: Path, running: ServerAddress) -> None:
-    java = psutil.Process(state_of(home).java)
-    ports = {one.laddr.port for one in java.net_connections("inet") if one.status == psutil.CONN_LISTEN}
-    assert running.uri.endswith(tuple(f":{port}" for port in ports))
-    answers = []
-    for port in ports:
-        for path in ("/", "/index.html"):
-            connection = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
-            connection.request("GET", path)
-            answers.append(connection.getresponse().status)
-            connection.close()
-    assert sorted(answers) == [400, 400, 404, 404]  # Bolt understands no HTTP
 
 
 def test_nobody_else_can_read_its_password(home: Path, running: ServerAddress) -> None:
