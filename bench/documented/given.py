@@ -155,6 +155,9 @@ GIVEN: dict[str, tuple[str, ...]] = {
         "F1",
         "the 80% are not reached",
         "torus of 425 MB/s links",
+        "TA (2 s) at 64",
+        "TA on the exact worst link has 2 s here and our search 4 s",
+        "41 minutes (PERCS), 9 and 14 minutes (fat trees)",
         "with 5 s of TA on the exact worst link",
     ),
 }
