@@ -59,7 +59,7 @@ def run(parameters: Parameters, effort: Effort, pool: WorkerPool) -> Iterator[Pa
 
 def run_defaults(parameters: Parameters, effort: Effort, pool: WorkerPool) -> Iterator[Part]:
     """Run the same with the default parameters of the program."""
-    return _run("Tables 1 and 2, Figure 6, nothing calibrated", DEFAULTS, parameters, effort, pool)
+    return _run("Tables 1 and 2, Figure 6, default parameters", DEFAULTS, parameters, effort, pool)
 
 
 def _run(title: str, note: str, parameters: Parameters, effort: Effort, pool: WorkerPool) -> Iterator[Part]:
