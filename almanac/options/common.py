@@ -70,8 +70,10 @@ def require_cluster(registry: Registry, cluster: str | None) -> None:
     """
     from registry.errors import UnknownName
 
+    if cluster is None:
+        return
     known = [info.name for info in registry.fabrics.clusters()]
-    if cluster is not None and cluster not in known:
+    if cluster not in known:
         raise UnknownName("cluster", cluster, known)
 
 

@@ -59,6 +59,17 @@ def test_a_wrong_call_is_a_usage_error(offline: Almanac, arguments: list[str]) -
     assert outcome is None or outcome.error["error"] == "UsageError"
 
 
+def test_an_unknown_command_names_the_closest_ones(offline: Almanac) -> None:
+    outcome = offline("congetsion")
+    assert outcome.code == 2
+    assert "Did you mean 'congestion'?" in outcome.err
+
+
+def test_config_alone_shows_the_settings(offline: Almanac) -> None:
+    assert offline("config").out == offline("config", "show").out
+    assert "db_wait_seconds" in offline("config").out
+
+
 def test_an_unreachable_database_has_its_own_exit_code_and_a_remedy(offline: Almanac) -> None:
     outcome = offline("cluster", "list")
     assert outcome.code == 3

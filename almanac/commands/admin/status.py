@@ -135,9 +135,12 @@ def metrics(hottest: int, output: str | None) -> None:
     write_text(output, content)
 
 
-@click.group("config")
-def config() -> None:
+@click.group("config", invoke_without_command=True)
+@click.pass_context
+def config(context: click.Context) -> None:
     """Show the settings in use and where each comes from."""
+    if context.invoked_subcommand is None:
+        context.invoke(show)
 
 
 @config.command("show")

@@ -116,6 +116,7 @@ def command(
     selected = HistoryFilter(cluster, application, job, limit, as_json)
     found = False
     with open_registry() as registry:
+        require_cluster(registry, cluster)
         if circuits:
             _show_circuit_plans(registry, selected)
         elif simulated:
@@ -167,8 +168,6 @@ def _show_regressions(registry: Registry, selected: HistoryFilter, since: dateti
     from registry.model import as_utc
 
     series = registry.placements.series(cluster=selected.cluster, application=selected.application)
-    if not len(series):
-        require_cluster(registry, selected.cluster)
     found = [
         one
         for one in regressions(series)
@@ -201,8 +200,6 @@ def _simulations(
     cluster, application, job = selected.cluster, selected.application, selected.job
     identity = None if placement is None else registry.placements.read(placement).id
     infos = registry.simulations.list(cluster, placement=identity, limit=selected.cluster_limit)
-    if not infos:
-        require_cluster(registry, cluster)
     if application is None and job is None:
         return infos
     placed = registry.placements.history(cluster=cluster, application=application, job=job)
@@ -223,8 +220,6 @@ def _simulation_row(info: SimulationInfo) -> list[Any]:
 def _show_circuit_plans(registry: Registry, selected: HistoryFilter) -> None:
     """Print circuit plans."""
     infos = registry.circuit_plans.list(selected.cluster, limit=selected.cluster_limit)
-    if not infos:
-        require_cluster(registry, selected.cluster)
     matching = [
         info
         for info in infos

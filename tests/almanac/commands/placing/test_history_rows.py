@@ -48,3 +48,13 @@ def test_the_table_is_the_same_whichever_way_it_is_read(placed: Registry, almana
     whole, some = almanac("history").out, almanac("history", "--limit", 5).out
     assert whole == some
     assert len(whole.splitlines()) > 5
+
+
+@pytest.mark.parametrize(
+    "options", [(), ("--json",), ("--regressions",), ("--simulations",), ("--circuits",)], ids=str
+)
+def test_an_unknown_cluster_is_an_error(placed: Registry, almanac: Almanac, options: tuple[str, ...]) -> None:
+    missing = almanac("history", "--cluster", "tow", *options)
+    assert missing.code == 1
+    assert "there is no cluster 'tow'" in missing.err
+    assert "two" in missing.err
