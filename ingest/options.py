@@ -52,6 +52,8 @@ class Options:
         Number of ranks of each of these hosts, or one number for all.
     job : str or None
         The scheduler's id of the job to which the placements belong.
+    strict : bool
+        True to reject the files if a job has a host that the cluster lacks.
     """
 
     cluster: str | None = None
@@ -69,6 +71,7 @@ class Options:
     hosts: tuple[str, ...] = ()
     slots: tuple[int, ...] = (1,)
     job: str | None = None
+    strict: bool = False
 
     def __post_init__(self) -> None:
         for field in ("divide", "parts", "domain"):

@@ -89,6 +89,7 @@ def merge(sources: Sequence[Source], options: Options) -> Intake:
         files=tuple(source.group.path for source in sources),
         warnings=tuple(warnings),
         digest=_digest(sources),
+        strict=options.strict,
     )
 
 

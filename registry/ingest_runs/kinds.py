@@ -24,9 +24,9 @@ from registry.fabrics.observations import (
     save_observation,
 )
 from registry.fabrics.timeline import FOREVER
-from registry.jobs.allocations import require_hosts
+from registry.jobs.allocations import require_hosts, unknown_hosts
 from registry.jobs.jobs import batches, save_jobs
-from registry.model import CounterSweep, Fabric, Trace
+from registry.model import CounterSweep, Fabric, Job, Trace
 from registry.model.intake import Intake, Receipt, Saved
 from registry.profiles import save_profile
 from registry.progress import Progress
@@ -38,6 +38,9 @@ from registry.version import code_version
 
 CLOCK_SKEW = timedelta(minutes=10)
 """Times further in the future than this get a warning."""
+
+HOSTS_SHOWN = 5
+"""Unknown hosts that a warning names."""
 
 SAME_SWEEP = timedelta(minutes=1)
 """Sweeps at most this far apart are joined if they hold different counters."""
@@ -295,9 +298,25 @@ def _save_first_jobs(saving: Saving) -> Saved:
     """Save the first batch of the jobs, after checking the hosts of all of them."""
     jobs = saving.intake.jobs
     saving.progress("saving jobs", 0, len(jobs))
-    require_hosts(saving.transaction, saving.cluster, {host for job in jobs for host in job.hosts})
+    hosts = {host for job in jobs for host in job.hosts}
+    unknown = unknown_hosts(saving.transaction, saving.cluster, hosts)
+    if saving.intake.strict or len(unknown) == len(hosts):
+        require_hosts(saving.transaction, saving.cluster, unknown)
     time = saving.intake.observed_at or saving.moment
-    return Saved(new=save_jobs(saving.transaction, saving.cluster, batches(jobs)[0], time, saving.seq))
+    new = save_jobs(saving.transaction, saving.cluster, batches(jobs)[0], time, saving.seq)
+    return Saved(new=new, unknown_hosts=unknown, warnings=tuple(_unknown_hosts_warning(jobs, unknown)))
+
+
+def _unknown_hosts_warning(jobs: Sequence[Job], unknown: Sequence[str]) -> Iterator[str]:
+    """Yield a line about the hosts that the cluster lacks, with the first names."""
+    if unknown:
+        affected = sum(not set(unknown).isdisjoint(job.hosts) for job in jobs)
+        more = f" and {len(unknown) - HOSTS_SHOWN} more" if len(unknown) > HOSTS_SHOWN else ""
+        yield (
+            f"{affected} of {len(jobs)} jobs ran on hosts that the fabric lacks: "
+            f"{', '.join(unknown[:HOSTS_SHOWN])}{more}; the jobs are saved, without these hosts in the graph "
+            "(--strict rejects the files)"
+        )
 
 
 def _describe_jobs(intake: Intake, receipt: Receipt | None) -> Iterator[str]:

@@ -115,7 +115,8 @@ def _save_more_jobs(
     cluster = intake.cluster or ""
     seq = lock_cluster(transaction, cluster)
     new = save_jobs(transaction, cluster, jobs, intake.observed_at or moment, seq)
-    return replace(receipt, saved={**receipt.saved, "jobs": Saved(new=receipt.new("jobs") + new)})
+    jobs_saved = replace(receipt.saved["jobs"], new=receipt.new("jobs") + new)
+    return replace(receipt, saved={**receipt.saved, "jobs": jobs_saved})
 
 
 def _record(transaction: Transaction, intake: Intake, receipt: Receipt, attempt: Attempt) -> None:
@@ -131,6 +132,8 @@ def _record(transaction: Transaction, intake: Intake, receipt: Receipt, attempt:
         routing=receipt.routing or "",
         profiles=receipt.ids("profiles"),
     )
+    if receipt.unknown_hosts:
+        attempt = replace(attempt, key="")  # the same files again are read again, and warned about
     run = record_run(transaction, attempt, result)
     for kind in KINDS:
         new = sorted(set(receipt.saved.get(kind.name, Saved()).new_ids))

@@ -54,7 +54,7 @@ class HostSlots:
 
 
 def save_allocations(transaction: Transaction, cluster: str, wanted: Iterable[HostSlots]) -> None:
-    """Save the allocations that are not stored yet; their hosts must be known (`require_hosts`)."""
+    """Save the allocations that are not stored yet, joined to those of their hosts that are known."""
     by_id = {allocation.id: allocation for allocation in wanted}
     new = {name: by_id[name] for name in sorted(by_id.keys() - known_ids(transaction, "Allocation", by_id))}
     transaction.run_columns(
@@ -75,14 +75,17 @@ def save_allocations(transaction: Transaction, cluster: str, wanted: Iterable[Ho
     transaction.run_columns(_CREATE_ON, columns)
 
 
+def unknown_hosts(transaction: Transaction, cluster: str, hosts: Iterable[str]) -> tuple[str, ...]:
+    """Return the hosts that were never part of the cluster, by name."""
+    wanted = sorted(set(hosts))
+    devices = [device_id(cluster, host_key(name)) for name in wanted]
+    known = set(transaction.run(_DEVICES, devices=devices)[0]["names"]) if wanted else set()
+    return tuple(name for name in wanted if name not in known)
+
+
 def require_hosts(transaction: Transaction, cluster: str, hosts: Iterable[str]) -> None:
     """Raise `UnknownName`, with the closest names, for a host that was never part of the cluster."""
-    wanted = sorted(set(hosts))
-    if not wanted:
-        return
-    devices = [device_id(cluster, host_key(name)) for name in wanted]
-    known = set(transaction.run(_DEVICES, devices=devices)[0]["names"])
-    missing = [name for name in wanted if name not in known]
+    missing = unknown_hosts(transaction, cluster, hosts)
     if missing:
         names = transaction.run(_HOSTS, cluster=cluster)[0]["names"]
         remedy = "" if names else f"no fabric of cluster {cluster!r} has been ingested"

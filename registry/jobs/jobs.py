@@ -20,7 +20,7 @@ from registry.database.driver import Database, Transaction
 from registry.database.record_store import Store
 from registry.errors import UnknownName
 from registry.fabrics.observations import lock_cluster
-from registry.jobs.allocations import HostSlots, save_allocations
+from registry.jobs.allocations import HostSlots, save_allocations, unknown_hosts
 from registry.model import Job
 from registry.profiles import find_profile
 
@@ -167,6 +167,12 @@ class Jobs(Store):
         """
         return self._database.read(lambda transaction: find_job(transaction, job, cluster))
 
+    def unknown_hosts(self, stored: StoredJob) -> tuple[str, ...]:
+        """Return the hosts of a job that were never part of its cluster's fabric, by name."""
+        return self._database.read(
+            lambda transaction: unknown_hosts(transaction, stored.cluster, stored.job.hosts)
+        )
+
     def list(self, cluster: str | None = None) -> tuple[StoredJob, ...]:
         """Return the jobs of a cluster or of all, the latest started first and those never started last."""
 
@@ -217,7 +223,7 @@ def batches(jobs: Iterable[Job]) -> list[tuple[Job, ...]]:
 def save_jobs(transaction: Transaction, cluster: str, jobs: Sequence[Job], as_of: datetime, seq: int) -> int:
     """Save jobs of a locked cluster; return the number of new or changed jobs.
 
-    Their hosts must be known (`registry.jobs.allocations.require_hosts`), and they must be one of `batches`.
+    They must be one of `batches`. Hosts that the cluster lacks are kept by name.
     """
     keys = list(dict.fromkeys(job_key(cluster, job.id) for job in jobs))
     known = {stored.id: stored for stored in stored_jobs(transaction.run(_STORED, jobs=keys))}

@@ -94,6 +94,8 @@ class Intake(IngestedData):
         Hash of the files and options, see `registry.ingest_runs.runs.Attempt.key`.
     started_at : datetime or None
         Time when reading began, with a time zone (default: the time when saving begins).
+    strict : bool
+        True to reject all data if a job has a host that the cluster lacks; otherwise it gets a warning.
     """
 
     cluster: str | None = None
@@ -104,6 +106,7 @@ class Intake(IngestedData):
     digest: str = ""
     key: str = ""
     started_at: datetime | None = None
+    strict: bool = False
 
     def __post_init__(self) -> None:
         name = self.cluster or ""
@@ -141,12 +144,15 @@ class Saved:
         Number of things that are new or changed.
     warnings : tuple of str
         Warnings about the data, one line each.
+    unknown_hosts : tuple of str
+        Hosts in the data that the cluster lacks.
     """
 
     ids: tuple[str, ...] = ()
     new_ids: tuple[str, ...] = ()
     new: int = 0
     warnings: tuple[str, ...] = ()
+    unknown_hosts: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -192,6 +198,11 @@ class Receipt:
     def ids(self, kind: str) -> tuple[str, ...]:
         """Return the ids of the things of a kind, in the order of the intake."""
         return self.saved.get(kind, Saved()).ids
+
+    @property
+    def unknown_hosts(self) -> tuple[str, ...]:
+        """Hosts in the data that the cluster lacks."""
+        return tuple(host for one in self.saved.values() for host in one.unknown_hosts)
 
     def new(self, kind: str) -> int:
         """Return the number of things of a kind that are new or changed."""

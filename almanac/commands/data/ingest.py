@@ -17,6 +17,10 @@ if TYPE_CHECKING:
     from ingest.pipeline import Report
 
 
+EXIT_PARTIAL = 5
+"""Exit code if some of the data could not be joined to the fabric."""
+
+
 @click.command("ingest")
 @click.argument("paths", metavar="PATH...", nargs=-1, required=True)
 @click.option("--cluster", help="Cluster that the files describe; required for everything but profiles.")
@@ -49,6 +53,9 @@ if TYPE_CHECKING:
 @click.option(
     "--domain", type=click.IntRange(1), help="Ranks per NVLink domain, for --collectives hierarchical."
 )
+@click.option(
+    "--strict", is_flag=True, help="Save nothing if a job has hosts that the fabric lacks (default: warn)."
+)
 @click.option("--dry-run", is_flag=True, help="Read and check the files, save nothing.")
 @json_option
 def command(
@@ -64,7 +71,8 @@ def command(
     """Load files, folders or archives; `-` reads standard input. Formats are recognised by content.
 
     All files of one call are one observation of the cluster and are saved in one transaction: an error in
-    any file saves nothing.
+    any file saves nothing. Jobs on hosts that the fabric lacks are saved with a warning; the exit code is
+    then 5.
     """
     from ingest.options import Options
     from ingest.pipeline import ingest
@@ -83,10 +91,12 @@ def command(
     fields = ingest_report_to_json(report, dry_run)
     if as_json:
         print_json(fields)
-        return
-    for warning in fields["warnings"]:
-        note(f"warning: {warning}")
-    _print(report, fields)
+    else:
+        for warning in fields["warnings"]:
+            note(f"warning: {warning}")
+        _print(report, fields)
+    if fields.get("unknown_hosts"):
+        click.get_current_context().exit(EXIT_PARTIAL)
 
 
 @contextlib.contextmanager

@@ -40,7 +40,8 @@ def list_jobs(cluster: str | None, as_json: bool) -> None:
 def show(job: str, cluster: str | None, as_json: bool) -> None:
     """Show the hosts, slots, times and profile of a job."""
     with open_registry() as registry:
-        fields = job_to_json(registry.jobs.read(job, cluster))
+        stored = registry.jobs.read(job, cluster)
+        fields = job_to_json(stored) | {"unknown_hosts": list(registry.jobs.unknown_hosts(stored))}
     if as_json:
         print_json(fields)
         return

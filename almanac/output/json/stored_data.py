@@ -54,6 +54,7 @@ def ingest_report_to_json(report: Report, dry_run: bool) -> dict[str, Any]:
             "new_profiles": receipt.new("profiles"),
             "new_traces": receipt.new("traces"),
             "new_jobs": receipt.new("jobs"),
+            "unknown_hosts": list(receipt.unknown_hosts),
             "placements": list(receipt.ids("placements")),
             "new_counters": receipt.new("counters"),
             "new_intended": receipt.new("intended") > 0,

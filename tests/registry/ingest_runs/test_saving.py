@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -92,12 +93,16 @@ def test_jobs_of_many_transactions_are_saved_and_recorded_as_one_run(small: Regi
     assert small.save(intake(many())).new("jobs") == 0
 
 
-def test_an_unknown_host_of_the_last_job_saves_none(small: Registry) -> None:
+def test_an_unknown_host_of_the_last_job_saves_none_if_that_is_wanted(small: Registry) -> None:
     strange = Job(id="9", hosts=("node77",), slots=(1,))
     with pytest.raises(UnknownName, match="node77"):
-        small.save(intake((*many(), strange)))
+        small.save(replace(intake((*many(), strange)), strict=True))
     assert saved(small) == {}
-    assert small.same("k") is None
+    receipt = small.save(intake((*many(), strange)))
+    assert saved(small) == {job.id: job.hosts for job in many()} | {"9": ()}
+    assert small.jobs.read("9").job.hosts == ("node77",)
+    assert receipt.unknown_hosts == ("node77",)
+    assert small.same("k") is None  # read again the next time
 
 
 @pytest.mark.parametrize("where", ["save_allocations", "instants"])

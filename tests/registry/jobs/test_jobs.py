@@ -143,10 +143,28 @@ def test_two_records_of_a_job_in_one_intake_are_joined(known: Registry) -> None:
     assert (job.state, job.hosts) == ("COMPLETED", running().hosts)
 
 
-def test_an_unknown_host_is_an_error_and_nothing_is_written(known: Registry) -> None:
+def test_a_job_with_an_unknown_host_is_saved_and_says_so(known: Registry) -> None:
+    receipt = save(
+        known, running("1"), running("2", hosts=("login", "node00")), running("3", hosts=("login",))
+    )
+    assert receipt.new("jobs") == 3
+    assert receipt.unknown_hosts == ("login",)
+    assert receipt.warnings[-1].startswith("2 of 3 jobs ran on hosts that the fabric lacks: login; ")
+    assert known.jobs.read("2").job.hosts == ("login", "node00")
+    assert known.jobs.unknown_hosts(known.jobs.read("2")) == ("login",)
+    assert known.jobs.unknown_hosts(known.jobs.read("1")) == ()
+    joined = "MATCH (:Job {job: '2'})-[:RAN_ON]->(:Allocation)-[:ON]->(d) RETURN collect(d.name)"
+    assert known.database.query(joined)[1] == [(["node00"],)]
+
+
+@pytest.mark.parametrize("strict", [True, False])
+def test_unknown_hosts_are_an_error_if_asked_for_or_if_no_host_is_known(
+    known: Registry, strict: bool
+) -> None:
     before = known.database.query("MATCH (n) RETURN count(n)")[1]
+    jobs = (running("1"), running("2", hosts=("nod00",)))
     with pytest.raises(UnknownName) as caught:
-        save(known, running("1"), running("2", hosts=("nod00",)))
+        known.save(Intake(cluster="toy", jobs=jobs if strict else jobs[1:], strict=strict))
     assert (caught.value.kind, caught.value.name, caught.value.close[0]) == ("host", "nod00", "node00")
     assert known.database.query("MATCH (n) RETURN count(n)")[1] == before
 

@@ -146,7 +146,7 @@ class TestPlacing:
         assert error["error"] == "UnknownName"
         assert closest in str(error["reason"])
 
-    def test_a_job_on_hosts_that_the_cluster_lacks_is_refused_whole(
+    def test_a_job_on_hosts_that_the_cluster_lacks_is_saved_unless_strict(
         self, loaded: Almanac, tmp_path: Path
     ) -> None:
         text = (
@@ -155,7 +155,15 @@ class TestPlacing:
             .replace("node[0001-0016]", "node[0901-0916]")
         )
         path = written("jobs.txt", text)(tmp_path)
-        outcome = loaded("ingest", path, "--cluster", "ft", "--json")
+        outcome = loaded("ingest", path, "--cluster", "ft", "--strict", "--json")
         assert outcome.code == 1
         assert "node0901" in outcome.error["reason"]
         assert loaded("job", "list", "--json").json == []
+        for _ in range(2):  # the same file again is not passed over as known
+            outcome = loaded("ingest", path, "--cluster", "ft")
+            assert outcome.code == 5
+            assert "node0901, node0902, node0903, node0904, node0905 and 11 more" in outcome.err
+        hosts = {row["job"]: row["hosts"] for row in loaded("job", "list", "--json").json}
+        lacking = next(job for job, names in hosts.items() if "node0901" in names)
+        assert len(hosts) > 1
+        assert loaded("job", "show", lacking, "--json").json["unknown_hosts"] == hosts[lacking]
