@@ -10,6 +10,7 @@
     |- DisconnectedAllocation hosts that no path connects
     |- UnreachablePair        two hosts without a route
     |- InvalidPlacement       a placement that does not fit its profile or allocation
+    |  `- WrongRanks          another number of ranks than the profile: placed, needed
     |- DeadlockFound          packets of a simulation wait for each other: links, seconds
     |- ConfigError            a setting that cannot be used: source, key, reason
     |- DatabaseError
@@ -204,6 +205,26 @@ class UnreachablePair(AlmanacError):
 
 class InvalidPlacement(AlmanacError):
     """A placement does not fit: a rank missing or twice, a host over its slots."""
+
+
+class WrongRanks(InvalidPlacement):
+    """A placement and a profile have different numbers of ranks.
+
+    Attributes
+    ----------
+    placed, needed : int
+        Ranks of the placement and of the profile.
+    """
+
+    def __init__(self, placed: int, needed: int, path: str | None = None) -> None:
+        self.placed = placed
+        self.needed = needed
+        cure = (
+            f": if the last ranks of the recording sent and received nothing, begin its CSV file with "
+            f"'# ranks: {placed}' and ingest it again"
+        )
+        text = f"{placed} ranks are placed, the profile has {needed}"
+        super().__init__(text + (cure if placed > needed else ""), path=path)
 
 
 class DeadlockFound(AlmanacError):

@@ -15,7 +15,7 @@ from mapping.placement.problem.problem import Problem, host_indices
 from mapping.placement.search.options import SearchOptions
 from mapping.placement.strategies.baselines import in_order
 from mapping.routing.routes import Routes
-from registry.errors import InvalidPlacement
+from registry.errors import WrongRanks
 from registry.model import Allocation, Fabric, Ints, Placement, Profile
 from registry.model.host_layout import HostLayout
 
@@ -165,7 +165,6 @@ class PlacementCase:
             The placement does not fit the profile or the allocation.
         """
         if placement.ranks != self.profile.ranks:
-            reason = f"the start has {placement.ranks} ranks, the profile {self.profile.ranks}"
-            raise InvalidPlacement(reason)
+            raise WrongRanks(placement.ranks, self.profile.ranks)
         fitting = replace(placement, allocation=self.allocation)  # checks that it fits
         return host_indices(self.allocation, fitting.host_of_rank)

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from registry.errors import InvalidPlacement, InvalidValue
+from registry.errors import InvalidValue, WrongRanks
 from registry.model import Floats, Ints, Longs, Placement, Profile
 
 
@@ -57,7 +57,7 @@ def host_traffic(profile: Profile, placement: Placement, *, packet_bytes: float 
         The packet size is not above zero.
     """
     if placement.ranks != profile.ranks:
-        raise InvalidPlacement(f"the placement has {placement.ranks} ranks, the profile {profile.ranks}")
+        raise WrongRanks(placement.ranks, profile.ranks)
     hosts, host = np.unique(placement.host_of_rank, return_inverse=True)
     source, target = host[profile.sender], host[profile.partner]
     apart = source != target

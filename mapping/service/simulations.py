@@ -16,7 +16,7 @@ from mapping.service.placing import placement_on
 from mapping.simulation import simulate as simulation_module
 from mapping.simulation.messages import Messages, from_profile, from_trace, saturating_scale
 from mapping.simulation.options import Options
-from registry.errors import InvalidPlacement, UnknownName
+from registry.errors import UnknownName, WrongRanks
 from registry.fabrics.fabrics import Snapshot
 from registry.model import Fabric, HostOrder, Placement, Profile, Simulation, Trace
 from registry.profiles import StoredProfile
@@ -134,8 +134,7 @@ class SimulationCase:
     def __post_init__(self) -> None:
         for placement, name, saved in self.placed:
             if placement.ranks != self.profile.ranks:
-                reason = f"{placement.ranks} ranks are placed, the profile has {self.profile.ranks}"
-                raise InvalidPlacement(reason, path=None if saved else name)
+                raise WrongRanks(placement.ranks, self.profile.ranks, path=None if saved else name)
 
 
 class Run(NamedTuple):

@@ -15,7 +15,7 @@ from typing import Any
 from registry.database import codec
 from registry.database.driver import Transaction
 from registry.database.record_store import Join, NewRecord, RecordKind, Records
-from registry.errors import InvalidPlacement, InvalidValue, UnknownName
+from registry.errors import InvalidValue, UnknownName, WrongRanks
 from registry.fabrics.observations import lock_cluster, read_content
 from registry.model import Simulation
 from registry.profiles import ranks_of_profiles
@@ -263,7 +263,7 @@ def _check(transaction: Transaction, record: SimulationRecord, cluster: str) -> 
         raise UnknownName("profile", record.profile)
     ranks = transaction.run(_PLACEMENT, placement=record.placement)[0]["ranks"]
     if (needed := profiles[record.profile][0]) != ranks:
-        raise InvalidPlacement(f"{ranks} ranks are placed, the profile has {needed}")
+        raise WrongRanks(ranks, needed)
     if record.trace is not None:
         trace = transaction.run(_TRACE, trace=record.trace)
         if not trace:

@@ -16,7 +16,7 @@ import numpy as np
 from scipy.sparse import csr_matrix
 
 from mapping.placement.kernels.cores import HostRanks, cost, descend, grow
-from registry.errors import InvalidPlacement, UnknownName
+from registry.errors import InvalidPlacement, UnknownName, WrongRanks
 from registry.model import Allocation, Fabric, Floats, Ints, Longs, Placement, Profile
 from registry.model.host_layout import HostLayout
 
@@ -171,7 +171,7 @@ def _hosts(
 ) -> Iterator[tuple[int, Longs, HostRanks]]:
     """Yield vertex, ranks (int64[n], ascending) and arrays of each host that has ranks and a layout."""
     if profile.ranks != placement.ranks:
-        raise InvalidPlacement(f"the placement has {placement.ranks} ranks, the profile {profile.ranks}")
+        raise WrongRanks(placement.ranks, profile.ranks)
     sent = csr_matrix((profile.bytes, profile.partner, profile.indptr), shape=(profile.ranks, profile.ranks))
     both = (sent + sent.T).tocsr()
     total = np.asarray(both.sum(axis=1)).reshape(-1)

@@ -19,7 +19,7 @@ import numpy as np
 from registry.database import codec
 from registry.database.driver import Transaction
 from registry.database.record_store import NODES_PER_BATCH, NewRecord, known_ids
-from registry.errors import InvalidPlacement, InvalidValue, UnknownName
+from registry.errors import InvalidPlacement, InvalidValue, UnknownName, WrongRanks
 from registry.fabrics.derived import device_id
 from registry.fabrics.facts import device_keys
 from registry.fabrics.observations import read_content
@@ -145,7 +145,7 @@ def _check_fits(record: PlacementRecord, fabric: Fabric, ranks: int | None) -> N
             f"{len(evaluation.link_bytes)} link loads for a snapshot of {len(fabric.links)} links"
         )
     if ranks is not None and ranks != placement.ranks:
-        raise InvalidPlacement(f"{placement.ranks} ranks are placed, the profile has {ranks}")
+        raise WrongRanks(placement.ranks, ranks)
 
 
 def _properties(

@@ -53,7 +53,7 @@ def test_what_does_not_fit_is_an_error() -> None:
     three = Allocation.of(case.fabric, [0, 1, 2])
     with pytest.raises(InfeasibleAllocation):
         replace(case, allocation=three, pins={}).problem()
-    with pytest.raises(InvalidPlacement, match="the start has 4 ranks, the profile 2"):
+    with pytest.raises(InvalidPlacement, match="4 ranks are placed, the profile has 2: if the last ranks"):
         replace(case, profile=Profile.from_edges([0], [1], [1.0])).baselines()
     assert case.present is not None
     with pytest.raises(InvalidPlacement):

@@ -52,7 +52,7 @@ def test_the_run_of_a_saved_placement_is_saved(running: Registry) -> None:
 
 
 def test_errors_of_the_request(running: Registry) -> None:
-    with pytest.raises(InvalidPlacement, match="4 ranks are placed, the profile has 2"):
+    with pytest.raises(InvalidPlacement, match=r"4 ranks are placed, the profile has 2: .*'# ranks: 4'"):
         simulation_case(running, replace(REQUEST, profile="one-way"))
     with pytest.raises(UnknownName, match="ingest its messages"):
         simulation_case(running, replace(REQUEST, options=SimulationOptions(scale=2.0)))

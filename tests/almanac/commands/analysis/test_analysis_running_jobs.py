@@ -183,7 +183,7 @@ def test_jobs_that_none_could_be_looked_at_fail(cluster: Almanac, tmp_path: Path
     assert cluster("job", "attach", "7", "cg").code == 0
     call = cluster("advise", "ft")
     assert call.code == 1
-    assert "job 7 is not included: the placement has 12 ranks, the profile 16" in call.err
+    assert "job 7 is not included: 12 ranks are placed, the profile has 16" in call.err
 
 
 def test_a_change_is_shown_before_and_after(busy: Almanac) -> None:
