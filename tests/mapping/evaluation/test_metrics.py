@@ -114,7 +114,7 @@ def test_bounds_are_computed_only_with_the_option() -> None:
 def test_a_placement_of_another_number_of_ranks_is_refused() -> None:
     fabric = pair_of_hosts()
     profile = Profile.from_edges([0, 1], [1, 2], [6.0, 3.0])
-    with pytest.raises(InvalidPlacement, match="2 ranks, the profile 3"):
+    with pytest.raises(InvalidPlacement, match="2 ranks are placed, the profile has 3"):
         evaluate(fabric, profile, placed(Allocation.of(fabric, ["a", "b"]), [0, 1]))
 
 
