@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 from itertools import chain
 
-from bench.documented.figure import Figure, record
+from bench.documented.passage import Passage, record
 from bench.papers.circuits import recorded
 from bench.papers.circuits.plane import READINGS
 from bench.papers.circuits.said import table
@@ -14,7 +14,7 @@ from bench.papers.circuits.said import table
 PAGE = "docs/papers/ajwani-2013.md"
 
 
-def tables() -> Iterator[Figure]:
+def tables() -> Iterator[Passage]:
     """Yield a row of the page for each row of Tables 1 and 2: ours calibrated / not calibrated."""
     for number in (1, 2):
         columns = ("improvement", "compute_bound", "unchanged", "of_loose_bound")[: 4 if number == 1 else 3]
@@ -24,10 +24,10 @@ def tables() -> Iterator[Figure]:
             theirs = "; ".join(f"{said[name]:.3f}" for name in columns)
             form = "; ".join(("{:.3f}", "{:.2f}", "{:.2f}", "{:.2f}")[: len(columns)])
             values = partial(recorded.both, number=number, row=said["row"], columns=columns)
-            yield Figure(f"| {label} | {theirs} | {form} / {form} |", recorded.CALIBRATED, values)
+            yield Passage(f"| {label} | {theirs} | {form} / {form} |", recorded.CALIBRATED, values)
 
 
-def seeds() -> Iterator[Figure]:
+def seeds() -> Iterator[Passage]:
     """Yield a row of the page for each value of Table 3: ours at compute speed 100 / 1,000."""
     form = "{:+.0%} ± {:.0%}; {:+.0%} ± {:.0%}"
     for size in (1000, 300):
@@ -35,17 +35,17 @@ def seeds() -> Iterator[Figure]:
             name = said["seed"].replace("chordal-ring-", "C(16; ") + (")" if "ring" in said["seed"] else "")
             theirs = f"{said[f'throughput_{size}']:+.0%}; {said[f'time_{size}']:+.0%}"
             values = partial(recorded.seed_gains, seed=said["seed"], size=size)
-            yield Figure(
+            yield Passage(
                 f"| Table 3, {name}, {size} vertices | {theirs} | {form} / {form} |", recorded.SEEDS, values
             )
 
 
-def figures_8_and_9() -> Iterator[Figure]:
+def figures_8_and_9() -> Iterator[Passage]:
     """Yield a row of the page for each statement of the text on Figures 8 and 9."""
     for letter, said in (("a", 4), ("b", 3), ("c", 2)):
         text = f"| Figure 8({letter}): rings within 8% of the condensed graph's throughput | {said} of 6 |"
-        yield Figure(f"{text} {{}} / {{}} of {{}} |", recorded.SEEDS, partial(recorded.well, letter=letter))
-    yield Figure(
+        yield Passage(f"{text} {{}} / {{}} of {{}} |", recorded.SEEDS, partial(recorded.well, letter=letter))
+    yield Passage(
         "| Figure 8(d) to (a): change of C(16; 2) | -18 points | {:+.1f} / {:+.1f} points |",
         recorded.SEEDS,
         lambda found: [
@@ -55,7 +55,7 @@ def figures_8_and_9() -> Iterator[Figure]:
             )
         ],
     )
-    yield Figure(
+    yield Passage(
         "| Figure 8: throughput from a suitable ring over the condensed graph's | at least 0.95 in most "
         "experiments | of any ring and part at least {:.3f} |",
         recorded.SEEDS,
@@ -71,29 +71,29 @@ def figures_8_and_9() -> Iterator[Figure]:
     )
     for letter, rings, torus in (("a", "19 to 31%", 20), ("b", "28 to 31%", 31), ("c", "51, 68%", 55)):
         text = f"| Figure 9({letter}): time saved from rings; from the torus | {rings}; {torus}% |"
-        yield Figure(
+        yield Passage(
             f"{text} {{:.0%}} to {{:.0%}}; {{:.0%}} / {{:.0%}} to {{:.0%}}; {{:.0%}} |",
             recorded.SEEDS,
             partial(recorded.time_saved, letter=letter),
         )
 
 
-def plane() -> Iterator[Figure]:
+def plane() -> Iterator[Passage]:
     """Yield a row of the page for each reading of the plane, and what holds over all of its points."""
     for expansion, steps in READINGS:
         name = f"{expansion} first, {'all steps' if steps is None else 'one step'}"
         at = "{:g}, {:g}: "
-        yield Figure(
+        yield Passage(
             f"| {name} | {at}{{:.1f}} | {at}{{:.1f}} | {at}{{:.1f}} and {{:.1f}} |",
             recorded.PLANE,
             partial(recorded.least_points, expansion=expansion, steps=steps),
         )
-    yield Figure(
+    yield Passage(
         "At {} of {} points both tables have a loss of at most 1",
         recorded.PLANE,
         lambda found: [found["data"]["matched"], len(found["data"]["points"])],
     )
-    yield Figure(
+    yield Passage(
         "{:.1f} (Table 1 {:.1f}, Table 2 {:.1f}): {} expansion first, steps {}, edge weight {:g}, "
         "spread {:g}",
         recorded.PLANE,
@@ -104,46 +104,46 @@ def plane() -> Iterator[Figure]:
 NAMES = ("vertex_spread", "edge_spread", "edge_weight", "patience", "skip")
 
 
-def parameters() -> Iterator[Figure]:
+def parameters() -> Iterator[Passage]:
     """Yield the rows of both sets of parameters."""
     text = "spread of vertices' weights {}, of edges' {}, mean edge over mean vertex {:.0f}, patience {}, "
     text += "skip {}, "
-    yield Figure(
+    yield Passage(
         f"| calibrated on Table 1 | {text}steps {{}} |",
         recorded.CALIBRATED,
         lambda found: [found["parameters"][name] for name in (*NAMES, "steps")],
     )
-    yield Figure(
+    yield Passage(
         f"| not calibrated: defaults of the program | {text}all steps |",
         recorded.DEFAULTS,
         lambda found: [found["parameters"][name] for name in NAMES],
     )
 
 
-def equal_time() -> Iterator[Figure]:
+def equal_time() -> Iterator[Passage]:
     """Yield a row of the page for each row of Tables 1 and 2 of the record of equal time."""
     counts = "{} / {} / {}"
     for number in (1, 2):
         for said in table(number):
-            yield Figure(
+            yield Passage(
                 f"| Table {number}, row {said['row']} | {{:.2f}}; {{:.2f}}; {counts}; {{:.1f}} s | {{:.2f}}; "
                 f"{{:.2f}}; {{:.2f}}; {counts}; {{:.1f}} s |",
                 recorded.EQUAL_TIME,
                 partial(recorded.equal_row, row=f"{number}.{said['row']}"),
             )
-    yield Figure(
+    yield Passage(
         "Not calibrated, rows 8 to 12 of Table 2 have {} applications and others {}; calibrated {} and {}",
         recorded.EQUAL_TIME,
         recorded.applications,
     )
-    yield Figure(
+    yield Passage(
         "**Not calibrated, rows 8 to 12 of Table 2**, which links limit: {:.2f} to {:.2f} times the loop "
         "with the lowest expansion first, {:.2f} to {:.2f} times that with the highest. Against the stronger "
         "ours is better on {} and worse on {} of {} applications",
         recorded.EQUAL_TIME,
         lambda found: recorded.limited(found, recorded.SETS[1]) + recorded.wins(found, recorded.SETS[1]),
     )
-    yield Figure(
+    yield Passage(
         "**Calibrated, the same rows**: {:.2f} to {:.2f} times the one-step loop with the lowest first, "
         "{:.2f} to {:.2f} times that with the highest, {:.2f} to {:.2f} times the loop with the highest "
         "first and all steps. Against the strongest ours is better on {} and worse on {} of {}",
@@ -157,21 +157,21 @@ def both_ranges(columns: Sequence[str], number: int, first: int = 1) -> partial[
     return partial(recorded.ranges, columns=columns, number=number, first=first)
 
 
-def statements() -> Iterator[Figure]:
+def statements() -> Iterator[Passage]:
     """Yield the rows of the page for statements of the text, and the sentences below the tables."""
-    yield Figure(
+    yield Passage(
         "| Section 4.1: throughput over that of a perfect balance, Table 1 | at least 0.279 | {:.2f} "
         "to {:.2f} / {:.2f} to {:.2f} |",
         recorded.CALIBRATED,
         both_ranges(("of_loose_bound",), 1),
     )
-    yield Figure(
+    yield Passage(
         "| Section 7: improvement if links limit, Table 2 rows 8 to 12 | 1.42 to 1.65 | {:.2f} to {:.2f} / "
         "{:.2f} to {:.2f} |",
         recorded.CALIBRATED,
         both_ranges(("improvement",), 2, 8),
     )
-    yield Figure(
+    yield Passage(
         "| Figure 6(a): the fewer trials bound by computation, the larger the improvement | holds: rank "
         f"correlation {recorded.trend(table(2)):.2f} in Table 2 | {{:.2f}} / {{:.2f}} |",
         recorded.CALIBRATED,
@@ -183,18 +183,18 @@ def statements() -> Iterator[Figure]:
             "| Figure 6(b): best at iteration 15 or later | some cases |",
         )
     ):
-        yield Figure(
+        yield Passage(
             f"{text} {{:.0%}} to {{:.0%}} of a row's trials / {{:.0%}} to {{:.0%}} |",
             recorded.CALIBRATED,
             partial(recorded.iterations, column=column),
         )
-    yield Figure(
+    yield Passage(
         "**{} of the {} not calibrated rows** stopped after their {:.0f} s at an imprecision of {:.0%} to "
         "{:.0%}",
         recorded.DEFAULTS,
         recorded.imprecise,
     )
-    yield Figure(
+    yield Passage(
         "| Section 4.4: 64,000 vertices, 32 nodes | similar trends | {:.0f} s with the highest expansion "
         "first; {:.0f} s with one step |",
         recorded.SPEED,
@@ -203,7 +203,7 @@ def statements() -> Iterator[Figure]:
             for method in (recorded.HIGHEST, recorded.ONE_STEP)
         ],
     )
-    yield Figure(
+    yield Passage(
         "At 10,000 vertices our search took {:.0f} s and ended at {:.1f} times the throughput of the loop as "
         "printed ({:.0f} s) and at {:.2f} times that with the highest expansion first ({:.0f} s)",
         recorded.SPEED,
@@ -220,33 +220,35 @@ def statements() -> Iterator[Figure]:
             ),
         ],
     )
-    yield Figure(
+    yield Passage(
         "Our search reaches {:.2f} to {:.2f} of the certified bound, by row of Tables 1 to 3 and part of "
         "Figures 8 and 9; that bound is {:.2f} to {:.2f} of a perfect balance. In {} of {} trials it is "
         "below one run of the loop as printed",
         recorded.CALIBRATED,
         recorded.bounds,
     )
-    yield Figure("the ten best of {} sets", recorded.CALIBRATION, lambda found: [len(found["data"]["tried"])])
-    yield Figure(
+    yield Passage(
+        "the ten best of {} sets", recorded.CALIBRATION, lambda found: [len(found["data"]["tried"])]
+    )
+    yield Passage(
         "The spread of {} of the not calibrated",
         recorded.DEFAULTS,
         lambda found: [found["parameters"]["vertex_spread"]],
     )
-    yield Figure(
+    yield Passage(
         "| Section 4.4: 32 nodes, 10,000 vertices | around 3 minutes | {:.0f} s as printed; {:.0f} s with "
         "the highest expansion first; {:.1f} s with one step a refinement, which reaches {:.0%} of our "
         "throughput |",
         recorded.SPEED,
         recorded.times,
     )
-    yield Figure(
+    yield Passage(
         "| Table 3, Figures 8 and 9: C(16; 3) less C(16; 5), which are the same graph | up to 3 points of "
         "throughput, 9 of time | up to {:.1f} points of throughput, {:.0f} of time |",
         recorded.SEEDS,
         lambda found: [100 * recorded.noise(found, 4), 100 * recorded.noise(found, 6)],
     )
-    yield Figure(
+    yield Passage(
         "| Section 4.1: the quality against a known optimum | very difficult to ascertain | {} small "
         "instances: the calibrated loop has the optimum in {} and {:.3f} of it on average; restarted for the "
         "time of ours, highest first and all steps, {} and {:.3f}; our search {} and {:.3f} |",
@@ -255,6 +257,6 @@ def statements() -> Iterator[Figure]:
     )
 
 
-FIGURES: tuple[Figure, ...] = tuple(
+PASSAGES: tuple[Passage, ...] = tuple(
     chain(parameters(), tables(), statements(), seeds(), figures_8_and_9(), plane(), equal_time())
 )

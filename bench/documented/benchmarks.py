@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from bench.documented.figure import Figure, Record, at
+from bench.documented.passage import Passage, Record, at
 
 PAGE = "docs/mapping/benchmarks.md"
 PLACED = "curves/placement on {}/points/100000/{}"
@@ -20,8 +20,8 @@ def means(metric: str, *limits: float, name: str = "geometric_mean") -> Callable
     ]
 
 
-FIGURES = (
-    Figure(
+PASSAGES = (
+    Passage(
         "Hop-bytes at 1 and 10 s are {:.2f} and {:.2f} of the best of all peers (targets: {:.2f} and {:.2f})",
         "peers.json",
         lambda found: [
@@ -29,7 +29,7 @@ FIGURES = (
             *means("hop_bytes", 1.0, 10.0, name="target")(found),
         ],
     ),
-    Figure(
+    Passage(
         "The worst link is {:.3f} at 10 s ({:.2f}) and {:.3f} at 30 s ({:.2f}, not met)",
         "peers.json",
         lambda found: [
@@ -38,7 +38,7 @@ FIGURES = (
             for name in ("geometric_mean", "target")
         ],
     ),
-    Figure(
+    Passage(
         "network congestion {:.3f} at 30 s ({:.2f}, not met)",
         "peers.json",
         lambda found: [
@@ -46,12 +46,12 @@ FIGURES = (
             for name in ("geometric_mean", "target")
         ],
     ),
-    Figure(
+    Passage(
         "on the worst link (hypercube9/cg512, {:.2f})",
         "peers.json",
         means("congestion_seconds", 1.0, name="largest"),
     ),
-    Figure(
+    Passage(
         "hosts in {:.0f} s and {:.1f} GB, hop-bytes {:.0%} below in order; {:.1f} GB if the worst link",
         "scale.json",
         at(
@@ -61,7 +61,7 @@ FIGURES = (
             PLACED.format("congestion", "peak_memory_gb"),
         ),
     ),
-    Figure(
+    Passage(
         "in {:.0f} s are as good as one in {:.0f} s: geometric means {:.3f} on hop-bytes and {:.3f}",
         "cores.json",
         at(
@@ -71,7 +71,7 @@ FIGURES = (
             "geometric_mean_of_two_over_one/congestion",
         ),
     ),
-    Figure(
+    Passage(
         "at worst {:.2f} ([cores.md]",
         "cores.json",
         lambda found: [

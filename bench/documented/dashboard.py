@@ -2,27 +2,27 @@
 
 from __future__ import annotations
 
-from bench.documented.figure import Figure, at
+from bench.documented.passage import Passage, at
 from bench.documented.readme import warm_pages
 
 PAGE = "docs/dashboard.md"
-FIGURES = (
-    Figure(
+PASSAGES = (
+    Passage(
         "pages are ready in {:.1f} to {:.1f} s when warm ({:.0f} s)",
         "dashboard.json",
         lambda found: [*warm_pages(found), *at("limits/warm_seconds")(found)],
     ),
-    Figure(
+    Passage(
         "drawn after {:.1f} s ({:.0f} s)",
         "dashboard.json",
         at("fabric/first_drawing_seconds", "limits/first_drawing_seconds"),
     ),
-    Figure(
+    Passage(
         "panning and zooming take at most {:.0f} ms ({:.0f} ms)",
         "dashboard.json",
         at("fabric/frame_p95_ms", "limits/frame_p95_ms"),
     ),
-    Figure(
+    Passage(
         "answered in {:.2f} s ({:.0f} s); a page sends at most {:.2f} MB ({:.0f} MB)",
         "dashboard.json",
         lambda found: [
@@ -31,7 +31,7 @@ FIGURES = (
             *at("limits/payload_bytes / 1e6")(found),
         ],
     ),
-    Figure(
+    Passage(
         "uses {:.2f} GB after all pages ({:.0f} GB)",
         "dashboard.json",
         at("server_memory_gb/after_walks", "limits/server_memory_gb"),

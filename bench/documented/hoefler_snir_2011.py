@@ -5,27 +5,27 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from functools import partial
 
-from bench.documented.figure import Figure, Record, row
+from bench.documented.passage import Passage, Record, row
 
 PAGE = "docs/papers/hoefler-snir-2011.md"
 Key = tuple[str, str | None]
 """Case and baseline of a row; no baseline: the only row of the case."""
 
 
-def cells(text: str, record: str, *rows: Key) -> Figure:
+def cells(text: str, record: str, *rows: Key) -> Passage:
     """Return a passage whose values are those of some rows of a record, in their order."""
-    return Figure(text, f"papers/2011-{record}.json", partial(_values, rows))
+    return Passage(text, f"papers/2011-{record}.json", partial(_values, rows))
 
 
 def _values(rows: Sequence[Key], found: Record) -> list[object]:
     return [row(found, what, baseline) for what, baseline in rows]
 
 
-def _pair(text: str, case: str, *more: Key) -> Figure:
+def _pair(text: str, case: str, *more: Key) -> Passage:
     return cells(text, "examples", (f"{case}: congestion", None), (f"{case}: largest dilation", None), *more)
 
 
-def _of_matrix(label: str, case: str) -> Figure:
+def _of_matrix(label: str, case: str) -> Passage:
     values = [(f"{case}: {what} {when} RCM", None) for what in ("bandwidth", "profile") for when in WHEN]
     text = "bandwidth {:.0f} before, {:.0f} after; profile {:,.0f} before, {:,.0f} after |"
     return cells(f"{label} | pictures without numbers | {text}", "figure-3", *values)
@@ -75,14 +75,14 @@ VIEWS = {
 }
 
 
-def _both(label: str, record: str, *cases: str, form: str = "{:+.0%}") -> Figure:
+def _both(label: str, record: str, *cases: str, form: str = "{:+.0%}") -> Passage:
     """Return a row with values for each numbering, for which `cases` have {}."""
     cell = " / ".join([form] * len(cases))
     keys = [(case.format(order), None) for order in NUMBERINGS for case in cases]
     return cells(f"{label} | shuffled {cell}, METIS {cell} |", record, *keys)
 
 
-def _torus_congestion() -> Iterator[Figure]:
+def _torus_congestion() -> Iterator[Passage]:
     """Yield the rows of Figure 5(a) for the worst link."""
     claims = [(name, f"greedy {near}, 12^3 | -32%") for name, near in READINGS.items()]
     claims += [("recursive", "recursive, 12^3 | -44%"), ("rcm", "RCM, 12^3 | slightly worse than greedy")]
@@ -97,7 +97,7 @@ def _torus_congestion() -> Iterator[Figure]:
         yield _both(f"| our search, 12^3, {text} | no such search", "figure-5a", f"12^3, {{}}: ours, {way}")
 
 
-def _torus_trends() -> Iterator[Figure]:
+def _torus_trends() -> Iterator[Passage]:
     for order in NUMBERINGS:
         for name, near in {**READINGS, "recursive": ""}.items():
             label = f"| {order}: {name.split()[0]} {near}".rstrip()
@@ -109,7 +109,7 @@ def _torus_trends() -> Iterator[Figure]:
             yield cells(f"{label} | {{}} |", "figure-5a", (what, None))
 
 
-def _torus_dilations() -> Iterator[Figure]:
+def _torus_dilations() -> Iterator[Passage]:
     """Yield dilations by bytes and by edges, without and with threshold accepting."""
     claims = {"in-order": "initial | 9.00", **{n: f"greedy {near} | 9.03" for n, near in READINGS.items()}}
     claims |= {"rcm": "RCM | 7.02", "recursive": "recursive | 4.50"}
@@ -122,7 +122,7 @@ def _torus_dilations() -> Iterator[Figure]:
     yield _both("| our search | no such search", "figure-5a", *cases, form="{:.2f}")
 
 
-def _torus_accepting() -> Iterator[Figure]:
+def _torus_accepting() -> Iterator[Passage]:
     """Yield the gains of threshold accepting on Algorithm 3."""
     for name, label in {
         "greedy": "greedy `sender`",
@@ -145,7 +145,7 @@ def _torus_accepting() -> Iterator[Figure]:
             yield cells(f"{says} | shuffled {cell}, METIS {cell} |", "figure-5a", *keys)
 
 
-def _all_starts() -> Iterator[Figure]:
+def _all_starts() -> Iterator[Passage]:
     """Yield greedy from every host of the largest torus."""
     for order, near in (("shuffled", "sender"), ("shuffled", "start"), ("METIS", "sender")):
         case = f"12^3, {order}: greedy near={near} from all hosts"
@@ -156,7 +156,7 @@ def _all_starts() -> Iterator[Figure]:
         )
 
 
-def _times() -> Iterator[Figure]:
+def _times() -> Iterator[Passage]:
     """Yield the times of the strategies."""
     for name, says in (
         ("rcm", "RCM | at most 0.01 s"),
@@ -182,7 +182,7 @@ def _times() -> Iterator[Figure]:
             yield _range(text, figure, key.format(name), "seconds")
 
 
-def _percs() -> Iterator[Figure]:
+def _percs() -> Iterator[Passage]:
     """Yield the rows of Figure 5(b)."""
     names = {
         **READINGS,
@@ -236,7 +236,7 @@ LINKS = {
 }
 
 
-def _fat_trees(figure: str) -> Iterator[Figure]:
+def _fat_trees(figure: str) -> Iterator[Passage]:
     """Yield the rows of Figure 5(c) or 6(a)."""
     says, better, matrices = FAT_TREES[figure]
     best = "{}, {}: best of the paper's, {} threshold accepting, {}"
@@ -260,7 +260,7 @@ def _fat_trees(figure: str) -> Iterator[Figure]:
             yield cells(f"{label} | cabled {{}}, names {{}}, racks {{}} |", figure, *keys)
 
 
-def _juropa_dilations() -> Iterator[Figure]:
+def _juropa_dilations() -> Iterator[Passage]:
     for name, says in {
         "rcm": "RCM | 4.45",
         "rcm (whole)": "RCM (whole) | 4.45",
@@ -278,16 +278,16 @@ def _juropa_dilations() -> Iterator[Figure]:
         yield cells(f"| dilation: {says} | {cell} |", "figure-5c", *keys)
 
 
-def _range(text: str, record: str, what: str, baseline: str | None = None) -> Figure:
+def _range(text: str, record: str, what: str, baseline: str | None = None) -> Passage:
     """Return a passage with the two numbers of a row such as ``0.1 to 0.3``."""
 
     def values(found: Record) -> list[float]:
         return [float(one) for one in row(found, what, baseline).split(" to ")]
 
-    return Figure(text, f"papers/2011-{record}.json", values)
+    return Passage(text, f"papers/2011-{record}.json", values)
 
 
-def _surveyor() -> Iterator[Figure]:
+def _surveyor() -> Iterator[Passage]:
     """Yield the rows of Figure 6(c)."""
     each = "nlpkkt {:+.0%}, F1 {:+.0%}, audikw {:+.0%} |"
     for name, near in {**READINGS, "rcm": "RCM", "recursive": "recursive"}.items():
@@ -315,14 +315,14 @@ def _surveyor() -> Iterator[Figure]:
         ("simulated, our search | no such search", "ours, simulated time", simulated),
     ):
         keys = [(f"{one}: {what}", "in-order") for one in MATRICES]
-        yield Figure(f"| {label} | {each}", record, partial(_values, keys))
+        yield Passage(f"| {label} | {each}", record, partial(_values, keys))
     gain = "| gain of TA, worst link | 2% to 9% less | {:+.0%} to {:+.0%} |"
     yield _range(gain, "figure-6c", "threshold accepting, worst congestion")
     seconds = "| time of all strategies | 0.34 s | {:.2g} to {:.2g} s |"
     yield _range(seconds, "figure-6c", "time of all three strategies")
 
 
-FIGURES = (
+PASSAGES = (
     *EXAMPLES,
     *GROUPS,
     *_torus_congestion(),

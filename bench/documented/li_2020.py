@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from itertools import product
 
-from bench.documented.figure import Figure, Record, row
+from bench.documented.passage import Passage, Record, row
 
 PAGE = "docs/papers/li-2020.md"
 HOP_BYTES, TIMES, SCALE = "papers/2020-figure-2.json", "simulation/2020-figure-3.json", "scale.json"
@@ -225,16 +225,16 @@ def seconds(ranks: Sequence[str], found: Record) -> Sequence[object]:
     return [found["curves"]["OHTMA"]["points"][one]["seconds"] for one in ranks]
 
 
-FIGURES = (
+PASSAGES = (
     *(
-        Figure(
+        Passage(
             f"| {what} | {said} | first {{}}, scattered {{}}, all {{}} |",
             HOP_BYTES,
             averages(program, "OHTMA", baseline),
         )
         for what, said, program, baseline in AVERAGES
     ),
-    Figure(
+    Passage(
         "| 5.3: largest reduction of all cases | -43.9% | first {}, scattered {}, all {} |",
         HOP_BYTES,
         lambda found: [
@@ -242,28 +242,28 @@ FIGURES = (
             for where in ALLOCATIONS
         ],
     ),
-    *(Figure(size_row(program), HOP_BYTES, in_order(program)) for program in (*PROGRAMS, *OTHER_GRIDS)),
+    *(Passage(size_row(program), HOP_BYTES, in_order(program)) for program in (*PROGRAMS, *OTHER_GRIDS)),
     *(
-        Figure(f"| {program} | {int(ranks):,}" + " | {}" * 9 + " |", HOP_BYTES, by_size(program, ranks, 1))
+        Passage(f"| {program} | {int(ranks):,}" + " | {}" * 9 + " |", HOP_BYTES, by_size(program, ranks, 1))
         for program in (*PROGRAMS, *OTHER_GRIDS)
         for ranks in sizes(program)
     ),
-    Figure(
+    Passage(
         "".join(f"| {where}" + " | {}" * 7 + " of {} |\n" for where in ALLOCATIONS),
         HOP_BYTES,
         below,
     ),
     *(
-        Figure(f"| {name}" + " | {}" * 5 + " | {} to {} |", HOP_BYTES, partial(equal_time, longer))
+        Passage(f"| {name}" + " | {}" * 5 + " | {} to {} |", HOP_BYTES, partial(equal_time, longer))
         for name, longer in (("ours kept the time", False), ("ours took longer", True))
     ),
-    Figure("round-robin {} to {}, RCM {} to {}", HOP_BYTES, growth),
+    Passage("round-robin {} to {}, RCM {} to {}", HOP_BYTES, growth),
     *(
-        Figure(f"| {program}, others over in-order" + " | {}" * 5 + " |", HOP_BYTES, partial(costs, program))
+        Passage(f"| {program}, others over in-order" + " | {}" * 5 + " |", HOP_BYTES, partial(costs, program))
         for program in PROGRAMS
     ),
     *(
-        Figure(
+        Passage(
             f"| {program} | exact {{}}, {{}}, {{}} | printed {{}}, {{}}, {{}} | repeated {{}}, {{}}, {{}} |",
             HOP_BYTES,
             partial(gains, program),
@@ -271,14 +271,14 @@ FIGURES = (
         for program in PROGRAMS
     ),
     *(
-        Figure(
+        Passage(
             f"| {what} | {said} | full {{}} ({{}} to {{}}), quarter {{}} ({{}} to {{}}) |",
             TIMES,
             simulated(program, baseline),
         )
         for what, said, program, baseline in SIMULATED
     ),
-    Figure(
+    Passage(
         "| 5.3: largest saving of all cases | -37.3% | full {}, quarter {} |",
         TIMES,
         lambda found: [
@@ -287,21 +287,21 @@ FIGURES = (
         ],
     ),
     *(
-        Figure(
+        Passage(
             f"| {program} | {int(ranks):,}" + " | {}; {}" * 5 + " |", TIMES, simulated_by_size(program, ranks)
         )
         for program in PROGRAMS
         for ranks in sizes(program)
     ),
     *(
-        Figure(
+        Passage(
             f"| 5.3: mapping time, {ranks} processes | {said} | {{:.1g}} s |",
             SCALE,
             partial(seconds, (ranks,)),
         )
         for ranks, said in (("256", "4.7 s"), ("512", "98 s"))
     ),
-    Figure(
+    Passage(
         "{:.1g} s at 1,024, {:.1g} s at 2,048 and {:.1g} s at 4,096 ranks",
         SCALE,
         partial(seconds, SIZES[2:]),

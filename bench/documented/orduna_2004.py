@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from functools import partial
 
-from bench.documented.figure import Figure, Record, row
+from bench.documented.passage import Passage, Record, row
 
 PAGE = "docs/papers/orduna-2004.md"
 TABLES, SEEDS = "papers/2004-table-2.json", "papers/2004-figure-7.json"
@@ -44,9 +44,9 @@ def _number(text: str) -> float:
     return round(value, 5) + 0.0  # no minus zero
 
 
-def cells(text: str, record: str, *rows: Key) -> Figure:
+def cells(text: str, record: str, *rows: Key) -> Passage:
     """Return a passage whose values are the numbers of some rows, in their order."""
-    return Figure(text, record, partial(_values, rows))
+    return Passage(text, record, partial(_values, rows))
 
 
 def _values(rows: Sequence[Key], found: Record) -> list[float]:
@@ -65,7 +65,7 @@ def _networks_by_flits(found: Record) -> list[str]:
     return re.findall(r"(\d+) of (\d+) \(\d+%\) networks flit by flit", found["setting"])[0]  # type: ignore[no-any-return]
 
 
-def _of_cg(short: str, called: str) -> tuple[Figure, ...]:
+def _of_cg(short: str, called: str) -> tuple[Passage, ...]:
     """Return the rows of Figures 8 and 11 of one search, offered four times and all at once."""
     enough, gain, most, often, every = (
         [f"{load}: {called}, {what}" for load in ("CG", "CG, all messages at once")]
@@ -92,7 +92,7 @@ def _of_cg(short: str, called: str) -> tuple[Figure, ...]:
     )
 
 
-def _of_sp(short: str, called: str) -> tuple[Figure, ...]:
+def _of_sp(short: str, called: str) -> tuple[Passage, ...]:
     """Return the rows of Figures 9, 10, 12 and 13 of one search."""
     peak, local = f"SP: {called}, peak latency", "lowest of the random mappings with locality"
     lowest = f"SP: {called}, networks with the lowest peak latency"
@@ -109,7 +109,7 @@ def _of_sp(short: str, called: str) -> tuple[Figure, ...]:
     )
 
 
-def _of_others(short: str, called: str) -> tuple[Figure, ...]:
+def _of_others(short: str, called: str) -> tuple[Passage, ...]:
     """Return the rows of IS, LU and MG of one search."""
     return tuple(
         cells(
@@ -121,12 +121,12 @@ def _of_others(short: str, called: str) -> tuple[Figure, ...]:
     )
 
 
-def _of_coefficients(short: str, called: str) -> Figure:
+def _of_coefficients(short: str, called: str) -> Passage:
     what = f"CG: {called}, mapping coefficient; networks where it is less"
     return cells(f"| the search minimises it | {short}: {SPAN}, lower on {COUNT} |", RUNS, (what, None))
 
 
-def _of_flits(program: str, short: str, called: str) -> Figure:
+def _of_flits(program: str, short: str, called: str) -> Passage:
     """Return the row of one search flit by flit, beside the same networks by packets."""
     what = f"{program}, flit by flit: {called}, throughput"
     says = "at least 60% more" if program == "CG" else "best at traffic peaks"
@@ -135,10 +135,10 @@ def _of_flits(program: str, short: str, called: str) -> Figure:
         (one,) = [one for one in found["rows"] if one["what"] == what]
         return [*numbers(one["ours"]), *numbers(one["baseline"])]
 
-    return Figure(f"| {program}: {says} | {short}: {SPAN}; by packets {SPAN} |", RUNS, values)
+    return Passage(f"| {program}: {says} | {short}: {SPAN}; by packets {SPAN} |", RUNS, values)
 
 
-def _of_equal_time(short: str, called: str) -> tuple[Figure, ...]:
+def _of_equal_time(short: str, called: str) -> tuple[Passage, ...]:
     """Return the rows of one search at equal CPU time, with CG and with SP."""
     seconds = "{:.3f} s ({:.3f} s to {:.3f} s)"
     return tuple(
@@ -157,7 +157,7 @@ def _of_equal_time(short: str, called: str) -> tuple[Figure, ...]:
     )
 
 
-def _of_failures(failures: str) -> Figure:
+def _of_failures(failures: str) -> Passage:
     """Return the row of the paper's search from new seeds, on Figure 7's setting."""
     called = f"{failures} failures, new seeds in the CPU time of ours"
     return cells(
@@ -215,8 +215,8 @@ SEARCH = (
     _of_failures("40"),
     _of_failures("4,000"),
 )
-FIGURES = (
-    Figure(
+PASSAGES = (
+    Passage(
         "| 0-2-6-4-1, 0-2-1, 0-4-6-2-1, 0-4-1; two are shortest | {} |",
         TABLES,
         lambda found: [row(found, "root 6: links from node 0 to node 1, with their share of the traffic")],
@@ -227,9 +227,9 @@ FIGURES = (
         ("root 6: entries of Table 2 that differ", None),
         ("root 3: entries of Table 2 that differ", None),
     ),
-    Figure("; {} to {} |", TABLES, _other_roots),
+    Passage("; {} to {} |", TABLES, _other_roots),
     *SEARCH,
-    Figure("{} of the {} networks were also simulated flit by flit", RUNS, _networks_by_flits),
+    Passage("{} of the {} networks were also simulated flit by flit", RUNS, _networks_by_flits),
     *(one for pair in SEARCHES.items() for make in (_of_cg, _of_sp, _of_others) for one in make(*pair)),
     *(_of_coefficients(*pair) for pair in SEARCHES.items()),
     *(_of_flits(program, *pair) for program in ("CG", "SP") for pair in SEARCHES.items()),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from bench.documented.figure import Figure, Record, at, row
+from bench.documented.passage import Passage, Record, at, row
 from bench.papers.circuits import recorded as circuits
 from bench.quality.peers.table import summary
 
@@ -66,15 +66,15 @@ def warm_pages(found: Record) -> list[float]:
     return [min(seconds), max(seconds)]
 
 
-FIGURES = (
-    Figure(
+PASSAGES = (
+    Passage(
         "forwarding tables ({:.0f} MB of text), embedded server | {:.1f} s |",
         "ingest.json",
         at("sizes/dump_bytes / 1e6", "steps/ingest_first/seconds"),
     ),
-    Figure("the same again, unchanged | {:.1f} s |", "ingest.json", at("steps/ingest_unchanged/seconds")),
-    Figure("its tables from the graph | {:.2f} s |", "ingest.json", at("steps/read_back/seconds")),
-    Figure(
+    Passage("the same again, unchanged | {:.1f} s |", "ingest.json", at("steps/ingest_unchanged/seconds")),
+    Passage("its tables from the graph | {:.2f} s |", "ingest.json", at("steps/read_back/seconds")),
+    Passage(
         "same bytes again | {:.1f} s; {:.1f} s; {:.1f} s; {:.2f} s |",
         "ingest_large.json",
         at(
@@ -84,36 +84,36 @@ FIGURES = (
             )
         ),
     ),
-    Figure(
+    Passage(
         "its forwarding tables, {:.1f} GB of text, {:.2f} GB of memory | {:.0f} s |",
         "ingest_large.json",
         at("sizes/dump_bytes / 1e9", "steps/parse_tables/peak_memory_gb", "steps/ingest_tables/seconds"),
     ),
-    Figure(
+    Passage(
         "{:.0f} MB of `sacct --json`, {:.2f} GB of memory | {:.0f} s |",
         "ingest_jobs.json",
         at("sizes/file_bytes / 1e6", "steps/ingest_first/peak_memory_gb", "steps/ingest_first/seconds"),
     ),
-    Figure("pairs of ranks from CSV | {:.1f} s |", "ingest_profile.json", at("steps/ingest/seconds")),
-    Figure(
+    Passage("pairs of ranks from CSV | {:.1f} s |", "ingest_profile.json", at("steps/ingest/seconds")),
+    Passage(
         "1,728 ranks, shuffled | {:.2f} s |", "congestion.json", at("cases/torus_shuffled/congestion_seconds")
     ),
-    Figure(
+    Passage(
         "2,304 hosts, 100,000 pairs | {:.2f} s |",
         "congestion.json",
         at("cases/director_tables/congestion_seconds"),
     ),
-    Figure(
+    Passage(
         "PERCS with 9,248 hosts | {:.2f} s |",
         "scale.json",
         at("curves/exact congestion, PERCS/points/1792/seconds"),
     ),
-    Figure(
+    Passage(
         "three-level fat tree | {:.2f} s |",
         "scale.json",
         at("curves/exact congestion, fat tree/points/100000/seconds"),
     ),
-    Figure(
+    Passage(
         "hop-bytes {:.0%}, worst network link {:.0%} below ranks in order | {:.0f} s, {:.1f} GB |",
         "scale.json",
         at(
@@ -123,63 +123,63 @@ FIGURES = (
             f"{PLACED}/peak_memory_gb",
         ),
     ),
-    Figure(
+    Passage(
         "512 ranks; 64 switches | {:.3f} s; {:.3f} s |",
         "scale.json",
         at("curves/OHTMA/points/512/seconds", "curves/equivalent distances/points/64/seconds"),
     ),
-    Figure("of the four among them that were given | {:.2f}; {:.2f} |", "peers.json", worst_links(10.0)),
-    Figure("the same at 30 s | {:.3f}; {:.3f} |", "peers.json", worst_links(30.0)),
-    Figure(
+    Passage("of the four among them that were given | {:.2f}; {:.2f} |", "peers.json", worst_links(10.0)),
+    Passage("the same at 30 s | {:.3f}; {:.3f} |", "peers.json", worst_links(30.0)),
+    Passage(
         "other tools, {} instances; {:.3f} in the closest case | {:.2f}; {:.2f} |",
         "peers.json",
         at(
             "summary/0/instances", "summary/1/largest", "summary/0/geometric_mean", "summary/1/geometric_mean"
         ),
     ),
-    Figure(
+    Passage(
         "memory after ten walks | {:.1f} to {:.1f} s; {:.1f} s; {:.0f} ms; {:.2f} s; {:.2f} GB |",
         "dashboard.json",
         lambda found: [*warm_pages(found), *at(*DASHBOARD)(found)],
     ),
-    Figure("other tools need at most {:.1f} GB of memory", "peers.json", at("peak_memory_gb")),
-    Figure("the server of the web pages {:.2f} GB", "dashboard.json", at("server_memory_gb/peak")),
-    Figure(
+    Passage("other tools need at most {:.1f} GB of memory", "peers.json", at("peak_memory_gb")),
+    Passage("the server of the web pages {:.2f} GB", "dashboard.json", at("server_memory_gb/peak")),
+    Passage(
         "database server {:.2f} GB (100,000 jobs)",
         "ingest_jobs.json",
         at("steps/ingest_first/server_peak_memory_gb"),
     ),
-    Figure(
+    Passage(
         "as printed | {} of {}, {:.0%}; {} of {}, {:.0%}; {} of {}, {:.0%}; {} of {}, {:.0%} |",
         "simulation/2004-equal-time.json",
         networks_2004,
     ),
-    Figure(
+    Passage(
         "packet by packet; flit by flit | {:.1f} s; {:.1f} s |",
         "simulation/speed.json",
         lambda found: [row(found, f"CG's trace by {name}: time") for name in ("packets", "flits")],
     ),
-    Figure(
+    Passage(
         "(docs/mapping/simulation-evidence.md#which-metric-to-trust)) | {:.2f}; {:.2f}; {:.2f}; {:.2f} |",
         "simulation/correlation.json",
         predictors("all cases"),
     ),
-    Figure(
+    Passage(
         "faster half of the placements | {:.2f}; {:.2f}; {:.2f}; {:.2f} |",
         "simulation/correlation.json",
         predictors("the faster half of every case"),
     ),
-    Figure(
+    Passage(
         "that links limit, {} applications each",
         circuits.EQUAL_TIME,
         lambda found: [circuits.applications(found)[0]],
     ),
-    Figure(
+    Passage(
         "with the highest first, as its text means it | {:.2f} to {:.2f}; {:.2f} to {:.2f} times |",
         circuits.EQUAL_TIME,
         lambda found: circuits.limited(found, circuits.SETS[1]),
     ),
-    Figure(
+    Passage(
         "that loop, lowest first; highest first | {:.0f} s; {:.0f} s |",
         circuits.SPEED,
         lambda found: circuits.times(found)[:2],

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from bench.documented.figure import Figure, at
+from bench.documented.passage import Passage, at
 
 PAGE = "docs/formats/routes-and-counters.md"
-FIGURES = (
-    Figure(
+PASSAGES = (
+    Passage(
         "never held: {:.1f} GB of tables, those of 20,000 hosts, took {:.0f} s and {:.2f} GB of memory",
         "ingest_large.json",
         at("sizes/dump_bytes / 1e9", "steps/parse_tables/seconds", "steps/parse_tables/peak_memory_gb"),

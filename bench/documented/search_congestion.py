@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from bench.documented.figure import Figure
+from bench.documented.passage import Passage
 
 PAGE = "docs/mapping/search-congestion.md"
-FIGURES = (
-    Figure(
+PASSAGES = (
+    Passage(
         "comes nearest to the default portfolio: {:.3f} of its result",
         "members.json",
         lambda found: [
             min(one["geometric_mean_over_default"] for one in found["summary"]["congestion"][1:]),
         ],
     ),
-    Figure(
+    Passage(
         "`greedy+congestion-descent` reaches {:.2f} of its worst link",
         "members.json",
         lambda found: [

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from bench.documented.figure import Figure, Record
+from bench.documented.passage import Passage, Record
 
 PAGE = "docs/mapping/simulation.md"
 SIMGRID = "simgrid.json"
@@ -40,13 +40,13 @@ def torus(*names: str) -> Callable[[Record], Sequence[object]]:
     return lambda found: [found["torus_mean_over_equal_weights"][name] for name in names]
 
 
-FIGURES = (
+PASSAGES = (
     *(
-        Figure(f"| {text} | {{:.{digits}f}} ms | {{:.3f}} | {{:.3f}} |", SIMGRID, both(case, which))
+        Passage(f"| {text} | {{:.{digits}f}} ms | {{:.3f}} | {{:.3f}} |", SIMGRID, both(case, which))
         for text, case, which, digits in CASES
     ),
     *(
-        Figure(f"| {{:.{digits}f}} ms | {{:.3f}} | {{:.3f}} |\n{after}", SIMGRID, both(case, "mean"))
+        Passage(f"| {{:.{digits}f}} ms | {{:.3f}} | {{:.3f}} |\n{after}", SIMGRID, both(case, "mean"))
         for case, digits, after in (
             ("two-flows", 3, "| ring"),
             ("ring", 4, "| all to all"),
@@ -55,23 +55,25 @@ FIGURES = (
             ("parking-lot", 3, "\nWhy they differ"),
         )
     ),
-    Figure(
+    Passage(
         "the mean is {:.2f} of that with equal weights",
         SIMGRID,
         lambda found: [
             found["cases"]["ring"]["mean"]["with_latency"] / found["cases"]["ring"]["mean"]["without_latency"]
         ],
     ),
-    Figure(
+    Passage(
         "and the mean is {:.0f}% lower. The more flows",
         SIMGRID,
         lambda found: [100 - 100 * both("parking-lot", "mean")(found)[2]],  # type: ignore[operator]
     ),
-    Figure(
+    Passage(
         "the mean is {:.2f} times SimGrid's with 2 packets a channel, where links wait for room, "
         "{:.2f} with 16, and {:.2f} with 512",
         SIMGRID,
         torus("2 packets", "16 packets", "512 packets"),
     ),
-    Figure("waits behind one that wants another link: {:.2f} times on the torus", SIMGRID, torus("one lane")),
+    Passage(
+        "waits behind one that wants another link: {:.2f} times on the torus", SIMGRID, torus("one lane")
+    ),
 )

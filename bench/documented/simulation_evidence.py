@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from bench.documented.figure import Figure, Record, row
+from bench.documented.passage import Passage, Record, row
 
 PAGE = "docs/mapping/simulation-evidence.md"
 TIME = "simulated time"
@@ -65,32 +65,32 @@ def objective(name: str) -> Callable[[Record], list[float]]:
     return values
 
 
-def figures() -> Iterator[Figure]:
+def figures() -> Iterator[Passage]:
     """Yield the rows of both tables, and the speeds."""
     for shown, metric in METRICS.items():
         fields = "{:.3f} ({:.3f} to {:.3f}) | {:.3f} | {:.3f} | {:.3f} | {:.3f} | {:.1%} | {:.0%} |"
-        yield Figure(f"| {shown} | {fields}", "simulation/correlation.json", predictor(metric))
+        yield Passage(f"| {shown} | {fields}", "simulation/correlation.json", predictor(metric))
     for shown, name in OBJECTIVES.items():
         fields = "{:.3f} | {:.3f} | {:.3f} | {:.3f} | {:.3f} |"
-        yield Figure(f"| {shown} | {fields}", "simulation/objectives.json", objective(name))
-    yield Figure(
+        yield Passage(f"| {shown} | {fields}", "simulation/objectives.json", objective(name))
+    yield Passage(
         "| ranks in order | {} | {} | | | |",
         "simulation/objectives.json",
         lambda found: row(found, "all cases: ranks in order").split(", at most "),
     )
-    yield Figure(
+    yield Passage(
         "the trace of CG takes {:.1f} s by packets and {:.1f} s flit by flit",
         "simulation/speed.json",
         lambda found: [row(found, f"CG's trace by {name}: time") for name in ("packets", "flits")],
     )
     hops = ("fat tree, 64 hosts", "CG's trace by packets", "torus 8x8x8", "fat tree, 512 hosts")
-    yield Figure(
+    yield Passage(
         "Packets make {:.1f} million hops per second on 64 hosts, {:.1f} million with the trace of CG, "
         "and on 512 hosts {:.1f} (torus) to {:.1f} million (fat tree)",
         "simulation/speed.json",
         lambda found: [row(found, f"{name}: packet hops") for name in hops],
     )
-    yield Figure(
+    yield Passage(
         "missed by adaptive paths on a torus ({:.1f}) and by 4,096 hosts ({:.2f})",
         "simulation/speed.json",
         lambda found: [
@@ -99,4 +99,4 @@ def figures() -> Iterator[Figure]:
     )
 
 
-FIGURES = tuple(figures())
+PASSAGES = tuple(figures())

@@ -10,38 +10,38 @@ from types import ModuleType
 import pytest
 
 import bench.documented
-from bench.documented.figure import Figure, row, unchecked
 from bench.documented.given import GIVEN
+from bench.documented.passage import Passage, row, unchecked
 from bench.support import paths
 
 MODULES: list[ModuleType] = [
     importlib.import_module(f"bench.documented.{one.name}")
     for one in pkgutil.iter_modules(bench.documented.__path__)
-    if one.name not in ("figure", "given")
+    if one.name not in ("passage", "given")
 ]
-FIGURES: dict[str, tuple[Figure, ...]] = {one.PAGE: one.FIGURES for one in MODULES}
+PASSAGES: dict[str, tuple[Passage, ...]] = {one.PAGE: one.PASSAGES for one in MODULES}
 PAGES = ["README.md", *(str(one.relative_to(paths.ROOT)) for one in sorted(paths.ROOT.glob("docs/**/*.md")))]
 
 
 @pytest.mark.parametrize(
-    ("page", "figure"),
-    [pytest.param(page, one, id=f"{page}: {one.text[:60]}") for page, all in FIGURES.items() for one in all],
+    ("page", "passage"),
+    [pytest.param(page, one, id=f"{page}: {one.text[:60]}") for page, all in PASSAGES.items() for one in all],
 )
-def test_a_page_has_the_values_of_the_record(page: str, figure: Figure) -> None:
-    assert any(is_value for _, is_value in figure.parts())
-    found = figure.pattern().findall((paths.ROOT / page).read_text("utf-8"))
-    assert len(found) == 1, f"{page} has this {len(found)} times: {figure.rendered()}"
+def test_a_page_has_the_values_of_the_record(page: str, passage: Passage) -> None:
+    assert any(is_value for _, is_value in passage.parts())
+    found = passage.pattern().findall((paths.ROOT / page).read_text("utf-8"))
+    assert len(found) == 1, f"{page} has this {len(found)} times: {passage.rendered()}"
 
 
 @pytest.mark.parametrize("page", PAGES)
 def test_every_measured_number_of_a_page_has_a_record(page: str) -> None:
     text = (paths.ROOT / page).read_text("utf-8")
-    left = unchecked(text, FIGURES.get(page, ()), GIVEN.get(page, ()))
+    left = unchecked(text, PASSAGES.get(page, ()), GIVEN.get(page, ()))
     assert not left, "\n".join(left)
 
 
-def test_pages_with_figures_exist() -> None:
-    assert set(FIGURES) | set(GIVEN) <= set(PAGES)
+def test_pages_with_passages_exist() -> None:
+    assert set(PASSAGES) | set(GIVEN) <= set(PAGES)
 
 
 def test_a_row_is_found_by_its_texts() -> None:
@@ -66,26 +66,26 @@ Placed in 1.5 s and
 
 
 @pytest.fixture
-def figure(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Figure:
+def passage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Passage:
     (tmp_path / "test_documented.json").write_text('{"seconds": 1.53, "wins": 18, "all": 20}')
-    monkeypatch.setattr("bench.documented.figure.paths.RESULTS", tmp_path)
-    return Figure("Placed in {:.1f} s and 0.25", "test_documented.json", lambda found: [found["seconds"]])
+    monkeypatch.setattr("bench.documented.passage.paths.RESULTS", tmp_path)
+    return Passage("Placed in {:.1f} s and 0.25", "test_documented.json", lambda found: [found["seconds"]])
 
 
-def test_numbers_without_a_figure_are_found(figure: Figure) -> None:
-    left = [one.partition(":")[0] for one in unchecked(PAGE, [figure], ["Slurm 22.05"])]
+def test_numbers_without_a_passage_are_found(passage: Passage) -> None:
+    left = [one.partition(":")[0] for one in unchecked(PAGE, [passage], ["Slurm 22.05"])]
     assert left == ["0.25", "18", "20", "5%"]
-    cell = Figure("| 9.03 | {} of {} |", "test_documented.json", lambda found: [found["wins"], found["all"]])
+    cell = Passage("| 9.03 | {} of {} |", "test_documented.json", lambda found: [found["wins"], found["all"]])
     left = [
         one.partition(":")[0]
-        for one in unchecked(PAGE, [figure, cell], ["Slurm 22.05", "0.25 of it", "within 5%"])
+        for one in unchecked(PAGE, [passage, cell], ["Slurm 22.05", "0.25 of it", "within 5%"])
     ]
     assert left == []
     with pytest.raises(LookupError, match=r"does not have 'Slurm 23\.02'"):
-        unchecked(PAGE, [figure], ["Slurm 23.02"])
+        unchecked(PAGE, [passage], ["Slurm 23.02"])
 
 
-def test_another_value_than_the_record_is_found(figure: Figure) -> None:
-    assert figure.rendered() == "Placed in 1.5 s and 0.25"
-    assert figure.pattern().findall(PAGE) == ["1.5"]
-    assert not figure.pattern().search(PAGE.replace("1.5", "1.4"))
+def test_another_value_than_the_record_is_found(passage: Passage) -> None:
+    assert passage.rendered() == "Placed in 1.5 s and 0.25"
+    assert passage.pattern().findall(PAGE) == ["1.5"]
+    assert not passage.pattern().search(PAGE.replace("1.5", "1.4"))

@@ -7,7 +7,7 @@ from typing import Any
 
 from scipy.stats import spearmanr
 
-from bench.documented.figure import Record, record
+from bench.documented.passage import Record, record
 from bench.papers.circuits import equal_time
 from bench.papers.circuits.experiment import geometric_mean
 from bench.papers.circuits.rings import LETTERS, WELL

@@ -1,4 +1,4 @@
-"""Define measured figures in the text of a page, and find numbers that are none."""
+"""Define passages of a page with measured values, and find measured numbers that no passage covers."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from bench.support import paths
 Record = Any
 """A parsed record: dicts, lists and numbers as the JSON file has them."""
 MEASURED = ("ours", "measured")
-"""Headings of columns in which every number must be a figure."""
+"""Headings of columns in which every number must be a value of a passage."""
 PUBLISHED = ("it says", "paper", "the paper")
 """Headings of columns that quote a paper."""
 _NUMBER = re.compile(
@@ -32,7 +32,7 @@ _CODE = re.compile(r"^```.*?^```|`[^`\n]*`|\]\([^)\s]*\)", re.DOTALL | re.MULTIL
 
 
 @dataclass(frozen=True, slots=True)
-class Figure:
+class Passage:
     """Measured values in the text of a page.
 
     Attributes
@@ -101,8 +101,8 @@ def row(found: Record, what: str, baseline: str | None = None) -> Any:
     return rows[0]["ours"]
 
 
-def unchecked(page: str, figures: Sequence[Figure], given: Sequence[str] = ()) -> list[str]:
-    """Return the measured numbers of a page that no figure covers.
+def unchecked(page: str, passages: Sequence[Passage], given: Sequence[str] = ()) -> list[str]:
+    """Return the measured numbers of a page that no passage covers.
 
     These are all numbers in columns headed "ours" or "measured", and elsewhere, but for code and columns that
     quote a paper, decimals, percentages and numbers with a unit.
@@ -122,8 +122,8 @@ def unchecked(page: str, figures: Sequence[Figure], given: Sequence[str] = ()) -
     text = page
     for pattern in (_REFERENCE, _CODE):
         text = pattern.sub(lambda found: _masked(found[0]), text)
-    for figure in figures:
-        found = figure.pattern().search(page)
+    for one in passages:
+        found = one.pattern().search(page)
         for start, end in [found.span(group + 1) for group in range(len(found.groups()))] if found else []:
             text = text[:start] + _masked(text[start:end]) + text[end:]
     for passage in given:
