@@ -137,13 +137,20 @@ def database(request: pytest.FixtureRequest) -> Database:
 
 
 @pytest.fixture
-def registry(request: pytest.FixtureRequest, database: Database) -> Iterator[Registry]:
+def server_of(request: pytest.FixtureRequest, database: Database) -> ServerAddress:
+    """Return the address of the server that `database` is."""
+    address = request.getfixturevalue(f"{'neo4j' if database.kind == 'neo4j' else 'embedded'}_server")
+    assert isinstance(address, ServerAddress)
+    return address
+
+
+@pytest.fixture
+def registry(server_of: ServerAddress) -> Iterator[Registry]:
     """Return the registry on each server in turn, empty."""
     from registry.registry import Registry
 
-    address = request.getfixturevalue(f"{'neo4j' if database.kind == 'neo4j' else 'embedded'}_server")
     with Registry.open(
-        address.uri, user=address.user, password=address.password, name=address.name
+        server_of.uri, user=server_of.user, password=server_of.password, name=server_of.name
     ) as opened:
         yield opened
 

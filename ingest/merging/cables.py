@@ -55,7 +55,7 @@ class Cables:
 
 
 def cables_of(fabric: Fabric, assumed: Bools | None, vertex: Ints, adapter: Ints, n: int) -> Cables:
-    """Return the cables of a source in merged numbers, without those of switches that are left out.
+    """Return the cables of a source in merged numbers, without those of switches that are ignored.
 
     Parameters
     ----------

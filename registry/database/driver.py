@@ -48,6 +48,8 @@ CONFLICT_SECONDS = 300.0
 """How long a transaction with conflicts is repeated; longer than the longest ingest."""
 RACE_ATTEMPTS = 5
 """Attempts of a transaction that lost a race to create a node; the next attempt finds the node."""
+NO_ANSWER = (ServiceUnavailable, SessionExpired)
+"""Errors of the driver if the server does not answer."""
 TORN_ATTEMPTS = 12
 """Attempts of a transaction that read data before and after the commit of another one; about 10 s in all."""
 
@@ -280,7 +282,7 @@ class Database:
         full = no_space(self.folder) if self.folder else ""
         if full:
             raise DatabaseError(full, text=statement) from error
-        if isinstance(error, (ServiceUnavailable, SessionExpired, AuthError)):
+        if isinstance(error, (*NO_ANSWER, AuthError)):
             raise _unavailable(self.uri, self._name, error) from error
         raise DatabaseError(f"the database refused: {_one_line(error)}", text=statement) from error
 
@@ -330,13 +332,13 @@ def _incoming(value: Any) -> Any:
 def _is_conflict(error: Neo4jError | DriverError) -> bool:
     """Return True for a conflict with another transaction; not if the server is gone or out of memory."""
     code = getattr(error, "code", None) or ""
-    gone = isinstance(error, (ServiceUnavailable, SessionExpired))
+    gone = isinstance(error, NO_ANSWER)
     return error.is_retryable() and not gone and "OutOfMemory" not in code
 
 
 def _is_away(error: Neo4jError | DriverError) -> bool:
     """Return True if the server does not answer; not if it may have committed before its answer was lost."""
-    return isinstance(error, (ServiceUnavailable, SessionExpired)) and not isinstance(error, IncompleteCommit)
+    return isinstance(error, NO_ANSWER) and not isinstance(error, IncompleteCommit)
 
 
 def _is_torn(error: Neo4jError | DriverError) -> bool:

@@ -83,9 +83,10 @@ def _writing_word(statement: str) -> str | None:
             opening = False
             if word not in OPENING_WORDS:
                 return word or text
-            shown = tokens[index + 1][1].upper() if word == "SHOW" and index + 1 < len(tokens) else ""
-            if word == "SHOW" and shown not in SHOWN:
-                return f"SHOW {shown}".rstrip()
+            if word == "SHOW":
+                shown = "".join(text.upper() for _, text in tokens[index + 1 : index + 2])
+                if shown not in SHOWN:
+                    return f"SHOW {shown}".rstrip()
         if word in WRITING_WORDS and not _is_name(tokens, index):
             return word
         if word == "CALL" and not _is_name(tokens, index):

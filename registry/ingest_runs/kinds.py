@@ -24,7 +24,7 @@ from registry.fabrics.observations import (
     save_observation,
 )
 from registry.fabrics.timeline import FOREVER
-from registry.jobs.allocations import require_hosts, unknown_hosts
+from registry.jobs.allocations import unknown_host, unknown_hosts
 from registry.jobs.jobs import batches, save_jobs
 from registry.model import CounterSweep, Fabric, Job, Trace
 from registry.model.intake import Intake, Receipt, Saved
@@ -300,8 +300,8 @@ def _save_first_jobs(saving: Saving) -> Saved:
     saving.progress("saving jobs", 0, len(jobs))
     hosts = {host for job in jobs for host in job.hosts}
     unknown = unknown_hosts(saving.transaction, saving.cluster, hosts)
-    if saving.intake.strict or len(unknown) == len(hosts):
-        require_hosts(saving.transaction, saving.cluster, unknown)
+    if unknown and (saving.intake.strict or len(unknown) == len(hosts)):
+        raise unknown_host(saving.transaction, saving.cluster, unknown[0])
     time = saving.intake.observed_at or saving.moment
     new = save_jobs(saving.transaction, saving.cluster, batches(jobs)[0], time, saving.seq)
     return Saved(new=new, unknown_hosts=unknown, warnings=tuple(_unknown_hosts_warning(jobs, unknown)))
@@ -310,7 +310,8 @@ def _save_first_jobs(saving: Saving) -> Saved:
 def _unknown_hosts_warning(jobs: Sequence[Job], unknown: Sequence[str]) -> Iterator[str]:
     """Yield a line about the hosts that the cluster lacks, with the first names."""
     if unknown:
-        affected = sum(not set(unknown).isdisjoint(job.hosts) for job in jobs)
+        lacking = set(unknown)
+        affected = sum(not lacking.isdisjoint(job.hosts) for job in jobs)
         more = f" and {len(unknown) - HOSTS_SHOWN} more" if len(unknown) > HOSTS_SHOWN else ""
         yield (
             f"{affected} of {len(jobs)} jobs ran on hosts that the fabric lacks: "

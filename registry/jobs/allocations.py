@@ -87,6 +87,11 @@ def require_hosts(transaction: Transaction, cluster: str, hosts: Iterable[str]) 
     """Raise `UnknownName`, with the closest names, for a host that was never part of the cluster."""
     missing = unknown_hosts(transaction, cluster, hosts)
     if missing:
-        names = transaction.run(_HOSTS, cluster=cluster)[0]["names"]
-        remedy = "" if names else f"no fabric of cluster {cluster!r} has been ingested"
-        raise UnknownName("host", missing[0], names, remedy=remedy)
+        raise unknown_host(transaction, cluster, missing[0])
+
+
+def unknown_host(transaction: Transaction, cluster: str, name: str) -> UnknownName:
+    """Return the error for a host that was never part of the cluster, with the closest names."""
+    names = transaction.run(_HOSTS, cluster=cluster)[0]["names"]
+    remedy = "" if names else f"no fabric of cluster {cluster!r} has been ingested"
+    return UnknownName("host", name, names, remedy=remedy)

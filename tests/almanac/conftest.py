@@ -53,12 +53,9 @@ def offline(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str],
 
 
 @pytest.fixture
-def almanac(
-    request: pytest.FixtureRequest, offline: Almanac, monkeypatch: pytest.MonkeyPatch, database: Database
-) -> Almanac:
+def almanac(offline: Almanac, monkeypatch: pytest.MonkeyPatch, server_of: ServerAddress) -> Almanac:
     """The command on each server in turn, empty."""
-    fixture = "neo4j_server" if database.kind == "neo4j" else "embedded_server"
-    _use(request.getfixturevalue(fixture), monkeypatch)
+    _use(server_of, monkeypatch)
     return offline
 
 

@@ -156,11 +156,9 @@ def test_a_table_of_the_history_has_a_row_a_placement(registry: Registry) -> Non
     assert len(history_table([])) == 0
 
 
-def test_py2neo_reads_the_same_database(registry: Registry, request: pytest.FixtureRequest) -> None:
-    kind = "neo4j" if registry.database.kind == "neo4j" else "embedded"
-    server: ServerAddress = request.getfixturevalue(f"{kind}_server")
+def test_py2neo_reads_the_same_database(registry: Registry, server_of: ServerAddress) -> None:
     registry.save(Intake(cluster="toy", observed_at=at(0), fabric=fat_tree()))
-    graph = py2neo_graph(server.uri, user=server.user, password=server.password, name=server.name)
+    graph = py2neo_graph(server_of.uri, user=server_of.user, password=server_of.password, name=server_of.name)
     statement = "MATCH (d:Device {cluster: $cluster, kind: 'host'}) RETURN d.name AS name ORDER BY name"
     names = [row["name"] for row in graph.run(statement, cluster="toy").data()]
     links = graph.evaluate("MATCH (:Device {kind: 'host'})-[l:LINK]->(:Device) RETURN count(l)")

@@ -175,30 +175,31 @@ def test_an_empty_database_gets_its_schema(database: Database, server: ServerAdd
 
 
 def test_a_schema_whose_creation_was_cut_off_is_finished_by_itself(
-    registry: Registry, request: pytest.FixtureRequest
+    registry: Registry, server_of: ServerAddress
 ) -> None:
-    server: ServerAddress = request.getfixturevalue(
-        "neo4j_server" if registry.database.kind == "neo4j" else "embedded_server"
-    )
     set_version(registry, 2)
-    with Registry.open(server.uri, user=server.user, password=server.password, name=server.name) as opened:
+    with Registry.open(
+        server_of.uri, user=server_of.user, password=server_of.password, name=server_of.name
+    ) as opened:
         assert current_version(opened.database) == MIGRATIONS[-1].version
     registry.save(EVERYTHING)
     set_version(registry, 2)
     try:
         with pytest.raises(SchemaVersionError, match="run almanac db migrate"):
-            Registry.open(server.uri, user=server.user, password=server.password, name=server.name)
+            Registry.open(
+                server_of.uri, user=server_of.user, password=server_of.password, name=server_of.name
+            )
     finally:
         set_version(registry, MIGRATIONS[-1].version)
 
 
-def test_a_database_of_another_version_is_refused(registry: Registry, request: pytest.FixtureRequest) -> None:
-    kind = "neo4j" if registry.database.kind == "neo4j" else "embedded"
-    server: ServerAddress = request.getfixturevalue(f"{kind}_server")
+def test_a_database_of_another_version_is_refused(registry: Registry, server_of: ServerAddress) -> None:
     set_version(registry, 99)
     try:
         with pytest.raises(SchemaVersionError, match="version 99"):
-            Registry.open(server.uri, user=server.user, password=server.password, name=server.name)
+            Registry.open(
+                server_of.uri, user=server_of.user, password=server_of.password, name=server_of.name
+            )
     finally:
         set_version(registry, MIGRATIONS[-1].version)
 
@@ -216,11 +217,9 @@ def test_the_home_is_set_by_the_environment(monkeypatch: pytest.MonkeyPatch, tmp
 
 
 @pytest.fixture
-def start(registry: Registry, request: pytest.FixtureRequest) -> Iterator[Any]:
-    """Starts processes of tests.support.concurrent_writers on the server of `registry`; ends what is left."""
-    kind = "neo4j" if registry.database.kind == "neo4j" else "embedded"
-    server: ServerAddress = request.getfixturevalue(f"{kind}_server")
-    address = {name: getattr(server, name) for name in ("uri", "user", "password", "name")}
+def start(server_of: ServerAddress) -> Iterator[Any]:
+    """Starts processes of tests.support.concurrent_writers on the server of `database`; ends what is left."""
+    address = {name: getattr(server_of, name) for name in ("uri", "user", "password", "name")}
     started: list[subprocess.Popen[str]] = []
 
     def run(*words: object) -> subprocess.Popen[str]:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from almanac.commands.cluster.check import EXIT_PROBLEMS
 from almanac.options.common import json_option, open_registry, seed_option
 from almanac.output.json.self_checks import self_check_to_json
 from almanac.output.printing import note, print_json, print_table, progress_bars
@@ -14,8 +15,6 @@ if TYPE_CHECKING:
     from mapping.selfcheck.comparison import Comparison
     from registry.model import Fabric
 
-EXIT_DIFFERENT = 4
-"""Exit code if values differ."""
 SHOWN = 5
 """Differences printed for each check."""
 
@@ -66,7 +65,7 @@ def command(
     else:
         _show(results)
     if not all(comparison.agrees for _, _, comparison in results):
-        click.get_current_context().exit(EXIT_DIFFERENT)
+        click.get_current_context().exit(EXIT_PROBLEMS)
 
 
 def _fabric(cluster: str | None, files: tuple[str, ...]) -> Fabric:

@@ -239,15 +239,6 @@ def test_errors_on_a_full_disk_say_so(
     assert str(caught.value).startswith(f"no space left on {tmp_path}, 3 MB free: make room")
 
 
-@pytest.fixture
-def server_of(request: pytest.FixtureRequest, database: Database) -> ServerAddress:
-    """Address of the server that `database` is."""
-    kind = "neo4j" if database.kind == "neo4j" else "embedded"
-    address = request.getfixturevalue(f"{kind}_server")
-    assert isinstance(address, ServerAddress)
-    return address
-
-
 def test_a_true_violation_of_a_constraint_is_an_error(database: Database) -> None:
     run(database, "CREATE (:Cluster {id: 'c'})")
     with pytest.raises(DatabaseError, match="refused") as caught:

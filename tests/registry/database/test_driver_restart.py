@@ -67,17 +67,9 @@ class Forwarder:
 
 
 @pytest.fixture
-def server(request: pytest.FixtureRequest, database: Database) -> ServerAddress:
-    """Address of the server that `database` is."""
-    address = request.getfixturevalue(f"{'neo4j' if database.kind == 'neo4j' else 'embedded'}_server")
-    assert isinstance(address, ServerAddress)
-    return address
-
-
-@pytest.fixture
-def forwarder(server: ServerAddress) -> Iterator[Forwarder]:
+def forwarder(server_of: ServerAddress) -> Iterator[Forwarder]:
     """Forwarder to that server."""
-    parts = urlsplit(server.uri)
+    parts = urlsplit(server_of.uri)
     assert parts.hostname is not None
     assert parts.port is not None
     running = Forwarder((parts.hostname, parts.port))
@@ -85,18 +77,18 @@ def forwarder(server: ServerAddress) -> Iterator[Forwarder]:
     running.stop()
 
 
-def connected(server: ServerAddress, forwarder: Forwarder, wait_seconds: float) -> Database:
+def connected(server_of: ServerAddress, forwarder: Forwarder, wait_seconds: float) -> Database:
     return Database.connect(
         f"bolt://127.0.0.1:{forwarder.port}",
-        user=server.user,
-        password=server.password,
-        name=server.name,
+        user=server_of.user,
+        password=server_of.password,
+        name=server_of.name,
         wait_seconds=wait_seconds,
     )
 
 
 def test_a_transaction_is_repeated_when_the_server_is_back(
-    server: ServerAddress, forwarder: Forwarder, database: Database
+    server_of: ServerAddress, forwarder: Forwarder, database: Database
 ) -> None:
     attempts = []
 
@@ -108,15 +100,15 @@ def test_a_transaction_is_repeated_when_the_server_is_back(
             threading.Timer(1.0, forwarder.start).start()
         return len(transaction.run("MATCH (c:Cluster {id: 'restart'}) RETURN c.id"))
 
-    with connected(server, forwarder, 60.0) as through:
+    with connected(server_of, forwarder, 60.0) as through:
         assert through.write(work) == 1
         assert through.query("MATCH (c:Cluster) RETURN count(c)")[1] == [(1,)]
     assert len(attempts) == 2
 
 
-def test_the_wait_for_a_server_ends(server: ServerAddress, forwarder: Forwarder) -> None:
+def test_the_wait_for_a_server_ends(server_of: ServerAddress, forwarder: Forwarder) -> None:
     for wait, least in ((0.0, 0.0), (1.5, 0.5)):  # pauses double, with jitter: the last may not fit
-        with connected(server, forwarder, wait) as through:
+        with connected(server_of, forwarder, wait) as through:
             forwarder.stop()
             start = time.monotonic()
             with pytest.raises(DatabaseUnavailable):
