@@ -15,35 +15,53 @@ from collections.abc import Sequence
 
 import click
 
-COMMANDS: dict[str, tuple[str, str]] = {
-    "ingest": ("data.ingest", "Load files of fabric tools, schedulers and MPI libraries."),
-    "cluster": ("cluster.group", "List clusters, show one, its changes and its problems."),
-    "generate": ("data.generate", "Generate fabrics and communication profiles by formula."),
-    "profile": ("data.profile", "List, show and export communication profiles."),
-    "job": ("data.job", "List and show jobs; attach the profile of a job."),
-    "map": ("placing.map", "Find a good placement of a job's ranks on its hosts."),
-    "evaluate": ("placing.evaluate:evaluate", "Compute congestion and hop-bytes of a placement."),
-    "simulate": ("analysis.simulate", "Replay an application's messages for one or more placements."),
-    "compare": ("placing.evaluate:compare", "Compare placements link by link."),
-    "congestion": ("analysis.congestion", "Show the busiest links now, and which jobs load them."),
-    "whatif": ("analysis.whatif", "Predict how a change of the fabric affects running jobs."),
-    "advise": ("placing.advise", "Report whether moving ranks of running jobs pays off."),
-    "reconfigure": ("analysis.reconfigure", "Plan the circuits of an optical switch."),
-    "history": ("placing.history", "List stored placements and their quality."),
-    "export": ("placing.evaluate:export", "Write a placement as a launcher's file."),
-    "metrics": (
-        "admin.status:metrics",
-        "Print ages, problems, busiest links and placement quality for Prometheus.",
-    ),
-    "dashboard": ("admin.dashboard", "Open the web pages in a browser."),
-    "db": ("admin.database:db", "Database: status, start, stop, migrate, dump, load."),
-    "query": ("admin.database:query", "Run a read-only Cypher statement."),
-    "doctor": ("admin.status:doctor", "Check the installation, the database and its data."),
-    "selfcheck": ("admin.selfcheck", "Compare what the program computes with slow, simple computations."),
-    "config": ("admin.status:config", "Show the settings in use and where each comes from."),
-    "demo": ("admin.demo", "Run every step once on the sample data that is included."),
+SECTIONS: dict[str, dict[str, tuple[str, str]]] = {
+    "Collect": {
+        "ingest": ("data.ingest", "Load files of fabric tools, schedulers and MPI libraries."),
+        "cluster": ("cluster.group", "List clusters, show one, its changes and its problems."),
+        "profile": ("data.profile", "List, show and export communication profiles."),
+        "job": ("data.job", "List and show jobs; attach the profile of a job."),
+    },
+    "Watch": {
+        "congestion": ("analysis.congestion", "Show the busiest links now, and which jobs load them."),
+        "whatif": ("analysis.whatif", "Predict how a change of the fabric affects running jobs."),
+        "history": ("placing.history", "List stored placements and their quality."),
+        "metrics": (
+            "admin.status:metrics",
+            "Print ages, problems, busiest links and placement quality for Prometheus.",
+        ),
+        "dashboard": ("admin.dashboard", "Open the web pages in a browser."),
+    },
+    "Place": {
+        "map": ("placing.map", "Find a good placement of a job's ranks on its hosts."),
+        "advise": ("placing.advise", "Report whether moving ranks of running jobs pays off."),
+        "evaluate": ("placing.evaluate:evaluate", "Compute congestion and hop-bytes of a placement."),
+        "compare": ("placing.evaluate:compare", "Compare placements link by link."),
+        "export": ("placing.evaluate:export", "Write a placement as a launcher's file."),
+    },
+    "Research": {
+        "generate": ("data.generate", "Generate fabrics and communication profiles by formula."),
+        "simulate": ("analysis.simulate", "Replay an application's messages for one or more placements."),
+        "reconfigure": ("analysis.reconfigure", "Plan the circuits of an optical switch."),
+        "query": ("admin.database:query", "Run a read-only Cypher statement."),
+        "selfcheck": (
+            "admin.selfcheck",
+            "Compare what the program computes with slow, simple computations.",
+        ),
+    },
+    "Administer": {
+        "db": ("admin.database:db", "Database: status, start, stop, migrate, dump, load."),
+        "doctor": ("admin.status:doctor", "Check the installation, the database and its data."),
+        "config": ("admin.status:config", "Show the settings in use and where each comes from."),
+        "demo": ("admin.demo", "Run every step once on the sample data that is included."),
+    },
 }
-"""Module under `almanac.commands` and name in it (default: `command`) of each subcommand, and its help."""
+"""Subcommands by task, as ``almanac --help`` lists them.
+
+For each: its module under `almanac.commands` and the name in it (default: `command`), and its help.
+"""
+COMMANDS = {name: entry for section in SECTIONS.values() for name, entry in section.items()}
+"""The same without sections."""
 
 EXIT_FAILED, EXIT_USAGE, EXIT_UNREACHABLE, EXIT_INTERRUPTED = 1, 2, 3, 130
 
@@ -76,9 +94,10 @@ class LazyGroup(click.Group):
             ) from None
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """List the subcommands without importing them."""
-        with formatter.section("Commands"):
-            formatter.write_dl([(name, about) for name, (_, about) in COMMANDS.items()])
+        """List the subcommands by task, without importing them."""
+        for task, commands in SECTIONS.items():
+            with formatter.section(task):
+                formatter.write_dl([(name, about) for name, (_, about) in commands.items()])
 
 
 @click.group(cls=LazyGroup)

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from almanac.cli import COMMANDS
+from almanac.cli import COMMANDS, SECTIONS
 from tests.almanac.conftest import Almanac
 from tests.support import paths
 
@@ -19,6 +19,14 @@ def test_help_lists_every_command(offline: Almanac) -> None:
     assert outcome.code == 0
     for name in COMMANDS:
         assert f"\n  {name} " in outcome.out
+
+
+def test_help_groups_commands_by_task(offline: Almanac) -> None:
+    assert list(SECTIONS) == ["Collect", "Watch", "Place", "Research", "Administer"]
+    shown = offline("--help").out
+    for task, commands in SECTIONS.items():
+        section = shown.partition(f"\n{task}:\n")[2].partition("\n\n")[0]
+        assert [line.split()[0] for line in section.splitlines() if line[2] != " "] == list(commands)
 
 
 def test_help_imports_nothing_heavy() -> None:
