@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from almanac.output.json.circuits import named_circuits
-from almanac.output.printing import csv_text, print_table, say, whole
+from almanac.output.printing import print_table, say, whole
 from registry import units
+from registry.exports.csv_text import csv_text
 
 if TYPE_CHECKING:
     from registry.model import CircuitPlan

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import contextlib
-import csv
 import errno
-import io
 import json
 import math
 import os
 import re
 import sys
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -93,15 +91,6 @@ def write_text(path: str | None, text: str) -> None:
 def whole(value: float) -> int | float:
     """Return an integer if the value is one: numbers of bytes usually are."""
     return int(value) if value.is_integer() else value
-
-
-def csv_text(columns: Sequence[Any], rows: Iterable[Sequence[Any]]) -> str:
-    """Return CSV text: a header and one line per row."""
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(columns)
-    writer.writerows(rows)
-    return text.getvalue()
 
 
 def write_bytes(path: str, content: bytes) -> None:

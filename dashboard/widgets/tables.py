@@ -8,6 +8,8 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
+from registry.exports.csv_text import guarded
+
 
 def download(
     label: str, content: str | Callable[[], str], name: str, *, key: str, mime: str = "text/csv"
@@ -45,10 +47,6 @@ def share_bar(title: str | None = None) -> Any:
     return st.column_config.ProgressColumn(title, format="percent", min_value=0, max_value=1)
 
 
-STARTS = ("=", "+", "-", "@", "\t", "\r")
-"""First characters that make a spreadsheet read a text as a formula."""
-
-
 def csv_text(table: pd.DataFrame, bases: Mapping[str, str] | None = None) -> str:
     """Return a table as CSV text.
 
@@ -63,9 +61,5 @@ def csv_text(table: pd.DataFrame, bases: Mapping[str, str] | None = None) -> str
     safe = table.rename(columns={name: f"{name} ({base})" for name, base in (bases or {}).items()})
     for name in safe.columns:
         if not pd.api.types.is_numeric_dtype(safe[name]):
-            safe[name] = pd.Series([_harmless(value) for value in safe[name]], index=safe.index)
+            safe[name] = pd.Series([guarded(value) for value in safe[name]], index=safe.index)
     return safe.to_csv(index=False, lineterminator="\n", date_format="%Y-%m-%dT%H:%M:%SZ")
-
-
-def _harmless(value: Any) -> Any:
-    return f"'{value}" if isinstance(value, str) and value.startswith(STARTS) else value

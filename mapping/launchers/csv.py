@@ -6,28 +6,25 @@ operating system's number of its first hardware thread; both are empty if the ho
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Sequence
 
 from registry.errors import InvalidPlacement
+from registry.exports.csv_text import csv_text
 from registry.model import Fabric, Placement
 
 
 def write(placement: Placement, fabric: Fabric) -> str:
     """Return a header and one line per rank; names with commas or quotes are quoted."""
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
     cores = _cores(placement)
-    writer.writerow(("rank", "host", "slot", *(("core", "cpu") if cores else ())))
+    lines: list[tuple[int | str, ...]] = []
     slots = placement.slot_of_rank.tolist()
     rows = zip(placement.host_of_rank.tolist(), slots, cores or [()] * placement.ranks, strict=True)
     for rank, (vertex, slot, core) in enumerate(rows):
         host = fabric.names[vertex]
         if not host.isprintable() or host != host.strip():
             raise InvalidPlacement(f"host name {host!r} is not allowed in the file")
-        writer.writerow((rank, host, slot, *core))
-    return text.getvalue()
+        lines.append((rank, host, slot, *core))
+    return csv_text(("rank", "host", "slot", *(("core", "cpu") if cores else ())), lines)
 
 
 def _cores(placement: Placement) -> Sequence[tuple[int | str, ...]]:

@@ -7,10 +7,8 @@ target. LIDs, levels, coordinates and names of adapters are left out.
 
 from __future__ import annotations
 
-import csv
-import io
-
 from registry.errors import InvalidValue
+from registry.exports.csv_text import csv_text
 from registry.model import HOST, Fabric, format_guid
 
 COLUMNS = (
@@ -33,9 +31,7 @@ def write(fabric: Fabric) -> str:
     for name in fabric.names:
         if not name.isprintable() or name != name.strip():
             raise InvalidValue("fabric.names", f"{name!r} would break the file")
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(COLUMNS)
+    rows: list[tuple[str | int | float, ...]] = []
     links = fabric.links
     ends = [
         zip(vertices.tolist(), adapters.tolist(), ports.tolist(), strict=True)
@@ -47,11 +43,11 @@ def write(fabric: Fabric) -> str:
     for source, target, capacity, cables in zip(
         *ends, links.capacity.tolist(), links.cables.tolist(), strict=True
     ):
-        row = (*_end(fabric, *source), *_end(fabric, *target), capacity, cables, *_vertex(fabric, source[0]))
-        writer.writerow(row)
-    for vertex in sorted(set(range(len(fabric))) - set(links.source.tolist())):
-        writer.writerow((fabric.names[vertex], *[""] * 7, *_vertex(fabric, vertex)))
-    return text.getvalue()
+        ends_of_row = (*_end(fabric, *source), *_end(fabric, *target))
+        rows.append((*ends_of_row, capacity, cables, *_vertex(fabric, source[0])))
+    unlinked = sorted(set(range(len(fabric))) - set(links.source.tolist()))
+    rows += [(fabric.names[vertex], *[""] * 7, *_vertex(fabric, vertex)) for vertex in unlinked]
+    return csv_text(COLUMNS, rows)
 
 
 def _end(fabric: Fabric, vertex: int, adapter: int, port: int) -> tuple[str, str, int | str]:

@@ -14,7 +14,6 @@ from almanac.output.json.stored_data import cluster_to_json, findings_to_json, j
 from almanac.output.placements import bound_row
 from almanac.output.printing import (
     attributes,
-    csv_text,
     finite,
     note,
     print_json,
@@ -41,7 +40,6 @@ SWITCH = OpticalSwitch(
 def test_numbers_for_json_and_csv() -> None:
     assert [finite(value) for value in (1.5, None, math.inf, math.nan)] == [1.5, None, None, None]
     assert [whole(value) for value in (2.0, 2.5)] == [2, 2.5]
-    assert csv_text(["a", "b"], [(1, "x,y"), (2.5, None)]) == 'a,b\n1,"x,y"\n2.5,\n'
     assert attributes(SWITCH, "max_edges", "cluster") == {"max_edges": 3, "cluster": "c"}
 
 

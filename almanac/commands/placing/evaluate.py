@@ -13,9 +13,10 @@ from almanac.options.files import read_order
 from almanac.options.placement import cost_options
 from almanac.output.json.placements import compared_metrics_to_json, comparison_to_json, evaluation_to_json
 from almanac.output.placements import LINK_ENDS, link_ends, show_evaluation
-from almanac.output.printing import csv_text, note, print_json, print_table, whole, write_text
+from almanac.output.printing import note, print_json, print_table, whole, write_text
 from mapping.launchers.catalog import FORMATS, write
 from registry import units
+from registry.exports.csv_text import csv_text
 
 if TYPE_CHECKING:
     from mapping.evaluation.loaded_links import Difference

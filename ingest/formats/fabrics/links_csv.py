@@ -26,6 +26,7 @@ from ingest.options import Options
 from ingest.parsed import Parsed, counted
 from ingest.reading.source import Place, SourceFile
 from registry.errors import InputError
+from registry.exports.csv_text import without_guard
 from registry.model import HOST, NO_PORT, SWITCH, Adapters, Fabric, Links
 
 _OPTIONAL = "cables source_port target_port source_guid target_guid source_kind source_slots source_forwards"
@@ -113,7 +114,7 @@ def _rows(file: SourceFile, unknown: set[str]) -> Iterator[tuple[dict[str, str],
                 continue
             if len(cells) != len(names):
                 raise place.error(f"{len(cells)} cells, but there are {len(names)} columns")
-            yield dict(zip(names, (cell.strip() for cell in cells), strict=True)), place
+            yield dict(zip(names, (without_guard(cell.strip()) for cell in cells), strict=True)), place
     except csv.Error as error:
         raise InputError(f"invalid CSV: {error}", path=file.path, line=reader.line_num) from error
 

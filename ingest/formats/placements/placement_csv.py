@@ -15,6 +15,7 @@ from ingest.options import Options
 from ingest.parsed import Parsed
 from ingest.reading.source import SourceFile
 from registry.errors import InputError
+from registry.exports.csv_text import without_guard
 
 FORMAT = "placement-csv"
 _NEEDED = ("rank", "host")
@@ -52,7 +53,7 @@ def _rows(file: SourceFile) -> Iterator[RankHost]:
                     fault = "host has no name"
                 if fault:
                     raise InputError(fault, path=file.path, line=reader.line_num, text=text)
-                yield RankHost(int(row["rank"]), row["host"], reader.line_num, text)
+                yield RankHost(int(row["rank"]), without_guard(row["host"]), reader.line_num, text)
                 continue
             names = _names(cells)
             for name in _NEEDED:
