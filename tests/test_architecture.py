@@ -25,11 +25,13 @@ MAY_IMPORT = {
     "dashboard": {"registry", "mapping", "dashboard"},
     "almanac": set(PARTS),
 }
-GROUND = {f"registry.{name}" for name in ("model", "catalog", "errors", "progress", "units", "version")}
+GROUND = {
+    f"registry.{name}" for name in ("model", "catalog", "errors", "progress", "units", "version", "csv_text")
+}
 """What mapping may import of the registry; its package `service` alone may import the rest."""
 LEVELS = {
     "registry": (
-        "errors progress units version",
+        "csv_text errors progress units version",
         "catalog model",
         "database",
         "fabrics profiles",

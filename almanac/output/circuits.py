@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from almanac.output.json.circuits import named_circuits
 from almanac.output.printing import print_table, say, whole
 from registry import units
-from registry.exports.csv_text import csv_text
+from registry.csv_text import csv_text
 
 if TYPE_CHECKING:
     from registry.model import CircuitPlan

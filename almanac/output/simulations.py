@@ -8,7 +8,7 @@ from almanac.output.json.simulations import POINT_KEYS, points_over_time
 from almanac.output.placements import LINK_ENDS, link_ends
 from almanac.output.printing import print_table, say, whole
 from registry import units
-from registry.exports.csv_text import csv_text
+from registry.csv_text import csv_text
 
 if TYPE_CHECKING:
     from mapping.service.simulations import Run, SimulationReport

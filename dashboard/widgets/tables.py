@@ -8,7 +8,7 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from registry.exports.csv_text import guarded
+from registry.csv_text import guarded
 
 
 def download(

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from registry.csv_text import csv_text
 from registry.errors import InvalidPlacement
-from registry.exports.csv_text import csv_text
 from registry.model import Fabric, Placement
 
 

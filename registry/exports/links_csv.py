@@ -7,8 +7,8 @@ target. LIDs, levels, coordinates and names of adapters are left out.
 
 from __future__ import annotations
 
+from registry.csv_text import csv_text
 from registry.errors import InvalidValue
-from registry.exports.csv_text import csv_text
 from registry.model import HOST, Fabric, format_guid
 
 COLUMNS = (

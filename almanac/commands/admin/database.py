@@ -10,7 +10,7 @@ import click
 from almanac.options.common import current_settings, json_option, open_registry
 from almanac.output.printing import note, print_json, print_table, progress_bars, say, write_text
 from almanac.settings import Settings
-from registry.exports.csv_text import csv_text
+from registry.csv_text import csv_text
 
 if TYPE_CHECKING:
     from registry.database.driver import Database

@@ -16,7 +16,7 @@ from almanac.output.placements import LINK_ENDS, link_ends, show_evaluation
 from almanac.output.printing import note, print_json, print_table, whole, write_text
 from mapping.launchers.catalog import FORMATS, write
 from registry import units
-from registry.exports.csv_text import csv_text
+from registry.csv_text import csv_text
 
 if TYPE_CHECKING:
     from mapping.evaluation.loaded_links import Difference

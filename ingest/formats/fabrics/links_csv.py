@@ -25,8 +25,8 @@ from ingest.formats.fabrics.draft import UNIT_RATE, attached_to_one, check_name,
 from ingest.options import Options
 from ingest.parsed import Parsed, counted
 from ingest.reading.source import Place, SourceFile
+from registry.csv_text import without_guard
 from registry.errors import InputError
-from registry.exports.csv_text import without_guard
 from registry.model import HOST, NO_PORT, SWITCH, Adapters, Fabric, Links
 
 _OPTIONAL = "cables source_port target_port source_guid target_guid source_kind source_slots source_forwards"

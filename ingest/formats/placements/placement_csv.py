@@ -14,8 +14,8 @@ from ingest.formats.placements.orders import RankHost, head_lines, placement_by_
 from ingest.options import Options
 from ingest.parsed import Parsed
 from ingest.reading.source import SourceFile
+from registry.csv_text import without_guard
 from registry.errors import InputError
-from registry.exports.csv_text import without_guard
 
 FORMAT = "placement-csv"
 _NEEDED = ("rank", "host")

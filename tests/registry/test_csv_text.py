@@ -15,8 +15,8 @@ from ingest.formats.fabrics import links_csv
 from ingest.formats.placements import placement_csv
 from ingest.generate.tori import torus
 from mapping.launchers.catalog import write as write_placement
+from registry.csv_text import csv_text, guarded, without_guard
 from registry.exports.catalog import write
-from registry.exports.csv_text import csv_text, guarded, without_guard
 from registry.model import Allocation, Placement
 from tests.support.inputs import parse
 
