@@ -6,6 +6,7 @@
     |  `- UnknownFormat       a file that no parser recognises: known formats
     |- UnknownName            a name that does not exist: kind, name, close matches
     |- PoorerSource           a fabric without ports after one with ports: cluster, source
+    |- ChangeRefused          data that others depend on: what, because
     |- InfeasibleAllocation   more ranks than slots
     |- DisconnectedAllocation hosts that no path connects
     |- UnreachablePair        two hosts without a route
@@ -157,6 +158,23 @@ class PoorerSource(AlmanacError):
             f"{source} has no ports, those of {cluster} are known: a sketch would replace the cables; "
             "ingest it together with a scan, which compares the two, or name another cluster"
         )
+
+
+class ChangeRefused(AlmanacError):
+    """Stored data cannot be deleted, renamed or merged because of other data.
+
+    Attributes
+    ----------
+    what : str
+        The data: ``profile wrf``.
+    because : tuple of str
+        The other data, such as ``placements: 3``.
+    """
+
+    def __init__(self, what: str, because: Iterable[str], remedy: str) -> None:
+        self.what = what
+        self.because = tuple(because)
+        super().__init__(f"{what}: {', '.join(self.because)}; {remedy}")
 
 
 class InfeasibleAllocation(AlmanacError):

@@ -38,7 +38,7 @@ LEVELS = {
         "counters jobs",
         "records",
         "ingest_runs interchange running",
-        "exports pages",
+        "exports maintenance pages",
         "registry",
     ),
     "ingest": (

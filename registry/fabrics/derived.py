@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 from registry.database.driver import Transaction
 from registry.fabrics.facts import DeviceFact, LinkFact, device_facts, host_key, link_facts
-from registry.fabrics.timeline import FOREVER, Edits, Interval, edits, intervals
+from registry.fabrics.timeline import FOREVER, Edits, Interval, edits, intervals, without_repeats
 from registry.model import Fabric
 
 Fact = TypeVar("Fact", DeviceFact, LinkFact)
@@ -76,6 +76,19 @@ WITH d, collect(s.name) AS names
 SET d.name = names[size(names) - 1]
 """
 
+_DELETE_UNSEEN = """
+UNWIND $devices AS id
+MATCH (d:Device {id: id})
+WHERE NOT (d)-[:HAS_STATE]->(:DeviceState) AND NOT (d)<-[:LOADS]-(:Placement)
+DETACH DELETE d
+"""
+
+_DEVICES = """
+MATCH (d:Device)
+WHERE d.cluster = $cluster
+RETURN collect(d.id) AS ids
+"""
+
 _REMOVE_STATES = """
 UNWIND range(0, size($id) - 1) AS i
 MATCH (s:DeviceState {id: $id[i]})
@@ -132,18 +145,18 @@ def apply(
     transaction: Transaction,
     cluster: str,
     before: Fabric | None,
-    after: Fabric,
+    after: Fabric | None,
     at: datetime,
     until: datetime,
 ) -> tuple[int, int]:
-    """Update the graph by one observation.
+    """Update the graph by one observation, or by the deletion of one.
 
     Parameters
     ----------
     before : Fabric or None
-        Canonical fabric of the last observation at or before `at`.
-    after : Fabric
-        Canonical fabric of the observation at `at`.
+        Canonical fabric of the last observation at or before `at`; if one is deleted, its own fabric.
+    after : Fabric or None
+        Canonical fabric of the observation at `at`; if one is deleted, that of the one before, if any.
     until : datetime
         Time of the next observation of a fabric, or `FOREVER`.
 
@@ -154,34 +167,48 @@ def apply(
     """
     only = before is None and until == FOREVER
     old = [] if before is None else list(device_facts(before).values())
-    new = list(device_facts(after).values())
+    new = [] if after is None else list(device_facts(after).values())
     devices = {fact.key for fact in set(old) ^ set(new)}
     ids = _ids(cluster, sorted(devices))
     states = {} if only else _touching(transaction, _STATES_TOUCHING, _device_facts, ids, (at, until))
     _enter_states(transaction, cluster, edits(old, new, at, until, states), [*old, *new])
 
     were = [] if before is None else link_facts(before)
-    are = link_facts(after)
+    are = [] if after is None else link_facts(after)
     differing = set(were) ^ set(are)
     sources = {fact.source for fact in differing}
     ids = _ids(cluster, sorted(sources))
     links = {} if only else _touching(transaction, _LINKS_TOUCHING, _link_facts, ids, (at, until))
     _enter_links(transaction, cluster, edits(were, are, at, until, links))
+    transaction.run(_DELETE_UNSEEN, devices=_ids(cluster, sorted({fact.key for fact in old} & devices)))
     closed = len(differing.intersection(were))
     return len(differing) - closed, closed
 
 
-def rebuild(transaction: Transaction, cluster: str, observations: Sequence[tuple[datetime, Fabric]]) -> None:
-    """Rebuild the graph of a cluster from all its observations, in order of time and arrival."""
+def rebuild(
+    transaction: Transaction,
+    cluster: str,
+    observations: Sequence[tuple[datetime, str]],
+    fabric_of: Callable[[str], Fabric],
+) -> None:
+    """Rebuild the graph of a cluster from all its observations.
+
+    Parameters
+    ----------
+    observations : sequence of (datetime, str)
+        Time and snapshot id of each, in order of time and arrival.
+    fabric_of : callable
+        Returns the canonical fabric of a snapshot; all fabrics at once may exceed the memory.
+    """
     transaction.run(_DROP_LINKS, cluster=cluster)
     transaction.run(_DROP_STATES, cluster=cluster)
-    facts = {id(fabric): list(device_facts(fabric).values()) for _, fabric in observations}
-    seen = {fact for _, fabric in observations for fact in facts[id(fabric)]}
-    states = intervals((at, facts[id(fabric)]) for at, fabric in observations)
-    _enter_states(transaction, cluster, _all_opened(states), sorted(seen, key=lambda fact: fact.key))
-    links = {id(fabric): link_facts(fabric) for _, fabric in observations}
-    spans = intervals((at, links[id(fabric)]) for at, fabric in observations)
+    changes = without_repeats(observations)
+    states = intervals((at, device_facts(fabric_of(content)).values()) for at, content in changes)
+    _enter_states(transaction, cluster, _all_opened(states), states)
+    spans = intervals((at, link_facts(fabric_of(content))) for at, content in changes)
     _enter_links(transaction, cluster, _all_opened(spans))
+    devices = transaction.run(_DEVICES, cluster=cluster)[0]["ids"]
+    transaction.run(_DELETE_UNSEEN, devices=devices)
 
 
 def read(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import lru_cache
 from typing import Any
 
 from registry.database.driver import Transaction
@@ -14,7 +15,7 @@ from registry.fabrics import derived
 from registry.fabrics.changes import Changes, compare
 from registry.fabrics.contents import unpack_fabric
 from registry.fabrics.facts import fabric_of
-from registry.fabrics.observations import lock_cluster, no_fabric
+from registry.fabrics.observations import content_as_of, lock_cluster, no_fabric, read_content
 from registry.fabrics.routings import read_routing, rerouted
 from registry.fabrics.timeline import FOREVER, time_or_latest
 from registry.model import Fabric, ForwardingTables, as_utc
@@ -74,12 +75,6 @@ ORDER BY at, o.seq
 _WRITTEN = """
 MATCH (c:Cluster {id: $cluster})
 RETURN c.seq AS seq
-"""
-
-_BLOBS = """
-UNWIND $contents AS id
-MATCH (x:Content {id: id})
-RETURN collect(x.id) AS ids, collect(x.blob) AS blobs
 """
 
 
@@ -268,18 +263,26 @@ class Fabrics(Store):
         """Rebuild the derived graph of a cluster from its observations."""
 
         def work(transaction: Transaction) -> None:
-            rows = transaction.run(_CONTENTS_IN_TIME, cluster=cluster)
-            if not rows:
+            if content_as_of(transaction, cluster, FOREVER) is None:
                 raise no_fabric(transaction, cluster, FOREVER)
             lock_cluster(transaction, cluster)
-            found = transaction.run(_BLOBS, contents=sorted({row["content"] for row in rows}))[0]
-            fabrics = {
-                content: unpack_fabric(blob)
-                for content, blob in zip(found["ids"], found["blobs"], strict=True)
-            }
-            derived.rebuild(transaction, cluster, [(row["at"], fabrics[row["content"]]) for row in rows])
+            rebuild_graph(transaction, cluster)
 
         self._database.write(work)
+
+
+def rebuild_graph(transaction: Transaction, cluster: str) -> None:
+    """Rebuild the derived graph of a locked cluster from its observations."""
+
+    @lru_cache(maxsize=2)
+    def fabric_of(content: str) -> Fabric:
+        fabric = read_content(transaction, content)
+        if fabric is None:
+            raise UnknownName("snapshot", content)
+        return fabric
+
+    rows = transaction.run(_CONTENTS_IN_TIME, cluster=cluster)
+    derived.rebuild(transaction, cluster, [(row["at"], row["content"]) for row in rows], fabric_of)
 
 
 def _read(transaction: Transaction, cluster: str, at: datetime, *, tables: bool = True) -> Snapshot:

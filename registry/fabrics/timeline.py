@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from itertools import chain, pairwise
 from typing import Generic, NamedTuple, TypeVar
 
 from registry.errors import InconsistentGraph
@@ -54,18 +55,28 @@ class Edits(Generic[Fact]):
     opened: list[tuple[Fact, Interval]]
 
 
+def without_repeats(observations: Iterable[tuple[datetime, str]]) -> list[tuple[datetime, str]]:
+    """Return the observations that differ from the one before, of each time only the last to arrive."""
+    found: list[tuple[datetime, str]] = []
+    for at, content in dict(observations).items():
+        if not found or found[-1][1] != content:
+            found.append((at, content))
+    return found
+
+
 def intervals(observations: Iterable[tuple[datetime, Collection[Fact]]]) -> dict[Fact, list[Interval]]:
     """Return the intervals of each fact, ascending.
 
     Parameters
     ----------
     observations : iterable of (datetime, collection of facts)
-        Facts by time, those of the same time by arrival.
+        Facts by time, those of the same time by arrival; read one after the other.
     """
-    lasting = dict(observations)  # the last of each time
     found: dict[Fact, list[Interval]] = {}
     since: dict[Fact, datetime] = {}
-    for at, facts in lasting.items():
+    for (at, facts), (following, _) in pairwise(chain(observations, [(FOREVER, ())])):
+        if at == following:
+            continue  # the last of each time counts
         present = set(facts)
         for fact in [fact for fact in since if fact not in present]:
             found.setdefault(fact, []).append(Interval(since.pop(fact), at))
