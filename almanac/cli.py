@@ -18,6 +18,7 @@ import click
 SECTIONS: dict[str, dict[str, tuple[str, str]]] = {
     "Collect": {
         "ingest": ("data.ingest", "Load files of fabric tools, schedulers and MPI libraries."),
+        "spool": ("data.spool", "List and apply ingests that wait for the database."),
         "cluster": ("cluster.group", "List clusters, show one, its changes and its problems."),
         "profile": ("data.profile", "List, show and export communication profiles."),
         "job": ("data.job", "List and show jobs; attach the profile of a job."),

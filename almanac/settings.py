@@ -9,15 +9,19 @@ The file is ``config.toml`` in the user's configuration folder, or the one that 
     db_wait_seconds = 60                  # how long commands wait for that server if it restarts
     home = "/var/lib/almanac"             # data folder of the embedded server
     idle_seconds = 900                    # the embedded server stops if idle for this long
+    spool_folder = "/var/spool/almanac"   # ingests that wait for the database; default: `spool` in `home`
+    spool_megabytes = 1000                # maximum size of that folder
     dashboard_hide_users = true           # pages show pseudonyms
     dashboard_secret_file = "/etc/almanac/pseudonyms"   # mode 0600; default: a file created in `home`
     dashboard_only_user = "alice"         # pages show only this user's jobs; or login:CLAIM, header:NAME
     dashboard_operators = ["root"]        # users who see all jobs in spite of dashboard_only_user
 
+    [serve]                               # of `almanac serve`: see docs/service.md
+
 Environment: ALMANAC_DB, ALMANAC_DB_USER, ALMANAC_DB_PASSWORD, ALMANAC_DB_PASSWORD_FILE, ALMANAC_DB_NAME,
-ALMANAC_DB_WAIT_SECONDS, ALMANAC_HOME, ALMANAC_IDLE_SECONDS, ALMANAC_DASHBOARD_HIDE_USERS,
-ALMANAC_DASHBOARD_SECRET, ALMANAC_DASHBOARD_SECRET_FILE, ALMANAC_DASHBOARD_ONLY_USER,
-ALMANAC_DASHBOARD_OPERATORS (separated by commas).
+ALMANAC_DB_WAIT_SECONDS, ALMANAC_HOME, ALMANAC_IDLE_SECONDS, ALMANAC_SPOOL_FOLDER,
+ALMANAC_SPOOL_MEGABYTES, ALMANAC_DASHBOARD_HIDE_USERS, ALMANAC_DASHBOARD_SECRET,
+ALMANAC_DASHBOARD_SECRET_FILE, ALMANAC_DASHBOARD_ONLY_USER, ALMANAC_DASHBOARD_OPERATORS (separated by commas).
 Passwords and secrets are never read from the command line nor from the configuration file itself.
 """
 
@@ -42,13 +46,14 @@ if TYPE_CHECKING:
 
 DEFAULT_IDLE_SECONDS = 900.0
 DEFAULT_WAIT_SECONDS = 60.0
+DEFAULT_SPOOL_MEGABYTES = 1000.0
 PSEUDONYM_KEY = "pseudonyms.key"
 """File in the data folder with the secret of pseudonyms, if the settings name no other."""
 SHORTEST_SECRET = 16
 """Shortest secret of pseudonyms, in bytes: a shorter one could be found by trial."""
 _KEYS = (
     *("db", "db_user", "db_password_file", "db_name", "db_wait_seconds"),
-    *("home", "idle_seconds"),
+    *("home", "idle_seconds", "spool_folder", "spool_megabytes"),
     *("dashboard_hide_users", "dashboard_secret_file", "dashboard_only_user", "dashboard_operators"),
 )
 _YES, _NO = ("1", "true", "yes", "on"), ("0", "false", "no", "off")
@@ -82,6 +87,12 @@ class Settings:
         User whose jobs pages show; ``login:CLAIM`` or ``header:NAME`` for the user who is logged in.
     operators : tuple of str
         Users who see all jobs in spite of `only_user`.
+    spool : Path
+        Folder of ingests that wait for the database.
+    spool_megabytes : float
+        Maximum size of `spool`.
+    serve : mapping
+        Table ``[serve]`` of the configuration file, see `almanac.service.configuration`.
     """
 
     db: str | None
@@ -97,6 +108,9 @@ class Settings:
     secret: str | None = field(default=None, repr=False)
     only_user: str | None = None
     operators: tuple[str, ...] = ()
+    spool: Path
+    spool_megabytes: float = DEFAULT_SPOOL_MEGABYTES
+    serve: Mapping[str, object] = field(default_factory=dict)
 
     def values(self) -> dict[str, str | float | bool | None]:
         """Return the values of the settings by their keys."""
@@ -108,6 +122,8 @@ class Settings:
             "db_wait_seconds": self.wait_seconds,
             "home": str(self.home),
             "idle_seconds": self.idle_seconds,
+            "spool_folder": str(self.spool),
+            "spool_megabytes": self.spool_megabytes,
             "dashboard_hide_users": self.hide_users,
             "dashboard_only_user": self.only_user,
             "dashboard_operators": ",".join(self.operators),
@@ -195,6 +211,8 @@ def load_settings(
     if uri is not None and "://" not in uri:
         raise ConfigError("db", f"{uri!r} is not a URI such as bolt://localhost:7687")
     home = pick("home")
+    home_folder = Path(home).expanduser() if home else user_data_path("almanac")
+    spool = pick("spool_folder")
     hide = _truth("dashboard_hide_users", pick("dashboard_hide_users"))
     secret = _secret(environment, "dashboard_secret", pick("dashboard_secret_file"), origin)
     if secret is not None and len(secret.encode("utf-8")) < SHORTEST_SECRET:
@@ -204,15 +222,18 @@ def load_settings(
         user=pick("db_user"),
         password=_secret(environment, "db_password", pick("db_password_file"), origin),
         name=pick("db_name"),
-        home=Path(home).expanduser() if home else user_data_path("almanac"),
-        idle_seconds=_seconds("idle_seconds", pick("idle_seconds"), DEFAULT_IDLE_SECONDS, 1.0),
-        wait_seconds=_seconds("db_wait_seconds", pick("db_wait_seconds"), DEFAULT_WAIT_SECONDS, 0.0),
+        home=home_folder,
+        idle_seconds=_number("idle_seconds", pick("idle_seconds"), DEFAULT_IDLE_SECONDS, 1.0),
+        wait_seconds=_number("db_wait_seconds", pick("db_wait_seconds"), DEFAULT_WAIT_SECONDS, 0.0),
         origin=origin,
         config_path=config_path,
         hide_users=hide,
         secret=secret,
         only_user=_only_user(pick("dashboard_only_user")),
         operators=_names(pick("dashboard_operators")),
+        spool=Path(spool).expanduser() if spool else home_folder / "spool",
+        spool_megabytes=_number("spool_megabytes", pick("spool_megabytes"), DEFAULT_SPOOL_MEGABYTES, 1.0),
+        serve=_table(stored, "serve", config_path),
     )
 
 
@@ -225,7 +246,7 @@ def _read_config(path: Path, required: bool) -> dict[str, object]:
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise ConfigError("ALMANAC_CONFIG", str(error), path=path) from error
     for key in stored:
-        if key not in _KEYS:
+        if key not in (*_KEYS, "serve"):
             raise ConfigError(key, f"is not a known setting; known: {', '.join(_KEYS)}", path=path)
     return stored
 
@@ -289,13 +310,20 @@ def _names(text: str | None) -> tuple[str, ...]:
     return tuple(name.strip() for name in (text or "").split(",") if name.strip())
 
 
-def _seconds(key: str, text: str | None, default: float, least: float) -> float:
+def _number(key: str, text: str | None, default: float, least: float) -> float:
     if text is None:
         return default
     try:
-        seconds = float(text)
+        number = float(text)
     except ValueError as error:
-        raise ConfigError(key, f"{text!r} is not a number of seconds") from error
-    if not least <= seconds <= 1e9:
+        raise ConfigError(key, f"{text!r} is not a number of {key.rpartition('_')[2]}") from error
+    if not least <= number <= 1e9:
         raise ConfigError(key, f"{text} is not between {least:g} and 1e9")
-    return seconds
+    return number
+
+
+def _table(stored: Mapping[str, object], key: str, path: Path) -> Mapping[str, object]:
+    table = stored.get(key, {})
+    if not isinstance(table, dict):
+        raise ConfigError(key, f"is not a table: write [{key}]", path=path)
+    return table

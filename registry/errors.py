@@ -14,6 +14,7 @@
     |  `- WrongRanks          another number of ranks than the profile: placed, needed
     |- DeadlockFound          packets of a simulation wait for each other: links, seconds
     |- ConfigError            a setting that cannot be used: source, key, reason
+    |- SpoolFull              no room for another waiting ingest: folder
     |- DatabaseError
     |  |- DatabaseUnavailable no server answers: uri, reason, remedy
     |  |- SchemaVersionError  found, needed, command that fixes it
@@ -281,6 +282,19 @@ class ConfigError(AlmanacError):
     def __init__(self, key: str, reason: str, *, path: str | Path | None = None) -> None:
         self.key = key
         super().__init__(f"setting {key}: {reason}", path=path)
+
+
+class SpoolFull(AlmanacError):
+    """The folder of waiting ingests has no room for another one.
+
+    Attributes
+    ----------
+    folder : Path
+    """
+
+    def __init__(self, folder: Path, why: str) -> None:
+        self.folder = folder
+        super().__init__(f"the ingest cannot be queued in {folder}: {why}")
 
 
 class DatabaseError(AlmanacError):

@@ -16,6 +16,7 @@ from almanac.output.printing import progress_bars
 from almanac.settings import Settings, load_settings
 
 if TYPE_CHECKING:
+    from almanac.service.spool import Spool
     from registry.registry import Registry
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -58,6 +59,19 @@ def open_registry() -> Iterator[Registry]:
     settings = current_settings()
     with progress_bars() as progress, settings.open_registry(progress) as registry:
         yield registry
+
+
+def current_spool() -> Spool:
+    """Return the spool of the settings.
+
+    Raises
+    ------
+    ConfigError
+    """
+    from almanac.service.spool import Spool
+
+    settings = current_settings()
+    return Spool(settings.spool, int(settings.spool_megabytes * 1e6))
 
 
 def require_cluster(registry: Registry, cluster: str | None) -> None:

@@ -8,12 +8,15 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from almanac.options.common import Time, json_option, open_registry, read_hosts
+from almanac.options.common import Time, current_spool, json_option, open_registry, read_hosts
+from almanac.output.json.service import queued_to_json
 from almanac.output.json.stored_data import ingest_report_to_json
 from almanac.output.printing import note, print_json, progress_bars, say
+from almanac.output.service import applied_text
 from registry import units
 
 if TYPE_CHECKING:
+    from ingest.options import Options
     from ingest.pipeline import Report
 
 
@@ -56,6 +59,12 @@ EXIT_PARTIAL = 5
 @click.option(
     "--strict", is_flag=True, help="Save nothing if a job has hosts that the fabric lacks (default: warn)."
 )
+@click.option(
+    "--spool",
+    "spooled",
+    is_flag=True,
+    help="Queue the files if the database is away or full; apply what is queued, the oldest first.",
+)
 @click.option("--dry-run", is_flag=True, help="Read and check the files, save nothing.")
 @json_option
 def command(
@@ -64,6 +73,7 @@ def command(
     rate: str | None,
     hosts: str | None,
     slots: int,
+    spooled: bool,
     dry_run: bool,
     as_json: bool,
     **others: Any,
@@ -72,8 +82,10 @@ def command(
 
     All files of one call are one observation of the cluster and are saved in one transaction: an error in
     any file saves nothing. Jobs on hosts that the fabric lacks are saved with a warning; the exit code is
-    then 5.
+    then 5. With --spool, files that are queued are no error: see `almanac spool`.
     """
+    if spooled and dry_run:
+        raise click.UsageError("--dry-run saves nothing: not with --spool")
     from ingest.options import Options
     from ingest.pipeline import ingest
 
@@ -85,9 +97,14 @@ def command(
         **others,
     )
     with _missing_cluster_is_usage_error(), contextlib.ExitStack() as stack:
-        registry = None if dry_run else stack.enter_context(open_registry())
-        progress = stack.enter_context(progress_bars())
-        report = ingest(registry, paths, options, dry_run=dry_run, progress=progress)
+        if spooled:
+            report = _ingest_through_spool(paths, options, as_json)
+        else:
+            registry = None if dry_run else stack.enter_context(open_registry())
+            progress = stack.enter_context(progress_bars())
+            report = ingest(registry, paths, options, dry_run=dry_run, progress=progress)
+    if report is None:
+        return
     fields = ingest_report_to_json(report, dry_run)
     if as_json:
         print_json(fields)
@@ -97,6 +114,36 @@ def command(
         _print(report, fields)
     if fields.get("unknown_hosts"):
         click.get_current_context().exit(EXIT_PARTIAL)
+
+
+def _ingest_through_spool(paths: tuple[str, ...], options: Options, as_json: bool) -> Report | None:
+    """Queue the files and apply the spool; return None if they stay queued or another process applied them.
+
+    So files that arrive after others, which still wait, are saved after them.
+    """
+    from registry.errors import DatabaseError
+
+    spool = current_spool()
+    name = spool.queue(paths, options)
+    why = "another process applied it"
+    try:
+        with open_registry() as registry, progress_bars() as progress:
+            for applied in spool.apply(registry, progress=progress):
+                if applied.name == name and not applied.waits:
+                    if applied.error is not None:
+                        raise applied.error
+                    return applied.report
+                note(applied_text(applied))
+                why = "it waits in the spool"
+    except DatabaseError as error:
+        if not (spool.folder / name).exists():
+            raise
+        why = f"it waits in the spool, as {error}"
+    if as_json:
+        print_json(queued_to_json(name))
+    else:
+        say(f"queued as {name}: {why}")
+    return None
 
 
 @contextlib.contextmanager

@@ -1,0 +1,276 @@
+"""Ingests that wait for the database: what is kept, in which order it is applied, and what is rejected."""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+import threading
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+
+from almanac.service.entries import DamagedEntry, read_entry
+from almanac.service.spool import DRAFT, MAX_TRIES, REJECTED, Applied, Spool
+from ingest.options import Options
+from registry.errors import ConfigError, DatabaseError, DatabaseUnavailable, SpoolFull
+from registry.registry import Registry
+from tests.almanac.conftest import Almanac
+from tests.support import paths
+
+LINKS = "source,source_port,target,target_port,rate\nn{0},1,s1,{0},4xHDR\n"
+JANUARY, MARCH = datetime(2026, 1, 5, tzinfo=UTC), datetime(2026, 3, 5, tzinfo=UTC)
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("ALMANAC_SPOOL_FOLDER", str(tmp_path / "spool"))
+    return tmp_path / "spool"
+
+
+@pytest.fixture
+def spool(folder: Path) -> Spool:
+    return Spool(folder, 1_000_000)
+
+
+def scan(folder: Path, name: str = "links.csv", port: int = 1, when: datetime | None = None) -> Path:
+    path = folder / name
+    path.write_text(LINKS.format(port))
+    if when is not None:
+        os.utime(path, (when.timestamp(), when.timestamp()))
+    return path
+
+
+class Refusing:
+    """A registry whose database always fails with one error."""
+
+    def __init__(self, error: Exception) -> None:
+        self.error, self.saved = error, 0
+
+    def same(self, key: str) -> None:
+        raise self.error
+
+    def failed(self, attempt: object, error: BaseException) -> None:
+        self.saved += 1
+
+
+def apply(spool: Spool, registry: object) -> list[Applied]:
+    return list(spool.apply(cast(Registry, registry)))
+
+
+AWAY = DatabaseUnavailable("bolt://x", "refused", "start it")
+
+
+def test_files_wait_while_the_database_is_away_and_are_saved_with_their_own_times(
+    offline: Almanac, folder: Path, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    for name, port, when in (("first.csv", 1, MARCH), ("second.csv", 2, JANUARY)):
+        done = offline("ingest", "--spool", "--cluster", "c", scan(tmp_path, name, port, when))
+        assert (done.code, "queued as" in done.out) == (0, True)
+        (tmp_path / name).unlink()
+    listed = offline("spool", "list", "--json").json
+    assert [row["files"] for row in listed] == [[str(tmp_path / "first.csv")], [str(tmp_path / "second.csv")]]
+    assert offline("spool", "apply").code == 3
+    assert [row["rejected"] for row in offline("spool", "list", "--json").json] == [False, False]
+
+    almanac: Almanac = request.getfixturevalue("embedded")
+    applied = almanac("spool", "apply", "--json").json
+    assert [(row["entry"], row["outcome"]) for row in applied] == [
+        (row["entry"], "applied") for row in listed
+    ]
+    assert almanac("cluster", "list", "--json").json[0]["observations"] == 2
+    changes = almanac("cluster", "changes", "c", "--from", "2026-01-06", "--to", "2026-03-06", "--json").json
+    assert (changes["hosts_appeared"], changes["hosts_vanished"]) == (["n1"], ["n2"])
+    assert almanac("spool", "list").out == "nothing waits\n"
+
+
+def test_an_ingest_is_saved_after_those_that_wait(
+    offline: Almanac, folder: Path, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    assert json.loads(
+        offline("ingest", "--spool", "--json", "--cluster", "c", scan(tmp_path, "a.csv", 1, JANUARY)).out
+    ).keys() == {"queued"}
+    almanac: Almanac = request.getfixturevalue("embedded")
+    done = almanac("ingest", "--spool", "--json", "--cluster", "c", scan(tmp_path, "b.csv", 2, MARCH))
+    assert done.code == 0
+    assert done.json["files"] == [str(tmp_path / "b.csv")]
+    assert done.json["new_snapshot"]
+    assert "applied: " + str(tmp_path / "a.csv") in done.err
+    assert almanac("cluster", "list", "--json").json[0]["observations"] == 2
+    assert list(folder.glob("0*")) == []
+
+
+def test_a_faulty_file_is_rejected_with_its_reason_and_can_be_tried_again(
+    embedded: Almanac, folder: Path, tmp_path: Path
+) -> None:
+    bad = tmp_path / "bad.csv"
+    bad.write_text("source,source_port,target,target_port,rate\nn1,one,s1,1,4xHDR\n")
+    done = embedded("ingest", "--spool", "--cluster", "c", bad)
+    assert done.code == 1
+    assert f"{bad}:2:" in done.err
+    assert embedded("ingest", "--spool", "--cluster", "c", scan(tmp_path)).code == 0
+    (row,) = embedded("spool", "list", "--json").json
+    assert row["rejected"]
+    assert row["reason"].startswith("InputError: ")
+    assert "rejected: InputError" in embedded("spool", "list").out
+    again = embedded("spool", "apply", "--rejected", "--json")
+    assert (again.code, [one["outcome"] for one in again.json]) == (1, ["rejected"])
+    assert embedded("ingest", "--spool", "--dry-run", bad).code == 2
+
+
+def test_standard_input_is_queued(
+    offline: Almanac, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with scan(tmp_path).open() as handle:
+        monkeypatch.setattr("sys.stdin", handle)
+        assert offline("ingest", "--spool", "--cluster", "c", "-").code == 0
+    (entry,) = map(read_entry, Spool(folder, 10**6).waiting())
+    assert Path(entry.paths[0]).read_text() == LINKS.format(1)
+
+
+def test_nobody_else_can_read_the_spool(spool: Spool, tmp_path: Path) -> None:
+    mask = os.umask(0)
+    try:
+        spool.queue([str(scan(tmp_path)), str(paths.DATA / "slurm")], Options(cluster="c"))
+    finally:
+        os.umask(mask)
+    found = [spool.folder, *spool.folder.rglob("*")]
+    assert len(found) > 10
+    modes = {(path.is_dir(), stat.S_IMODE(path.stat().st_mode)) for path in found}
+    assert modes == {(True, 0o700), (False, 0o600)}
+    spool.folder.chmod(0o755)
+    with pytest.raises(ConfigError, match="chmod 700"):
+        Spool(spool.folder, 10)
+
+
+def test_options_times_and_folders_are_kept(spool: Spool, tmp_path: Path) -> None:
+    options = Options(cluster="c", hosts=("a", "b"), slots=(2, 3), observed_at=MARCH, rate=1e9, strict=True)
+    deep = tmp_path / "in" / "deep"
+    deep.mkdir(parents=True)
+    scan(deep, "x.csv", 3, JANUARY)
+    name = spool.queue([str(tmp_path / "in") + "/", str(scan(tmp_path, "top.csv"))], options)
+    entry = read_entry(spool.folder / name)
+    entry.check()
+    assert entry.options == options
+    copied, top = map(Path, entry.paths)
+    assert (copied / "deep" / "x.csv").stat().st_mtime == JANUARY.timestamp()
+    assert top.read_text() == LINKS.format(1)
+    assert entry.size == len(LINKS.format(3)) + len(LINKS.format(1))
+
+
+def test_recordings_of_one_folder_stay_one_recording(spool: Spool) -> None:
+    given = sorted((paths.DATA / "openmpi").rglob("*.prof"))
+    if not given:
+        pytest.skip("no recording is shipped unpacked")
+    entry = read_entry(spool.folder / spool.queue([str(one) for one in given], Options()))
+    assert len({Path(path).parent for path in entry.paths}) == len({one.parent for one in given})
+
+
+DAMAGES = {
+    "shorter": lambda folder: (folder / "files/0/links.csv").write_text("x"),
+    "missing": lambda folder: (folder / "files/0/links.csv").unlink(),
+    "another": lambda folder: (folder / "files/0/more").write_text(""),
+    "link": lambda folder: (folder / "files/0/more").symlink_to("/etc/passwd"),
+    "no options": lambda folder: (folder / "entry.json").unlink(),
+    "half": lambda folder: (folder / "entry.json").write_text(
+        (folder / "entry.json").read_text()[:200],
+    ),
+    "list": lambda folder: (folder / "entry.json").write_text("[]"),
+    "version": lambda folder: (folder / "entry.json").write_text('{"version": 99}'),
+    "option": lambda folder: (folder / "entry.json").write_text(
+        (folder / "entry.json").read_text().replace('"strict"', '"stricter"')
+    ),
+    "outside": lambda folder: (folder / "entry.json").write_text(
+        (folder / "entry.json").read_text().replace('"files/0/links.csv"\n ]', '"/etc/passwd"\n ]')
+    ),
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_damaged_entries_are_set_aside_and_the_others_applied(
+    spool: Spool, tmp_path: Path, damage: str
+) -> None:
+    first, second = (spool.queue([str(scan(tmp_path))], Options(cluster="c")) for _ in range(2))
+    DAMAGES[damage](spool.folder / first)
+    done = apply(spool, Refusing(AWAY))
+    assert [(one.name, one.waits) for one in done] == [(first, False), (second, True)]
+    assert isinstance(done[0].error, DamagedEntry)
+    assert "DamagedEntry: " in (spool.folder / REJECTED / first / "reason.txt").read_text()
+    assert next((one.rejected, one.entry is None) for one in spool.entries()) == (False, False)
+    assert len(spool.entries()) == 2
+
+
+@pytest.mark.parametrize(
+    ("error", "tries"),
+    [
+        (AWAY, None),
+        (DatabaseError("no space left on /data, 2 MB free: make room"), None),
+        (DatabaseError("the database refused: too long"), MAX_TRIES),
+    ],
+)
+def test_an_entry_waits_as_long_as_the_database_is_away_and_is_refused_only_so_often(
+    spool: Spool, tmp_path: Path, error: Exception, tries: int | None
+) -> None:
+    name = spool.queue([str(scan(tmp_path))], Options(cluster="c"))
+    spool.queue([str(scan(tmp_path))], Options(cluster="c"))
+    results = [apply(spool, Refusing(error))[0] for _ in range(MAX_TRIES)]
+    assert all(one.waits for one in results[:-1])
+    assert {one.name for one in results} == {name}
+    assert results[-1].waits == (tries is None)
+
+
+def test_the_size_is_bounded_and_the_newest_is_refused(spool: Spool, tmp_path: Path) -> None:
+    small = Spool(spool.folder, 4000)
+    big = tmp_path / "big"
+    big.write_bytes(b"x" * 2500)
+    name = small.queue([str(big)], Options(cluster="c"))
+    with pytest.raises(SpoolFull, match="spool_megabytes"):
+        small.queue([str(big)], Options(cluster="c"))
+    assert [path.name for path in small.waiting()] == [name]
+    assert list(small.folder.glob(f"{DRAFT}*")) == []
+    (small.folder / name / "entry.json").write_text("")
+    assert not apply(small, Refusing(AWAY))[0].waits
+    small.queue([str(big)], Options(cluster="c"))
+    assert small.rejected() == []
+
+
+def test_entries_keep_their_order_if_the_clock_goes_back(
+    spool: Spool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = spool.queue([str(scan(tmp_path))], Options(cluster="c"))
+    monkeypatch.setattr("time.time_ns", lambda: 5)
+    second = spool.queue([str(scan(tmp_path))], Options(cluster="c"))
+    assert [path.name for path in spool.waiting()] == [first, second]
+
+
+def test_drafts_of_ended_processes_are_deleted_those_of_others_are_not(spool: Spool, tmp_path: Path) -> None:
+    (spool.folder / f"{DRAFT}old").mkdir()
+    with spool.draft() as draft:
+        spool.queue([str(scan(tmp_path))], Options())
+        assert list(spool.folder.glob(f"{DRAFT}*")) == [draft.folder]
+    assert list(spool.folder.glob(f"{DRAFT}*")) == []
+
+
+def test_two_processes_apply_each_entry_once(spool: Spool, tmp_path: Path) -> None:
+    names = [spool.queue([str(scan(tmp_path))], Options()) for _ in range(6)]
+    for name in names:
+        (spool.folder / name / "entry.json").write_text("")
+    found: list[str] = []
+    threads = [
+        threading.Thread(target=lambda: found.extend(one.name for one in apply(spool, None)))
+        for _ in range(4)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(30)
+    assert sorted(found) == names
+    held: Iterator[Any] = spool.apply(cast(Registry, None))
+    spool.queue([str(scan(tmp_path))], Options())
+    for name in (path.name for path in spool.waiting()):
+        (spool.folder / name / "entry.json").write_text("")
+    next(held)
+    assert list(spool.apply(cast(Registry, None), wait=False)) == []
