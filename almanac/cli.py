@@ -112,7 +112,10 @@ class LazyGroup(click.Group):
 @click.pass_context
 def cli(ctx: click.Context, db: str | None) -> None:
     """Record cluster interconnects in a graph database and analyse them."""
+    from almanac.kernel_cache import choose_kernel_cache
+
     ctx.obj = db
+    choose_kernel_cache()
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

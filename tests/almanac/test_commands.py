@@ -160,6 +160,13 @@ def test_the_doctor_finds_all_well(loaded: Almanac) -> None:
     assert "failed" not in {finding["state"] for finding in outcome.json}
 
 
+def test_without_a_database_the_doctor_reports_the_rest(offline: Almanac) -> None:
+    outcome = offline("doctor", "--json")
+    assert outcome.code == 3
+    states = {finding["check"]: finding["state"] for finding in outcome.json}
+    assert (states["python"], states["database"]) == ("ok", "failed")
+
+
 def test_profiles_are_exported_as_they_came_in(loaded: Almanac, tmp_path: Path) -> None:
     path = tmp_path / "cg.csv"
     assert loaded("profile", "export", "cg", "-o", path).code == 0

@@ -31,16 +31,26 @@ class Check(NamedTuple):
 @click.command("doctor")
 @json_option
 def doctor(as_json: bool) -> None:
-    """Check the installation, the database and its data; exit with 1 if a check failed."""
-    checks = [_python(), *_packages(), _settings()]
-    with open_registry() as registry:
-        checks += [*_database(registry), *_data(registry)]
+    """Check the installation, the database and its data.
+
+    Exit with 1 if a check failed, with 3 if no database answers.
+    """
+    from almanac.cli import EXIT_FAILED, EXIT_UNREACHABLE
+    from registry.errors import DatabaseError, DatabaseUnavailable
+
+    checks, unreachable = [_python(), *_packages(), _settings()], False
+    try:
+        with open_registry() as registry:
+            checks += [*_database(registry), *_data(registry)]
+    except DatabaseError as error:
+        checks.append(Check("database", "failed", str(error)))
+        unreachable = isinstance(error, DatabaseUnavailable)
     if as_json:
         print_json([check._asdict() for check in checks])
     else:
         print_table("", list(Check._fields), checks)
     if any(check.state == "failed" for check in checks):
-        click.get_current_context().exit(1)
+        click.get_current_context().exit(EXIT_UNREACHABLE if unreachable else EXIT_FAILED)
 
 
 def _python() -> Check:

@@ -7,6 +7,7 @@ other process opens the database files, since that would lock out all others.
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import subprocess
@@ -163,7 +164,13 @@ def _exclusive(files: ServerFiles) -> Iterator[None]:
     except Timeout as error:
         raise _failure(files, "another process has been starting it for too long") from error
     except OSError as error:
-        raise _failure(files, str(error)) from error
+        if error.errno not in (errno.EACCES, errno.EPERM, errno.EROFS):
+            raise _failure(files, str(error)) from error
+        raise DatabaseUnavailable(
+            str(files.home),
+            f"{error.filename} cannot be written ({error.strerror})",
+            "set ALMANAC_HOME to a folder that you can write, or --db to the address of a server",
+        ) from error
 
 
 def _running(files: ServerFiles) -> ServerAddress | None:

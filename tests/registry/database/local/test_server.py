@@ -271,3 +271,10 @@ def test_stopping_ends_both_processes(home: Path, running: ServerAddress) -> Non
     assert is_gone(state.supervisor)
     assert is_gone(state.java)
     assert stop(home) is False
+
+
+def test_a_data_folder_that_cannot_be_written_is_named() -> None:
+    with pytest.raises(
+        DatabaseUnavailable, match=r"/sys/almanac cannot be written \(.*\); set ALMANAC_HOME to"
+    ):
+        ensure_server(Path("/sys/almanac"))
