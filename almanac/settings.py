@@ -15,13 +15,17 @@ The file is ``config.toml`` in the user's configuration folder, or the one that 
     dashboard_secret_file = "/etc/almanac/pseudonyms"   # mode 0600; default: a file created in `home`
     dashboard_only_user = "alice"         # pages show only this user's jobs; or login:CLAIM, header:NAME
     dashboard_operators = ["root"]        # users who see all jobs in spite of dashboard_only_user
+    error_limits = {link_downed = 5}      # errors that a port may count per period, see docs/operations.md
+    error_hours = 24                      # that period
+    bit_error_rate = 1e-12                # symbol errors per bit that are only noted
 
     [serve]                               # of `almanac serve`: see docs/service.md
 
 Environment: ALMANAC_DB, ALMANAC_DB_USER, ALMANAC_DB_PASSWORD, ALMANAC_DB_PASSWORD_FILE, ALMANAC_DB_NAME,
 ALMANAC_DB_WAIT_SECONDS, ALMANAC_HOME, ALMANAC_IDLE_SECONDS, ALMANAC_SPOOL_FOLDER,
 ALMANAC_SPOOL_MEGABYTES, ALMANAC_DASHBOARD_HIDE_USERS, ALMANAC_DASHBOARD_SECRET,
-ALMANAC_DASHBOARD_SECRET_FILE, ALMANAC_DASHBOARD_ONLY_USER, ALMANAC_DASHBOARD_OPERATORS (separated by commas).
+ALMANAC_DASHBOARD_SECRET_FILE, ALMANAC_DASHBOARD_ONLY_USER, ALMANAC_DASHBOARD_OPERATORS (separated by commas),
+ALMANAC_ERROR_LIMITS (``link_downed=5,rcv_errors=0``), ALMANAC_ERROR_HOURS, ALMANAC_BIT_ERROR_RATE.
 Passwords and secrets are never read from the command line nor from the configuration file itself.
 """
 
@@ -35,18 +39,22 @@ import tomllib
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
+from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from registry.errors import ConfigError
+from registry.errors import AlmanacError, ConfigError
 from registry.progress import Progress, silent
 
 if TYPE_CHECKING:
+    from mapping.checks.error_limits import ErrorLimits
     from registry.registry import Registry
 
 DEFAULT_IDLE_SECONDS = 900.0
 DEFAULT_WAIT_SECONDS = 60.0
 DEFAULT_SPOOL_MEGABYTES = 1000.0
+DEFAULT_ERROR_HOURS = 24.0
+DEFAULT_BIT_ERROR_RATE = 1e-12
 PSEUDONYM_KEY = "pseudonyms.key"
 """File in the data folder with the secret of pseudonyms, if the settings name no other."""
 SHORTEST_SECRET = 16
@@ -55,6 +63,7 @@ _KEYS = (
     *("db", "db_user", "db_password_file", "db_name", "db_wait_seconds"),
     *("home", "idle_seconds", "spool_folder", "spool_megabytes"),
     *("dashboard_hide_users", "dashboard_secret_file", "dashboard_only_user", "dashboard_operators"),
+    *("error_limits", "error_hours", "bit_error_rate"),
 )
 _YES, _NO = ("1", "true", "yes", "on"), ("0", "false", "no", "off")
 
@@ -93,6 +102,12 @@ class Settings:
         Maximum size of `spool`.
     serve : mapping
         Table ``[serve]`` of the configuration file, see `almanac.service.configuration`.
+    limits : mapping of str to float
+        Limits of error counters that differ from the default.
+    error_hours : float
+        Period of these limits.
+    bit_error_rate : float
+        Symbol errors per bit that are only noted.
     """
 
     db: str | None
@@ -111,6 +126,9 @@ class Settings:
     spool: Path
     spool_megabytes: float = DEFAULT_SPOOL_MEGABYTES
     serve: Mapping[str, object] = field(default_factory=dict)
+    limits: Mapping[str, float] = field(default_factory=dict)
+    error_hours: float = DEFAULT_ERROR_HOURS
+    bit_error_rate: float = DEFAULT_BIT_ERROR_RATE
 
     def values(self) -> dict[str, str | float | bool | None]:
         """Return the values of the settings by their keys."""
@@ -128,7 +146,26 @@ class Settings:
             "dashboard_only_user": self.only_user,
             "dashboard_operators": ",".join(self.operators),
             "dashboard_secret": self.secret,
+            "error_limits": ",".join(f"{name}={limit:g}" for name, limit in self.limits.items()),
+            "error_hours": self.error_hours,
+            "bit_error_rate": self.bit_error_rate,
         }
+
+    def error_limits(self) -> ErrorLimits:
+        """Return the limits of error counters of these settings.
+
+        Raises
+        ------
+        ConfigError
+            There is no such counter.
+        """
+        from mapping.checks.error_limits import DEFAULT_LIMITS, ErrorLimits
+
+        period, errors = timedelta(hours=self.error_hours), {**DEFAULT_LIMITS, **self.limits}
+        try:
+            return ErrorLimits(period=period, errors=errors, bit_error_rate=self.bit_error_rate)
+        except AlmanacError as error:
+            raise ConfigError("error_limits", error.reason) from error
 
     def pseudonym_key(self) -> bytes:
         """Return the secret of pseudonyms; create it at first use if the settings have none.
@@ -201,7 +238,7 @@ def load_settings(
         ):
             if value is not None:
                 origin[key] = source
-                return ",".join(map(str, value)) if isinstance(value, list) else str(value)
+                return _text(value)
         origin[key] = "default"
         return None
 
@@ -234,6 +271,9 @@ def load_settings(
         spool=Path(spool).expanduser() if spool else home_folder / "spool",
         spool_megabytes=_number("spool_megabytes", pick("spool_megabytes"), DEFAULT_SPOOL_MEGABYTES, 1.0),
         serve=_table(stored, "serve", config_path),
+        limits=_limits("error_limits", pick("error_limits")),
+        error_hours=_number("error_hours", pick("error_hours"), DEFAULT_ERROR_HOURS, 1e-3),
+        bit_error_rate=_number("bit_error_rate", pick("bit_error_rate"), DEFAULT_BIT_ERROR_RATE, 0.0, 1e-3),
     )
 
 
@@ -310,15 +350,34 @@ def _names(text: str | None) -> tuple[str, ...]:
     return tuple(name.strip() for name in (text or "").split(",") if name.strip())
 
 
-def _number(key: str, text: str | None, default: float, least: float) -> float:
+def _text(value: object) -> str:
+    """Return a value of the configuration file as it is written in the environment."""
+    if isinstance(value, dict):
+        return ",".join(f"{name}={entry}" for name, entry in value.items())
+    return ",".join(map(str, value)) if isinstance(value, list) else str(value)
+
+
+def _limits(key: str, text: str | None) -> dict[str, float]:
+    """Return the numbers in ``NAME=NUMBER,NAME=NUMBER``; they may be infinite."""
+    limits: dict[str, float] = {}
+    for entry in _names(text):
+        name, _, number = entry.partition("=")
+        try:
+            limits[name.strip()] = float(number)
+        except ValueError as error:
+            raise ConfigError(key, f"{entry!r} is not NAME=NUMBER") from error
+    return limits
+
+
+def _number(key: str, text: str | None, default: float, least: float, most: float = 1e9) -> float:
     if text is None:
         return default
     try:
         number = float(text)
     except ValueError as error:
-        raise ConfigError(key, f"{text!r} is not a number of {key.rpartition('_')[2]}") from error
-    if not least <= number <= 1e9:
-        raise ConfigError(key, f"{text} is not between {least:g} and 1e9")
+        raise ConfigError(key, f"{text!r} is not a number") from error
+    if not least <= number <= most:
+        raise ConfigError(key, f"{text} is not between {least:g} and {most:g}")
     return number
 
 

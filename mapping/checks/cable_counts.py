@@ -15,7 +15,8 @@ FEWEST = 3
 """Smallest number of hosts of one kind for which a usual number of cables is derived."""
 USUAL_SHARE = 0.75
 """Part of the leaf switches that must have the same number of cables before a lower one is reported."""
-_NUMBERS = re.compile(r"\d+")
+NUMBERS = re.compile(r"\d+")
+"""Parts of names in which devices of one kind differ."""
 
 
 def find_rails(subject: Subject) -> Iterator[Finding]:
@@ -28,7 +29,7 @@ def find_rails(subject: Subject) -> Iterator[Finding]:
     up = np.bincount(links.source, weights=links.cables, minlength=len(fabric)).astype(np.int64)
     kinds: dict[str, list[int]] = defaultdict(list)
     for host in fabric.hosts.tolist():
-        kinds[_NUMBERS.sub("#", fabric.names[host])].append(host)
+        kinds[NUMBERS.sub("#", fabric.names[host])].append(host)
     for kind, members in sorted(kinds.items()):
         if len(members) < FEWEST:
             continue

@@ -26,6 +26,8 @@ CHECKS = Catalog(
             "slow_links:find",
             "cables slower than both of their ends allow, or than nearly all similar cables",
         ),
+        _check("link-errors", "link_errors:find", "ports whose error counters grow beyond their limits"),
+        _check("flapping-links", "flapping_links:find", "cables that went down several times in a day"),
         _check("down-ports", "down_ports:find", "ports without a working link, if the source lists them"),
         _check(
             "rails",

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import IntEnum
 from functools import cached_property
 
+from mapping.checks.error_limits import ErrorLimits, PortErrors, port_errors
 from mapping.routing.forwarding_tables import bound_tables
 from mapping.routing.kernels.forwarding_tables import TableArrays
 from registry.errors import UnknownName
-from registry.model import Fabric, IntendedWiring
+from registry.model import CounterDeltas, Fabric, IntendedWiring
+from registry.model.interruption import Interruption
 
 
 class Severity(IntEnum):
@@ -44,15 +46,29 @@ class Subject:
         Fabric with its forwarding tables, if known.
     plan : IntendedWiring or None
         Intended wiring.
+    counters : CounterDeltas or None
+        Growth of the port counters in the last period.
+    interruptions : tuple of Interruption
+        Cables that vanished from the scans of that period.
+    limits : ErrorLimits
+        Growth from which errors are reported.
     """
 
     fabric: Fabric
     plan: IntendedWiring | None = None
+    counters: CounterDeltas | None = None
+    interruptions: tuple[Interruption, ...] = ()
+    limits: ErrorLimits = field(default_factory=ErrorLimits)
 
     @cached_property
     def tables(self) -> TableArrays | None:
         """Forwarding tables resolved to the links, shared by all checks; None if there are none."""
         return None if self.fabric.tables is None else bound_tables(self.fabric)
+
+    @cached_property
+    def port_errors(self) -> PortErrors | None:
+        """Growth of the error counters with its limits, shared by all checks; None without counters."""
+        return None if self.counters is None else port_errors(self.fabric, self.counters, self.limits)
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator
 
 import numpy as np
 
+from mapping.checks.cable_counts import NUMBERS
 from mapping.checks.finding import Finding, Severity, Subject, cable_text
 from registry.model import HOST, Bools, Fabric, Longs
 from registry.units import RATE, text
 
 NEARLY_ALL = 0.9
 """Part of the cables of a kind that must have one speed before a lower one is reported."""
+FAR_BELOW = 0.5
+"""Part of that speed up to which a cable is far below it: it lost lanes, or trained at an older speed."""
 
 
 def find(subject: Subject) -> Iterator[Finding]:
@@ -54,22 +58,31 @@ def _reverse_rows(fabric: Fabric) -> dict[int, int]:
 
 
 def _unusual(fabric: Fabric, known: set[int]) -> Iterator[Finding]:
-    """Return findings for cables below the usual speed, hosts' cables and others separately."""
-    links = fabric.links
+    """Return findings for cables below the usual speed of their kind.
+
+    Cables are of one kind if the names of their ends differ only in numbers, and hosts' cables and the others
+    are each one kind, too.
+    """
+    links, seen = fabric.links, set(known)
     of_host: Bools = (fabric.kind[links.source] == HOST) | (fabric.kind[links.target] == HOST)
-    for own, what in ((of_host, "hosts' cables"), (~of_host, "cables between switches")):
-        rows: Longs = np.flatnonzero(own & (links.source < links.target))
-        if not len(rows):
+    once: Longs = np.flatnonzero(links.source < links.target)
+    kinds: dict[str, list[int]] = defaultdict(list)
+    names = [NUMBERS.sub("#", name) for name in fabric.names]
+    for row in once.tolist():
+        ends = sorted((names[links.source[row]], names[links.target[row]]))
+        kinds[f"cables {ends[0]} - {ends[1]}"].append(row)
+    kinds["hosts' cables"] = once[of_host[once]].tolist()
+    kinds["cables between switches"] = once[~of_host[once]].tolist()
+    each = links.capacity / links.cables
+    for what, rows in kinds.items():
+        speeds, counts = np.unique(each[rows], return_counts=True)
+        usual = int(np.argmax(counts)) if rows else 0
+        if not rows or counts[usual] < NEARLY_ALL * len(rows):
             continue
-        each = links.capacity[rows] / links.cables[rows]
-        speeds, counts = np.unique(each, return_counts=True)
-        usual = int(np.argmax(counts))
-        if counts[usual] < NEARLY_ALL * len(rows):
-            continue
-        for row in rows[each < speeds[usual]].tolist():
-            if row in known:
-                continue
+        for row in (row for row in rows if each[row] < speeds[usual] and row not in seen):
+            seen.add(row)
             actual, usual_speed = (text(float(value), RATE) for value in (links.capacity[row], speeds[usual]))
-            cable, others = cable_text(fabric, row), f"{counts[usual]} of {len(rows)} {what}"
+            cable, others = cable_text(fabric, row), f"{counts[usual]:,} of {len(rows):,} {what}"
             description = f"cable {cable} runs at {actual}, {others} run at {usual_speed}"
-            yield Finding(Severity.NOTE, cable, description)
+            far_below = each[row] <= FAR_BELOW * speeds[usual]
+            yield Finding(Severity.WARNING if far_below else Severity.NOTE, cable, description)

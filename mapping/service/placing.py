@@ -7,6 +7,7 @@ from datetime import datetime
 
 import numpy as np
 
+from mapping.checks.error_limits import ErrorLimits
 from mapping.checks.finding import Subject
 from mapping.distances.background import Background
 from mapping.distances.cost_model import CostModel
@@ -109,25 +110,36 @@ def save(registry: Registry, report: PlacementReport, role: str = PROPOSED) -> P
     return replace(report, record_id=registry.placements.save(record))
 
 
-def subject_of(registry: Registry, cluster: str, at: datetime | None = None) -> Subject:
-    """Read what `mapping.checks.catalog.check` needs: a fabric, its tables and its intended wiring, if any.
+def subject_of(
+    registry: Registry, cluster: str, at: datetime | None = None, limits: ErrorLimits | None = None
+) -> Subject:
+    """Read what `mapping.checks.catalog.check` needs: a fabric, its intended wiring, its counters.
 
     Parameters
     ----------
     at : datetime, optional
         Time of the fabric; default: the latest observation.
+    limits : ErrorLimits, optional
+        Limits of error counters, with the period over which they are compared.
 
     Raises
     ------
     UnknownName
         An unknown cluster, or no observation of the cluster until then.
     """
-    fabric = registry.fabrics.read(cluster, at).fabric
+    snapshot, limits = registry.fabrics.read(cluster, at), limits or ErrorLimits()
     try:
         plan = registry.intended.read(cluster, at).wiring
     except UnknownName:
         plan = None
-    return Subject(fabric=fabric, plan=plan)
+    start = snapshot.observed_at - limits.period
+    return Subject(
+        fabric=snapshot.fabric,
+        plan=plan,
+        counters=registry.counters.recent(cluster, limits.period, at),
+        interruptions=registry.fabrics.interruptions(cluster, start, at),
+        limits=limits,
+    )
 
 
 def resolve(registry: Registry, request: PlacementRequest) -> PlacementCase:

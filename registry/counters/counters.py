@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from itertools import chain
 
 from registry.counters.sweeps import Retention, roll_up, rolled_until, unpack_rollup, unpack_sweep
 from registry.database.driver import Transaction
@@ -28,19 +29,19 @@ WITH s ORDER BY s.at DESC, s.seq DESC LIMIT 1
 RETURN s.at AS at, s.blob AS blob
 """
 
-_LAST_TRAFFIC, _LAST_OTHER = (
+_LAST_TIME, _LAST_TRAFFIC, _LAST_OTHER = (
     f"""
 MATCH (s:CounterSweep)
 WHERE s.cluster = $cluster AND s.at <= $at AND {condition}
 WITH s ORDER BY s.at DESC, s.seq DESC LIMIT 1
 RETURN s.at AS at
 """
-    for condition in ("s.traffic", "NOT s.traffic")
+    for condition in ("true", "s.traffic", "NOT s.traffic")
 )
 
 _BLOBS = """
 MATCH (s:CounterSweep)
-WHERE s.cluster = $cluster AND s.at >= $start AND s.at <= $until
+WHERE s.cluster = $cluster AND (s.at >= $start OR s.at IN $before) AND s.at <= $until
 WITH s ORDER BY s.at, s.seq
 RETURN s.at AS at, s.blob AS blob
 """
@@ -137,16 +138,34 @@ class Counters(Store):
 
         def work(transaction: Transaction) -> CounterDeltas:
             last, first = time_or_latest(end), as_utc(start)
-            parts = [
-                unpack_rollup(row)
-                for row in transaction.run(_ROLLUPS, cluster=cluster, start=first, until=last)
-            ]
-            parts += _added(transaction, cluster, first, last)
-            if not parts:
+            rolled = transaction.run(_ROLLUPS, cluster=cluster, start=first, until=last)
+            parts = (unpack_rollup(row) for row in rolled)
+            grown = _summed(parts, _added(transaction, cluster, first, last))
+            if grown is None:
                 raise _no_counters(transaction, cluster, "there are no two sweeps in that period")
-            return total(parts)
+            return grown
 
         return self._database.read(work)
+
+    def recent(self, cluster: str, over: timedelta, at: datetime | None = None) -> CounterDeltas | None:
+        """Return the growth of counters in a period that ends with the last sweep, or None if it is unknown.
+
+        Parameters
+        ----------
+        over : timedelta
+            Length of the period. It starts earlier if its first sweep is compared with one before it.
+        at : datetime, optional
+            The last sweep is that at or before this time (default: the latest).
+        """
+        sweep = self._database.read(
+            lambda transaction: transaction.run(_LAST_TIME, cluster=cluster, at=time_or_latest(at))
+        )
+        if not sweep:
+            return None
+        try:
+            return self.between(cluster, sweep[0]["at"] - over, sweep[0]["at"])
+        except UnknownName:  # a single sweep
+            return None
 
     def rates(self, cluster: str, at: datetime | None = None, *, over: timedelta | None = None) -> LinkRates:
         """Return the rates of the links of the fabric at a time.
@@ -217,17 +236,29 @@ def rates_of(fabric: Fabric, sweeps: Sweeps) -> LinkRates | None:
     return link_rates(fabric, total(parts))
 
 
-def _added(transaction: Transaction, cluster: str, start: datetime, until: datetime) -> list[CounterDeltas]:
-    """Return the growth to each sweep after `start`, counted from the last sweeps before it."""
+def _added(
+    transaction: Transaction, cluster: str, start: datetime, until: datetime
+) -> Iterator[CounterDeltas]:
+    """Yield the growth to each sweep after `start`, counted from the last sweeps before it."""
     rolled = rolled_until(transaction, cluster)
     first = start if rolled is None else max(start, rolled)
-    begin = start
-    for statement in (_LAST_TRAFFIC, _LAST_OTHER):
-        before = transaction.run(statement, cluster=cluster, at=first)
-        begin = min([begin, *(row["at"] for row in before)])
-    rows = transaction.run(_BLOBS, cluster=cluster, start=begin, until=until)
-    sweeps = [unpack_sweep(row["blob"], row["at"]) for row in rows]
-    return [part for part in growth(sweeps, after=first) if not part.backwards]
+    before = [
+        row["at"]
+        for statement in (_LAST_TRAFFIC, _LAST_OTHER)
+        for row in transaction.run(statement, cluster=cluster, at=first)
+    ]
+    # errors may have been counted long before: none of the sweeps between is needed
+    begin = max(before, default=first)
+    rows = transaction.run(_BLOBS, cluster=cluster, start=begin, before=before, until=until)
+    sweeps = (unpack_sweep(row["blob"], row["at"]) for row in rows)
+    return (part for part in growth(sweeps, after=first) if not part.backwards)
+
+
+def _summed(*several: Iterable[CounterDeltas]) -> CounterDeltas | None:
+    """Return the sum of deltas, or None if there are none."""
+    parts = chain(*several)
+    first = next(parts, None)
+    return None if first is None else total(chain([first], parts))
 
 
 def _grown(transaction: Transaction, cluster: str, at: datetime, over: timedelta | None) -> CounterDeltas:
@@ -237,9 +268,9 @@ def _grown(transaction: Transaction, cluster: str, at: datetime, over: timedelta
         back = timedelta(microseconds=1) if over is None else over
         before = transaction.run(_LAST_TRAFFIC, cluster=cluster, at=after[0]["at"] - back)
         if before:
-            parts = _added(transaction, cluster, before[0]["at"], after[0]["at"])
-            if any("xmit_bytes" in part.names for part in parts):
-                return total(parts)
+            grown = _summed(_added(transaction, cluster, before[0]["at"], after[0]["at"]))
+            if grown is not None and "xmit_bytes" in grown.names:
+                return grown
     rolled = transaction.run(_ROLLUP_AT, cluster=cluster, at=at)
     if rolled:
         return unpack_rollup(rolled[0])

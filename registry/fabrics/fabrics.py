@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from functools import lru_cache
 from typing import Any
 
@@ -15,10 +15,12 @@ from registry.fabrics import derived
 from registry.fabrics.changes import Changes, compare
 from registry.fabrics.contents import unpack_fabric
 from registry.fabrics.facts import fabric_of
+from registry.fabrics.interruptions import read_interruptions
 from registry.fabrics.observations import content_as_of, lock_cluster, no_fabric, read_content
 from registry.fabrics.routings import read_routing, rerouted
 from registry.fabrics.timeline import FOREVER, time_or_latest
 from registry.model import Fabric, ForwardingTables, as_utc
+from registry.model.interruption import Interruption
 
 _CLUSTERS = """
 MATCH (o:Observation)-[:SAW]->(x:Content)
@@ -222,6 +224,15 @@ class Fabrics(Store):
             )
 
         return self._database.read(work)
+
+    def interruptions(
+        self, cluster: str, start: datetime, end: datetime | None = None
+    ) -> tuple[Interruption, ...]:
+        """Return the cables that scans after `start` and until `end` (default: the latest) no longer saw."""
+        until = FOREVER - timedelta(microseconds=1) if end is None else as_utc(end)
+        return self._database.read(
+            lambda transaction: read_interruptions(transaction, cluster, as_utc(start), until)
+        )
 
     def before_last_change(self, cluster: str, end: datetime | None = None) -> datetime:
         """Return the time of the last observation that differs from the latest one until `end`.

@@ -7,8 +7,10 @@ port is therefore compared with its last value, whichever sweep had it.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
+from itertools import islice
+from typing import Any
 
 import numpy as np
 
@@ -24,10 +26,13 @@ from registry.model.counters import (
     check_ports,
     check_table,
     column_of,
+    frozen,
 )
 
 Port = tuple[int, int]
 """GUID and port number."""
+AT_ONCE = 16
+"""Number of deltas that `total` holds in memory: each of a large fabric has several MB."""
 _TRAFFIC = np.asarray([name in TRAFFIC for name in COUNTERS])
 _KINDS = (_TRAFFIC, np.asarray([name in (*CONGESTION, *ERRORS) for name in COUNTERS]))
 
@@ -52,6 +57,9 @@ class CounterDeltas:
         Seconds of this growth: less than from start to end if values were missing; 0 if unknown.
     peak : float64[p, k]
         Largest rate per second of the summed parts.
+    saturated : bool[p, k]
+        True if the counter had its largest value at the end: it counts nothing until it is reset. Roll-ups
+        do not store it.
     pieces : int
         Number of summed sweeps.
     backwards : bool
@@ -67,6 +75,7 @@ class CounterDeltas:
     at_least: Bools
     covered: Floats
     peak: Floats
+    saturated: Bools = field(default_factory=lambda: np.zeros((0, 0), np.bool_))
     pieces: int = 1
     backwards: bool = False
 
@@ -75,10 +84,13 @@ class CounterDeltas:
             raise InvalidValue("CounterDeltas.end", "must be after the start")
         p = len(np.atleast_1d(self.guid))
         check_ports(self, p)
+        if not self.saturated.size:
+            object.__setattr__(self, "saturated", np.zeros((p, len(self.names)), np.bool_))
         for name in ("covered", "peak"):
             check_table(self, name, np.float64, p)
         check_table(self, "amount", np.int64, p)
-        check_table(self, "at_least", np.bool_, p)
+        for name in ("at_least", "saturated"):
+            check_table(self, name, np.bool_, p)
 
     def __len__(self) -> int:
         return len(self.guid)
@@ -137,7 +149,7 @@ def growth(sweeps: Iterable[CounterSweep], after: datetime | None = None) -> Ite
             last.update(sweep)
 
 
-def total(parts: Sequence[CounterDeltas]) -> CounterDeltas:
+def total(parts: Iterable[CounterDeltas]) -> CounterDeltas:
     """Return the sum of deltas of periods that do not overlap, as stored in roll-ups.
 
     Raises
@@ -145,32 +157,46 @@ def total(parts: Sequence[CounterDeltas]) -> CounterDeltas:
     InvalidValue
         There are none.
     """
-    if not parts:
+    remaining, summed = iter(parts), None
+    while some := list(islice(remaining, AT_ONCE)):
+        summed = _sum(some if summed is None else [summed, *some])
+    if summed is None:
         raise InvalidValue("CounterDeltas", "nothing to sum")
-    keys = sorted({key for part in parts for key in _ports(part)})
+    return summed
+
+
+def _sum(parts: Sequence[CounterDeltas]) -> CounterDeltas:
+    """Return the sum of deltas that are in memory together."""
+    port_lists = {_port_list(part): part for part in parts}
+    keys = sorted({key for part in port_lists.values() for key in _ports(part)})
     place = {key: row for row, key in enumerate(keys)}
+    rows_of = {
+        same: np.asarray([place[key] for key in _ports(part)], np.int64) for same, part in port_lists.items()
+    }
     names = tuple(name for name in COUNTERS if any(name in part.names for part in parts))
     shape = (len(keys), len(names))
     amount, at_least = np.full(shape, NOT_COUNTED, np.int64), np.zeros(shape, np.bool_)
-    covered, peak = np.zeros(shape), np.zeros(shape)
-    for part in parts:
-        rows = np.asarray([place[key] for key in _ports(part)], np.int64)
-        cells = np.ix_(rows, np.asarray([names.index(name) for name in part.names], np.int64))
+    covered, peak, saturated = np.zeros(shape), np.zeros(shape), np.zeros(shape, np.bool_)
+    for part in sorted(parts, key=lambda part: part.end):
+        rows = rows_of[_port_list(part)]
+        cells = _cells(rows, np.asarray([names.index(name) for name in part.names], np.int64), len(keys))
         known = part.amount != NOT_COUNTED
         amount[cells] = np.where(known, np.maximum(amount[cells], 0) + part.amount, amount[cells])
         at_least[cells] |= part.at_least
         covered[cells] += part.covered
         peak[cells] = np.maximum(peak[cells], part.peak)
+        saturated[cells] = np.where(known, part.saturated, saturated[cells])
     return CounterDeltas(
         start=min(part.start for part in parts),
         end=max(part.end for part in parts),
         guid=np.asarray([key[0] for key in keys], np.uint64),
         port=np.asarray([key[1] for key in keys], np.int32),
         names=names,
-        amount=amount,
-        at_least=at_least,
-        covered=covered,
-        peak=peak,
+        amount=frozen(amount),
+        at_least=frozen(at_least),
+        covered=frozen(covered),
+        peak=frozen(peak),
+        saturated=frozen(saturated),
         pieces=sum(part.pieces for part in parts),
     )
 
@@ -180,6 +206,7 @@ class _LastValues:
 
     def __init__(self) -> None:
         self._rows: dict[Port, int] = {}
+        self._rows_of: dict[bytes, Longs] = {}  # rows of lists of ports that were stored before
         self._values = np.zeros((0, len(COUNTERS)), np.int64)
         self._since = np.zeros((0, len(COUNTERS)))  # seconds since 1970
 
@@ -192,13 +219,15 @@ class _LastValues:
         """Store the counters of a sweep as the last values."""
         if bool(sweep.lid.any()):
             raise InvalidValue("CounterSweep.guid", "is needed for every port")
-        rows = np.asarray([self._rows.setdefault(key, len(self._rows)) for key in _ports(sweep)], np.int64)
+        if (rows := self._rows_of.get(_port_list(sweep))) is None:
+            places = [self._rows.setdefault(key, len(self._rows)) for key in _ports(sweep)]
+            rows = self._rows_of[_port_list(sweep)] = np.asarray(places, np.int64)
         more = len(self._rows) - len(self._values)
         if more:
             width = len(COUNTERS)
             self._values = np.vstack([self._values, np.full((more, width), NOT_COUNTED, np.int64)])
             self._since = np.vstack([self._since, np.full((more, width), np.inf)])
-        cells = np.ix_(rows, _columns(sweep))
+        cells = _cells(rows, _columns(sweep), len(self._values))
         known = sweep.values != NOT_COUNTED
         self._values[cells] = np.where(known, sweep.values, self._values[cells])
         self._since[cells] = np.where(known, sweep.at.timestamp(), self._since[cells])
@@ -223,18 +252,22 @@ class _LastValues:
             guid=sweep.guid[kept],
             port=sweep.port[kept],
             names=sweep.names,
-            amount=amount,
-            at_least=counted & _lower_bounds(sweep, fell, known & full),
-            covered=covered,
-            peak=np.divide(amount, covered, out=np.zeros(amount.shape), where=counted),
+            amount=frozen(amount),
+            at_least=frozen(counted & _lower_bounds(sweep, fell, known & full)),
+            covered=frozen(covered),
+            peak=frozen(np.divide(amount, covered, out=np.zeros(amount.shape), where=counted)),
+            saturated=frozen(counted & full),
             backwards=wrong,
         )
 
     def _cells(self, sweep: CounterSweep) -> tuple[Longs, Floats, Longs]:
         """Return last values and times of the sweep's counters, and the rows of the sweep that have them."""
-        found = [(row, self._rows[key]) for row, key in enumerate(_ports(sweep)) if key in self._rows]
-        kept, rows = np.asarray(found, np.int64).reshape(-1, 2).T
-        cells = np.ix_(rows, _columns(sweep))
+        if (rows := self._rows_of.get(_port_list(sweep))) is not None:
+            kept = np.arange(len(sweep))
+        else:
+            found = [(row, self._rows[key]) for row, key in enumerate(_ports(sweep)) if key in self._rows]
+            kept, rows = np.asarray(found, np.int64).reshape(-1, 2).T
+        cells = _cells(rows, _columns(sweep), len(self._values))
         return self._values[cells], self._since[cells], kept
 
 
@@ -256,6 +289,18 @@ def _in_wrong_order(old: Longs, new: Longs, traffic: Bools) -> bool:
 
 def _ports(of: CounterSweep | CounterDeltas) -> list[Port]:
     return list(zip(of.guid.tolist(), of.port.tolist(), strict=True))
+
+
+def _cells(rows: Longs, columns: Longs, count: int) -> tuple[Any, ...]:
+    """Return the index of rows and columns of a table; a slice if the rows are all of its `count` rows."""
+    if np.array_equal(rows, np.arange(count)):
+        return slice(None), columns
+    return np.ix_(rows, columns)
+
+
+def _port_list(of: CounterSweep | CounterDeltas) -> bytes:
+    """Return a key that is equal for equal lists of ports."""
+    return of.guid.tobytes() + of.port.tobytes()
 
 
 def _columns(sweep: CounterSweep) -> Longs:

@@ -72,9 +72,10 @@ def link_rates(fabric: Fabric, grown: CounterDeltas) -> LinkRates:
     Ports are matched by GUID and number; bundles of cables and links without ports have no rates.
     """
     links = fabric.links
-    single = links.cables == 1
-    sender = _rows(grown, _guids(fabric, links.source, links.source_adapter), links.source_port, single)
-    receiver = _rows(grown, _guids(fabric, links.target, links.target_adapter), links.target_port, single)
+    sender = sending_ports(fabric, grown)
+    receiver = _rows(
+        grown, _guids(fabric, links.target, links.target_adapter), links.target_port, links.cables == 1
+    )
     sent, received = _rate(grown, "xmit_bytes", sender), _rate(grown, "rcv_bytes", receiver)
     by = np.where(~np.isnan(sent), BY_SENDER, np.where(~np.isnan(received), BY_RECEIVER, UNKNOWN))
 
@@ -98,6 +99,13 @@ def link_rates(fabric: Fabric, grown: CounterDeltas) -> LinkRates:
         ecn_marked_per_second=_rate(grown, "ecn_marked", receiver),
         pauses_per_second=_rate(grown, "pfc_rcv_pauses", sender),
     )
+
+
+def sending_ports(fabric: Fabric, grown: CounterDeltas) -> Longs:
+    """Return the row of each link's sending port among the counted ports as int64[m]; -1 if missing."""
+    links = fabric.links
+    guids = _guids(fabric, links.source, links.source_adapter)
+    return _rows(grown, guids, links.source_port, links.cables == 1)
 
 
 def _guids(fabric: Fabric, vertex: Ints, adapter: Ints) -> Guids:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -58,6 +59,9 @@ def test_a_password_comes_from_the_environment_or_a_file_that_only_the_owner_rea
         ('idle_seconds = "soon"\n', "idle_seconds"),
         ("idle_seconds = 0\n", "idle_seconds"),
         ('db_password = "x"\n', "db_password"),
+        ('error_limits = {link_downed = "few"}\n', "error_limits"),
+        ("error_hours = 0\n", "error_hours"),
+        ("bit_error_rate = 1\n", "bit_error_rate"),
     ],
 )
 def test_a_wrong_setting_is_refused_by_name(tmp_path: Path, text: str, key: str) -> None:
@@ -160,3 +164,19 @@ def test_the_server_of_the_pages_listens_at_its_address_and_sends_no_statistics(
     words = server_command(8501)
     assert "--server.address=127.0.0.1" in words
     assert "--browser.gatherUsageStats=false" in words
+
+
+def test_limits_of_errors_come_from_the_file_or_the_environment_over_the_default(tmp_path: Path) -> None:
+    environment = config(tmp_path, "error_limits = {link_downed = 5, xmit_discards = inf}\nerror_hours = 1\n")
+    limits = load_settings(None, environment).error_limits()
+    assert limits.period == timedelta(hours=1)
+    assert (limits.errors["link_downed"], limits.errors["rcv_errors"]) == (5, 10)
+    assert (limits.errors["xmit_discards"], limits.bit_error_rate) == (float("inf"), 1e-12)
+    environment |= {"ALMANAC_ERROR_LIMITS": "rcv_errors=0, symbol_errors = 7", "ALMANAC_BIT_ERROR_RATE": "0"}
+    settings = load_settings(None, environment)
+    limits = settings.error_limits()
+    assert [limits.errors[name] for name in ("rcv_errors", "symbol_errors", "link_downed")] == [0, 7, 2]
+    assert limits.bit_error_rate == 0
+    assert settings.values()["error_limits"] == "rcv_errors=0,symbol_errors=7"
+    with pytest.raises(ConfigError, match="symbol_errors"):
+        load_settings(None, environment | {"ALMANAC_ERROR_LIMITS": "symbol_error=1"}).error_limits()

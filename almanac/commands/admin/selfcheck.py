@@ -71,10 +71,8 @@ def command(
 def _fabric(cluster: str | None, files: tuple[str, ...]) -> Fabric:
     """Return the fabric of a cluster, of files, or of the sample data."""
     if cluster is not None:
-        from mapping.service.placing import subject_of
-
         with open_registry() as registry:
-            return subject_of(registry, cluster).fabric
+            return registry.fabrics.read(cluster).fabric
     from almanac.demo.fill import SCAN
     from almanac.options.files import read_fabric
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from almanac.options.common import Time, json_option, open_registry
+from almanac.options.common import Time, current_settings, json_option, open_registry
 from almanac.output.json.stored_data import findings_to_json
 from almanac.output.printing import print_json, print_table, say
 
@@ -54,7 +54,10 @@ def check_cluster(
     show_all: bool,
     as_json: bool,
 ) -> None:
-    """Find slow, missing and swapped cables, down ports, bad routes, credit loops, duplicate names."""
+    """Find slow, faulty, missing and swapped cables, down ports, bad routes, credit loops, duplicate names.
+
+    A cable is faulty if its errors grew beyond the limits in the last day, or if it went down repeatedly.
+    """
     from mapping.checks.catalog import check, worst
     from mapping.checks.finding import Severity
 
@@ -96,5 +99,6 @@ def _subject(cluster: str | None, at: datetime | None, files: tuple[str, ...]) -
         return Subject(fabric=fabric, plan=plan)
     from mapping.service.placing import subject_of
 
+    limits = current_settings().error_limits()
     with open_registry() as registry:
-        return subject_of(registry, cluster, at)
+        return subject_of(registry, cluster, at, limits)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from tests.almanac.conftest import Almanac
 from tests.support import paths
 
@@ -85,3 +87,26 @@ def test_a_plan_among_the_files_is_compared(almanac: Almanac, tmp_path: Path) ->
     outcome = almanac("cluster", "check", *files)
     assert "and 84 more: --all" in outcome.out
     assert "more: --all" not in almanac("cluster", "check", *files, "--all").out
+
+
+def test_errors_that_grow_between_two_sweeps_and_a_link_that_goes_down_are_found(
+    almanac: Almanac, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scan = paths.DATA / "counters" / "ibnetdiscover.txt"
+    assert almanac("ingest", scan, "--cluster", "ft", "--observed-at", "2025-01-01").code == 0
+    for minute, symbols, downs in ((0, 4711, 2), (5, 94711, 12), (10, 94711, 12)):
+        sweep = tmp_path / f"{minute}.csv"
+        sweep.write_text(f"guid,port,symbol_errors,link_downed\n0x2c90000100100,1,{symbols},{downs}\n")
+        moment = f"2025-01-02T12:{minute:02}"
+        assert almanac("ingest", sweep, "--cluster", "ft", "--observed-at", moment).code == 0
+    outcome = almanac("cluster", "check", "ft", "--fail-on", "warning", "--json")
+    assert outcome.code == 4, outcome.err
+    found = {one["check"]: one for one in outcome.json["findings"]}
+    assert found["link-errors"]["subject"] == "leaf01 port 1"
+    assert "90,000 symbol errors (limit 10)" in found["link-errors"]["text"]
+    assert found["flapping-links"]["subject"] == "leaf01 port 1 - node0001 port 1"
+    assert found["flapping-links"]["count"] == 10
+    before = almanac("cluster", "check", "ft", "--at", "2025-01-02T12:04", "--json")
+    assert before.json["findings"] == []
+    monkeypatch.setenv("ALMANAC_ERROR_LIMITS", "symbol_errors=inf,link_downed=10")
+    assert almanac("cluster", "check", "ft", "--json").json["findings"] == []
