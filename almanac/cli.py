@@ -1,7 +1,7 @@
 """The `almanac` command: runs a subcommand and turns errors into messages and exit codes.
 
 Exit codes: 0 ok, 1 failed, 2 usage error, 3 database unreachable, 4 problems found (`cluster check`,
-`history --regressions`, `selfcheck`), 5 ingested, but some jobs ran on hosts that the fabric lacks, 130
+`history --regressions`, `selfcheck`), 5 ingested, but the fabric lacks some of the hosts or devices, 130
 interrupted. The module of a subcommand is imported only when the subcommand runs, so ``almanac --help``
 needs no library but click.
 """

@@ -53,7 +53,7 @@ class Options:
     job : str or None
         The scheduler's id of the job to which the placements belong.
     strict : bool
-        True to reject the files if a job has a host that the cluster lacks.
+        True to reject the files if a host or device of them is not in the fabric.
     """
 
     cluster: str | None = None

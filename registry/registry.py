@@ -116,8 +116,8 @@ class Registry:
         Raises
         ------
         UnknownName
-            A host of a job or placement is not part of the cluster; tables or counters of a cluster without
-            an earlier fabric; counters of an unknown LID. With the closest names.
+            No host or device of the jobs, placements, layouts or counters is in the fabric, or not every one
+            and `Intake.strict` is set; tables of a cluster without an earlier fabric. With the closest names.
         """
         started_at = intake.started_at or datetime.now(UTC)
         try:

@@ -11,7 +11,7 @@ import numpy as np
 from mapping.reconfiguration.model.problem import Application, Machine
 from mapping.reconfiguration.model.topology import Topology
 from mapping.service.live import Unloaded, placed_jobs
-from registry.errors import InvalidValue
+from registry.errors import InvalidValue, WrongRanks
 from registry.model import Ints, Placement
 from registry.profiles import StoredProfile
 from registry.records.optical_switches import OpticalSwitch
@@ -161,7 +161,7 @@ def _case_of_jobs(registry: Registry, request: CircuitPlanRequest) -> CircuitPla
         profile = stored[job.stored.profile or ""]
         try:
             nodes.append(_nodes(placement, running, switch, profile))
-        except InvalidValue as error:
+        except (InvalidValue, WrongRanks) as error:
             left_out.append(Unloaded(job=job, reason=error.reason))
             continue
         jobs.append(job)
@@ -226,12 +226,13 @@ def _nodes(placement: Placement, running: Running, switch: OpticalSwitch, profil
 
     Raises
     ------
+    WrongRanks
+        The profile has another number of ranks.
     InvalidValue
-        A host is not on the switch, or the profile has another number of ranks.
+        A host is not on the switch.
     """
     if placement.ranks != profile.profile.ranks:
-        reason = f"{placement.ranks} ranks are placed, the profile has {profile.profile.ranks}"
-        raise InvalidValue("profile", reason)
+        raise WrongRanks(placement.ranks, profile.profile.ranks)
     number = {host: node for node, host in enumerate(switch.hosts)}
     names = [running.snapshot.fabric.names[vertex] for vertex in placement.host_of_rank.tolist()]
     if missing := sorted(set(names) - number.keys()):

@@ -6,7 +6,7 @@ name. It is valid until the next layout of that host.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, NamedTuple
@@ -40,9 +40,18 @@ RETURN l.host AS host, l.at AS at, l.blob AS blob
 
 
 class HostMatch(NamedTuple):
-    """Host of each layout, in the given order, and warnings."""
+    """Layouts by the host of the fabric that they belong to, in the given order.
 
-    hosts: tuple[str, ...]
+    Attributes
+    ----------
+    known : dict of str to HostLayout
+    unknown : tuple of UnknownName
+        An error for each layout of a host that the fabric lacks; its name is a GUID if the layout has none.
+    warnings : tuple of str
+    """
+
+    known: dict[str, HostLayout]
+    unknown: tuple[UnknownName, ...]
     warnings: tuple[str, ...]
 
 
@@ -84,53 +93,56 @@ class Layouts(Store):
 
 
 def match_hosts(layouts: Sequence[HostLayout], fabric: Fabric) -> HostMatch:
-    """Return the host of the fabric of each layout.
+    """Match layouts with the hosts of a fabric.
 
     Raises
     ------
-    UnknownName
-        The fabric has neither a GUID nor the name of a layout; with the closest names.
     InvalidValue
         The adapters of a layout belong to several hosts, or two layouts to one host.
     """
     owner = _owners(fabric)
-    known = {fabric.names[vertex] for vertex in fabric.hosts.tolist()}
-    hosts: list[str] = []
-    warnings = []
+    names = {fabric.names[vertex] for vertex in fabric.hosts.tolist()}
+    known: dict[str, HostLayout] = {}
+    unknown, warnings = [], []
     for layout in layouts:
         by_guid = {owner[guid] for guid in layout.nic_guid.tolist() if guid in owner}
         if len(by_guid) > 1:
-            names = " and ".join(sorted(by_guid))
-            raise InvalidValue("HostLayout.nic_guid", f"its adapters are in {names}, not in one host")
-        by_name = next((name for name in (layout.name, layout.name.partition(".")[0]) if name in known), "")
+            both = " and ".join(sorted(by_guid))
+            raise InvalidValue("HostLayout.nic_guid", f"its adapters are in {both}, not in one host")
+        by_name = next((name for name in (layout.name, layout.name.partition(".")[0]) if name in names), "")
         host = next(iter(by_guid), by_name)
         if not host:
-            guids = ", ".join(format_guid(guid) for guid in layout.nic_guid.tolist() if guid)
-            remedy = f"its adapters ({guids or 'none with a GUID'}) are not in the fabric either"
-            if not layout.name:
-                remedy = f"the layout has no host name, and {remedy.removesuffix(' either')}"
-            raise UnknownName("host", layout.name, known, remedy=remedy)
+            unknown.append(_unknown(layout, names))
+            continue
         if by_name and by_name != host:
             warnings.append(f"the layout named {layout.name} has adapters of host {host}: taken as {host}'s")
-        if host in hosts:
+        if host in known:
             raise InvalidValue("HostLayout.name", f"two layouts of host {host}")
-        hosts.append(host)
-    return HostMatch(tuple(hosts), tuple(warnings))
+        known[host] = layout
+    return HostMatch(known, tuple(unknown), tuple(warnings))
+
+
+def _unknown(layout: HostLayout, names: Collection[str]) -> UnknownName:
+    """Return the error for a layout whose host is not among these names, with the closest ones."""
+    guids = ", ".join(format_guid(guid) for guid in layout.nic_guid.tolist() if guid)
+    remedy = f"its adapters ({guids or 'none with a GUID'}) are not in the fabric either"
+    if not layout.name:
+        remedy = f"the layout has no host name, and {remedy.removesuffix(' either')}"
+    return UnknownName("host", layout.name or guids.partition(",")[0], names, remedy=remedy)
 
 
 def save_layouts(
     transaction: Transaction,
     cluster: str,
-    hosts: Sequence[str],
-    layouts: Sequence[HostLayout],
+    layouts: Mapping[str, HostLayout],
     at: datetime,
     seq: int,
 ) -> int:
-    """Save layouts of hosts of a locked cluster; return the number of new ones."""
+    """Save layouts by host for a locked cluster; return the number of new ones."""
     moment = as_utc(at)
     held = _held(transaction, cluster, moment)
     new: dict[str, NewRecord] = {}
-    for host, layout in zip(hosts, layouts, strict=True):
+    for host, layout in layouts.items():
         columns = _columns(layout)
         content = codec.digest(columns)
         if host in held and held[host]["content"] == content:

@@ -17,16 +17,23 @@ from registry.database.bulk_writes import ProgressTransaction
 from registry.database.driver import Transaction
 from registry.errors import InputError
 from registry.fabrics.intended import save_wiring
-from registry.fabrics.layouts import match_hosts, save_layouts
+from registry.fabrics.layouts import save_layouts
 from registry.fabrics.observations import (
     ObservationDraft,
     fabric_valid_at,
     save_observation,
 )
 from registry.fabrics.timeline import FOREVER
-from registry.jobs.allocations import unknown_host, unknown_hosts
+from registry.ingest_runs.unknown import (
+    first_names,
+    known_layouts,
+    known_placements,
+    known_sweeps,
+    warn_or_reject,
+)
+from registry.jobs.allocations import join_new_hosts, unknown_host, unknown_hosts
 from registry.jobs.jobs import batches, save_jobs
-from registry.model import CounterSweep, Fabric, Job, Trace
+from registry.model import CounterSweep, Fabric, Trace
 from registry.model.intake import Intake, Receipt, Saved
 from registry.profiles import save_profile
 from registry.progress import Progress
@@ -38,9 +45,6 @@ from registry.version import code_version
 
 CLOCK_SKEW = timedelta(minutes=10)
 """Times further in the future than this get a warning."""
-
-HOSTS_SHOWN = 5
-"""Unknown hosts that a warning names."""
 
 SAME_SWEEP = timedelta(minutes=1)
 """Sweeps at most this far apart are joined if they hold different counters."""
@@ -145,7 +149,10 @@ def _save_observation(saving: Saving) -> Saved:
     if seen is None or saving.receipt.snapshot is not None:
         return Saved()
     counted = ProgressTransaction(saving.transaction, saving.progress, "saving the fabric")
+    hosts = [] if seen.fabric is None else [seen.fabric.names[v] for v in seen.fabric.hosts.tolist()]
+    new_hosts = unknown_hosts(saving.transaction, saving.cluster, hosts)
     entered = save_observation(counted, seen, saving.seq)
+    join_new_hosts(saving.transaction, saving.cluster, new_hosts)
     counted.finish()
     saving.receipt = replace(
         saving.receipt,
@@ -204,19 +211,19 @@ def join_sweeps(parts: Parts) -> tuple[CounterSweep, ...]:
 
 def _save_counters(saving: Saving) -> Saved:
     """Save the sweeps of counters in order of time, then summarise old ones."""
-    intake, rows, warnings = saving.intake, list[tuple[str, bool]](), list[str]()
-    for number, sweep in enumerate(sorted(intake.counters, key=lambda sweep: sweep.at)):
-        saving.progress("saving counters", number, len(intake.counters))
-        _, fabric = saving.fabric(sweep.at)
-        named = sweep.with_guids(fabric)
+    intake, rows = saving.intake, list[tuple[str, bool]]()
+    known = known_sweeps(intake.counters, lambda time: saving.fabric(time)[1], strict=intake.strict)
+    warnings = list(known.warnings)
+    for number, sweep in enumerate(known.data):
+        saving.progress("saving counters", number, len(known.data))
         origin = {"source": intake.source, "digest": intake.digest}
-        rows.append(save_sweep(saving.transaction, saving.cluster, named, saving.seq, **origin))
+        rows.append(save_sweep(saving.transaction, saving.cluster, sweep, saving.seq, **origin))
         when = sweep.at.isoformat()
         if not rows[-1][0]:
             warnings.append(f"counters of {when} ignored: that time is already summarised by hours or days")
         elif sweep.at > saving.moment + CLOCK_SKEW:
             warnings.append(f"counters of {when} are in the future: check the clocks of both machines")
-    saved = _saved(rows, warnings=tuple(warnings))
+    saved = _saved(rows, warnings=tuple(warnings), unknown_devices=known.unknown)
     if saved.new:
         roll_up(saving.transaction, saving.cluster, saving.moment, Retention())
     return replace(saved, ids=tuple(identity for identity in saved.ids if identity))
@@ -252,9 +259,14 @@ def _save_layouts(saving: Saving) -> Saved:
         return Saved()
     saving.progress("saving layouts of hosts", 0, len(layouts))
     _, fabric = saving.fabric(time)
-    hosts, warnings = match_hosts(layouts, fabric)
-    new = save_layouts(saving.transaction, saving.cluster, hosts, layouts, time, saving.seq)
-    return Saved(new=new, warnings=warnings)
+    known = known_layouts(layouts, fabric, strict=saving.intake.strict)
+    new = save_layouts(saving.transaction, saving.cluster, known.data, time, saving.seq)
+    return Saved(new=new, unknown_hosts=known.unknown, warnings=known.warnings)
+
+
+def _describe_layouts(intake: Intake, receipt: Receipt | None) -> Iterator[str]:
+    new = "none" if receipt is None else receipt.new("layouts")
+    yield f"{len(intake.layouts)} layouts of hosts read, {new} new"
 
 
 def _save_profiles(saving: Saving) -> Saved:
@@ -300,24 +312,18 @@ def _save_first_jobs(saving: Saving) -> Saved:
     saving.progress("saving jobs", 0, len(jobs))
     hosts = {host for job in jobs for host in job.hosts}
     unknown = unknown_hosts(saving.transaction, saving.cluster, hosts)
-    if unknown and (saving.intake.strict or len(unknown) == len(hosts)):
-        raise unknown_host(saving.transaction, saving.cluster, unknown[0])
+    lacking = set(unknown)
+    affected = sum(not lacking.isdisjoint(job.hosts) for job in jobs)
+    warnings = warn_or_reject(
+        unknown,
+        f"{affected} of {len(jobs)} jobs ran on hosts that the fabric lacks: {first_names(unknown)}; the "
+        "jobs are saved, without these hosts in the graph",
+        reject=saving.intake.strict or len(unknown) == len(hosts),
+        error=lambda: unknown_host(saving.transaction, saving.cluster, unknown[0]),
+    )
     time = saving.intake.observed_at or saving.moment
     new = save_jobs(saving.transaction, saving.cluster, batches(jobs)[0], time, saving.seq)
-    return Saved(new=new, unknown_hosts=unknown, warnings=tuple(_unknown_hosts_warning(jobs, unknown)))
-
-
-def _unknown_hosts_warning(jobs: Sequence[Job], unknown: Sequence[str]) -> Iterator[str]:
-    """Yield a line about the hosts that the cluster lacks, with the first names."""
-    if unknown:
-        lacking = set(unknown)
-        affected = sum(not lacking.isdisjoint(job.hosts) for job in jobs)
-        more = f" and {len(unknown) - HOSTS_SHOWN} more" if len(unknown) > HOSTS_SHOWN else ""
-        yield (
-            f"{affected} of {len(jobs)} jobs ran on hosts that the fabric lacks: "
-            f"{', '.join(unknown[:HOSTS_SHOWN])}{more}; the jobs are saved, without these hosts in the graph "
-            "(--strict rejects the files)"
-        )
+    return Saved(new=new, unknown_hosts=unknown, warnings=warnings)
 
 
 def _describe_jobs(intake: Intake, receipt: Receipt | None) -> Iterator[str]:
@@ -328,8 +334,9 @@ def _describe_jobs(intake: Intake, receipt: Receipt | None) -> Iterator[str]:
 def _save_placements(saving: Saving) -> Saved:
     """Save the placements on the fabric valid at the time of the observation."""
     snapshot, fabric = saving.fabric(saving.intake.observed_at or FOREVER)
+    known = known_placements(saving.intake.placements, fabric, strict=saving.intake.strict)
     rows = []
-    for order in saving.intake.placements:
+    for order in known.data:
         record = PlacementRecord(
             cluster=saving.cluster,
             content=snapshot,
@@ -339,7 +346,7 @@ def _save_placements(saving: Saving) -> Saved:
             role=PRESENT,
         )
         rows.append(save_placement(saving.transaction, record, saving.moment))
-    return _saved(rows)
+    return _saved(rows, unknown_hosts=known.unknown, warnings=known.warnings)
 
 
 def _describe_placements(intake: Intake, receipt: Receipt | None) -> Iterator[str]:
@@ -356,6 +363,6 @@ KINDS = (
     Kind("placements", concatenated, _save_placements, _describe_placements, "Placement"),
     Kind("counters", join_sweeps, _save_counters, _describe_counters, "CounterSweep"),
     Kind("intended", only_one("intended wiring"), _save_intended, _describe_intended, "IntendedWiring"),
-    Kind("layouts", concatenated, _save_layouts, lambda intake, receipt: ()),
+    Kind("layouts", concatenated, _save_layouts, _describe_layouts),
 )
 """All kinds, in the order of saving: fabrics first, since jobs, placements and counters need their hosts."""

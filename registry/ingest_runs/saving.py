@@ -132,7 +132,7 @@ def _record(transaction: Transaction, intake: Intake, receipt: Receipt, attempt:
         routing=receipt.routing or "",
         profiles=receipt.ids("profiles"),
     )
-    if receipt.unknown_hosts:
+    if receipt.unknown_hosts or receipt.unknown_devices:
         attempt = replace(attempt, key="")  # the same files again are read again, and warned about
     run = record_run(transaction, attempt, result)
     for kind in KINDS:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,6 +24,19 @@ UNWIND range(0, size($allocation) - 1) AS i
 MATCH (a:Allocation {id: $allocation[i]})
 MATCH (d:Device {id: $device[i]})
 CREATE (a)-[:ON {order: $order[i], slots: $slots[i]}]->(d)
+"""
+
+_MARK = """
+UNWIND range(0, size($id) - 1) AS i
+MATCH (a:Allocation {id: $id[i]})
+SET a.unknown_hosts = $unknown_hosts[i]
+"""
+
+_MARKED = """
+MATCH (a:Allocation)
+WHERE a.cluster = $cluster AND size(a.unknown_hosts) > 0
+RETURN collect(a.id) AS id, collect(a.hosts) AS hosts, collect(a.slots) AS slots,
+       collect(a.unknown_hosts) AS unknown_hosts
 """
 
 _DEVICES = """
@@ -54,25 +67,67 @@ class HostSlots:
 
 
 def save_allocations(transaction: Transaction, cluster: str, wanted: Iterable[HostSlots]) -> None:
-    """Save the allocations that are not stored yet, joined to those of their hosts that are known."""
+    """Save the allocations that are not stored yet, joined to those of their hosts that are known.
+
+    The property `unknown_hosts` names the others; `join_new_hosts` joins them when a scan contains them.
+    """
     by_id = {allocation.id: allocation for allocation in wanted}
-    new = {name: by_id[name] for name in sorted(by_id.keys() - known_ids(transaction, "Allocation", by_id))}
+    new = [by_id[name] for name in sorted(by_id.keys() - known_ids(transaction, "Allocation", by_id))]
     transaction.run_columns(
         _CREATE,
         {
-            "id": list(new),
-            "hosts": [list(allocation.hosts) for allocation in new.values()],
-            "slots": [list(allocation.slots) for allocation in new.values()],
+            "id": [allocation.id for allocation in new],
+            "hosts": [list(allocation.hosts) for allocation in new],
+            "slots": [list(allocation.slots) for allocation in new],
         },
         cluster=cluster,
     )
+    hosts = {host for allocation in new for host in allocation.hosts}
+    unknown = set(unknown_hosts(transaction, cluster, hosts))
+    _join(transaction, dict.fromkeys(new, hosts - unknown))
+    _mark(
+        transaction, {allocation: unknown for allocation in new if not unknown.isdisjoint(allocation.hosts)}
+    )
+
+
+def join_new_hosts(transaction: Transaction, cluster: str, hosts: Collection[str]) -> None:
+    """Join allocations to hosts that they named before any scan of the cluster contained them."""
+    if not hosts:
+        return
+    columns, new = transaction.run(_MARKED, cluster=cluster)[0], set(hosts)
+    still_unknown: dict[HostSlots, set[str]] = {}
+    for names, slots, unknown in zip(
+        columns["hosts"], columns["slots"], columns["unknown_hosts"], strict=True
+    ):
+        if not new.isdisjoint(unknown):
+            allocation = HostSlots(cluster=cluster, hosts=tuple(names), slots=tuple(slots))
+            still_unknown[allocation] = set(unknown) - new
+    _join(transaction, dict.fromkeys(still_unknown, new))
+    _mark(transaction, still_unknown)
+
+
+def _join(transaction: Transaction, known: Mapping[HostSlots, Collection[str]]) -> None:
+    """Join allocations to those of their hosts that are known."""
     columns: dict[str, list[Any]] = {"allocation": [], "device": [], "order": [], "slots": []}
-    for name, allocation in new.items():
-        columns["allocation"] += [name] * len(allocation.hosts)
-        columns["device"] += [device_id(cluster, host_key(host)) for host in allocation.hosts]
-        columns["order"] += range(len(allocation.hosts))
-        columns["slots"] += allocation.slots
+    for allocation, names in known.items():
+        for order, (host, slots) in enumerate(zip(allocation.hosts, allocation.slots, strict=True)):
+            if host in names:
+                columns["allocation"].append(allocation.id)
+                columns["device"].append(device_id(allocation.cluster, host_key(host)))
+                columns["order"].append(order)
+                columns["slots"].append(slots)
     transaction.run_columns(_CREATE_ON, columns)
+
+
+def _mark(transaction: Transaction, unknown: Mapping[HostSlots, Collection[str]]) -> None:
+    """Write into allocations which of their hosts are unknown."""
+    columns: dict[str, list[Any]] = {
+        "id": [allocation.id for allocation in unknown],
+        "unknown_hosts": [
+            [host for host in allocation.hosts if host in names] for allocation, names in unknown.items()
+        ],
+    }
+    transaction.run_columns(_MARK, columns)
 
 
 def unknown_hosts(transaction: Transaction, cluster: str, hosts: Iterable[str]) -> tuple[str, ...]:

@@ -9,16 +9,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from registry.errors import InvalidValue, UnknownName
 from registry.model.arrays import Bools, Guids, Ints, Longs, freeze_all, readonly
-
-if TYPE_CHECKING:
-    from registry.model.fabric import Fabric
+from registry.model.fabric import Fabric, format_guid
 
 TRAFFIC = ("xmit_bytes", "rcv_bytes", "xmit_packets", "rcv_packets")
 """Bytes and packets sent and received."""
@@ -132,32 +130,47 @@ class CounterSweep:
         """Return one counter of every port as int64[p]; `NOT_COUNTED` if unknown."""
         return column_of(self.names, self.values, name)
 
+    @property
+    def devices(self) -> tuple[str, ...]:
+        """Devices, as `unknown_devices` names them."""
+        return self._device_names(np.ones(len(self), np.bool_))
+
+    def unknown_devices(self, fabric: Fabric) -> tuple[str, ...]:
+        """Return the devices that a fabric lacks: ``GUID 0x...`` or ``LID 17``, in order."""
+        guids = np.r_[fabric.guid, fabric.adapters.guid]
+        lids = np.fromiter(_guids_of_lids(fabric), np.int32)
+        known = np.where(self.guid > 0, np.isin(self.guid, guids), np.isin(self.lid, lids))
+        return self._device_names(~known)
+
     def with_guids(self, fabric: Fabric) -> CounterSweep:
-        """Return the sweep with GUIDs in place of LIDs.
+        """Return the sweep with GUIDs in place of LIDs; ports with a LID that the fabric lacks are left out.
 
         Raises
         ------
-        UnknownName
-            No switch or adapter port of the fabric has a LID.
         InvalidValue
             A port is listed twice, by its LID and by its GUID.
         """
         if not bool(self.lid.any()):
             return self
-        adapters = fabric.adapters
-        guid_of: dict[int, int] = {}
-        owner = adapters.guid[adapters.port_adapter].tolist()
-        for lid, lmc, guid in zip(adapters.port_lid.tolist(), adapters.port_lmc.tolist(), owner, strict=True):
-            guid_of |= dict.fromkeys(range(lid, lid + (1 << lmc)), guid)
-        guid_of |= dict(zip(fabric.lid.tolist(), fabric.guid.tolist(), strict=True))
-        guid_of.pop(0, None)
-        guid = self.guid.copy()
-        for row in np.flatnonzero(self.lid).tolist():
-            lid = int(self.lid[row])
-            if not guid_of.get(lid):
-                raise UnknownName("LID", str(lid), remedy="check that these are counters of this fabric")
-            guid[row] = guid_of[lid]
-        return replace(self, guid=guid, lid=np.zeros(len(guid), np.int32))
+        guid_of = _guids_of_lids(fabric)
+        found = np.fromiter((guid_of.get(lid, 0) for lid in self.lid.tolist()), np.uint64, len(self))
+        guid = np.where(self.guid > 0, self.guid, found)
+        kept = guid > 0
+        return replace(
+            self,
+            guid=guid[kept],
+            lid=np.zeros(int(kept.sum()), np.int32),
+            port=self.port[kept],
+            values=self.values[kept],
+            saturated=self.saturated[kept],
+        )
+
+    def _device_names(self, rows: Bools) -> tuple[str, ...]:
+        """Return the names of the devices of some rows (bool[p]), each once."""
+        pairs = zip(self.guid[rows].tolist(), self.lid[rows].tolist(), strict=True)
+        return tuple(
+            f"GUID {format_guid(guid)}" if guid else f"LID {lid}" for guid, lid in dict.fromkeys(pairs)
+        )
 
     def joined(self, other: CounterSweep) -> CounterSweep | None:
         """Return one sweep of two with different counters of one time, or None if both have the same one.
@@ -174,6 +187,17 @@ class CounterSweep:
                     return None
                 cells[name] = (int(sweep.values[row, column]), bool(sweep.saturated[row, column]))
         return type(self).of(max(self.at, other.at), ports)
+
+
+def _guids_of_lids(fabric: Fabric) -> dict[int, int]:
+    """Return the GUID of the switch or adapter with each LID, if it is known."""
+    adapters = fabric.adapters
+    found: dict[int, int] = {}
+    owner = adapters.guid[adapters.port_adapter].tolist()
+    for lid, lmc, guid in zip(adapters.port_lid.tolist(), adapters.port_lmc.tolist(), owner, strict=True):
+        found |= dict.fromkeys(range(lid, lid + (1 << lmc)), guid)
+    found |= dict(zip(fabric.lid.tolist(), fabric.guid.tolist(), strict=True))
+    return {lid: guid for lid, guid in found.items() if lid and guid}
 
 
 def column_of(names: tuple[str, ...], table: Longs, name: str) -> Longs:

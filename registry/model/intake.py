@@ -95,7 +95,7 @@ class Intake(IngestedData):
     started_at : datetime or None
         Time when reading began, with a time zone (default: the time when saving begins).
     strict : bool
-        True to reject all data if a job has a host that the cluster lacks; otherwise it gets a warning.
+        True to reject all data if a host or device of them is not in the fabric (default: a warning).
     """
 
     cluster: str | None = None
@@ -145,7 +145,9 @@ class Saved:
     warnings : tuple of str
         Warnings about the data, one line each.
     unknown_hosts : tuple of str
-        Hosts in the data that the cluster lacks.
+        Hosts in the data that the fabric lacks.
+    unknown_devices : tuple of str
+        Devices with counters that the fabric lacks: ``GUID 0x...`` or ``LID 17``.
     """
 
     ids: tuple[str, ...] = ()
@@ -153,6 +155,7 @@ class Saved:
     new: int = 0
     warnings: tuple[str, ...] = ()
     unknown_hosts: tuple[str, ...] = ()
+    unknown_devices: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -201,8 +204,13 @@ class Receipt:
 
     @property
     def unknown_hosts(self) -> tuple[str, ...]:
-        """Hosts in the data that the cluster lacks."""
-        return tuple(host for one in self.saved.values() for host in one.unknown_hosts)
+        """Hosts in the data that the fabric lacks, each once."""
+        return tuple(dict.fromkeys(host for one in self.saved.values() for host in one.unknown_hosts))
+
+    @property
+    def unknown_devices(self) -> tuple[str, ...]:
+        """Devices with counters that the fabric lacks."""
+        return tuple(device for one in self.saved.values() for device in one.unknown_devices)
 
     def new(self, kind: str) -> int:
         """Return the number of things of a kind that are new or changed."""

@@ -57,7 +57,7 @@ EXIT_PARTIAL = 5
     "--domain", type=click.IntRange(1), help="Ranks per NVLink domain, for --collectives hierarchical."
 )
 @click.option(
-    "--strict", is_flag=True, help="Save nothing if a job has hosts that the fabric lacks (default: warn)."
+    "--strict", is_flag=True, help="Save nothing if a host or device is not in the fabric (default: warn)."
 )
 @click.option(
     "--spool",
@@ -81,8 +81,8 @@ def command(
     """Load files, folders or archives; `-` reads standard input. Formats are recognised by content.
 
     All files of one call are one observation of the cluster and are saved in one transaction: an error in
-    any file saves nothing. Jobs on hosts that the fabric lacks are saved with a warning; the exit code is
-    then 5. With --spool, files that are queued are no error: see `almanac spool`.
+    any file saves nothing. Hosts and devices that the fabric lacks get a warning, what is known is saved,
+    and the exit code is 5. With --spool, files that are queued are no error: see `almanac spool`.
     """
     if spooled and dry_run:
         raise click.UsageError("--dry-run saves nothing: not with --spool")
@@ -112,7 +112,7 @@ def command(
         for warning in fields["warnings"]:
             note(f"warning: {warning}")
         _print(report, fields)
-    if fields.get("unknown_hosts"):
+    if fields.get("unknown_hosts") or fields.get("unknown_devices"):
         click.get_current_context().exit(EXIT_PARTIAL)
 
 

@@ -55,6 +55,7 @@ def ingest_report_to_json(report: Report, dry_run: bool) -> dict[str, Any]:
             "new_traces": receipt.new("traces"),
             "new_jobs": receipt.new("jobs"),
             "unknown_hosts": list(receipt.unknown_hosts),
+            "unknown_devices": list(receipt.unknown_devices),
             "placements": list(receipt.ids("placements")),
             "new_counters": receipt.new("counters"),
             "new_intended": receipt.new("intended") > 0,

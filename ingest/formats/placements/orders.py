@@ -70,7 +70,7 @@ def placement(hosts: Sequence[str], file: SourceFile, format: str) -> Parsed:
     """Return the placement of ranks 0, 1, ... on these hosts; raise `InputError` if there are none."""
     if not hosts:
         raise InputError("no ranks found", path=file.path)
-    return Parsed(placements=(HostOrder(hosts=tuple(hosts), source=format),))
+    return Parsed(placements=(HostOrder(hosts=tuple(hosts), source=format, name=file.path),))
 
 
 def placement_by_rank(

@@ -84,3 +84,16 @@ def test_what_is_missing_is_an_error(
 ) -> None:
     with pytest.raises(error):
         circuit_case(running, CircuitPlanRequest(**request_))
+
+
+def test_a_job_with_another_number_of_ranks_than_its_profile_is_left_out_with_the_cure(
+    running: Registry,
+) -> None:
+    running.optical.save(SWITCH)
+    running.jobs.attach("1", "one-way")
+    case = circuit_case(running, CircuitPlanRequest(cluster="c"))
+    assert case.jobs is not None
+    reasons = {one.job.stored.job.id: one.reason for one in case.jobs.unloaded}
+    assert reasons["1"].startswith("4 ranks are placed, the profile has 2: if the last ranks")
+    assert "'# ranks: 4'" in reasons["1"]
+    assert [one.stored.job.id for one in case.jobs.jobs] == ["2"]

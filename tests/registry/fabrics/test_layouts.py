@@ -65,16 +65,20 @@ def same(one: HostLayout, two: HostLayout) -> bool:
 def test_a_layout_belongs_to_the_host_of_its_guid_or_else_of_its_name() -> None:
     by_guid = fabric(guids={"b": 0x0C42A10300123500})
     matched = match_hosts([LAYOUT, named("a.site.example")], by_guid)
-    assert matched.hosts == ("b", "a")
+    assert list(matched.known) == ["b", "a"]
     assert matched.warnings == ("the layout named n0001 has adapters of host b: taken as b's",)
-    assert match_hosts([LAYOUT], fabric()) == (("n0001",), ())
+    assert match_hosts([LAYOUT], fabric()) == ({"n0001": LAYOUT}, (), ())
 
 
-def test_layouts_of_no_host_of_two_hosts_and_two_of_one_are_refused() -> None:
-    with pytest.raises(UnknownName, match="has no host name, and its adapters"):
-        match_hosts([named("")], fabric())
-    with pytest.raises(UnknownName, match="there is no host 'n0002'; closest: n0001"):
-        match_hosts([named("n0002")], fabric())
+def test_layouts_of_no_host_are_returned_apart_with_the_closest_names() -> None:
+    matched = match_hosts([named(""), named("n0002"), named("a")], fabric())
+    assert list(matched.known) == ["a"]
+    nameless, unknown = map(str, matched.unknown)
+    assert "has no host name, and its adapters" in nameless
+    assert unknown.startswith("there is no host 'n0002'; closest: n0001")
+
+
+def test_layouts_of_two_hosts_and_two_of_one_are_refused() -> None:
     both = fabric(guids={"a": 0x0C42A10300123400, "b": 0x0C42A10300123500})
     with pytest.raises(InvalidValue, match="in a and b, not in one host"):
         match_hosts([LAYOUT], both)

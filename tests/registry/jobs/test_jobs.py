@@ -157,6 +157,25 @@ def test_a_job_with_an_unknown_host_is_saved_and_says_so(known: Registry) -> Non
     assert known.database.query(joined)[1] == [(["node00"],)]
 
 
+def test_a_host_that_a_later_scan_contains_is_joined_to_the_jobs_that_named_it(known: Registry) -> None:
+    save(known, running("1", hosts=("new1", "node00", "new2")), running("2", hosts=("new2", "node01")))
+    grown = fat_tree()
+    for number, renamed in ((5, {"node02": "new2"}), (6, {"node02": "new2", "node03": "new1"})):
+        names = tuple(renamed.get(name, name) for name in grown.names)
+        known.save(Intake(cluster="toy", observed_at=at(number), fabric=replace(grown, names=names)))
+        joined = (
+            "MATCH (j:Job)-[:RAN_ON]->(:Allocation)-[o:ON]->(d) "
+            "WITH j, o, d ORDER BY j.job, o.order RETURN j.job, collect(d.name), collect(o.slots)"
+        )
+        hosts = ["node00", "new2"] if number == 5 else ["new1", "node00", "new2"]
+        assert known.database.query(joined)[1] == [
+            ("1", hosts, [1, 2, 3][-len(hosts) :]),
+            ("2", ["new2", "node01"], [1, 2]),
+        ]
+    assert known.jobs.unknown_hosts(known.jobs.read("1")) == ()
+    assert known.jobs.read("1").job.hosts == ("new1", "node00", "new2")
+
+
 @pytest.mark.parametrize("strict", [True, False])
 def test_unknown_hosts_are_an_error_if_asked_for_or_if_no_host_is_known(
     known: Registry, strict: bool

@@ -207,8 +207,13 @@ def test_a_device_that_is_named_by_its_lid_gets_its_guid_from_the_fabric() -> No
         SPINE_GUID: 3,
         ADAPTER_GUID: 1,
     }
-    with pytest.raises(UnknownName, match="no LID '99'"):
-        CounterSweep.of(at(0), {(0, 99, 1): {"xmit_bytes": (1, False)}}).with_guids(fabric)
+    strange = {(0, 99, port): {"xmit_bytes": (port, False)} for port in (1, 2)}
+    more = CounterSweep.of(at(0), {**shown, **strange, (0xBAD, 0, 1): {"xmit_bytes": (9, False)}})
+    assert more.unknown_devices(fabric) == ("LID 99", "GUID 0x0000000000000bad")
+    assert more.devices == ("LID 1", "LID 5", "LID 99", "GUID 0x0000000000000bad")
+    assert more.with_guids(fabric).column("xmit_bytes").tolist() == [
+        value for _, value in sorted([(SPINE_GUID, 1), (ADAPTER_GUID, 2), (0xBAD, 9)])
+    ]
     with pytest.raises(InvalidValue, match="twice"):
         CounterSweep.of(at(0), {**shown, (SPINE_GUID, 0, 3): {"xmit_bytes": (1, False)}}).with_guids(fabric)
 
