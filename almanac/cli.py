@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import importlib
 import json
+import re
 import sys
 from collections.abc import Sequence
 
@@ -146,22 +147,34 @@ def main(arguments: Sequence[str] | None = None) -> None:
         sys.stdout = sys.stderr
         code = 0
     except Exception as error:
-        code = _report(error, as_json)
+        code = _report(error, given)
     sys.exit(code if isinstance(code, int) else 0)
 
 
-def _report(error: Exception, as_json: bool) -> int:
-    """Print an error of the program and return its exit code; raise any other error again."""
+def _report(error: Exception, words: Sequence[str]) -> int:
+    """Print an error of the program or of a file and return its exit code; raise any other error again."""
     from almanac.output.printing import note
-    from registry.errors import AlmanacError, DatabaseUnavailable
+    from registry.errors import AlmanacError, DatabaseUnavailable, InputError, InvalidValue
 
+    if isinstance(error, OSError) and error.filename is not None:
+        error = InputError(error.strerror or "cannot be used", path=str(error.filename))
     if not isinstance(error, AlmanacError):
         raise error
-    if as_json:
+    if isinstance(error, InvalidValue):
+        error.reason = _option_of(error.field, words) + error.reason.removeprefix(error.field)
+    if "--json" in words:
         _print_json_error(type(error).__name__, error.reason, error.path, error.line, error.text)
     else:
         note(f"almanac: {error}")
     return EXIT_UNREACHABLE if isinstance(error, DatabaseUnavailable) else EXIT_FAILED
+
+
+def _option_of(field: str, words: Sequence[str]) -> str:
+    """Return the option of the command line that gave a field its value, else the field in plain words."""
+    option = f"--{field.rpartition('.')[2].replace('_', '-')}"
+    if any(word.partition("=")[0] == option for word in words):
+        return option
+    return re.sub(r"(?<=[a-z])(?=[A-Z])|[._]", " ", field).lower()
 
 
 def _print_json_error(

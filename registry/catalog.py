@@ -60,8 +60,6 @@ class Catalog(Generic[E]):
     ----------
     kind : str
         Kind of the entries, for errors: ``routing``, ``strategy``, ``check``, ...
-    list_all : bool
-        Whether errors about unknown names list all names, not only the closest.
 
     Raises
     ------
@@ -69,13 +67,12 @@ class Catalog(Generic[E]):
         Two entries have the same name.
     """
 
-    def __init__(self, kind: str, entries: Iterable[E], *, list_all: bool = False) -> None:
+    def __init__(self, kind: str, entries: Iterable[E]) -> None:
         self.kind = kind
         listed = tuple(entries)
         self._by_name = {entry.name: entry for entry in listed}
         if len(self._by_name) < len(listed):
             raise ValueError(f"two entries of the table of {kind}s have the same name")
-        self._remedy = f"there are {', '.join(self._by_name)}" if list_all else ""
 
     def __iter__(self) -> Iterator[E]:
         return iter(self._by_name.values())
@@ -100,7 +97,7 @@ class Catalog(Generic[E]):
             No entry has the name; lists the closest names.
         """
         if name not in self._by_name:
-            raise UnknownName(self.kind, name, self._by_name, remedy=self._remedy)
+            raise UnknownName(self.kind, name, self._by_name)
         return self._by_name[name]
 
 
@@ -182,8 +179,7 @@ def read_options(name: str, given: Mapping[str, str], known: Mapping[str, Value]
     found = {}
     for key, text in given.items():
         if key not in known:
-            remedy = f"{name} has {', '.join(known)}" if known else f"{name} has none"
-            raise UnknownName("option", key, known, remedy=remedy)
+            raise UnknownName(f"{name} option", key, known, remedy="" if known else f"{name} has none")
         found[key] = _value(f"{name}.{key}", text, type(known[key]))
     return found
 

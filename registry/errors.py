@@ -37,6 +37,8 @@ TEXT_LIMIT = 200
 """Most characters of an offending line that an error quotes."""
 REASON_LIMIT = 2000
 """Most characters of a reason: some quote names from files, which may be long."""
+LISTED = 12
+"""Most known names that an error about an unknown name lists."""
 
 
 class AlmanacError(Exception):
@@ -131,13 +133,17 @@ class UnknownName(AlmanacError):
         path: str | Path | None = None,
         line: int | None = None,
         remedy: str = "",
+        reason: str = "",
     ) -> None:
         self.kind = kind
         self.name = name
-        self.close = close_names(name, list(known))
-        reason = f"there is no {kind} {name!r}"
+        names = list(dict.fromkeys(known))
+        self.close = close_names(name, names)
+        reason = reason or f"there is no {kind} {name!r}"
         if self.close:
             reason += f"; closest: {', '.join(self.close)}"
+        if len(names) > len(self.close):
+            reason += f"; known: {list_names(names)}"
         if remedy:
             reason += f"; {remedy}"
         super().__init__(reason, path=path, line=line)
@@ -189,7 +195,9 @@ class InfeasibleAllocation(AlmanacError):
     def __init__(self, ranks: int, slots: int, hosts: int) -> None:
         self.ranks = ranks
         self.slots = slots
-        super().__init__(f"{ranks} ranks do not fit on {hosts} hosts with {slots} slots in all")
+        super().__init__(
+            f"{ranks} ranks do not fit on {slots} slots of {hosts} hosts: give more hosts or more slots"
+        )
 
 
 class DisconnectedAllocation(AlmanacError):
@@ -272,16 +280,17 @@ class DeadlockFound(AlmanacError):
 
 
 class ConfigError(AlmanacError):
-    """A setting cannot be used.
+    """A setting or an option cannot be used, or an option is missing.
 
     Attributes
     ----------
     key : str
+        Key of the setting, or the option with its dashes, which `reason` then names itself.
     """
 
     def __init__(self, key: str, reason: str, *, path: str | Path | None = None) -> None:
         self.key = key
-        super().__init__(f"setting {key}: {reason}", path=path)
+        super().__init__(reason if key.startswith("--") else f"setting {key}: {reason}", path=path)
 
 
 class SpoolFull(AlmanacError):
@@ -387,6 +396,12 @@ def close_names(name: str, known: Sequence[str], count: int = 3) -> tuple[str, .
     folded = {candidate.casefold(): candidate for candidate in known}
     found = difflib.get_close_matches(name.casefold(), list(folded), n=count, cutoff=0.5)
     return tuple(folded[key] for key in found)
+
+
+def list_names(names: Sequence[str]) -> str:
+    """Return the first names, separated by commas, and how many more there are."""
+    more = f" and {len(names) - LISTED:,} more" if len(names) > LISTED else ""
+    return ", ".join(names[:LISTED]) + more
 
 
 def shorten(text: str, limit: int = TEXT_LIMIT) -> str:

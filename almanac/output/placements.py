@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from almanac.output.printing import print_table, say
+from almanac.output.printing import label, print_table, say
 from registry import units
 
 if TYPE_CHECKING:
@@ -16,12 +16,8 @@ if TYPE_CHECKING:
     from mapping.placement.partition.cores import CoreBinding
     from registry.model import Bound, Evaluation, Fabric, Metrics
 
-BOUNDED = (
-    ("congestion_seconds", "worst link"),
-    ("network_congestion_seconds", "worst network link"),
-    ("hop_bytes", "hop-bytes"),
-)
-"""Metrics that have bounds, with their names in tables."""
+BOUNDED = ("congestion_seconds", "network_congestion_seconds", "hop_bytes")
+"""Metrics that have bounds."""
 METRICS = {
     "congestion": "worst link",
     "network-congestion": "worst network link",
@@ -110,9 +106,10 @@ def show_evaluation(report: PlacementReport) -> None:
         ["maximum dilation", f"{evaluation.max_dilation:.4f}", ""],
     ]
     if evaluation.distance != "links":
-        label = f"mapping coefficient ({evaluation.distance})"
-        rows.append([label, f"{evaluation.mapping_coefficient:.6g}", ""])
-    rows += [bound_row(label, name, evaluation.bounds[name]) for name, label in BOUNDED]
+        rows.append(
+            [f"mapping coefficient ({evaluation.distance})", f"{evaluation.mapping_coefficient:.6g}", ""]
+        )
+    rows += [bound_row(name, evaluation.bounds[name]) for name in BOUNDED]
     case = report.case
     title = f"{case.profile.name} on {case.cluster}; routing: {evaluation.routing} ({case.routing_reason})"
     print_table(title, ["", "value", "link or proof"], rows)
@@ -122,11 +119,11 @@ def show_evaluation(report: PlacementReport) -> None:
         say(line)
 
 
-def bound_row(label: str, name: str, bound: Bound) -> list[str]:
-    """Return the row of a bound: label, value and proof, which starts with the bound's name."""
+def bound_row(name: str, bound: Bound) -> list[str]:
+    """Return the row of a metric's bound: label, value and proof, which starts with the bound's name."""
     value = units.text(bound.value, units.SECONDS) if name.endswith("seconds") else f"{bound.value:.6g}"
     named = not bound.name or bound.proof.startswith(f"{bound.name}: ")
-    return [f"lower bound, {label}", value, bound.proof if named else f"{bound.name}: {bound.proof}"]
+    return [f"lower bound, {label(name)}", value, bound.proof if named else f"{bound.name}: {bound.proof}"]
 
 
 def _show_curve(curve: Curve) -> None:
@@ -143,16 +140,18 @@ def _show_curve(curve: Curve) -> None:
                 gain / point.moved if point.moved else 0.0,
             ]
         )
-    print_table("gain by moved ranks", ["moved ranks", curve.metric, "gain", "gain per moved rank"], rows)
+    print_table(
+        "gain by moved ranks", ["moved ranks", label(curve.metric), "gain", "gain per moved rank"], rows
+    )
 
 
 def _bound_lines(evaluation: Evaluation) -> list[str]:
     """Return a line per bounded metric: how far it is at most from the best possible, and why."""
     lines = []
-    for metric, label in BOUNDED:
+    for metric in BOUNDED:
         bound: Bound | None = evaluation.bounds.get(metric)
         if bound is not None and bound.value > 0:
-            lines.append(f"{label}: {bound.certifies(float(getattr(evaluation, metric)))}")
+            lines.append(f"{label(metric)}: {bound.certifies(float(getattr(evaluation, metric)))}")
     return lines
 
 

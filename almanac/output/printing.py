@@ -6,14 +6,16 @@ import contextlib
 import errno
 import json
 import math
+import operator
 import os
 import re
+import shutil
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import click
 
@@ -24,6 +26,26 @@ if TYPE_CHECKING:
 
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 """Characters that move the cursor, change colours or reverse the direction of text."""
+_LABELS = {
+    "congestion_seconds": "worst link",
+    "network_congestion_seconds": "worst network link",
+    "mean_congestion_seconds": "mean of loaded links",
+    "hop_bytes": "hop-bytes",
+    "max_dilation": "maximum dilation",
+    "default_routing_because": "reason for it",
+    "routing_id": "forwarding tables",
+    "last_good": "last good",
+    "centre": "median before",
+    "seen": "result",
+    "pid": "process id",
+    "uri": "address",
+    "home": "data folder",
+}
+"""Labels of JSON keys in tables, if not the key with blanks for underscores; see `label`."""
+_SHORT = 24
+"""Longest cell that is not wrapped between words: a time, a number with its unit."""
+_BORDER = 3
+"""Characters that a table has for each column beside its text; one more closes the line."""
 REDRAW_SECONDS = 0.1
 """Shortest time between two drawings of a progress bar."""
 
@@ -43,20 +65,103 @@ def attributes(one: object, *names: str) -> dict[str, Any]:
     return {name: getattr(one, name) for name in names}
 
 
-def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
-    """Print a table with numbers aligned to the right; text is never interpreted as markup."""
+def print_table(
+    title: str, columns: Sequence[str], rows: Sequence[Sequence[Any]], *, least: Sequence[str] = ()
+) -> None:
+    """Print a table with numbers aligned to the right; text is never interpreted as markup.
+
+    A pipe or file gets all columns in full width. On a terminal, cells are wrapped between words, and words
+    are not broken; if that is not enough, columns are left out, which a note on standard error names.
+
+    Parameters
+    ----------
+    least : sequence of str
+        Headings of the columns to leave out first, then others from the last; two columns always stay.
+    """
+    from rich import box
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
-    table = Table(title=Text(visible(title)) if title else None, title_justify="left")
-    for index, column in enumerate(columns):
-        numeric = bool(rows) and all(isinstance(row[index], int | float) for row in rows)
-        table.add_column(Text(visible(column)), justify="right" if numeric else "left", overflow="fold")
-    for row in rows:
-        table.add_row(*(Text(_cell_text(cell)) for cell in row))
-    width = None if sys.stdout.isatty() else 160
-    Console(width=width).print(table)
+    every = [_Column.of(heading, [row[index] for row in rows]) for index, heading in enumerate(columns)]
+    terminal = terminal_width()
+    shown = every if terminal is None else _columns_that_fit(every, least, terminal)
+    widths = [one.line for one in shown] if terminal is None else _widths(shown, terminal)
+    table = Table(box=box.HEAVY_HEAD)
+    for one, width in zip(shown, widths, strict=True):
+        justify: Any = "right" if one.numeric else "left"
+        table.add_column(Text(one.heading), justify=justify, overflow="fold", width=max(width, 1))
+    for cells in zip(*(one.cells for one in shown), strict=True):
+        table.add_row(*map(Text, cells))
+    console = Console(width=terminal or max(sum(widths) + _BORDER * len(shown) + 1, len(title), 1))
+    if title:
+        console.print(Text(visible(title), style="table.title"))
+    console.print(table)
+    if missing := ", ".join(one.heading for one in every if one not in shown):
+        count = len(every) - len(shown)
+        note(f"{count} of {len(every)} columns need a wider terminal ({missing}); --json has all")
+
+
+def label(key: str) -> str:
+    """Return a JSON key as the words of a heading."""
+    for suffix, unit in (("_seconds", " (s)"), ("_bytes", " (bytes)")):
+        if key.endswith(suffix) and key not in _LABELS:
+            return key.removesuffix(suffix).replace("_", " ") + unit
+    return _LABELS.get(key, key.replace("_", " "))
+
+
+def print_fields(title: str, fields: Mapping[str, Any]) -> None:
+    """Print a table with a row for each key of a JSON document, in words."""
+    print_table("", ["", title], [[label(key), value] for key, value in fields.items()])
+
+
+def terminal_width() -> int | None:
+    """Return the columns of the terminal, or None if standard output is a pipe or a file."""
+    return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+
+
+class _Column(NamedTuple):
+    """A column of a table: its texts, and the lengths of its longest line and longest unbroken part."""
+
+    heading: str
+    cells: list[str]
+    numeric: bool
+    line: int
+    word: int
+
+    @classmethod
+    def of(cls, heading: str, values: list[Any]) -> Self:
+        """Return the column of these values."""
+        from rich.cells import cell_len
+
+        numeric = bool(values) and all(isinstance(value, int | float) for value in values)
+        texts = [visible(heading), *map(_cell_text, values)]
+        line = max(cell_len(line) for text in texts for line in text.split("\n"))
+        whole = [text for text in texts[1:] if len(text) <= _SHORT]
+        words = [word for text in texts for word in text.split()]
+        word = max(map(cell_len, words + whole), default=0)
+        return cls(texts[0], texts[1:], numeric, line, word)
+
+
+def _columns_that_fit(columns: list[_Column], least: Sequence[str], width: int) -> list[_Column]:
+    """Return the columns whose longest words fit side by side; at least two."""
+    shown = list(columns)
+    first = [one for heading in least for one in columns if one.heading == heading]
+    for one in [*first, *(one for one in reversed(columns[1:]) if one.heading not in least)]:
+        if len(shown) > 2 and sum(each.word + _BORDER for each in shown) + 1 > width:
+            shown.remove(one)
+    return shown
+
+
+def _widths(columns: list[_Column], width: int) -> list[int]:
+    """Return the widths of columns in a terminal: the widest ones are wrapped, words are kept if possible."""
+    widths = [one.line for one in columns]
+    room = max(width - _BORDER * len(columns) - 1, len(columns))
+    for least in ([one.word for one in columns], [1] * len(columns)):
+        while sum(widths) > room and any(map(operator.gt, widths, least)):
+            widest = max(range(len(widths)), key=lambda index: (widths[index] > least[index], widths[index]))
+            widths[widest] -= 1
+    return widths
 
 
 def say(text: str) -> None:
@@ -157,6 +262,8 @@ def _cell_text(cell: Any) -> str:
         return ""
     if isinstance(cell, datetime):
         return units.moment_text(cell)
+    if isinstance(cell, bool):
+        return "yes" if cell else "no"
     if isinstance(cell, float):
         return f"{cell:.6g}"
     return visible(str(cell))

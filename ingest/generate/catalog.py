@@ -58,7 +58,7 @@ def _generators(kind: str, *rows: tuple[str, str, str]) -> Catalog[Generator]:
         )
         for name, target, about in rows
     )
-    return Catalog(f"generator of {kind}", entries)
+    return Catalog(f"{kind} generator", entries)
 
 
 FABRICS = _generators(
@@ -149,7 +149,7 @@ def make(generator: Generator, values: Mapping[str, Any]) -> Any:
     given: dict[str, Any] = {}
     for name, value in values.items():
         if name not in parameters:
-            raise UnknownName(f"parameter of {generator.name}", name, list(parameters))
+            raise UnknownName(f"{generator.name} parameter", name, list(parameters))
         given[name] = parameters[name].read(value) if isinstance(value, str) else value
     for name, parameter in parameters.items():
         if parameter.default is REQUIRED and name not in given:

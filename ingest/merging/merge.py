@@ -79,8 +79,7 @@ def merge(sources: Sequence[Source], options: Options) -> Intake:
         source = next(source for source in sources if source.parsed.tables is not None)
         warnings += [f"{source.group.path}: {line}" for line in _check(fabric, data.tables, source)]
     if not options.cluster and data.kinds().keys() - WITHOUT_CLUSTER:
-        reason = "all data except profiles need the name of their cluster: give --cluster NAME"
-        raise ConfigError("cluster", reason)
+        raise ConfigError("--cluster", "add --cluster NAME: only profiles can be stored without a cluster")
     return Intake(
         **data.kinds(),
         cluster=options.cluster or None,
@@ -107,7 +106,10 @@ def _with_options(data: IngestedData, options: Options) -> IngestedData:
     profiles = data.profiles
     if options.name is not None:
         if len(profiles) != 1:
-            raise ConfigError("name", f"names one profile, but {len(profiles)} were given")
+            reason = (
+                f"--name names one profile, but the files contain {len(profiles)}: ingest them one by one"
+            )
+            raise ConfigError("--name", reason)
         profiles = (replace(profiles[0], name=options.name),)
     placements = tuple(replace(order, job=options.job or order.job) for order in data.placements)
     return replace(data, profiles=profiles, placements=placements)

@@ -48,7 +48,7 @@ CHECKS = Catalog(
         _check(
             "reachability",
             "forwarding_tables:find_unreachable",
-            "paths of the forwarding tables that do not arrive, or loop",
+            "broken routes of the forwarding tables: no entry, a wrong port, or a loop",
         ),
         _check(
             "credit-loops",

@@ -1,4 +1,4 @@
-"""Faults of forwarding tables: walks that do not arrive, and credit loops.
+"""Faults of forwarding tables: broken routes, and credit loops.
 
 A packet in the buffer at the end of a cable waits for space on the next one. If such waits form a cycle, a
 credit loop, the fabric can deadlock (Dally and Seitz, "Deadlock-free message routing in multiprocessor
@@ -23,10 +23,10 @@ from registry.model import Fabric, Ints, Longs
 SHOWN = 6
 """Largest number of cables of a cycle named in a finding."""
 _WHY = {
-    kernel.UNROUTED: "{switch} has no route for it",
-    kernel.NOT_CABLED: "{switch} sends it to a port without a cable",
-    kernel.WRONG_END: "{switch} sends it to another device",
-    kernel.LOOPS: "it loops through {switch}",
+    kernel.UNROUTED: "{switch} has no entry for the destination",
+    kernel.NOT_CABLED: "{switch} sends packets to a port without a cable",
+    kernel.WRONG_END: "{switch} sends packets to another device",
+    kernel.LOOPS: "packets loop through {switch}",
 }
 
 
@@ -47,8 +47,8 @@ def find_unreachable(subject: Subject) -> Iterator[Finding]:
             number, name = int(counts[end, switch]), fabric.names[vertex[switch]]
             reason, owner = why.format(switch=name), _owner(fabric, tables, lid)
             text = (
-                f"{number} of {total} paths from a switch with hosts to a LID do not arrive: {reason}; "
-                f"for example from {fabric.names[vertex[start]]} to LID {lid} of {owner}"
+                f"{number:,} of {total:,} routes are broken: {reason}; for example the route from "
+                f"{fabric.names[vertex[start]]} to LID {lid} of {owner}"
             )
             yield Finding(Severity.ERROR, name, text, number)
 

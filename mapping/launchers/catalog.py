@@ -47,7 +47,6 @@ FORMATS = Catalog(
         _launcher("torchrun-rank-order", "consecutive_ranks:write_torchrun", "torchrun: order of nodes"),
         _launcher("deepspeed-hostfile", "consecutive_ranks:write_deepspeed", "DeepSpeed: host file"),
     ),
-    list_all=True,
 )
 """All formats."""
 

@@ -24,7 +24,6 @@ FORMATS = Catalog(
             ("slurm-topology-yaml", "slurm:write_yaml", "Slurm's topology.yaml (25.05 and later)"),
         )
     ),
-    list_all=True,
 )
 """All formats."""
 

@@ -12,6 +12,7 @@ from datetime import datetime
 
 import numpy as np
 
+from registry import units
 from registry.database.driver import Database, Transaction
 from registry.database.record_store import OF_CLUSTER, Join, NewRecord, RecordKind, hashed_id
 from registry.errors import PoorerSource, UnknownName
@@ -176,13 +177,21 @@ def read_content(transaction: Transaction, content: str) -> Fabric | None:
     return unpack_fabric(found[0]["blob"]) if found else None
 
 
+def require_cluster(transaction: Transaction, cluster: str) -> None:
+    """Raise `UnknownName`, with the known names, if there is no such cluster."""
+    known = transaction.run(_CLUSTER_NAMES)[0]["names"]
+    if cluster not in known:
+        raise UnknownName("cluster", cluster, known)
+
+
 def no_fabric(transaction: Transaction, cluster: str, at: datetime) -> UnknownName:
     """Return the error for a cluster without a fabric at or before a time."""
     # a writer creates the node of the cluster by locking it, before it finds it empty
     names = [name for name in transaction.run(_CLUSTER_NAMES)[0]["names"] if name != cluster]
     if content_as_of(transaction, cluster, FOREVER) is None:
         return UnknownName("cluster", cluster, names, remedy="ingest a scan of its fabric first")
-    return UnknownName("fabric", cluster, remedy=f"none was seen at or before {at.isoformat()}")
+    reason = f"cluster {cluster} was not observed at or before {units.moment_text(at)}"
+    return UnknownName("fabric", cluster, reason=reason)
 
 
 def fabric_valid_at(transaction: Transaction, cluster: str, time: datetime) -> tuple[str, Fabric]:

@@ -18,8 +18,8 @@ from typing import Any
 from registry.database.bulk_writes import instant, instants
 from registry.database.driver import Database, Transaction
 from registry.database.record_store import Store
-from registry.errors import UnknownName
-from registry.fabrics.observations import lock_cluster
+from registry.errors import UnknownName, list_names
+from registry.fabrics.observations import lock_cluster, require_cluster
 from registry.jobs.allocations import HostSlots, save_allocations, unknown_hosts
 from registry.model import Job
 from registry.profiles import find_profile
@@ -69,6 +69,7 @@ RETURN collect(j.id) AS keys
 
 _IDS = """
 MATCH (j:Job)
+WHERE $cluster IS NULL OR j.cluster = $cluster
 RETURN collect(j.job) AS ids
 """
 
@@ -263,10 +264,13 @@ def find_job(transaction: Transaction, job: str, cluster: str | None = None) -> 
     if len(mine) == 1:
         return mine[0]
     if mine:
-        owners = " and ".join(sorted(repr(stored.cluster) for stored in mine))
-        raise UnknownName("job", job, remedy=f"the clusters {owners} have one each: name the cluster")
-    remedy = f"cluster {found[0].cluster!r} has one" if found else ""
-    known = [] if found else transaction.run(_IDS)[0]["ids"]
+        *others, last = sorted(stored.cluster for stored in mine)
+        reason = f"job {job} is in clusters {', '.join(others)} and {last}; add --cluster NAME"
+        raise UnknownName("job", job, reason=reason)
+    if cluster is not None:
+        require_cluster(transaction, cluster)
+    remedy = f"it is in cluster {list_names([stored.cluster for stored in found])}" if found else ""
+    known = [] if found else transaction.run(_IDS, cluster=cluster)[0]["ids"]
     raise UnknownName("job", job, known, remedy=remedy)
 
 

@@ -12,19 +12,14 @@ from datetime import UTC, datetime
 from typing import Any
 
 from registry.database.driver import Transaction
-from registry.database.record_store import Store, known_ids
+from registry.database.record_store import Store
 from registry.errors import InvalidValue, UnknownName
-from registry.fabrics.observations import lock_cluster
+from registry.fabrics.observations import lock_cluster, require_cluster
 from registry.model.arrays import first_repeat
 from registry.model.circuit_plan import Circuits
 
 SET_UP = "almanac cluster optical CLUSTER --max-degree N --max-edges N --link-speed BYTES/S"
 """Command that describes a switch to the registry."""
-
-_CLUSTERS = """
-MATCH (c:Cluster)
-RETURN collect(c.id) AS ids
-"""
 
 _READ = """
 MATCH (c:Cluster {id: $cluster})
@@ -141,12 +136,6 @@ class OpticalSwitches(Store):
             return read_switch(transaction, switch.cluster)
 
         return self._database.write(work)
-
-
-def require_cluster(transaction: Transaction, cluster: str) -> None:
-    """Raise `UnknownName`, with the closest names, if there is no such cluster."""
-    if not known_ids(transaction, "Cluster", [cluster]):
-        raise UnknownName("cluster", cluster, transaction.run(_CLUSTERS)[0]["ids"])
 
 
 def read_switch(transaction: Transaction, cluster: str) -> OpticalSwitch:

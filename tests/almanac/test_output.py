@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -15,6 +16,7 @@ from almanac.output.placements import bound_row
 from almanac.output.printing import (
     attributes,
     finite,
+    label,
     note,
     print_json,
     print_table,
@@ -133,8 +135,64 @@ def test_documents_of_stored_data() -> None:
 def test_the_name_of_a_bound_is_printed_once() -> None:
     for proof in ("cut: 4 bytes cross", "4 bytes cross"):
         bound = Bound(value=2.0, proof=proof, name="cut")
-        assert bound_row("worst link", "congestion_seconds", bound) == [
+        assert bound_row("congestion_seconds", bound) == [
             "lower bound, worst link",
             "2 s",
             "cut: 4 bytes cross",
         ]
+
+
+NAMES = ("p45069bbbaea3", "demo-training-64")
+COLUMNS = ("id", "profile", "recorded at", "strategy", "remark")
+
+
+def shown_at(width: int | None, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Any:
+    """Return what a table of one row prints on a terminal of this width, or into a pipe."""
+    monkeypatch.setattr("almanac.output.printing.terminal_width", lambda: width)
+    remark = "a sentence of several words that a terminal wraps between words, " * 3
+    print_table("", COLUMNS, [[*NAMES, NOW, "random+congestion-descent", remark]], least=("strategy",))
+    return capsys.readouterr()
+
+
+@pytest.mark.parametrize("width", [20, 40, 60, 80, 200])
+def test_a_terminal_never_gets_longer_lines_nor_broken_ids(
+    width: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    printed = shown_at(width, monkeypatch, capsys)
+    assert max(map(len, printed.out.splitlines())) <= width
+    if width >= 40:
+        assert all(name in printed.out for name in NAMES)
+    if width >= 80:
+        assert "2026-01-10 00:00:00 UTC" in printed.out
+
+
+def test_a_narrow_terminal_leaves_columns_out_and_names_them(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Unbroken parts have 13 + 16 + 23 + 25 + 8 ("sentence") characters, borders 5 x 3 + 1: 101."""
+    assert shown_at(101, monkeypatch, capsys).err == ""
+    without_one = shown_at(100, monkeypatch, capsys)
+    assert without_one.err == "1 of 5 columns need a wider terminal (strategy); --json has all\n"
+    assert "remark" in without_one.out
+    assert "random" not in without_one.out
+    without_three = shown_at(40, monkeypatch, capsys).err
+    assert without_three == (
+        "3 of 5 columns need a wider terminal (recorded at, strategy, remark); --json has all\n"
+    )
+
+
+def test_a_pipe_gets_every_column_in_full_width(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("COLUMNS", "20")
+    printed = shown_at(None, monkeypatch, capsys)
+    assert printed.err == ""
+    assert len(printed.out.splitlines()) == 5
+    assert "wraps between words, a sentence" in printed.out
+
+
+def test_labels_are_words() -> None:
+    assert label("congestion_seconds") == "worst link"
+    assert label("default_routing_because") == "reason for it"
+    assert label("idle_seconds") == "idle (s)"
+    assert label("started_at") == "started at"

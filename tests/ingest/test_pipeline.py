@@ -182,9 +182,9 @@ def test_a_fabric_needs_the_name_of_its_cluster(tree: Path, options: Options | N
 
 
 def test_one_name_does_not_fit_two_profiles_or_none(tree: Path) -> None:
-    with pytest.raises(ConfigError, match="but 2 were given"):
+    with pytest.raises(ConfigError, match="but the files contain 2"):
         plan([PROFILE, DATA / "edges/npb_cg_S_16.csv.gz"], Options(name="x"))
-    with pytest.raises(ConfigError, match="but 0 were given"):
+    with pytest.raises(ConfigError, match="but the files contain 0"):
         plan([tree], Options(cluster="c", name="x"))
 
 

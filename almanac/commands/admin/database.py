@@ -8,7 +8,15 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from almanac.options.common import current_settings, json_option, open_registry
-from almanac.output.printing import note, print_json, print_table, progress_bars, say, write_text
+from almanac.output.printing import (
+    note,
+    print_fields,
+    print_json,
+    print_table,
+    progress_bars,
+    say,
+    write_text,
+)
 from almanac.settings import Settings
 from registry.csv_text import csv_text
 
@@ -29,7 +37,7 @@ def status(as_json: bool) -> None:
     if as_json:
         print_json(fields)
         return
-    print_table("", ["", "database"], [[key, value] for key, value in fields.items()])
+    print_fields("database", fields)
 
 
 @db.command("start")

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import click
 
 from almanac.options.common import current_settings, json_option, open_registry
-from almanac.output.printing import print_json, print_table, write_text
+from almanac.output.printing import label, print_json, print_table, write_text
 
 if TYPE_CHECKING:
     from registry.registry import Registry
@@ -48,7 +48,7 @@ def doctor(as_json: bool) -> None:
     if as_json:
         print_json([check._asdict() for check in checks])
     else:
-        print_table("", list(Check._fields), checks)
+        print_table("", [label(name) for name in Check._fields], checks)
     if any(check.state == "failed" for check in checks):
         click.get_current_context().exit(EXIT_UNREACHABLE if unreachable else EXIT_FAILED)
 
@@ -110,13 +110,14 @@ def _data(registry: Registry) -> Iterator[Check]:
 
 def _sources(registry: Registry) -> Iterator[Check]:
     """Check each source: age of its last successful ingest, and whether the last ingest failed."""
+    from registry.errors import shorten
     from registry.ingest_runs.runs import FRESH, freshness
 
     now = datetime.now(UTC)
     for source in registry.runs.sources():
         name = f"source {source.cluster or '-'} {source.format or 'of unknown format'}"
         state, words = freshness(source, now)
-        yield Check(name, "ok" if state == FRESH else "warning", words)
+        yield Check(name, "ok" if state == FRESH else "warning", shorten(words))
 
 
 @click.command("metrics")

@@ -76,7 +76,8 @@ def _show(live: Live, links: tuple[HotLink, ...], pairs: dict[str, RankPairs], t
         ]
         for link in links
     ]
-    print_table("busiest links", ["link", "busy", "load", "capacity", "jobs (part of the load)"], rows)
+    columns = ["link", "busy", "load", "capacity", "jobs (part of the load)"]
+    print_table("busiest links", columns, rows, least=("capacity", "load"))
     if pairs:
         _show_pairs(pairs, top)
     else:
@@ -107,4 +108,4 @@ def _show_jobs(live: Live, top: int) -> None:
         for row in slowdowns_to_json(live)[:top]
     ]
     columns = ["job", "user", "application", "worst link alone", "with all jobs", "slowdown"]
-    print_table("slowdown by shared links", columns, rows)
+    print_table("slowdown by shared links", columns, rows, least=("application", "user"))

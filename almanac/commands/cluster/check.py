@@ -70,7 +70,8 @@ def check_cluster(
     if as_json:
         print_json({"cluster": cluster, "findings": rows})
     elif rows:
-        print_table("", ["severity", "check", "problem"], _listed(rows, len(rows) if show_all else SHOWN))
+        listed = _listed(rows, len(rows) if show_all else SHOWN)
+        print_table("", ["severity", "check", "problem"], listed, least=("check",))
     else:
         say("no problems found")
     highest = worst(findings)

@@ -16,7 +16,7 @@ from almanac.output.json.stored_data import (
     host_layout_to_json,
     snapshot_to_json,
 )
-from almanac.output.printing import note, print_json, print_table, say, write_text
+from almanac.output.printing import note, print_fields, print_json, print_table, say, write_text
 from registry import units
 from registry.exports.catalog import FORMATS, write
 
@@ -60,7 +60,8 @@ def show(cluster: str, at: datetime | None, as_json: bool) -> None:
         return
     fields["capacity"] = f"{units.text(fields['capacity'], units.RATE)}, both directions of all cables"
     fields["observed_at"] = units.moment_text(snapshot.observed_at)
-    print_table("", ["", cluster], [[key, value] for key, value in fields.items() if key != "cluster"])
+    del fields["cluster"]
+    print_fields(cluster, fields)
 
 
 @command.command("changes")

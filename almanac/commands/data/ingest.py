@@ -96,7 +96,7 @@ def command(
         slots=(slots,),
         **others,
     )
-    with _missing_cluster_is_usage_error(), contextlib.ExitStack() as stack:
+    with _missing_option_is_usage_error(), contextlib.ExitStack() as stack:
         if spooled:
             report = _ingest_through_spool(paths, options, as_json)
         else:
@@ -147,16 +147,16 @@ def _ingest_through_spool(paths: tuple[str, ...], options: Options, as_json: boo
 
 
 @contextlib.contextmanager
-def _missing_cluster_is_usage_error() -> Iterator[None]:
-    """Turn the error about a missing cluster into a usage error."""
+def _missing_option_is_usage_error() -> Iterator[None]:
+    """Turn an error about a missing or wrong option into a usage error."""
     from registry.errors import ConfigError
 
     try:
         yield
     except ConfigError as error:
-        if error.key != "cluster":
+        if not error.key.startswith("--"):
             raise
-        raise click.UsageError(f"--cluster: {error.reason}") from error
+        raise click.UsageError(error.reason) from error
 
 
 def _rate(text: str) -> float:

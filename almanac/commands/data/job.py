@@ -6,9 +6,9 @@ from typing import Any
 
 import click
 
-from almanac.options.common import json_option, open_registry, output_option
+from almanac.options.common import json_option, open_registry, output_option, require_cluster
 from almanac.output.json.stored_data import job_to_json
-from almanac.output.printing import note, print_json, print_table, say, write_text
+from almanac.output.printing import label, note, print_fields, print_json, print_table, say, write_text
 
 _OF_CLUSTER = "Cluster of the job; needed if two clusters have a job with this id."
 
@@ -24,13 +24,19 @@ def command() -> None:
 def list_jobs(cluster: str | None, as_json: bool) -> None:
     """List all jobs, newest first."""
     with open_registry() as registry:
+        require_cluster(registry, cluster)
         rows = [job_to_json(stored) for stored in registry.jobs.list(cluster)]
     if as_json:
         print_json(rows)
         return
     columns = ["job", "cluster", "name", "state", "ranks", "hosts", "started_at", "profile"]
     counted = [{**row, "hosts": len(row["hosts"])} for row in rows]
-    print_table("", columns, [[row[column] for column in columns] for row in counted])
+    print_table(
+        "",
+        [label(column) for column in columns],
+        [[row[column] for column in columns] for row in counted],
+        least=("profile", "name", "cluster"),
+    )
 
 
 @command.command("show")
@@ -45,7 +51,7 @@ def show(job: str, cluster: str | None, as_json: bool) -> None:
     if as_json:
         print_json(fields)
         return
-    print_table("", ["", job], [[key, _joined(value)] for key, value in fields.items()])
+    print_fields(job, {key: _joined(value) for key, value in fields.items()})
 
 
 @command.command("attach")

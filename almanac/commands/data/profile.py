@@ -6,7 +6,7 @@ import click
 
 from almanac.options.common import json_option, open_registry, output_option
 from almanac.output.json.stored_data import profile_info_to_json, profile_to_json
-from almanac.output.printing import note, print_json, print_table, write_text
+from almanac.output.printing import note, print_fields, print_json, print_table, write_text
 from registry import units
 
 
@@ -41,7 +41,7 @@ def show(profile: str, as_json: bool) -> None:
         print_json(fields)
         return
     fields["bytes"] = f"{fields['bytes']} ({units.text(float(fields['bytes']), units.BYTES)})"
-    print_table("", ["", profile], [[key, value] for key, value in fields.items()])
+    print_fields(profile, fields)
 
 
 @command.command("export")

@@ -206,4 +206,5 @@ def _show_cluster(live: Live, advised: list[Advised]) -> None:
         ]
         for one in advised
     ]
-    print_table("possible gain, with the traffic of all other jobs", CLUSTER_COLUMNS, rows)
+    least = ("present placement", "user", "application", "worst link now")
+    print_table("possible gain, with the traffic of all other jobs", CLUSTER_COLUMNS, rows, least=least)

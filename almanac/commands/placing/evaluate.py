@@ -13,7 +13,7 @@ from almanac.options.files import read_order
 from almanac.options.placement import cost_options
 from almanac.output.json.placements import compared_metrics_to_json, comparison_to_json, evaluation_to_json
 from almanac.output.placements import LINK_ENDS, link_ends, show_evaluation
-from almanac.output.printing import note, print_json, print_table, whole, write_text
+from almanac.output.printing import label, note, print_json, print_table, whole, write_text
 from mapping.launchers.catalog import FORMATS, write
 from registry import units
 from registry.csv_text import csv_text
@@ -150,7 +150,7 @@ def _show_comparison(reports: Sequence[PlacementReport], rows: Sequence[Differen
     names = [one.record_id for one in reports]
     values = [compared_metrics_to_json(one.evaluation) for one in reports]
     table = [
-        [key, *(_text(key, value[key]) for value in values), _ratio([value[key] for value in values])]
+        [label(key), *(_text(key, value[key]) for value in values), _ratio([value[key] for value in values])]
         for key in values[0]
     ]
     print_table("", ["", *names, "last / first"], table)

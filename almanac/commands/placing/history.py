@@ -13,7 +13,7 @@ from almanac.commands.cluster.check import EXIT_PROBLEMS
 from almanac.options.common import Time, json_option, open_registry, require_cluster
 from almanac.output.json.placements import regression_to_json
 from almanac.output.json.simulations import simulation_info_to_json
-from almanac.output.printing import attributes, print_json, print_table, say
+from almanac.output.printing import attributes, label, print_json, print_table, say
 from registry import units
 
 if TYPE_CHECKING:
@@ -27,6 +27,8 @@ COLUMNS = (
     *("hop_bytes", "average_dilation", "complete"),
 )
 """Columns of the table of placements: attributes of `StoredPlacementInfo`."""
+LEAST = ("complete", "role", "average dilation", "strategy", "cluster", "recorded at", "hop-bytes")
+"""Headings of the columns that narrow terminals leave out first."""
 _SERIES_NAMES = {"profile": "profile_name"}
 """Columns that have another name in a `PlacementSeries`."""
 REGRESSION_COLUMNS = (
@@ -134,13 +136,21 @@ def _show_placements(registry: Registry, selected: HistoryFilter) -> None:
     cluster, application, job, limit, as_json = selected
     if not as_json and job is None and limit is None:
         series = registry.placements.series(cluster=cluster, application=application)
-        print_table("", COLUMNS, series_rows(series))
+        _print_placements(series_rows(series))
         return
     infos = registry.placements.history(cluster=cluster, application=application, job=job, limit=limit)
     if as_json:
         print_json([dataclasses.asdict(info) for info in infos])
     else:
-        print_table("", COLUMNS, [list(attributes(info, *COLUMNS).values()) for info in infos])
+        _print_placements([list(attributes(info, *COLUMNS).values()) for info in infos])
+
+
+def _print_placements(rows: list[list[Any]]) -> None:
+    """Print a table of `COLUMNS`, with units."""
+    load, distance = COLUMNS.index("congestion_seconds"), COLUMNS.index("hop_bytes")
+    for row in rows:
+        row[load], row[distance] = units.text(row[load], units.SECONDS), f"{row[distance]:.4e}"
+    print_table("", [label(column) for column in COLUMNS], rows, least=LEAST)
 
 
 def series_rows(series: PlacementSeries) -> list[list[Any]]:
@@ -178,7 +188,12 @@ def _show_regressions(registry: Registry, selected: HistoryFilter, since: dateti
         print_json(rows)
     elif rows:
         texts = [{**row, "changed": ", ".join(row["changed"]) or "-"} for row in rows]
-        print_table("", REGRESSION_COLUMNS, [[row[column] for column in REGRESSION_COLUMNS] for row in texts])
+        print_table(
+            "",
+            [label(column) for column in REGRESSION_COLUMNS],
+            [[row[column] for column in REGRESSION_COLUMNS] for row in texts],
+            least=("role", "cluster", "median before", "limit", "recorded at", "job"),
+        )
     else:
         say("no regressions")
     return bool(found)
@@ -190,7 +205,8 @@ def _show_simulations(registry: Registry, selected: HistoryFilter, placement: st
     if selected.as_json:
         print_json([simulation_info_to_json(info) for info in infos])
     else:
-        print_table("", SIMULATION_COLUMNS, [_simulation_row(info) for info in infos])
+        least = ("complete", "mode", "routing", "cluster", "recorded at")
+        print_table("", SIMULATION_COLUMNS, [_simulation_row(info) for info in infos], least=least)
 
 
 def _simulations(
@@ -229,7 +245,8 @@ def _show_circuit_plans(registry: Registry, selected: HistoryFilter) -> None:
     if selected.as_json:
         print_json([dataclasses.asdict(info) for info in matching])
     else:
-        print_table("", CIRCUIT_PLAN_COLUMNS, [_circuit_plan_row(info) for info in matching])
+        least = ("complete", "upper bound", "cluster", "recorded at", "applied at", "present", "profiles")
+        print_table("", CIRCUIT_PLAN_COLUMNS, [_circuit_plan_row(info) for info in matching], least=least)
 
 
 def _circuit_plan_row(info: CircuitPlanInfo) -> list[Any]:

@@ -189,7 +189,8 @@ def _tree(file: SourceFile) -> _Element:
     try:
         parser.Parse(file.text(), True)
     except expat.ExpatError as error:
-        raise InputError(expat.ErrorString(error.code), path=file.path, line=error.lineno) from error
+        reason = f"invalid or truncated XML: {expat.ErrorString(error.code)}"
+        raise InputError(reason, path=file.path, line=error.lineno) from error
     return above.children[0]
 
 

@@ -176,7 +176,7 @@ def test_the_slider_has_a_stop_for_each_state_and_now(filled: Filled) -> None:
 
 def test_a_time_before_the_first_scan_or_an_invalid_one_is_reported(filled: Filled) -> None:
     early = page(filled.connect, FABRIC, cluster="tree", at="2020-01-01")
-    assert "none was seen at or before" in messages(early)
+    assert "was not observed at or before" in messages(early)
     assert "is not a time such as" in messages(page(filled.connect, FABRIC, cluster="tree", at="soon").run())
 
 

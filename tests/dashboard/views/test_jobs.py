@@ -190,4 +190,4 @@ def test_a_fabric_without_running_jobs_shows_how_to_ingest_jobs(filled: Filled) 
 
 def test_a_time_before_the_first_scan_is_reported(filled: Filled) -> None:
     app = page(filled.connect, INTERFERENCE, cluster="tree", at="2020-01-01T00:00")
-    assert "none was seen at or before" in messages(app)
+    assert "was not observed at or before" in messages(app)

@@ -273,7 +273,7 @@ def test_tables_alone_need_a_fabric_seen_before(registry: Registry) -> None:
     with pytest.raises(UnknownName, match="ingest a scan of its fabric first"):
         save(registry, None, 0, tree_tables())
     save(registry, A, 5)
-    with pytest.raises(UnknownName, match="none was seen at or before"):
+    with pytest.raises(UnknownName, match="was not observed at or before"):
         save(registry, None, 0, tree_tables())
 
 
@@ -330,7 +330,7 @@ def test_an_unknown_cluster_is_an_error_with_the_closest(registry: Registry) -> 
 
 def test_before_the_first_observation_there_is_no_fabric(registry: Registry) -> None:
     save(registry, A, 5)
-    with pytest.raises(UnknownName, match="none was seen at or before 2026-01-01T00:04:00"):
+    with pytest.raises(UnknownName, match="was not observed at or before 2026-01-01 00:04:00 UTC"):
         registry.fabrics.read("toy", at(4))
 
 

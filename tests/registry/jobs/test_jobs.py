@@ -205,10 +205,13 @@ def test_a_cluster_without_a_fabric_takes_no_job(registry: Registry) -> None:
 
 def test_an_unknown_job_is_an_error_with_the_closest(known: Registry) -> None:
     save(known, running())
+    known.save(Intake(cluster="two", observed_at=at(0), fabric=fat_tree()))
     with pytest.raises(UnknownName) as caught:
         known.jobs.read("471")
     assert caught.value.close == ("4711",)
-    with pytest.raises(UnknownName, match="cluster 'toy' has one"):
+    with pytest.raises(UnknownName, match="it is in cluster toy"):
+        known.jobs.read("4711", "two")
+    with pytest.raises(UnknownName, match="there is no cluster 'other'; known: toy, two"):
         known.jobs.read("4711", "other")
 
 
@@ -216,7 +219,7 @@ def test_a_job_id_of_two_clusters_needs_the_cluster(known: Registry) -> None:
     known.save(Intake(cluster="two", observed_at=at(0), fabric=fat_tree()))
     save(known, running())
     save(known, running(hosts=("node01",)), cluster="two")
-    with pytest.raises(UnknownName, match="'toy' and 'two' have one each"):
+    with pytest.raises(UnknownName, match=r"^job 4711 is in clusters toy and two; add --cluster NAME$"):
         known.jobs.read("4711")
     assert known.jobs.read("4711", "two").job.hosts == ("node01",)
 

@@ -179,7 +179,7 @@ def test_an_unknown_cluster_is_an_error_with_the_closest(registry: Registry) -> 
     fill(registry)
     with pytest.raises(UnknownName, match="closest: toy"):
         registry.running("toi")
-    with pytest.raises(UnknownName, match="none was seen"):
+    with pytest.raises(UnknownName, match="was not observed at or before"):
         registry.running("toy", at(-1))
 
 

@@ -151,10 +151,10 @@ def test_written_circuits_can_be_started_from(profiles: Almanac, tmp_path: Path)
 @pytest.mark.parametrize(
     ("changed", "reason"),
     [
-        (("--max-edges", 2), "Machine.max_edges"),
-        (("--max-degree", 1), "Machine.max_degree"),
-        (("--link-speed", 0), "Machine.link_speed"),
-        (("--compute-seconds", 0), "compute_seconds: is 0.0, must be finite and above zero"),
+        (("--max-edges", 2), "--max-edges"),
+        (("--max-degree", 1), "--max-degree"),
+        (("--link-speed", 0), "--link-speed"),
+        (("--compute-seconds", 0), "--compute-seconds: is 0.0, must be finite and above zero"),
         (("--start", "star"), "seed topology"),
     ],
     ids=lambda value: " ".join(map(str, value)) if isinstance(value, tuple) else "",

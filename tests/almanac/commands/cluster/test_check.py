@@ -47,7 +47,7 @@ def test_lost_routes_fail_and_are_reported(almanac: Almanac, tmp_path: Path) -> 
     (finding,) = outcome.json["findings"]
     # the first table is that of the leaf that the host hangs on: none of the 8 leaves gets there
     assert (finding["severity"], finding["count"]) == ("error", 8)
-    assert "has no route for it; for example from" in finding["text"]
+    assert "has no entry for the destination; for example the route from" in finding["text"]
     assert "reachability" in almanac("cluster", "check", *files).out
 
 

@@ -113,12 +113,12 @@ def test_values_that_are_not_given_stay(switched: Almanac, hosts: tuple[str, ...
 @pytest.mark.parametrize(
     ("changed", "code", "reason"),
     [
-        (("--max-degree", 1), 1, "OpticalSwitch.max_degree: is 1"),
-        (("--max-edges", 6), 1, "OpticalSwitch.max_edges: is 6"),
-        (("--link-speed", 0), 1, "OpticalSwitch.link_speed: is 0.0"),
-        (("--link-speed", "nan"), 1, "OpticalSwitch.link_speed: is nan"),
-        (("--compute-seconds", -1), 1, "OpticalSwitch.compute_seconds: is -1.0"),
-        (("--max-edges", 7), 1, "OpticalSwitch.circuits: are 8, max_edges is 7"),
+        (("--max-degree", 1), 1, "--max-degree: is 1"),
+        (("--max-edges", 6), 1, "--max-edges: is 6"),
+        (("--link-speed", 0), 1, "--link-speed: is 0.0"),
+        (("--link-speed", "nan"), 1, "--link-speed: is nan"),
+        (("--compute-seconds", -1), 1, "--compute-seconds: is -1.0"),
+        (("--max-edges", 7), 1, "optical switch circuits: are 8, max_edges is 7"),
         (("--hosts", "nowhere"), 1, "there is no host 'nowhere'"),
         (("--applied", "r0"), 1, "there is no circuit plan 'r0'"),
         (("--applied", "r0", "--circuits", "x"), 2, "give either --circuits or --applied"),

@@ -55,7 +55,7 @@ def test_a_host_that_only_sends_is_named() -> None:
 
 def test_more_ranks_than_slots_are_counted() -> None:
     fabric, profile, allocation = ring(5, 6)
-    with pytest.raises(InfeasibleAllocation, match="6 ranks do not fit on 5 hosts with 5 slots"):
+    with pytest.raises(InfeasibleAllocation, match="6 ranks do not fit on 5 slots of 5 hosts: give more"):
         mapping.place(fabric, profile, allocation)
 
 
