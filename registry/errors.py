@@ -28,17 +28,16 @@ command line prints or exits.
 
 from __future__ import annotations
 
-import difflib
 import shutil
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from pathlib import Path
+
+from registry.name_lists import close_names, list_names
 
 TEXT_LIMIT = 200
 """Most characters of an offending line that an error quotes."""
 REASON_LIMIT = 2000
 """Most characters of a reason: some quote names from files, which may be long."""
-LISTED = 12
-"""Most known names that an error about an unknown name lists."""
 
 
 class AlmanacError(Exception):
@@ -389,19 +388,6 @@ class MissingExtra(AlmanacError):
         self.package = package
         self.command = command
         super().__init__(f"the optional package {package} is not installed: {command}")
-
-
-def close_names(name: str, known: Sequence[str], count: int = 3) -> tuple[str, ...]:
-    """Return the closest of the known names, best first; case is ignored."""
-    folded = {candidate.casefold(): candidate for candidate in known}
-    found = difflib.get_close_matches(name.casefold(), list(folded), n=count, cutoff=0.5)
-    return tuple(folded[key] for key in found)
-
-
-def list_names(names: Sequence[str]) -> str:
-    """Return the first names, separated by commas, and how many more there are."""
-    more = f" and {len(names) - LISTED:,} more" if len(names) > LISTED else ""
-    return ", ".join(names[:LISTED]) + more
 
 
 def shorten(text: str, limit: int = TEXT_LIMIT) -> str:

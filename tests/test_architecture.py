@@ -31,6 +31,7 @@ GROUND = {
 """What mapping may import of the registry; its package `service` alone may import the rest."""
 LEVELS = {
     "registry": (
+        "name_lists",
         "csv_text errors progress units version",
         "catalog model",
         "database",

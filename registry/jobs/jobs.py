@@ -18,10 +18,11 @@ from typing import Any
 from registry.database.bulk_writes import instant, instants
 from registry.database.driver import Database, Transaction
 from registry.database.record_store import Store
-from registry.errors import UnknownName, list_names
+from registry.errors import UnknownName
 from registry.fabrics.observations import lock_cluster, require_cluster
 from registry.jobs.allocations import HostSlots, save_allocations, unknown_hosts
 from registry.model import Job
+from registry.name_lists import list_names
 from registry.profiles import find_profile
 
 JOB_FIELDS = tuple(field.name for field in fields(Job) if field.name not in ("id", "hosts", "slots"))

@@ -15,7 +15,6 @@ from registry.errors import (
     InvalidPlacement,
     InvalidValue,
     UnknownName,
-    close_names,
 )
 from registry.model import (
     Adapters,
@@ -28,6 +27,7 @@ from registry.model import (
     Profile,
     format_guid,
 )
+from registry.name_lists import close_names, list_names
 
 edges = st.lists(
     st.tuples(st.integers(0, 6), st.integers(0, 6), st.integers(0, 1000), st.integers(0, 9)), max_size=40
@@ -231,3 +231,5 @@ def test_errors_are_one_line_with_place_and_text() -> None:
     error = AlmanacError("no number", path="f.csv", line=3, text="a,b\tc")
     assert str(error) == "f.csv:3: no number in 'a,b\\tc'"
     assert close_names("Nod1", ["node1", "spine"]) == ("node1",)
+    assert list_names(["a", "b"]) == "a, b"
+    assert list_names([*"abcdefghijklm", "n"]) == "a, b, c, d, e, f, g, h, i, j, k, l and 2 more"
