@@ -104,6 +104,8 @@ class PortErrors:
         Error counters that some port has; length e.
     amount : int64[p, e]
         Growth; 0 if unknown.
+    covered : float64[p, e]
+        Seconds of this growth; 0 if unknown.
     limit : float64[p, e]
         Largest growth that is not reported; infinite if there is no limit.
     harmless : bool[p, e]
@@ -118,6 +120,7 @@ class PortErrors:
     link: Longs
     names: tuple[str, ...]
     amount: Longs
+    covered: Floats
     limit: Floats
     harmless: Bools
     at_least: Bools
@@ -145,17 +148,18 @@ def port_errors(fabric: Fabric, grown: CounterDeltas, limits: ErrorLimits) -> Po
     columns = [column for column, name in enumerate(grown.names) if name in ERRORS]
     names = tuple(grown.names[column] for column in columns)
     covered = grown.covered[:, columns]
-    allowed = np.asarray([limits.errors.get(name, np.inf) for name in names]).reshape(1, -1)
+    allowed = np.asarray([limits.errors.get(name, np.inf) for name in names], np.float64)
     amount = np.where(grown.amount[:, columns] == NOT_COUNTED, 0, grown.amount[:, columns])
     bits = np.where(link >= 0, links.capacity[link], 0.0)[:, None] * _BITS * covered
-    symbols = np.asarray([name == "symbol_errors" for name in names])
-    dropped = np.asarray([name == "rcv_switch_relay_errors" for name in names])
+    symbols = np.asarray([name == "symbol_errors" for name in names], bool)
+    dropped = np.asarray([name == "rcv_switch_relay_errors" for name in names], bool)
     return PortErrors(
         grown=grown,
         device=_devices(fabric, grown),
         link=link,
         names=names,
         amount=amount,
+        covered=covered,
         limit=allowed * np.maximum(1.0, covered / limits.period.total_seconds()),
         harmless=dropped | (symbols & (amount <= limits.bit_error_rate * bits)),
         at_least=grown.at_least[:, columns],

@@ -18,7 +18,7 @@ ELSEWHERE = ("link_downed",)
 def find(subject: Subject) -> Iterator[Finding]:
     """Return a finding per port with too many errors, the worst first, then one per counter that is full."""
     errors = subject.port_errors
-    if errors is None:
+    if errors is None or not errors.names:
         return
     reported = errors.over & [name not in ELSEWHERE for name in errors.names]
     for row in np.argsort(-errors.excess, kind="stable").tolist():

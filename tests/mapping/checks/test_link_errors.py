@@ -63,3 +63,4 @@ def test_full_counters_are_a_note_for_all_their_ports() -> None:
 def test_link_downs_are_left_to_the_other_check_and_no_counters_are_no_finding() -> None:
     assert found({(LEAF_GUID, 1): {"link_downed": 2}}, {(LEAF_GUID, 1): {"link_downed": 200}}) == []
     assert not check(Subject(fabric=fat_tree()), ["link-errors"])
+    assert found({(LEAF_GUID, 1): {"xmit_bytes": 2}}, {(LEAF_GUID, 1): {"xmit_bytes": 200}}) == []
