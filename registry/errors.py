@@ -19,6 +19,7 @@
     |  |- DatabaseUnavailable no server answers: uri, reason, remedy
     |  |- SchemaVersionError  found, needed, command that fixes it
     |  |- InconsistentGraph   a transaction read contradicting data
+    |  |- WritersPaused       a backup is being written: the transaction is tried again
     |  `- WriteRefused        a writing statement where only reading is allowed
     `- MissingExtra           an optional package that is not installed: package, command
 
@@ -360,6 +361,13 @@ class InconsistentGraph(DatabaseError):
     A server may show a transaction one state before and one after the commit of another writer; such a
     transaction is tried again. If the error persists, the graph must be rebuilt.
     """
+
+
+class WritersPaused(DatabaseError):
+    """A backup is being written, so no data may change for a moment; the transaction is tried again."""
+
+    def __init__(self) -> None:
+        super().__init__("a backup has been pausing all writers for too long: see which process writes it")
 
 
 class WriteRefused(DatabaseError):

@@ -15,6 +15,7 @@ import numpy as np
 
 from registry.database import codec
 from registry.database.driver import Transaction
+from registry.database.pause import require_writable
 from registry.database.record_store import Join, NewRecord, RecordKind, Records
 from registry.errors import UnknownName
 from registry.model import Profile
@@ -145,6 +146,7 @@ def save_profile(transaction: Transaction, profile: Profile, time: datetime) -> 
     identity = profile_id(profile)
     name = profile.name or profile.application or identity
     transaction.run(_LOCK_APPLICATION, application=profile.application)
+    require_writable(transaction)
     known = transaction.run(_NAMES, profile=identity)
     if not known:
         _create(transaction, identity, name, profile, time)

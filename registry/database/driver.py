@@ -34,7 +34,14 @@ from neo4j.graph import Path as GraphPath
 from neo4j.time import Date, DateTime
 
 from registry.database.read_only import writing_word
-from registry.errors import DatabaseError, DatabaseUnavailable, InconsistentGraph, WriteRefused, no_space
+from registry.errors import (
+    DatabaseError,
+    DatabaseUnavailable,
+    InconsistentGraph,
+    WriteRefused,
+    WritersPaused,
+    no_space,
+)
 from registry.model import as_utc
 
 T = TypeVar("T")
@@ -46,6 +53,8 @@ BATCH = 10_000
 CONNECT_SECONDS = 10.0
 CONFLICT_SECONDS = 300.0
 """How long a transaction with conflicts is repeated; longer than the longest ingest."""
+PAUSED_SECONDS = 3600.0
+"""How long a transaction is repeated while a backup pauses all writers."""
 RACE_ATTEMPTS = 5
 """Attempts of a transaction that lost a race to create a node; the next attempt finds the node."""
 NO_ANSWER = (ServiceUnavailable, SessionExpired)
@@ -226,13 +235,18 @@ class Database:
 
     def _managed(self, access: str, work: Callable[[Transaction], T]) -> T:
         """Run `work` in a transaction, again after conflicts, and after a restart of the server."""
-        deadline = time.monotonic() + CONFLICT_SECONDS
+        began = time.monotonic()
+        deadline = began + CONFLICT_SECONDS
         back_by = 0.0
         pause = 0.02
         races = torn = 0
         while True:
             try:
                 return self._once(access, work)
+            except WritersPaused:
+                if time.monotonic() > began + PAUSED_SECONDS:
+                    raise
+                deadline = time.monotonic() + CONFLICT_SECONDS
             except InconsistentGraph:
                 torn += 1
                 if torn >= TORN_ATTEMPTS:

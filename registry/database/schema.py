@@ -13,7 +13,7 @@ from registry.database.labels import INDEXES, LABELS, constraint_statement, inde
 from registry.errors import DatabaseError, SchemaVersionError
 
 MIGRATE_COMMAND = "run almanac db migrate"
-LOAD_COMMAND = "run almanac db load again with that dump"
+RESTORE_COMMAND = "run almanac db restore again with that file"
 UPGRADE_COMMAND = "upgrade this program: pip install --upgrade fabric-almanac"
 
 
@@ -165,13 +165,18 @@ def current_version(database: Database) -> int:
 
 
 def is_half_loaded(database: Database) -> bool:
-    """Return True if the load of a dump was started in this database and not finished."""
+    """Return True if the restore of a backup was started in this database and not finished."""
     rows = database.read(lambda transaction: transaction.run(READ_VERSION, id=SCHEMA_ID))
     return bool(rows and rows[0]["loading"])
 
 
+def half_restored() -> DatabaseError:
+    """Return the error for a database that holds a part of a backup."""
+    return DatabaseError(f"a backup is being restored here, or that was interrupted: {RESTORE_COMMAND}")
+
+
 def mark_loading(database: Database, loading: bool) -> None:
-    """Record that a load has started, or that it is complete."""
+    """Record that a restore has started, or that it is complete."""
     _run(database, MARK_LOADING if loading else MARK_LOADED, id=SCHEMA_ID)
 
 
@@ -187,13 +192,13 @@ def check_version(database: Database, *, migrations: tuple[Migration, ...] = MIG
     ------
     SchemaVersionError
     DatabaseError
-        The load of a dump was interrupted.
+        The restore of a backup was interrupted.
     """
     found, needed = current_version(database), migrations[-1].version
     if found != needed:
         raise SchemaVersionError(found, needed, MIGRATE_COMMAND if found < needed else UPGRADE_COMMAND)
     if is_half_loaded(database):
-        raise DatabaseError(f"the load of a dump was interrupted here: {LOAD_COMMAND}")
+        raise half_restored()
 
 
 def migrate(database: Database, *, migrations: tuple[Migration, ...] = MIGRATIONS) -> tuple[int, ...]:
@@ -225,7 +230,12 @@ def _apply(database: Database, migration: Migration) -> None:
     """Run a migration; each statement in its own transaction: Neo4j cannot change schema and data in one."""
     for statement in migration.statements:
         _run(database, statement)
-    _run(database, WRITE_VERSION, id=SCHEMA_ID, version=migration.version)
+    write_version(database, migration.version)
+
+
+def write_version(database: Database, version: int) -> None:
+    """Store the schema version of a database."""
+    _run(database, WRITE_VERSION, id=SCHEMA_ID, version=version)
 
 
 def _run(database: Database, statement: str, **parameters: object) -> None:

@@ -14,6 +14,7 @@ import numpy as np
 
 from registry import units
 from registry.database.driver import Database, Transaction
+from registry.database.pause import require_writable
 from registry.database.record_store import OF_CLUSTER, Join, NewRecord, RecordKind, hashed_id
 from registry.errors import PoorerSource, UnknownName
 from registry.fabrics import derived
@@ -123,7 +124,9 @@ def lock_cluster(transaction: Transaction, cluster: str) -> int:
     int
         Number of this write among all writes of the cluster.
     """
-    return int(transaction.run(_LOCK_CLUSTER, cluster=cluster)[0]["seq"])
+    seq = int(transaction.run(_LOCK_CLUSTER, cluster=cluster)[0]["seq"])
+    require_writable(transaction)
+    return seq
 
 
 def save_observation(transaction: Transaction, draft: ObservationDraft, seq: int) -> ObservationResult:

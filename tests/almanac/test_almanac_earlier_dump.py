@@ -13,7 +13,7 @@ SINCE: dict[str, dict[str, object]] = {"job show": {"unknown_hosts": []}}
 
 
 def test_the_history_of_an_earlier_dump_is_what_it_was(almanac: Almanac) -> None:
-    assert almanac("db", "load", DUMPS / "schema-5.dump").code == 0
+    assert almanac("db", "restore", DUMPS / "schema-5.dump").code == 0
     for command, expected in json.loads((DUMPS / "schema-5.json").read_text("utf-8")).items():
         added = next((keys for words, keys in SINCE.items() if command.startswith(words)), None)
         shown = almanac(*command.split(), "--json").json

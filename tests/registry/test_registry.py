@@ -37,7 +37,10 @@ from tests.support.fat_tree import at, fat_tree, tree_tables
 
 ROOT = paths.ROOT
 CYPHER = re.compile(r"\s*(MATCH|MERGE|CREATE|UNWIND|OPTIONAL|CALL)\b")
-WHOLE_GRAPH = ("registry.database.schema", "registry.database.dumps.transfer")
+WHOLE_GRAPH = (
+    "registry.database.schema",
+    *(f"registry.database.backups.{name}" for name in ("sections", "backup", "restore")),
+)
 """Modules whose work is the whole graph: making its schema, moving it."""
 
 EVERYTHING = Intake(

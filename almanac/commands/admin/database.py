@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 @click.group("db")
 def db() -> None:
-    """Database: status, start, stop, migrate, dump, load."""
+    """Database: status, start, stop, migrate, backup, restore."""
 
 
 @db.command("status")
@@ -86,26 +86,51 @@ def migrate(as_json: bool) -> None:
     say(f"schema version {after}" if before == after else f"schema version {before} -> {after}")
 
 
-@db.command("dump")
+@db.command("backup")
 @click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
-def dump(file: Path) -> None:
-    """Write the whole registry to FILE, as a backup or to load it on another server."""
-    from registry.database.dumps.transfer import dump as write_dump
+def backup(file: Path) -> None:
+    """Write the whole registry to FILE, while others read and write it.
+
+    The file holds one moment, is complete or not there, can be read by its owner only, and can be restored on
+    either server. If a writer comes in between, writers wait while the registry is read again.
+    """
+    from registry.database.backups.backup import backup as write_backup
 
     with open_registry() as registry, progress_bars() as progress:
-        counts = write_dump(registry.database, file, progress)
+        counts = write_backup(registry.database, file, progress)
     note(f"{counts.nodes} nodes and {counts.relationships} relationships written to {file}")
 
 
-@db.command("load")
+@db.command("restore")
 @click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
-def load(file: Path) -> None:
-    """Load a dump into an empty registry."""
-    from registry.database.dumps.transfer import load as read_dump
+@click.option(
+    "--replace", is_flag=True, help="Replace what the registry holds; it is first saved to FILE.previous."
+)
+def restore(file: Path, replace: bool) -> None:
+    """Fill an empty registry from a backup, also one of an earlier version.
 
-    with open_registry() as registry, progress_bars() as progress:
-        counts = read_dump(registry.database, file, progress)
-    note(f"{counts.nodes} nodes and {counts.relationships} relationships loaded from {file}")
+    FILE is read to its end before anything is written, and every record is compared with its id. A registry
+    whose restore was interrupted cannot be used until a restore has finished.
+    """
+    from registry.database.backups.restore import restore as read_backup
+
+    with _database(current_settings()) as database, progress_bars() as progress:
+        counts = read_backup(database, file, progress, replace=replace)
+    note(f"{counts.nodes} nodes and {counts.relationships} relationships restored from {file}")
+
+
+def _earlier_name(name: str, command: click.Command) -> click.Command:
+    """Return a command under a name that it had in earlier versions, with a note; it is not listed."""
+
+    def run(**values: Any) -> None:
+        note(f"almanac db {name} is now almanac db {command.name}; the old name will be removed")
+        click.get_current_context().invoke(command, **values)
+
+    return click.Command(name, params=command.params, callback=run, help=command.help, hidden=True)
+
+
+db.add_command(_earlier_name("dump", backup))
+db.add_command(_earlier_name("load", restore))
 
 
 def _status(settings: Settings) -> dict[str, Any]:

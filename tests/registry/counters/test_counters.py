@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 from registry.counters.sweeps import Retention
-from registry.database.dumps.transfer import dump, load
+from registry.database.backups.backup import backup
+from registry.database.backups.restore import restore
 from registry.errors import InvalidValue, UnknownName
 from registry.model import CounterSweep
 from registry.model.intake import Intake, Receipt
@@ -243,7 +244,7 @@ def test_a_dump_carries_counters_and_roll_ups(toy: Registry, tmp_path: Path) -> 
     fill(toy, 0.5)
     toy.counters.roll_up("toy", RULE, now=at(720))
     before, kept = totals(toy, at(0)), moments(toy)
-    dump(toy.database, tmp_path / "x")
+    backup(toy.database, tmp_path / "x")
     empty(toy.database)
-    load(toy.database, tmp_path / "x")
+    restore(toy.database, tmp_path / "x")
     assert (totals(toy, at(0)), moments(toy)) == (before, kept)

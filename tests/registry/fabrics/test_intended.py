@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from registry.database.dumps.transfer import dump, load
+from registry.database.backups.backup import backup
+from registry.database.backups.restore import restore
 from registry.errors import InvalidValue, UnknownName
 from registry.model import IntendedWiring
 from registry.model.intake import Intake, Receipt
@@ -91,7 +92,7 @@ def test_an_intake_needs_the_time_since_when_a_plan_holds() -> None:
 
 def test_a_dump_carries_plans(registry: Registry, tmp_path: Path) -> None:
     save(registry, PLAN, 0)
-    dump(registry.database, tmp_path / "x")
+    backup(registry.database, tmp_path / "x")
     empty(registry.database)
-    load(registry.database, tmp_path / "x")
+    restore(registry.database, tmp_path / "x")
     assert registry.intended.read("toy").wiring == PLAN

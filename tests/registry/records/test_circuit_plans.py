@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from registry.database.backups.backup import backup
+from registry.database.backups.restore import restore
 from registry.database.driver import Database
-from registry.database.dumps.transfer import dump, load
 from registry.errors import DatabaseError, InvalidValue, UnknownName
 from registry.model import CircuitPlan, Job, Profile
 from registry.model.circuit_plan import CircuitRoutes
@@ -269,8 +270,8 @@ def test_a_dump_carries_plans_and_switches(database: Database, known: Registry, 
     record = record_of(known)
     identity = known.circuit_plans.save(record)
     switch = known.optical.read("toy")
-    dump(database, tmp_path / "x")
+    backup(database, tmp_path / "x")
     empty(database)
-    load(database, tmp_path / "x")
+    restore(database, tmp_path / "x")
     assert same(known.circuit_plans.read(identity).plan, record.plan)
     assert known.optical.read("toy") == switch

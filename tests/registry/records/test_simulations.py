@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from registry.database.backups.backup import backup
+from registry.database.backups.restore import restore
 from registry.database.driver import Database
-from registry.database.dumps.transfer import dump, load
 from registry.errors import DatabaseError, InvalidPlacement, InvalidValue, UnknownName
 from registry.model import HostOrder, Simulation
 from registry.model.intake import Intake
@@ -280,9 +281,9 @@ def test_a_damaged_run_is_an_error(known: Registry) -> None:
 def test_a_dump_carries_simulated_runs(database: Database, known: Registry, tmp_path: Path) -> None:
     record = record_on(known)
     identity = known.simulations.save(record)
-    dump(database, tmp_path / "x")
+    backup(database, tmp_path / "x")
     empty(database)
-    load(database, tmp_path / "x")
+    restore(database, tmp_path / "x")
     assert same(known.simulations.read(identity).simulation, record.simulation)
     (info,) = known.simulations.list("toy")
     assert info.id == identity

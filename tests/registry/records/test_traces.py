@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 
 from ingest.pipeline import ingest
+from registry.database.backups.backup import backup
+from registry.database.backups.restore import restore
 from registry.database.driver import Database
-from registry.database.dumps.transfer import dump, load
 from registry.errors import DatabaseError, InvalidValue, UnknownName
 from registry.model import Trace
 from registry.model.intake import Intake
@@ -160,7 +161,7 @@ def test_times_alone_make_a_new_run_of_a_known_profile(registry: Registry, tmp_p
 
 def test_a_dump_carries_traces(database: Database, registry: Registry, tmp_path: Path) -> None:
     identity = save(registry, replace(trace(), tag=np.arange(4, dtype=np.int32)))
-    dump(database, tmp_path / "x")
+    backup(database, tmp_path / "x")
     empty(database)
-    load(database, tmp_path / "x")
+    restore(database, tmp_path / "x")
     assert same(registry.traces.read(identity).trace, replace(trace(), tag=np.arange(4, dtype=np.int32)))

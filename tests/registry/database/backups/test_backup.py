@@ -1,10 +1,15 @@
-"""Dump and load: the same graph on the other server, and no half of one anywhere."""
+"""Backup and restore: the same graph on the other server, and no half of one anywhere."""
 
 from __future__ import annotations
 
 import gzip
 import hashlib
+import itertools
 import json
+import os
+import stat
+import subprocess
+import sys
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -12,11 +17,14 @@ from typing import Any
 
 import pytest
 
-import registry.database.dumps.transfer
+import registry.database.backups.backup
+import registry.database.backups.restore
+from registry.database.backups.backup import backup
+from registry.database.backups.restore import restore
 from registry.database.driver import Database, Transaction
-from registry.database.dumps.transfer import dump, load
 from registry.database.schema import check_version, is_half_loaded, mark_loading
 from registry.errors import AlmanacError, DatabaseError, InputError
+from registry.fabrics.observations import lock_cluster
 from registry.progress import silent
 from tests.conftest import empty
 
@@ -106,33 +114,33 @@ def other(request: pytest.FixtureRequest, database: Database) -> Database:
 def dumped(embedded_database: Database, tmp_path: Path) -> Path:
     empty(embedded_database)
     fill(embedded_database)
-    dump(embedded_database, tmp_path / "x.dump")
+    backup(embedded_database, tmp_path / "x.dump")
     return tmp_path / "x.dump"
 
 
 def test_a_registry_moves_to_the_other_server_unchanged(
     database: Database, other: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(registry.database.dumps.transfer, "PAGE_ROWS", 50)
+    monkeypatch.setattr(registry.database.backups.backup, "PAGE_ROWS", 50)
     fill(database)
     before = graph(database)
-    shown = dump(database, tmp_path / "there")
+    shown = backup(database, tmp_path / "there")
     assert (shown.nodes, shown.relationships) == (
         len(before[0]) - 1,
         len(before[1]),
     )  # without the Schema
-    assert load(other, tmp_path / "there") == shown
+    assert restore(other, tmp_path / "there") == shown
     assert graph(other) == before
     check_version(other)
-    dump(other, tmp_path / "back")
+    backup(other, tmp_path / "back")
     assert (tmp_path / "back").read_bytes() == (tmp_path / "there").read_bytes()
     assert sorted(path.name for path in tmp_path.iterdir()) == ["back", "there"]
 
 
 def test_kinds_of_values_survive(database: Database, other: Database, tmp_path: Path) -> None:
     fill(database)
-    dump(database, tmp_path / "x")
-    load(other, tmp_path / "x")
+    backup(database, tmp_path / "x")
+    restore(other, tmp_path / "x")
     _, [(job, allocation)] = other.query("MATCH (j:Job)-[:RAN_ON]->(a) RETURN j, a")
     assert (job["big"], job["whole"], type(job["whole"]), job["yes"]) == (2**62 + 1, 2.0, float, True)
     assert allocation["moments"] == [MOMENT, FOREVER]
@@ -143,8 +151,8 @@ def test_kinds_of_values_survive(database: Database, other: Database, tmp_path: 
 
 
 def test_an_empty_registry_is_dumped_and_loaded(database: Database, other: Database, tmp_path: Path) -> None:
-    assert dump(database, tmp_path / "x").nodes == 0
-    assert load(other, tmp_path / "x").nodes == 0
+    assert backup(database, tmp_path / "x").nodes == 0
+    assert restore(other, tmp_path / "x").nodes == 0
     check_version(other)
 
 
@@ -152,7 +160,7 @@ def test_a_database_with_content_is_not_loaded_into(database: Database, dumped: 
     empty(database)
     database.write(lambda t: t.run("CREATE (:Cluster {id: 'mine'})"))
     with pytest.raises(DatabaseError, match="not empty"):
-        load(database, dumped)
+        restore(database, dumped)
     assert database.query("MATCH (c:Cluster) RETURN c.id")[1] == [("mine",)]
 
 
@@ -160,28 +168,80 @@ def test_an_interrupted_load_is_noticed_and_started_again(
     database: Database, dumped: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     empty(database)
-    monkeypatch.setattr(registry.database.dumps.transfer, "PAGE_ROWS", 20)
+    monkeypatch.setattr(registry.database.backups.backup, "PAGE_ROWS", 20)
 
     def break_off(phase: str, done: float, total: float | None = None, best: float | None = None) -> None:
         if done > 60:
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        load(database, dumped, break_off)
+        restore(database, dumped, break_off)
     assert is_half_loaded(database)
-    with pytest.raises(DatabaseError, match=r"interrupted.*almanac db load"):
+    with pytest.raises(DatabaseError, match=r"interrupted.*almanac db restore"):
         check_version(database)
     with pytest.raises(DatabaseError, match="interrupted"):
-        dump(database, dumped.with_name("half"))
-    shown = load(database, dumped, silent)
+        backup(database, dumped.with_name("half"))
+    shown = restore(database, dumped, silent)
     check_version(database)
     assert database.query("MATCH (n) WHERE NOT n:Schema RETURN count(n)")[1] == [(shown.nodes,)]
+
+
+def test_replacing_saves_what_was_there(database: Database, dumped: Path) -> None:
+    empty(database)
+    database.write(lambda t: t.run("CREATE (:Cluster {id: 'mine'})"))
+    shown = restore(database, dumped, replace=True)
+    assert database.query("MATCH (n) WHERE NOT n:Schema RETURN count(n)")[1] == [(shown.nodes,)]
+    kept = dumped.with_name("x.dump.previous")
+    with pytest.raises(InputError, match="would be overwritten"):
+        restore(database, dumped, replace=True)
+    kept.rename(dumped.with_name("back"))
+    restore(database, dumped.with_name("back"), replace=True)
+    assert database.query("MATCH (n) WHERE NOT n:Schema RETURN n.id")[1] == [("mine",)]
+
+
+def test_a_replacement_that_cannot_be_saved_changes_nothing(database: Database, dumped: Path) -> None:
+    empty(database)
+    database.write(lambda t: t.run("CREATE (:Cluster {id: 'mine'}), (:Stranger)"))
+    with pytest.raises(DatabaseError, match="does not know"):
+        restore(database, dumped, replace=True)
+    check_version(database)
+    assert database.query("MATCH (c:Cluster) RETURN c.id")[1] == [("mine",)]
+    empty(database)
+
+
+def test_an_interrupted_replacement_leaves_a_mark_and_the_saved_content(
+    database: Database, dumped: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    empty(database)
+    database.write(lambda t: t.run("CREATE (:Cluster {id: 'mine'})"))
+
+    def break_off(phase: str, done: float, total: float | None = None, best: float | None = None) -> None:
+        if phase.startswith("emptying"):
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        restore(database, dumped, break_off, replace=True)
+    with pytest.raises(DatabaseError, match="interrupted"):
+        check_version(database)
+    with pytest.raises(DatabaseError, match="interrupted"):
+        database.write(lambda t: lock_cluster(t, "mine"))
+    restore(database, dumped.with_name("x.dump.previous"))
+    assert database.query("MATCH (n) WHERE NOT n:Schema RETURN n.id")[1] == [("mine",)]
+
+
+@pytest.mark.parametrize("at", [0.1, 0.5, 0.9])
+def test_a_flipped_byte_is_noticed(embedded_database: Database, dumped: Path, at: float) -> None:
+    empty(embedded_database)
+    data = bytearray(dumped.read_bytes())
+    data[int(len(data) * at)] ^= 1
+    dumped.write_bytes(data)
+    assert_refused(embedded_database, dumped)
 
 
 def test_a_mark_without_a_load_is_removed_by_the_next_load(database: Database, dumped: Path) -> None:
     empty(database)
     mark_loading(database, True)
-    load(database, dumped)
+    restore(database, dumped)
     check_version(database)
 
 
@@ -239,7 +299,7 @@ def test_a_dump_of_another_version_is_refused(
     embedded_database: Database, tmp_path: Path, key: str, value: int, reason: str
 ) -> None:
     empty(embedded_database)
-    dump(embedded_database, tmp_path / "x")
+    backup(embedded_database, tmp_path / "x")
 
     def other_version(lines: list[bytes]) -> list[bytes]:
         header = {**json.loads(lines[0]), key: value}
@@ -265,7 +325,7 @@ def test_names_in_a_forged_dump_never_become_cypher(embedded_database: Database,
 
     rewritten(dumped, forge)
     with pytest.raises(InputError) as caught:
-        load(embedded_database, dumped)
+        restore(embedded_database, dumped)
     assert caught.value.line == 3
     assert embedded_database.query("MATCH (e:Evil) RETURN e")[1] == []
 
@@ -279,27 +339,59 @@ def test_what_the_schema_does_not_know_is_not_left_out(
     empty(database)
     database.write(lambda transaction: transaction.run(statement))
     with pytest.raises(DatabaseError, match="does not know"):
-        dump(database, tmp_path / "x")
+        backup(database, tmp_path / "x")
     assert list(tmp_path.iterdir()) == []
     empty(database)
 
 
-def test_a_write_during_a_dump_is_noticed(database: Database, tmp_path: Path) -> None:
+def test_writes_during_every_attempt_are_noticed(database: Database, tmp_path: Path) -> None:
     fill(database)
-    (tmp_path / "x").write_text("an older dump", "utf-8")
+    (tmp_path / "x").write_text("an older backup", "utf-8")
+    calls = itertools.count()
 
     def intrude(phase: str, done: float, total: float | None = None, best: float | None = None) -> None:
-        database.write(lambda t: t.run("MERGE (:Cluster {id: 'new'})"))
+        database.write(lambda t: t.run("CREATE (:Cluster {id: $id})", id=f"new{next(calls)}"))
 
-    with pytest.raises(DatabaseError, match="written to while"):
-        dump(database, tmp_path / "x", intrude)
-    assert (tmp_path / "x").read_text("utf-8") == "an older dump"
+    with pytest.raises(DatabaseError, match="in every attempt"):
+        backup(database, tmp_path / "x", intrude)
+    assert next(calls) >= 5
+    assert (tmp_path / "x").read_text("utf-8") == "an older backup"
     assert [path.name for path in tmp_path.iterdir()] == ["x"]
+    assert database.query("MATCH (s:Schema) RETURN s.paused_until")[1] == [(None,)]
+
+
+@pytest.mark.parametrize("mode", [None, 0o666, 0o444])
+def test_only_the_owner_can_read_a_backup(
+    embedded_database: Database, tmp_path: Path, mode: int | None
+) -> None:
+    empty(embedded_database)
+    if mode is not None:
+        (tmp_path / "x").write_bytes(b"")
+        (tmp_path / "x").chmod(mode)
+    backup(embedded_database, tmp_path / "x")
+    assert stat.S_IMODE((tmp_path / "x").stat().st_mode) == 0o600
+
+
+def test_what_a_killed_backup_left_is_removed(embedded_database: Database, tmp_path: Path) -> None:
+    empty(embedded_database)
+    with subprocess.Popen([sys.executable, "-c", ""]) as ended:
+        pass
+    (tmp_path / f".x.{ended.pid}.new").write_bytes(b"half")
+    (tmp_path / f".x.{os.getppid()}.new").write_bytes(b"of another process that is at work")
+    backup(embedded_database, tmp_path / "x")
+    assert sorted(path.name for path in tmp_path.iterdir()) == [f".x.{os.getppid()}.new", "x"]
+
+
+def test_a_file_that_cannot_be_written_is_an_error(embedded_database: Database, tmp_path: Path) -> None:
+    empty(embedded_database)
+    with pytest.raises(InputError, match="cannot be written: No such file") as caught:
+        backup(embedded_database, tmp_path / "none" / "x")
+    assert caught.value.path == str(tmp_path / "none" / "x")
 
 
 def assert_refused(database: Database, path: Path) -> AlmanacError:
     with pytest.raises(InputError) as caught:
-        load(database, path)
+        restore(database, path)
     assert caught.value.path == str(path)
     assert "\n" not in str(caught.value)
     check_version(database)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import gzip
 from pathlib import Path
 
-from registry.database.dumps.transfer import dump, load
+from registry.database.backups.backup import backup
+from registry.database.backups.restore import restore
 from registry.profiles import profile_id
 from registry.records.circuit_plans import circuit_plan_id
 from registry.records.placements.saving import placement_id
@@ -18,7 +19,7 @@ EARLIER = paths.DATA / "dumps" / "schema-5.dump"
 
 
 def test_what_is_read_of_an_earlier_dump_has_its_ids(registry: Registry) -> None:
-    load(registry.database, EARLIER)
+    restore(registry.database, EARLIER)
     profiles = [registry.profiles.read(one.id) for one in registry.profiles.list()]
     assert [profile_id(one.profile) for one in profiles] == [one.id for one in profiles]
     traces = [registry.traces.read(one.id) for one in registry.traces.list()]
@@ -34,7 +35,7 @@ def test_what_is_read_of_an_earlier_dump_has_its_ids(registry: Registry) -> None
 
 
 def test_what_is_saved_again_adds_nothing(registry: Registry) -> None:
-    load(registry.database, EARLIER)
+    restore(registry.database, EARLIER)
     before = registry.database.query("MATCH (n) RETURN count(n)")[1]
     placements = [registry.placements.read(one.id) for one in registry.placements.history()]
     assert registry.placements.save_many(placements) == tuple(one.id for one in placements)
@@ -46,6 +47,6 @@ def test_what_is_saved_again_adds_nothing(registry: Registry) -> None:
 
 
 def test_an_earlier_dump_is_dumped_as_it_was(registry: Registry, tmp_path: Path) -> None:
-    load(registry.database, EARLIER)
-    dump(registry.database, tmp_path / "again")
+    restore(registry.database, EARLIER)
+    backup(registry.database, tmp_path / "again")
     assert gzip.decompress((tmp_path / "again").read_bytes()) == gzip.decompress(EARLIER.read_bytes())

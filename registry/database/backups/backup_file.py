@@ -1,4 +1,4 @@
-"""File format of dumps: gzipped JSON, one value per line, with a digest of all lines at the end.
+"""File format of backups: gzipped JSON, one value per line, with a digest of all lines at the end.
 
     {"format": "fabric-almanac-dump", "version": 1, "schema": 1, "counts": {"Cluster": 1, ...}}
     {"section": "Cluster"}                      a label: one line per node, its properties
@@ -14,6 +14,8 @@ place of writing: the same registry gives the same bytes.
 from __future__ import annotations
 
 import base64
+import errno
+import glob
 import gzip
 import hashlib
 import json
@@ -26,7 +28,9 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from registry.errors import InputError
+import psutil
+
+from registry.errors import InputError, no_space
 from registry.model import as_utc
 
 FORMAT = "fabric-almanac-dump"
@@ -37,7 +41,7 @@ LINE_BYTES = 1 << 30
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Header:
-    """First line of a dump.
+    """First line of a backup.
 
     Attributes
     ----------
@@ -53,7 +57,7 @@ class Header:
     version: int = VERSION
 
 
-class DumpWriter:
+class BackupWriter:
     """Writer of lines that computes their digest.
 
     Attributes
@@ -94,26 +98,51 @@ class DumpWriter:
 
 
 @contextmanager
-def writing(path: Path, header: Header) -> Iterator[DumpWriter]:
-    """Open a dump for writing; it gets its name only when it is complete."""
-    fresh = path.with_name(f".{path.name}.{os.getpid()}.new")
-    try:
-        with fresh.open("xb") as raw, gzip.GzipFile("", "wb", 6, raw, mtime=0) as packed:
-            writer = DumpWriter(packed, header)
-            yield writer
-            writer.close()
-        fresh.replace(path)
-    finally:
-        fresh.unlink(missing_ok=True)
-
-
-def verify(path: Path) -> Header:
-    """Return the header of a dump, after the digest of the whole file was checked.
+def writing(path: Path, header: Header) -> Iterator[BackupWriter]:
+    """Open a backup for writing; only its owner can read it, and it gets its name when it is complete.
 
     Raises
     ------
     InputError
-        The file is no dump, damaged, or truncated.
+        The file cannot be written.
+    """
+    fresh = path.with_name(f".{path.name}.{os.getpid()}.new")
+    try:
+        _remove_leftovers(path)
+        with (
+            os.fdopen(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as raw,
+            gzip.GzipFile("", "wb", 6, raw, mtime=0) as packed,
+        ):
+            writer = BackupWriter(packed, header)
+            yield writer
+            writer.close()
+            packed.close()
+            raw.flush()
+            os.fsync(raw.fileno())
+        fresh.replace(path)
+    except OSError as error:
+        full = no_space(path.parent) if error.errno == errno.ENOSPC else ""
+        raise InputError(f"cannot be written: {full or error.strerror or error}", path=path) from error
+    finally:
+        with suppress(OSError):
+            fresh.unlink(missing_ok=True)
+
+
+def _remove_leftovers(path: Path) -> None:
+    """Remove what killed processes left of earlier backups with the same name."""
+    for left in path.parent.glob(f".{glob.escape(path.name)}.*.new"):
+        pid = left.name.removesuffix(".new").rpartition(".")[2]
+        if pid.isdecimal() and not psutil.pid_exists(int(pid)):
+            left.unlink(missing_ok=True)
+
+
+def verify(path: Path) -> Header:
+    """Return the header of a backup, after the digest of the whole file was checked.
+
+    Raises
+    ------
+    InputError
+        The file is no backup, damaged, or truncated.
     """
     header: Header | None = None
     digest, last, number = hashlib.sha256(), b"", 0
@@ -124,12 +153,12 @@ def verify(path: Path) -> Header:
         last = line
     end = {"end": {"lines": number - 1, "sha256": digest.hexdigest()}}
     if header is None or last != encode(end).encode() + b"\n":
-        raise InputError("the dump is truncated or damaged: its last line does not match the rest", path=path)
+        raise InputError("the backup is truncated or damaged: its last line does not fit the rest", path=path)
     return header
 
 
 def records(path: Path) -> Iterator[tuple[str, int, int, Any]]:
-    """Yield section, line number, length in bytes and value of each record of a verified dump."""
+    """Yield section, line number, length in bytes and value of each record of a verified backup."""
     section = ""
     for number, line in _lines(path):
         value = _decode(path, number, line)
@@ -149,7 +178,7 @@ def _tagged(value: object) -> object:
         return {"$bytes": base64.b64encode(value).decode("ascii")}
     if isinstance(value, datetime):
         return {"$time": as_utc(value).isoformat()}
-    raise TypeError(f"a dump cannot hold a {type(value).__name__}")
+    raise TypeError(f"a backup cannot hold a {type(value).__name__}")
 
 
 def _untagged(value: dict[str, Any]) -> Any:
@@ -166,7 +195,7 @@ def _decode(path: Path, number: int, line: bytes) -> Any:
         return json.loads(line, object_hook=_untagged)
     except (ValueError, TypeError) as error:
         text = line[:200].decode("utf-8", "replace")
-        raise InputError(f"not a line of a dump: {error}", path=path, line=number, text=text) from error
+        raise InputError(f"not a line of a backup: {error}", path=path, line=number, text=text) from error
 
 
 def _header(path: Path, line: bytes) -> Header:
@@ -175,10 +204,10 @@ def _header(path: Path, line: bytes) -> Header:
         if header.format == FORMAT:
             if header.version != VERSION:
                 raise InputError(
-                    f"the dump is of version {header.version}, this program reads {VERSION}", path=path
+                    f"the backup is of version {header.version}, this program reads {VERSION}", path=path
                 )
             return header
-    raise InputError("this is not a dump of a registry", path=path, line=1)
+    raise InputError("this is not a backup of a registry", path=path, line=1)
 
 
 def _lines(path: Path) -> Iterator[tuple[int, bytes]]:
@@ -188,9 +217,10 @@ def _lines(path: Path) -> Iterator[tuple[int, bytes]]:
             while line := file.readline(LINE_BYTES + 1):
                 number += 1
                 if len(line) > LINE_BYTES:
-                    raise InputError("the line is too long for a dump", path=path, line=number)
+                    raise InputError("the line is too long for a backup", path=path, line=number)
                 yield number, line
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-        raise InputError(f"the dump is truncated or damaged: {error}", path=path, line=number + 1) from error
+        reason = f"the backup is truncated or damaged: {error}"
+        raise InputError(reason, path=path, line=number + 1) from error
     except OSError as error:
         raise InputError(error.strerror or str(error), path=path) from error

@@ -1,4 +1,4 @@
-"""The file format of dumps, without a database."""
+"""The file format of backups, without a database."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from registry.database.dumps.dumpfile import Header, encode, records, verify, writing
+from registry.database.backups.backup_file import Header, encode, records, verify, writing
 from registry.errors import InputError
 
 HEADER = Header(schema=5, counts={"Cluster": 1, "Content": 1})

@@ -1,0 +1,236 @@
+"""Fill a database from a backup, also one of another server or of an earlier schema version.
+
+A file is checked to its end before anything is written. An interrupted restore leaves a mark, after which
+only another restore opens the database: nobody works with a half of a registry.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from functools import partial
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+from registry.database.backups.backup import backup
+from registry.database.backups.backup_file import records, verify
+from registry.database.backups.sections import (
+    COUNT_ALL_NODES,
+    JOINS,
+    PAGE_BYTES,
+    PAGE_ROWS,
+    Transferred,
+    count,
+    section_counts,
+)
+from registry.database.driver import Database, Transaction
+from registry.database.labels import LABELS
+from registry.database.schema import (
+    MIGRATIONS,
+    UPGRADE_COMMAND,
+    is_half_loaded,
+    mark_loading,
+    migrate,
+    write_version,
+)
+from registry.errors import DatabaseError, InputError
+from registry.progress import Progress, silent
+
+CREATE_NODES = """
+UNWIND range(0, size($p0) - 1) AS i
+CREATE (:{label} {{{properties}}})
+"""
+CREATE_RELATIONSHIPS = """
+UNWIND range(0, size($source) - 1) AS i
+MATCH (a:{source} {{id: $source[i]}})
+WITH a, i
+MATCH (b:{target} {{id: $target[i]}})
+CREATE (a)-[:{type} {{{properties}}}]->(b)
+"""
+DELETE_SOME = """
+MATCH (n:{label})
+WITH n LIMIT $limit
+DETACH DELETE n
+RETURN count(*) AS count
+"""
+_PROPERTY = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,63}")
+
+Records = Iterator[tuple[str, int, int, Any]]
+"""Section, line number, length and value of each record of a backup."""
+
+
+def restore(
+    database: Database,
+    path: Path,
+    progress: Progress = silent,
+    *,
+    replace: bool = False,
+    check: Callable[[Records], None] | None = None,
+) -> Transferred:
+    """Fill a database from a backup.
+
+    An interrupted restore starts again: what it had written is deleted first.
+
+    Parameters
+    ----------
+    replace : bool
+        Replace what the database holds; it is first saved to `previous_path`.
+    check : callable, optional
+        Called with all records before anything is written; raises if it rejects them.
+
+    Raises
+    ------
+    InputError
+        The file is no backup, damaged, truncated, or of a newer schema; nothing was written.
+    DatabaseError
+        The database is not empty, and `replace` is false.
+    SchemaVersionError
+    """
+    header = verify(path)
+    if header.schema > MIGRATIONS[-1].version:
+        reason = f"the backup has schema version {header.schema}, this program {MIGRATIONS[-1].version}"
+        raise InputError(f"{reason}: {UPGRADE_COMMAND}", path=path)
+    if check is not None:
+        check(records(path))
+    _make_room(database, path, progress, replace=replace)
+    _write_all(database, path, sum(header.counts.values()), progress)
+    found = section_counts(database)
+    if found != dict.fromkeys(found, 0) | dict(header.counts):
+        raise DatabaseError("the database does not hold what the backup does: restore it again")
+    if header.schema < MIGRATIONS[-1].version:
+        write_version(database, header.schema)
+        migrate(database)
+    mark_loading(database, False)
+    return Transferred.of(header.counts)
+
+
+def previous_path(path: Path) -> Path:
+    """Return the file to which a restore with `replace` saves what the database held before."""
+    return path.with_name(f"{path.name}.previous")
+
+
+def _make_room(database: Database, path: Path, progress: Progress, *, replace: bool) -> None:
+    """Empty the database, and mark it as one that is being restored.
+
+    Raises
+    ------
+    DatabaseError
+        It is not empty, and `replace` is false.
+    InputError
+        The content cannot be saved.
+    """
+    half = is_half_loaded(database)
+    if not half and count(database, COUNT_ALL_NODES):
+        if not replace:
+            raise DatabaseError(
+                f"the database at {database.uri} is not empty: restore with --replace, which first saves "
+                f"its content to {previous_path(path)}"
+            )
+        if previous_path(path).exists():
+            reason = "exists and would be overwritten by the content of the database: move it away"
+            raise InputError(reason, path=previous_path(path))
+        backup(database, previous_path(path), progress)
+    migrate(database)
+    mark_loading(database, True)
+    if half or replace:
+        _clear(database, progress)
+
+
+def _clear(database: Database, progress: Progress) -> None:
+    """Delete everything, in small transactions, as servers hold them in memory."""
+    deleted = 0
+    for label in LABELS:
+        while count := _delete_some(database, label):
+            deleted += count
+            progress("emptying the database", deleted)
+
+
+def _delete_some(database: Database, label: str) -> int:
+    statement = DELETE_SOME.format(label=label)
+    return int(database.write(lambda transaction: transaction.run(statement, limit=1000))[0]["count"])
+
+
+def _write_all(database: Database, path: Path, total: int, progress: Progress) -> None:
+    done = 0
+    for section, rows in _batches(path):
+        database.write(partial(_write, section=section, rows=rows))
+        done += len(rows)
+        progress("writing the registry", done, total)
+
+
+@dataclass(frozen=True, slots=True)
+class _Row:
+    """One record of a backup; ends are empty for a node."""
+
+    ends: tuple[str, ...]
+    properties: dict[str, Any]
+
+    @property
+    def shape(self) -> tuple[tuple[str, bool], ...]:
+        """Names of the properties, each with True if it is a time; rows of one shape share a statement."""
+        return tuple((name, isinstance(self.properties[name], datetime)) for name in sorted(self.properties))
+
+
+def _batches(path: Path) -> Iterator[tuple[str, list[_Row]]]:
+    """Yield the section and the rows of each transaction."""
+    section, rows, length = "", list[_Row](), 0
+    for name, number, size, value in records(path):
+        if rows and (name != section or length + size > PAGE_BYTES or len(rows) == PAGE_ROWS):
+            yield section, rows
+            rows, length = [], 0
+        section = name
+        rows.append(_row(path, section, number, value))
+        length += size
+    if rows:
+        yield section, rows
+
+
+def _row(path: Path, section: str, number: int, value: Any) -> _Row:
+    """Return a record; everything that becomes text of a statement is checked."""
+    ends: tuple[str, ...] = ()
+    properties = value
+    if section in JOINS and isinstance(value, list) and len(value) == 3:
+        ends, properties = (str(value[0]), str(value[1])), value[2]
+    elif section not in LABELS:
+        raise InputError(f"the schema has no {section!r}", path=path, line=number)
+    if not isinstance(properties, dict) or not all(map(_PROPERTY.fullmatch, properties)):
+        raise InputError("these are not the properties of a node or relationship", path=path, line=number)
+    return _Row(ends, properties)
+
+
+def _write(transaction: Transaction, section: str, rows: Sequence[_Row]) -> None:
+    """Create nodes or relationships, one statement per shape."""
+    kind = JOINS.get(section)
+    for shape, group in groupby(sorted(rows, key=lambda row: row.shape), key=lambda row: row.shape):
+        some = list(group)
+        columns, moments = _columns(shape, some)
+        if kind is None:
+            statement = CREATE_NODES.format(label=section, properties=_assignments(shape))
+        else:
+            columns["source"], columns["target"] = map(list, zip(*(row.ends for row in some), strict=True))
+            statement = CREATE_RELATIONSHIPS.format(
+                source=kind.source, type=kind.type, target=kind.target, properties=_assignments(shape)
+            )
+        transaction.run_columns(statement, columns, batch=len(some), moments=moments)
+
+
+def _assignments(shape: Sequence[tuple[str, bool]]) -> str:
+    return ", ".join(
+        f"{name}: $moments[$p{k}[i]]" if is_time else f"{name}: $p{k}[i]"
+        for k, (name, is_time) in enumerate(shape)
+    )
+
+
+def _columns(
+    shape: Sequence[tuple[str, bool]], rows: Sequence[_Row]
+) -> tuple[dict[str, list[Any]], list[datetime]]:
+    """Return a column per property; times are indices into the list of distinct times, as sending is slow."""
+    number: dict[datetime, int] = {}
+    columns: dict[str, list[Any]] = {}
+    for k, (name, is_time) in enumerate(shape):
+        values = [row.properties[name] for row in rows]
+        columns[f"p{k}"] = [number.setdefault(value, len(number)) for value in values] if is_time else values
+    return columns, list(number)
