@@ -27,7 +27,7 @@ def commands() -> Iterator[tuple[str, click.Command]]:
         assert command is not None
         yield name, command
         if isinstance(command, click.Group):
-            yield from ((f"{name} {sub}", one) for sub, one in command.commands.items())
+            yield from ((f"{name} {sub}", one) for sub, one in command.commands.items() if not one.hidden)
 
 
 def reference() -> str:

@@ -18,8 +18,6 @@ from registry.errors import WritersPaused
 
 PAUSE_SECONDS = 60.0
 """A pause that is not renewed ends after this time."""
-LOCKED = ("Cluster", "Application")
-"""Labels whose nodes writers lock."""
 
 _SET = """
 MATCH (s:Schema {id: $id})
@@ -31,10 +29,13 @@ MATCH (s:Schema {id: $id})
 REMOVE s.paused_until
 """
 
-_LOCK_ONCE = """
+_LOCK_CLUSTERS, _LOCK_APPLICATIONS = (
+    f"""
 MATCH (n:{label})
 SET n.taken = true
 """
+    for label in ("Cluster", "Application")
+)
 """Waits for writers that hold a lock (Neo4j), or makes them fail and try again (ArcadeDB)."""
 
 _STATE = """
@@ -66,15 +67,15 @@ def writers_paused(database: Database) -> Iterator[Pause]:
     pause = Pause(database)
     pause.renew()
     try:
-        for label in LOCKED:
-            database.write(partial(_lock_once, label=label))
+        for statement in (_LOCK_CLUSTERS, _LOCK_APPLICATIONS):
+            database.write(partial(_run, statement=statement))
         yield pause
     finally:
         database.write(lambda transaction: transaction.run(_END, id=SCHEMA_ID))
 
 
-def _lock_once(transaction: Transaction, label: str) -> None:
-    transaction.run(_LOCK_ONCE.format(label=label))
+def _run(transaction: Transaction, statement: str) -> None:
+    transaction.run(statement)
 
 
 def require_writable(transaction: Transaction) -> None:

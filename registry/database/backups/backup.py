@@ -11,7 +11,14 @@ from contextlib import nullcontext
 from pathlib import Path
 
 from registry.database.backups.backup_file import Header, encode, writing
-from registry.database.backups.sections import JOINS, PAGE_BYTES, PAGE_ROWS, Transferred, known_counts, section_counts
+from registry.database.backups.sections import (
+    JOINS,
+    PAGE_BYTES,
+    PAGE_ROWS,
+    Transferred,
+    known_counts,
+    section_counts,
+)
 from registry.database.driver import Database
 from registry.database.pause import Pause, writers_paused
 from registry.database.schema import MIGRATIONS, check_version

@@ -5,18 +5,13 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-import threading
 import time
 from pathlib import Path
 
-import pytest
-
-from registry.database import driver, pause
 from registry.database.backups.backup import backup
 from registry.database.backups.restore import restore
 from registry.database.driver import Database
 from registry.database.local.server import ServerAddress
-from registry.errors import WritersPaused
 from registry.model.intake import Intake
 from registry.registry import Registry
 from tests.support import paths
@@ -78,31 +73,3 @@ def wait_until_written(registry: Registry) -> None:
         if len(registry.fabrics.observations("toy")) > 1:
             return
     raise TimeoutError
-
-
-def test_writers_wait_for_a_pause_and_readers_do_not(registry: Registry) -> None:
-    save(registry, 0)
-    writer = threading.Thread(target=save, args=(registry, 1))
-    with pause.writers_paused(registry.database):
-        writer.start()
-        writer.join(1.5)
-        assert writer.is_alive()
-        assert len(registry.fabrics.observations("toy")) == 1
-    writer.join(30)
-    assert not writer.is_alive()
-    assert len(registry.fabrics.observations("toy")) == 2
-
-
-def test_a_pause_that_is_not_renewed_ends(registry: Registry, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pause, "PAUSE_SECONDS", 1.0)
-    left = pause.writers_paused(registry.database)
-    left.__enter__()  # and never left, as in a process that was killed
-    save(registry, 0)
-    assert len(registry.fabrics.observations("toy")) == 1
-
-
-def test_a_pause_that_does_not_end_is_an_error(registry: Registry, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(driver, "PAUSED_SECONDS", 0.2)
-    with pause.writers_paused(registry.database), pytest.raises(WritersPaused, match="pausing"):
-        save(registry, 0)
-    assert registry.database.query("MATCH (c:Cluster) RETURN c.id")[1] == []
