@@ -366,9 +366,6 @@ class InconsistentGraph(DatabaseError):
 class WritersPaused(DatabaseError):
     """A backup is being written, so no data may change for a moment; the transaction is tried again."""
 
-    def __init__(self) -> None:
-        super().__init__("a backup has been pausing all writers for too long: see which process writes it")
-
 
 class WriteRefused(DatabaseError):
     """A statement would write, but only reading is allowed.

@@ -53,8 +53,6 @@ BATCH = 10_000
 CONNECT_SECONDS = 10.0
 CONFLICT_SECONDS = 300.0
 """How long a transaction with conflicts is repeated; longer than the longest ingest."""
-PAUSED_SECONDS = 3600.0
-"""How long a transaction is repeated while a backup pauses all writers."""
 RACE_ATTEMPTS = 5
 """Attempts of a transaction that lost a race to create a node; the next attempt finds the node."""
 NO_ANSWER = (ServiceUnavailable, SessionExpired)
@@ -235,17 +233,14 @@ class Database:
 
     def _managed(self, access: str, work: Callable[[Transaction], T]) -> T:
         """Run `work` in a transaction, again after conflicts, and after a restart of the server."""
-        began = time.monotonic()
-        deadline = began + CONFLICT_SECONDS
+        deadline = time.monotonic() + CONFLICT_SECONDS
         back_by = 0.0
         pause = 0.02
         races = torn = 0
         while True:
             try:
                 return self._once(access, work)
-            except WritersPaused:
-                if time.monotonic() > began + PAUSED_SECONDS:
-                    raise
+            except WritersPaused:  # as long as a backup renews its pause
                 deadline = time.monotonic() + CONFLICT_SECONDS
             except InconsistentGraph:
                 torn += 1
@@ -346,8 +341,7 @@ def _incoming(value: Any) -> Any:
 def _is_conflict(error: Neo4jError | DriverError) -> bool:
     """Return True for a conflict with another transaction; not if the server is gone or out of memory."""
     code = getattr(error, "code", None) or ""
-    gone = isinstance(error, NO_ANSWER)
-    return error.is_retryable() and not gone and "OutOfMemory" not in code
+    return error.is_retryable() and not isinstance(error, NO_ANSWER) and "OutOfMemory" not in code
 
 
 def _is_away(error: Neo4jError | DriverError) -> bool:

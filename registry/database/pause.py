@@ -92,4 +92,4 @@ def require_writable(transaction: Transaction) -> None:
         if row["loading"]:
             raise half_restored()
         if row["paused"]:
-            raise WritersPaused
+            raise WritersPaused("a backup is being written: writers wait until it is done")

@@ -6,8 +6,7 @@ import threading
 
 import pytest
 
-from registry.database import driver, pause
-from registry.errors import WritersPaused
+from registry.database import pause
 from registry.model.intake import Intake
 from registry.registry import Registry
 from tests.support.concurrent_writers import CONTENTS
@@ -38,10 +37,3 @@ def test_a_pause_that_is_not_renewed_ends(registry: Registry, monkeypatch: pytes
     left.__enter__()  # and never left, as in a process that was killed
     save(registry, 0)
     assert len(registry.fabrics.observations("toy")) == 1
-
-
-def test_a_pause_that_does_not_end_is_an_error(registry: Registry, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(driver, "PAUSED_SECONDS", 0.2)
-    with pause.writers_paused(registry.database), pytest.raises(WritersPaused, match="pausing"):
-        save(registry, 0)
-    assert registry.database.query("MATCH (c:Cluster) RETURN c.id")[1] == []
