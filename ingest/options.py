@@ -53,7 +53,8 @@ class Options:
     job : str or None
         The scheduler's id of the job to which the placements belong.
     strict : bool
-        True to reject the files if a host or device of them is not in the fabric.
+        True to reject the files if a host or device of them is not in the fabric, or if the intended wiring
+        has lines that are no cables or ports with several cables.
     """
 
     cluster: str | None = None

@@ -103,7 +103,7 @@ def gains_table(jobs: Sequence[RunningJob], now: datetime, viewer: Viewer) -> pd
 
 def findings_table(findings: Sequence[Finding]) -> pd.DataFrame:
     """Return the findings, worst first."""
-    rows = [(str(one.severity), one.check, one.text, one.count) for one in findings]
+    rows = [(str(one.severity), one.heading, one.text, one.count) for one in findings]
     return pd.DataFrame(rows, columns=["severity", "check", "what", "count"])
 
 

@@ -23,7 +23,7 @@ from ingest.parsed import Parsed, counted
 from ingest.reading.source import SourceGroup
 from registry.errors import ConfigError, InputError, PoorerSource, UnknownName
 from registry.ingest_runs.kinds import KINDS
-from registry.model import NO_ROUTE, Fabric, ForwardingTables, as_utc, format_guid
+from registry.model import NO_ROUTE, Fabric, ForwardingTables, IntendedWiring, as_utc, format_guid
 from registry.model.intake import WITHOUT_CLUSTER, IngestedData, Intake
 from registry.units import moment_text
 
@@ -62,7 +62,7 @@ def merge(sources: Sequence[Source], options: Options) -> Intake:
         No cluster is given but the data need one; one name for several profiles.
     InputError
         Fabrics that have nothing in common, or two observations of one fabric by the same tool; a source that
-        is incomplete alone; two sets of tables or of intended wiring.
+        is incomplete alone; two sets of tables.
     UnknownName
         A switch of the tables that the fabric does not have.
     """
@@ -78,6 +78,7 @@ def merge(sources: Sequence[Source], options: Options) -> Intake:
     if data.tables is not None and fabric is not None:
         source = next(source for source in sources if source.parsed.tables is not None)
         warnings += [f"{source.group.path}: {line}" for line in _check(fabric, data.tables, source)]
+    warnings += _check_plan(sources, data.intended, options)
     if not options.cluster and data.kinds().keys() - WITHOUT_CLUSTER:
         raise ConfigError("--cluster", "add --cluster NAME: only profiles can be stored without a cluster")
     return Intake(
@@ -90,6 +91,18 @@ def merge(sources: Sequence[Source], options: Options) -> Intake:
         digest=_digest(sources),
         strict=options.strict,
     )
+
+
+def _check_plan(sources: Sequence[Source], plan: IntendedWiring | None, options: Options) -> list[str]:
+    """Return warnings about the intended wiring of all files; raise `InputError` for them if strict."""
+    if plan is None:
+        return []
+    conflicts = plan.conflict_lines()
+    if conflicts and options.strict:
+        paths = [source.group.path for source in sources if source.parsed.intended is not None]
+        raise InputError(conflicts[0], path=", ".join(paths))
+    listed = sum(len(one.parsed.intended) for one in sources if one.parsed.intended is not None)
+    return counted((listed - len(plan), "cable(s) are in several files of the intended wiring")) + conflicts
 
 
 def _source_fabrics(sources: Sequence[Source]) -> list[SourceFabric]:

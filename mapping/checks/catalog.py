@@ -41,8 +41,8 @@ CHECKS = Catalog(
         ),
         _check(
             "wiring",
-            "wiring:find",
-            "cables that are missing, extra, swapped or in the wrong port against the intended wiring",
+            "wiring.findings:find",
+            "cables that are missing, unexpected, in a wrong port or at a wrong speed by the intended wiring",
         ),
         _check("identities", "identities:find", "names, GUIDs or LIDs that several devices share"),
         _check(

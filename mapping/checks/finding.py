@@ -86,6 +86,8 @@ class Finding:
         Number of pairs, cables or devices; 1 if the check does not count.
     check : str
         Name of the check; set by `mapping.checks.catalog.check`.
+    group : str
+        Kind of the fault, if the check has several, such as ``missing``.
     """
 
     severity: Severity
@@ -93,6 +95,12 @@ class Finding:
     text: str
     count: int = 1
     check: str = ""
+    group: str = ""
+
+    @property
+    def heading(self) -> str:
+        """Check and group, such as ``wiring: missing``; only the check if it has no groups."""
+        return f"{self.check}: {self.group}" if self.group else self.check
 
 
 def port_text(fabric: Fabric, vertex: int, port: int) -> str:

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+import numpy as np
+
 from registry.database import codec
 from registry.database.driver import Transaction
 from registry.database.record_store import OF_CLUSTER, NewRecord, RecordKind, Store, hashed_id
@@ -15,6 +17,7 @@ from registry.model import IntendedWiring, as_utc
 
 WIRING = RecordKind(name="intended wiring", label="IntendedWiring", owner=OF_CLUSTER)
 _COLUMNS = ("source", "source_port", "target", "target_port", "kind")
+_SPEED = "speed"
 
 _AS_OF = """
 MATCH (w:IntendedWiring)
@@ -66,7 +69,7 @@ class Intended(Store):
         with Registry.open() as registry:
             plan = registry.intended.read("hpc1").wiring
             fabric = registry.fabrics.read("hpc1").fabric
-        found = mapping.checks.wiring.compare(plan, fabric)
+        found = mapping.checks.wiring.differences.compare(plan, fabric)
     """
 
     def read(self, cluster: str, at: datetime | None = None) -> StoredWiring:
@@ -95,8 +98,11 @@ class Intended(Store):
 def stored_wiring(row: dict[str, Any]) -> StoredWiring:
     """Return the plan of a row with `id`, `at`, `origin` and `blob`."""
     columns = codec.unpack(row["blob"])
+    speed = tuple(columns[_SPEED].tolist()) if _SPEED in columns else ()
     with codec.reading("a stored plan of the wiring"):
-        wiring = IntendedWiring(**{name: columns[name] for name in _COLUMNS}, declared_at=row["at"])
+        wiring = IntendedWiring(
+            **{name: columns[name] for name in _COLUMNS}, speed=speed, declared_at=row["at"]
+        )
     return StoredWiring(id=row["id"], at=row["at"], origin=row["origin"], wiring=wiring)
 
 
@@ -110,7 +116,10 @@ def save_wiring(
     origin: str = "",
 ) -> tuple[str, bool]:
     """Save a plan of a locked cluster; return its id and True if it was not already valid at that time."""
-    moment, content = as_utc(at), codec.digest(codec.columns_of(wiring, _COLUMNS))
+    columns = codec.columns_of(wiring, _COLUMNS)
+    if any(wiring.speed):  # a plan without speeds keeps the content that earlier versions stored
+        columns[_SPEED] = np.array(wiring.speed, np.float64)
+    moment, content = as_utc(at), codec.digest(columns)
     held = transaction.run(_AS_OF, cluster=cluster, at=moment)
     if held and held[0]["content"] == content:
         return str(held[0]["id"]), False
@@ -124,7 +133,7 @@ def save_wiring(
         "seq": seq,
         "cables": len(wiring),
         "origin": origin,
-        "blob": codec.pack(codec.columns_of(wiring, _COLUMNS)),
+        "blob": codec.pack(columns),
     }
     WIRING.create(transaction, [NewRecord(identity, properties, owner=cluster)])
     return identity, True

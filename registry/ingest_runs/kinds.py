@@ -33,7 +33,7 @@ from registry.ingest_runs.unknown import (
 )
 from registry.jobs.allocations import join_new_hosts, unknown_host, unknown_hosts
 from registry.jobs.jobs import batches, save_jobs
-from registry.model import CounterSweep, Fabric, Trace
+from registry.model import CounterSweep, Fabric, IntendedWiring, Trace, join_wiring
 from registry.model.intake import Intake, Receipt, Saved
 from registry.profiles import save_profile
 from registry.progress import Progress
@@ -236,6 +236,12 @@ def _describe_counters(intake: Intake, receipt: Receipt | None) -> Iterator[str]
         yield f"{receipt.new('counters')} of {len(intake.counters)} sweeps of port counters are new"
 
 
+def _merge_intended(parts: Parts) -> IntendedWiring | None:
+    """Return one plan with the cables of all files; None if no file has one."""
+    plans = [plan for _, plan in parts if plan is not None]
+    return join_wiring(plans) if len(plans) > 1 else next(iter(plans), None)
+
+
 def _save_intended(saving: Saving) -> Saved:
     """Save the intended wiring."""
     plan = saving.intake.intended
@@ -362,7 +368,7 @@ KINDS = (
     Kind("jobs", concatenated, _save_first_jobs, _describe_jobs),
     Kind("placements", concatenated, _save_placements, _describe_placements, "Placement"),
     Kind("counters", join_sweeps, _save_counters, _describe_counters, "CounterSweep"),
-    Kind("intended", only_one("intended wiring"), _save_intended, _describe_intended, "IntendedWiring"),
+    Kind("intended", _merge_intended, _save_intended, _describe_intended, "IntendedWiring"),
     Kind("layouts", concatenated, _save_layouts, _describe_layouts),
 )
 """All kinds, in the order of saving: fabrics first, since jobs, placements and counters need their hosts."""

@@ -18,7 +18,7 @@ from registry.model.circuit_plan import CircuitPlan
 from registry.model.counter_deltas import CounterDeltas, deltas, growth, total
 from registry.model.counters import COUNTERS, NOT_COUNTED, CounterSweep
 from registry.model.fabric import HOST, SWITCH, Fabric, format_guid, is_made_up
-from registry.model.intended import IntendedWiring
+from registry.model.intended import IntendedWiring, join_wiring
 from registry.model.job import Job, as_utc
 from registry.model.links import (
     LINK_COLUMNS,
@@ -76,6 +76,7 @@ __all__ = [
     "format_guid",
     "growth",
     "is_made_up",
+    "join_wiring",
     "link_rates",
     "total",
 ]

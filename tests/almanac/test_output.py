@@ -123,7 +123,7 @@ def test_documents_of_stored_data() -> None:
     assert (fields["hosts"], fields["slots"], fields["started_at"]) == (["h0"], [4], NOW)
     finding = Finding(Severity.ERROR, "h0", "one cable", 2, "rails")
     assert findings_to_json([finding]) == [
-        {"severity": "error", "check": "rails", "subject": "h0", "count": 2, "text": "one cable"}
+        {"severity": "error", "check": "rails", "group": "", "subject": "h0", "count": 2, "text": "one cable"}
     ]
     info = ClusterInfo(
         name="c", snapshot="s", first_observed_at=NOW, last_observed_at=NOW, observations=5, contents=2,

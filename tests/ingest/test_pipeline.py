@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import os
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
 
@@ -315,7 +316,28 @@ def test_counters_and_plans_need_the_name_of_their_cluster() -> None:
             plan([path])
 
 
-def test_two_plans_in_one_call_are_refused(tmp_path: Path) -> None:
-    ndt = DATA / "formats/fabric.ndt"
-    with pytest.raises(InputError, match="a second intended wiring in one ingest"):
-        plan([ndt, copied(tmp_path, ndt, 0)], HERE)
+def test_the_files_of_a_plan_in_one_call_are_one_plan(tmp_path: Path) -> None:
+    head, *lines = (DATA / "formats/fabric.ndt").read_text().splitlines()
+    first, second = tmp_path / "hosts.ndt", tmp_path / "more" / "switches.ndt.gz"
+    second.parent.mkdir()
+    first.write_text("\n".join([head, *lines[:60]]) + "\n")
+    second.write_bytes(gzip.compress("\n".join([head, *lines[58:]]).encode()))
+    joined = plan([first, second], HERE)
+    (whole,) = (one.intended for one in [plan([DATA / "formats/fabric.ndt"], HERE)])
+    assert joined.intended is not None
+    assert whole is not None
+    assert joined.intended == replace(whole, declared_at=joined.intended.declared_at)
+    assert joined.intended.declared_at == datetime.fromtimestamp(second.stat().st_mtime, UTC)
+    assert joined.warnings == ("2 cable(s) are in several files of the intended wiring",)
+    assert len(joined.files) == 2
+
+
+def test_ports_with_several_cables_in_a_plan_are_named_and_refused_if_strict(tmp_path: Path) -> None:
+    head = (DATA / "formats/fabric.ndt").read_text().splitlines()[0]
+    other = tmp_path / "other.ndt"
+    other.write_text(f"{head}\nleaf08,Port 1,node9999,mlx5_0,Data\n")
+    files = [DATA / "formats/fabric.ndt", other]
+    expected = "1 port(s) have several cables in the intended wiring, for example leaf08 Port 1 (2 cables)"
+    assert plan(files, HERE).warnings == (expected,)
+    with pytest.raises(InputError, match=r"leaf08 Port 1 \(2 cables\)"):
+        plan(files, replace(HERE, strict=True))

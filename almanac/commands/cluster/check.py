@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime
 from itertools import groupby
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -13,7 +14,7 @@ from almanac.output.json.stored_data import findings_to_json
 from almanac.output.printing import print_json, print_table, say
 
 if TYPE_CHECKING:
-    from mapping.checks.finding import Subject
+    from mapping.checks.finding import Finding, Subject
 
 EXIT_PROBLEMS = 4
 """Exit code if a problem of severity ``--fail-on`` or worse was found."""
@@ -65,25 +66,27 @@ def check_cluster(
         raise click.UsageError("give either a cluster of the database, or files with --fabric")
     if fabric and at is not None:
         raise click.UsageError("--at selects a time in the database: not with --fabric")
-    findings = check(_subject(cluster, at, fabric), only or None)
-    rows = findings_to_json(findings)
+    subject = _subject(cluster, at, fabric)
+    findings = check(subject, only or None)
     if as_json:
-        print_json({"cluster": cluster, "findings": rows})
-    elif rows:
-        listed = _listed(rows, len(rows) if show_all else SHOWN)
+        print_json({"cluster": cluster, "findings": findings_to_json(findings)})
+    elif findings:
+        listed = _listed(findings, len(findings) if show_all else SHOWN)
         print_table("", ["severity", "check", "problem"], listed, least=("check",))
     else:
         say("no problems found")
+    if subject.plan is not None and "wiring" in (only or ("wiring",)) and not as_json:
+        say(f"compared with the intended wiring of {len(subject.plan):,} cables")
     highest = worst(findings)
     if fail_on != NEVER and highest is not None and highest >= Severity.of(fail_on):
         click.get_current_context().exit(EXIT_PROBLEMS)
 
 
-def _listed(rows: list[dict[str, Any]], most: int) -> list[list[str]]:
-    """Return the first rows of each check and severity, and how many more there are."""
+def _listed(findings: Sequence[Finding], most: int) -> list[list[str]]:
+    """Return the first findings of each severity, check and group, and how many more there are."""
     listed: list[list[str]] = []
-    for (severity, name), group in groupby(rows, key=lambda row: (row["severity"], row["check"])):
-        texts = [str(row["text"]) for row in group]
+    for (severity, name), group in groupby(findings, key=lambda one: (str(one.severity), one.heading)):
+        texts = [one.text for one in group]
         listed += [[severity, name, text] for text in texts[:most]]
         if len(texts) > most:
             listed.append([severity, name, f"and {len(texts) - most} more: --all"])

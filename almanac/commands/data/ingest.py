@@ -57,7 +57,10 @@ EXIT_PARTIAL = 5
     "--domain", type=click.IntRange(1), help="Ranks per NVLink domain, for --collectives hierarchical."
 )
 @click.option(
-    "--strict", is_flag=True, help="Save nothing if a host or device is not in the fabric (default: warn)."
+    "--strict",
+    is_flag=True,
+    help="Save nothing if a host or device is not in the fabric, or a plan of the wiring contradicts itself "
+    "(default: warn).",
 )
 @click.option(
     "--spool",

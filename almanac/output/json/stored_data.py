@@ -123,7 +123,7 @@ def changes_to_json(cluster: str, changes: Changes) -> dict[str, Any]:
 
 def findings_to_json(findings: Sequence[Finding]) -> list[dict[str, Any]]:
     """Return the problems that ``almanac cluster check`` found."""
-    names = ("check", "subject", "count", "text")
+    names = ("check", "group", "subject", "count", "text")
     return [{"severity": str(finding.severity), **attributes(finding, *names)} for finding in findings]
 
 

@@ -6,92 +6,175 @@ A CSV file with one line per cable::
     leaf08,Port 1,node0057,mlx5_0,Data
     leaf08,Port 9,spine01,Port 8,Data
 
-Devices and ports are names of the plan; comparing it with a fabric matches them.
+The dialects differ in the line of names: ``#Fields:StartDevice``, more columns, columns without a name or
+with a repeated one (``U height``), a column ``Speed``. Devices and ports are names of the plan; comparing it
+with a fabric matches them.
 """
 
 from __future__ import annotations
 
+import csv
+import re
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 
 from ingest.options import Options
 from ingest.parsed import Parsed, counted
+from ingest.rates import LANE_BYTES, link_rate
 from ingest.reading.source import Place, SourceFile
 from registry.errors import InputError
 from registry.model import IntendedWiring
+from registry.model.intended import End, cable_key
 
-COLUMNS = ("startdevice", "startport", "enddevice", "endport", "linktype")
-_NEEDED = COLUMNS[:4]
-_End = tuple[str, str]
+_NEEDED = ("startdevice", "startport", "enddevice", "endport")
+_NEEDED_SET = frozenset(_NEEDED)
+_KIND, _SPEED = "linktype", "speed"
+_NUMBER = re.compile(r"(\d{1,9}(?:\.\d{1,6})?)\s*(g|m|t)?(?:bit|b|bps|bit/s|b/s|be)?(?:\s.*)?", re.IGNORECASE)
+_PER_SECOND = {"m": 1e6 / 8, "g": 1e9 / 8, "t": 1e12 / 8}
+_MEGABITS_FROM = 1000.0
+"""A speed without a unit is in Mbit/s from this number on, below it in Gbit/s."""
 
 
 def recognise(head: str, path: str) -> bool:
-    """Return True if the first line names the columns."""
-    first = next((line for line in head.splitlines() if line.strip()), "")
-    return set(_NEEDED) <= set(_names(first))
+    """Return True if the first line that is no comment, or a comment before it, names the columns."""
+    for line in head.splitlines():
+        if set(_names(line)) >= _NEEDED_SET:
+            return True
+        if line.strip() and not line.startswith("#"):
+            return False
+    return False
 
 
 def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
     """Return the intended wiring of one file, valid since the caller's time (default: the file's).
 
-    A cable from a port to itself, a port with two cables and an empty cell are errors.
+    A cable that is listed twice counts once. A line that is no cable (an end without a name, both ends in one
+    port) is skipped with a warning; several cables in one port are kept, and the comparison with a fabric
+    reports them. With `Options.strict` both are errors.
     """
     (file,) = files
-    names: list[str] = []
-    rows: list[tuple[_End, _End, str]] = []
-    taken: dict[_End, int] = {}
-    repeated = 0
+    table = _Table(strict=options.strict)
     for place in file.places():
-        if not place.text.strip() or (names and place.text.startswith("#")):
-            continue
-        cells = place.cells()
-        if not names:
-            names = _header(place)
-            continue
-        near, far, kind = _row(cells, names, place)
-        if near in taken and taken.get(near) == taken.get(far):
-            repeated += 1
-            continue
-        for end in (near, far):
-            if end in taken:
-                raise place.error(f"{' '.join(end)} has another cable in line {taken[end]}")
-            taken[end] = place.line or 0
-        rows.append((near, far, kind))
-    if not rows:
-        raise InputError("no cables found", path=file.path)
-    warnings = counted((repeated, "cable(s) are listed twice"))
-    return Parsed(intended=_wiring(rows, file, options), warnings=tuple(warnings))
-
-
-def _wiring(rows: Sequence[tuple[_End, _End, str]], file: SourceFile, options: Options) -> IntendedWiring:
-    return IntendedWiring(
-        source=tuple(near[0] for near, _, _ in rows),
-        source_port=tuple(near[1] for near, _, _ in rows),
-        target=tuple(far[0] for _, far, _ in rows),
-        target_port=tuple(far[1] for _, far, _ in rows),
-        kind=tuple(kind for _, _, kind in rows),
+        table.read(place)
+    if not table.rows:
+        raise table.problems[0] if table.problems else InputError("no cables found", path=file.path)
+    near, far, kinds, speeds = zip(*table.rows.values(), strict=True)
+    plan = IntendedWiring(
+        source=tuple(device for device, _ in near),
+        source_port=tuple(port for _, port in near),
+        target=tuple(device for device, _ in far),
+        target_port=tuple(port for _, port in far),
+        kind=kinds,
+        speed=speeds,
         declared_at=options.time(file.modified_at),
     )
+    return Parsed(intended=plan, warnings=tuple(table.warnings()))
+
+
+@dataclass(slots=True, kw_only=True)
+class _Table:
+    """The lines of a file read so far.
+
+    Attributes
+    ----------
+    columns : dict of str to int
+        Index of each column by its name in lower case, the first one of each name; empty before the header.
+    width : int
+        Number of columns.
+    rows : dict of cable to ends, kind and speed
+        Cables in the order of the file.
+    lines : dict of end to int
+        Line of the first cable of each port.
+    """
+
+    strict: bool
+    columns: dict[str, int] = field(default_factory=dict)
+    width: int = 0
+    rows: dict[frozenset[End], tuple[End, End, str, float]] = field(default_factory=dict)
+    lines: dict[End, int] = field(default_factory=dict)
+    problems: list[InputError] = field(default_factory=list)
+    repeated: int = 0
+    speeds: list[str] = field(default_factory=list)
+
+    def read(self, place: Place) -> None:
+        """Read one line: the names of the columns, a comment or a cable."""
+        if not place.text.strip(", \t"):
+            return
+        if "startdevice" in place.text.lower() and set(_names(place.text)) >= _NEEDED_SET:
+            self._header(place)
+        elif place.text.startswith("#"):
+            return
+        elif not self.columns:
+            missing = next(name for name in _NEEDED if name not in _names(place.text))
+            raise place.error(f"column {missing} is missing")
+        else:
+            self._row(place)
+
+    def warnings(self) -> list[str]:
+        """Return the numbers of lines that are not in the plan as they are in the file."""
+        bad = next((f"line {one.line}: {one.reason}" for one in self.problems), "")
+        unread = next(iter(self.speeds), "")
+        return counted(
+            (len(self.problems), f"line(s) are no cables and are skipped, the first is {bad}"),
+            (self.repeated, "cable(s) are listed twice"),
+            (len(self.speeds), f"speed(s) are not understood and ignored, such as {unread!r}"),
+        )
+
+    def _header(self, place: Place) -> None:
+        names = _names(place.text)
+        if any(names.count(name) > 1 for name in _NEEDED):
+            raise place.error("a column is repeated")
+        self.columns = {name: names.index(name) for name in names}
+        self.width = len(names)
+
+    def _row(self, place: Place) -> None:
+        """Read the line of a cable."""
+        cells = place.cells()
+        if len(cells) <= max(self.columns[name] for name in _NEEDED) or any(cells[self.width :]):
+            raise place.error(f"{len(cells)} cells, but there are {self.width} columns")
+        row = {name: cells[index] for name, index in self.columns.items() if index < len(cells)}
+        near, far = (row["startdevice"], row["startport"]), (row["enddevice"], row["endport"])
+        if not all((*near, *far)):
+            self._refuse(place.error("a device or port is empty"))
+        elif (key := cable_key(near, far)) in self.rows:
+            self.repeated += 1
+        elif len(key) == 1:
+            self._refuse(place.error("the cable leads back to its own port"))
+        else:
+            for end in (near, far):
+                if end in self.lines and self.strict:
+                    raise place.error(f"{' '.join(end)} has another cable in line {self.lines[end]}")
+                self.lines.setdefault(end, place.line or 0)
+            self.rows[key] = near, far, row.get(_KIND, ""), self._speed(row.get(_SPEED, ""))
+
+    def _refuse(self, problem: InputError) -> None:
+        if self.strict:
+            raise problem
+        self.problems.append(problem)
+
+    def _speed(self, text: str) -> float:
+        """Return the bytes/s of a cable; 0 if the plan has none, or none that is understood."""
+        speed = _bytes_per_second(text)
+        if text and speed is None:
+            self.speeds.append(text)
+        return speed or 0.0
 
 
 def _names(line: str) -> list[str]:
-    return [name.strip().strip('"').lower() for name in line.lstrip("# ").split(",")]
+    """Return the names of the columns in lower case, without blanks, marks and ``Fields:``."""
+    try:
+        cells = next(csv.reader([line]), [])
+    except csv.Error:
+        return []
+    return [re.sub(r'[\s_"#]', "", cell).lower().removeprefix("fields:") for cell in cells]
 
 
-def _header(place: Place) -> list[str]:
-    names = _names(place.text)
-    missing = [name for name in _NEEDED if name not in names]
-    if missing or len(set(names)) != len(names):
-        raise place.error(f"column {missing[0]} is missing" if missing else "a column is repeated")
-    return names
-
-
-def _row(cells: list[str], names: list[str], place: Place) -> tuple[_End, _End, str]:
-    if len(cells) != len(names):
-        raise place.error(f"{len(cells)} cells, but there are {len(names)} columns")
-    row = dict(zip(names, cells, strict=True))
-    near, far = (row["startdevice"], row["startport"]), (row["enddevice"], row["endport"])
-    if not all((*near, *far)):
-        raise place.error("a device or port is empty")
-    if near == far:
-        raise place.error("the cable leads back to its own port")
-    return near, far, row.get("linktype", "")
+def _bytes_per_second(text: str) -> float | None:
+    """Return the bytes/s of ``200000`` (Mbit/s), ``200``, ``200G`` or ``HDR`` (4 lanes); None if unknown."""
+    number = _NUMBER.fullmatch(text)
+    if number is None:
+        name = text.upper().removeprefix("4X").strip()
+        return link_rate(4, name) if name in LANE_BYTES else None
+    value = float(number[1])
+    unit = (number[2] or ("m" if value >= _MEGABITS_FROM else "g")).lower()
+    return value * _PER_SECOND[unit]

@@ -9,8 +9,9 @@ import pytest
 
 from registry.database.backups.backup import backup
 from registry.database.backups.restore import restore
+from registry.database.codec import digest
 from registry.errors import InvalidValue, UnknownName
-from registry.model import IntendedWiring
+from registry.model import IntendedWiring, join_wiring
 from registry.model.intake import Intake, Receipt
 from registry.registry import Registry
 from tests.conftest import empty
@@ -55,6 +56,36 @@ def test_each_plan_holds_until_the_next(registry: Registry) -> None:
     assert registry.intended.read("toy").at == at(20)
 
 
+def test_speeds_are_kept_and_make_another_plan(registry: Registry) -> None:
+    save(registry, PLAN, 0)
+    fast = replace(PLAN, speed=(25e9, 0.0))
+    assert save(registry, fast, 10).new("intended")
+    assert registry.intended.read("toy").wiring == replace(fast, declared_at=at(10))
+    assert registry.intended.read("toy", at(5)).wiring.speed == (0.0, 0.0)
+
+
+def test_a_plan_without_speeds_has_the_content_that_earlier_versions_stored(registry: Registry) -> None:
+    save(registry, PLAN, 0)
+    columns = {
+        name: getattr(PLAN, name) for name in ("source", "source_port", "target", "target_port", "kind")
+    }
+    _, rows = registry.database.query("MATCH (w:IntendedWiring) RETURN w.content AS content")
+    assert rows == [(digest(columns),)]
+
+
+def test_several_cables_of_a_port_and_plans_in_several_files() -> None:
+    crowded = replace(PLAN, source_port=("Port 1", "PORT 1"))
+    assert crowded.conflicts == {("leaf0", "Port 1"): (0, 1)}
+    expected = "1 port(s) have several cables in the intended wiring, for example leaf0 Port 1 (2 cables)"
+    assert crowded.conflict_lines() == [expected]
+    assert (PLAN.conflicts, PLAN.conflict_lines()) == ({}, [])
+    turned = replace(PLAN, source=PLAN.target, source_port=PLAN.target_port,
+                     target=("LEAF0", "leaf9"), target_port=PLAN.source_port, declared_at=at(5))  # fmt: skip
+    joined = join_wiring([PLAN, turned])
+    assert (joined.source, joined.target) == (("leaf0", "leaf0", "spine0"), ("node00", "spine0", "leaf9"))
+    assert joined.declared_at == at(5)
+
+
 def test_the_plan_that_holds_already_adds_nothing(registry: Registry) -> None:
     first = save(registry, PLAN, 0)
     again = save(registry, PLAN, 10)
@@ -76,7 +107,7 @@ def test_what_is_not_there_is_said(registry: Registry) -> None:
     [
         ({"source": ("leaf0",)}, "one length"),
         ({"source": ("leaf0", "")}, "no name"),
-        ({"source_port": ("Port 1", "Port 1")}, "two cables"),
+        ({"speed": (25e9,)}, "one length"),
         ({"declared_at": at(0).replace(tzinfo=None)}, "time zone"),
     ],
 )

@@ -80,13 +80,33 @@ def test_a_plan_among_the_files_is_compared(almanac: Almanac, tmp_path: Path) ->
     )
     files = ["--fabric", TREE / "ibnetdiscover.txt", "--fabric", plan, "--only", "wiring"]
     findings = almanac("cluster", "check", *files, "--json").json["findings"]
-    (text,) = [one["text"] for one in findings if one["severity"] == "warning"]
-    assert text.startswith("in the wrong port: leaf01 port 10 - ")
-    assert text.endswith(" instead of leaf01 port 10 - spine09")
-    assert sum(one["severity"] == "note" for one in findings) == 94  # of 96 cables
-    outcome = almanac("cluster", "check", *files)
-    assert "and 84 more: --all" in outcome.out
-    assert "more: --all" not in almanac("cluster", "check", *files, "--all").out
+    (moved,) = [one for one in findings if one["severity"] == "warning"]
+    assert moved["group"] == "wrong port"
+    assert moved["text"].startswith("in the wrong port: leaf01 port 10 - ")
+    assert moved["text"].endswith(" instead of leaf01 port 10 - spine09 Port 2")
+    (note,) = [one for one in findings if one["severity"] == "note"]
+    assert (note["group"], note["count"]) == ("plan", 10 + 7)  # cables of leaf01 and spine01 to others
+
+
+def test_findings_are_listed_by_group_and_a_foreign_plan_fails(almanac: Almanac, tmp_path: Path) -> None:
+    whole = (paths.DATA / "formats/fabric.ndt").read_text()
+    hosts, switches = tmp_path / "hosts.ndt", tmp_path / "switches.ndt"
+    hosts.write_text(whole.replace(",node00", ",node09", 12))
+    switches.write_text("#StartDevice,StartPort,EndDevice,EndPort\nleaf01,Port 20,spine01,Port 20\n")
+    files = [
+        option for path in (TREE / "ibnetdiscover.txt", hosts, switches) for option in ("--fabric", path)
+    ]
+    outcome = almanac("cluster", "check", *files, "--only", "wiring")
+    assert outcome.code == 0
+    assert "wiring: missing" in outcome.out
+    assert "wiring: wrong port" in outcome.out
+    assert "and 2 more: --all" in outcome.out
+    assert "more: --all" not in almanac("cluster", "check", *files, "--only", "wiring", "--all").out
+    assert outcome.out.rstrip().endswith("compared with the intended wiring of 97 cables")
+    hosts.write_text(whole.replace("node00", "knot00"))
+    foreign = almanac("cluster", "check", *files, "--only", "wiring")
+    assert foreign.code == 4
+    assert "the fabric has 12 of the 76 devices" in " ".join(foreign.out.split())
 
 
 def test_errors_that_grow_between_two_sweeps_and_a_link_that_goes_down_are_found(

@@ -68,6 +68,81 @@ def test_a_cable_that_is_planned_from_both_ends_is_one() -> None:
     assert parsed.warnings == ("1 cable(s) are listed twice",)
 
 
+def test_a_cable_that_is_planned_from_both_ends_in_other_letters_is_one() -> None:
+    parsed = parse(ndt, PLAN + "SPINE01,PORT 8,Leaf08,port 9,Data\n")
+    assert parsed.intended == plan_of(PLAN)
+
+
+SPREADSHEET = """\
+,rack #,U height,#Fields:StartDevice,StartPort,StartDeviceLocation,EndDevice,EndPort,EndDeviceLocation,U height,LinkType,Speed,,Cable Length,,,,,
+,Rack IB0 #1,U41,DSM07-0101-0806-01IB0,Port 21,F01C04-DR426,DSM07-0101-0806-01IB1,Blade 1_Port 1/1,F01C04-DR429,U25,Data,200000,200G HDR cable,10,,,,,Rack IB0 #1
+,Rack IB0 #1,U41,DSM07-0101-0806-01IB0,Port 22,F01C04-DR426,DSM07-0101-0806-01IB1,Blade 2_Port 1/1,F01C04-DR429,U24,Data,200000,200G HDR cable,10,,IB1 Racks,,
+,Rack IB0 #1,U39,DSM07-0101-0806-02IB0,Port 21,F01C04-DR426,DSM07-0101-0806-01IB1,Blade 1_Port 1/1,F01C04-DR429,U25,Data,200000,200G HDR cable,10
+,,,,,,,,,
+"""  # noqa: E501
+
+
+def test_a_spreadsheet_with_other_columns_and_short_lines_is_read() -> None:
+    assert ndt.recognise(SPREADSHEET, "x")
+    plan = plan_of(SPREADSHEET)
+    near = ("DSM07-0101-0806-01IB0",) * 2 + ("DSM07-0101-0806-02IB0",)
+    far = ("Blade 1_Port 1/1", "Blade 2_Port 1/1", "Blade 1_Port 1/1")
+    assert (plan.source, plan.target_port, plan.kind) == (near, far, ("Data",) * 3)
+    assert plan.speed == (200e9 / 8,) * 3
+    assert plan.conflicts == {("DSM07-0101-0806-01IB1", "Blade 1_Port 1/1"): (0, 2)}
+    with pytest.raises(InputError, match="Blade 1_Port 1/1 has another cable in line 2"):
+        plan_of(SPREADSHEET, Options(strict=True))
+
+
+def test_a_plan_may_begin_with_comments_and_two_files_may_be_joined_by_cat() -> None:
+    text = "#Version: 1.0\n\n" + PLAN
+    assert ndt.recognise(text, "x")
+    assert plan_of(text) == plan_of(PLAN)
+    lines = PLAN.splitlines(keepends=True)
+    swapped = "StartDevice,EndDevice,StartPort,EndPort\nleaf99,spine99,1,2\n"
+    plan = plan_of("".join(lines[:40]) + swapped)
+    ends = (plan.source[-1], plan.source_port[-1], plan.target[-1], plan.target_port[-1])
+    assert (len(plan), ends) == (40, ("leaf99", "1", "spine99", "2"))
+
+
+@pytest.mark.parametrize(
+    ("text", "gigabits"),
+    [("200000", 200), ("200", 200), ("200G", 200), ("100 Gb/s", 100), ("400GbE", 400), ("1.6T", 1600),
+     ("56000", 56), ("200G HDR cable", 200), ("EDR", 100), ("4xHDR", 200), ("", 0), ("fast", 0)],
+)  # fmt: skip
+def test_speeds(text: str, gigabits: float) -> None:
+    head, first = PLAN.splitlines()[:2]
+    parsed = parse(ndt, f"{head},Speed\n{first},{text}\n", path="plan")
+    assert parsed.intended is not None
+    assert parsed.intended.speed[0] * 8e-9 == pytest.approx(gigabits, rel=1e-4)
+    unread = ("1 speed(s) are not understood and ignored, such as 'fast'",)
+    assert parsed.warnings == (unread if text == "fast" else ())
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "reason"),
+    [
+        ("leaf08,Port 2,", ",Port 2,", "a device or port is empty"),
+        ("leaf08,Port 2,node0058", "leaf08,Port 2,", "a device or port is empty"),
+        ("leaf08,Port 2,node0058,mlx5_0", "leaf08,Port 2,LEAF08,port 2", "back to its own port"),
+    ],
+)
+def test_a_line_that_is_no_cable_costs_only_itself(old: str, new: str, reason: str) -> None:
+    parsed = parse(ndt, PLAN.replace(old, new, 1), path="plan")
+    (warning,) = parsed.warnings
+    assert warning.startswith("1 line(s) are no cables and are skipped, the first is line 3: ")
+    assert warning.endswith(reason) or reason in warning
+    assert parsed.intended is not None
+    assert parsed.intended.source == (plan_of(PLAN).source[0], *plan_of(PLAN).source[2:])
+
+
+def test_a_plan_without_a_device_in_any_line_is_an_error() -> None:
+    head = PLAN.splitlines()[0]
+    with pytest.raises(InputError, match="a device or port is empty") as caught:
+        plan_of(f"{head}\n,Port 1,spine01,Port 1,Data\n,Port 2,spine01,Port 2,Data\n")
+    assert caught.value.line == 2
+
+
 @pytest.mark.parametrize(
     ("old", "new", "reason"),
     [
@@ -83,7 +158,7 @@ def test_a_cable_that_is_planned_from_both_ends_is_one() -> None:
 def test_what_cannot_be_is_shown(old: str, new: str, reason: str) -> None:
     assert old in PLAN
     with pytest.raises(InputError, match=reason) as caught:
-        plan_of(PLAN.replace(old, new, 1))
+        plan_of(PLAN.replace(old, new, 1), Options(strict=True))
     assert (caught.value.path, caught.value.line is not None) == ("plan", True)
 
 
