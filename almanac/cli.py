@@ -26,6 +26,7 @@ SECTIONS: dict[str, dict[str, tuple[str, str]]] = {
     },
     "Watch": {
         "congestion": ("analysis.congestion", "Show the busiest links now, and which jobs load them."),
+        "ports": ("analysis.ports", "Show ports with errors, the busiest ones, and the jobs on them."),
         "whatif": ("analysis.whatif", "Predict how a change of the fabric affects running jobs."),
         "history": ("placing.history", "List stored placements and their quality."),
         "metrics": (

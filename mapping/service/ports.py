@@ -1,0 +1,52 @@
+"""Ports of a cluster with the registry: counters, running jobs and fabric at one time."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from datetime import datetime
+
+from mapping.checks.error_limits import ErrorLimits, port_errors
+from mapping.service.live import Live
+from mapping.traffic.port_table import PortTable
+from registry.errors import UnknownName
+from registry.model import LinkRates, link_rates
+from registry.registry import Registry
+
+
+def read_ports(
+    registry: Registry, live: Live, limits: ErrorLimits, since: datetime | None = None
+) -> PortTable:
+    """Read the growth of a cluster's port counters until the time of its running jobs.
+
+    Parameters
+    ----------
+    since : datetime, optional
+        Errors and utilisation since this time. Default: errors in the period of `limits`, utilisation between
+        the last two sweeps.
+
+    Raises
+    ------
+    UnknownName
+        The cluster has counters, but no two sweeps since then.
+    """
+    cluster, at = live.running.snapshot.cluster, live.running.at
+    rates: LinkRates | None = None
+    if since is None:
+        grown = registry.counters.recent(cluster, limits.period, at)
+        try:
+            rates = registry.counters.rates(cluster, at)
+        except UnknownName:  # no sweeps, or only sweeps of errors
+            rates = None
+    else:
+        grown = registry.counters.between(cluster, since, at)
+        rates = link_rates(live.fabric, grown)
+    jobs: defaultdict[str, list[str]] = defaultdict(list)
+    for job in live.running.jobs:
+        for host in job.stored.job.hosts:
+            jobs[host].append(job.stored.job.id)
+    return PortTable(
+        shared=live.shared,
+        jobs_of_host={host: tuple(ids) for host, ids in jobs.items()},
+        errors=None if grown is None else port_errors(live.fabric, grown, limits),
+        rates=rates,
+    )

@@ -1,0 +1,226 @@
+"""Ports of a fabric: growth of errors, measured and estimated utilisation, and the jobs that use them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+
+from mapping.checks.error_limits import PortErrors
+from mapping.traffic.device_names import link_text
+from mapping.traffic.shared_load import AgainstCounters, SharedLoad, against_counters
+from registry.model import HOST, Fabric, Floats, LinkRates, Longs
+
+
+class ErrorGrowth(NamedTuple):
+    """Growth of one error counter of a port.
+
+    Attributes
+    ----------
+    counter : str
+        One of `registry.model.counters.ERRORS`.
+    growth : int
+    per_hour : float
+    limit : float
+        Growth from which the port is reported; infinite if there is no limit.
+    at_least : bool
+        True if the growth is a lower bound (reset or full counter).
+    saturated : bool
+        True if the counter is full and counts no more.
+    """
+
+    counter: str
+    growth: int
+    per_hour: float
+    limit: float
+    at_least: bool
+    saturated: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PortUse:
+    """State of one port.
+
+    Attributes
+    ----------
+    name, to : str
+        The port and the other end of its cable, as ``DEVICE:PORT``; `to` is empty if there is no cable.
+    device : str
+    port : int
+        -1 if unknown.
+    errors : tuple of ErrorGrowth
+        Counters that grew, or that are full.
+    excess : float
+        Largest growth in relation to its limit.
+    sent_share, received_share : float
+        Measured data rates over capacity; NaN if unknown.
+    at_least : bool
+        True if a measured rate is a lower bound (reset or full counter).
+    estimated_sent_seconds, estimated_received_seconds : float
+        Time of the running jobs' data of a period on the link; NaN without a cable.
+    estimated_sent_share, estimated_received_share : float
+        The same as a share of the capacity, as `AgainstCounters.predicted_share`; NaN if unknown.
+    jobs : tuple of str
+        Running jobs whose data cross the cable, the largest part first, then other jobs on its host.
+    """
+
+    name: str
+    to: str
+    device: str
+    port: int
+    errors: tuple[ErrorGrowth, ...]
+    excess: float
+    sent_share: float
+    received_share: float
+    at_least: bool
+    estimated_sent_seconds: float
+    estimated_received_seconds: float
+    estimated_sent_share: float
+    estimated_received_share: float
+    jobs: tuple[str, ...]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class PortTable:
+    """All ports of a fabric that have a cable or are counted.
+
+    Attributes
+    ----------
+    shared : SharedLoad
+        Load of the running jobs.
+    jobs_of_host : mapping of str to tuple of str
+        Ids of the running jobs on each host.
+    errors : PortErrors or None
+        Growth of the error counters; None without counters.
+    rates : LinkRates or None
+        Measured rates; None without counters of traffic.
+    """
+
+    shared: SharedLoad
+    jobs_of_host: Mapping[str, tuple[str, ...]]
+    errors: PortErrors | None
+    rates: LinkRates | None
+
+    @property
+    def fabric(self) -> Fabric:
+        """Fabric of the ports."""
+        return self.shared.fabric
+
+    @cached_property
+    def estimate(self) -> AgainstCounters:
+        """Estimated and measured utilisation of all links."""
+        measured = np.full(len(self.fabric.links), np.nan)
+        if self.rates is not None:
+            measured = self.rates.bytes_per_second
+        return against_counters(self.fabric, self.shared.link_bytes, measured)
+
+    @cached_property
+    def back(self) -> Longs:
+        """Row of the other direction of each link (int64[m]); -1 if there is none."""
+        links = self.fabric.links
+        near = links.source, links.source_port, links.source_adapter
+        far = links.target, links.target_port, links.target_adapter
+        there = list(zip(*(column.tolist() for column in (*near, *far)), strict=True))
+        row_of = {ends: row for row, ends in enumerate(there)}
+        return np.asarray([row_of.get((*ends[3:], *ends[:3]), -1) for ends in there], np.int64)
+
+    def top(self, count: int) -> tuple[PortUse, ...]:
+        """Return the ports with most errors in relation to their limits, then the busiest ones.
+
+        A port without errors is left out if the other end of its cable is listed: its use is the same.
+        """
+        link, counted = self._rows()
+        excess = np.zeros(len(link)) if self.errors is None else np.append(self.errors.excess, 0.0)[counted]
+        use = np.append(self.use, 0.0)
+        busy = np.maximum(use[link], use[np.append(self.back, -1)[link]])
+        chosen: dict[int, PortUse] = {}
+        for row in np.lexsort((-busy, -excess)).tolist():
+            if len(chosen) == count or not (excess[row] or busy[row]):
+                break
+            end = int(link[row])
+            if excess[row] or int(self.back[end]) not in chosen:
+                chosen[end if end >= 0 else -2 - row] = self._port(end, int(counted[row]), float(excess[row]))
+        return tuple(chosen.values())
+
+    @cached_property
+    def use(self) -> Floats:
+        """Utilisation of each link (float64[m]): measured, else estimated, else seconds per period."""
+        estimate = self.estimate
+        if np.isnan(estimate.periods_per_second):
+            estimated = self.shared.seconds
+        else:
+            estimated = estimate.predicted_share
+        return np.where(np.isnan(estimate.measured_share), estimated, estimate.measured_share)
+
+    def _rows(self) -> tuple[Longs, Longs]:
+        """Return for each port the row of the link that leaves it and its row in `errors`; -1 for none."""
+        links = len(self.fabric.links)
+        if self.errors is None:
+            return np.arange(links), np.full(links, -1, np.int64)
+        counted = np.full(links, -1, np.int64)
+        linked = self.errors.link >= 0
+        counted[self.errors.link[linked]] = np.flatnonzero(linked)
+        other = np.flatnonzero(~linked)
+        return np.r_[np.arange(links), np.full(len(other), -1)], np.r_[counted, other]
+
+    def _port(self, link: int, counted: int, excess: float) -> PortUse:
+        """Return the state of one port."""
+        links, names, back = self.fabric.links, self.fabric.names, -1
+        if link >= 0:
+            back, name = int(self.back[link]), link_text(self.fabric, link)
+            device, port = names[int(links.source[link])], int(links.source_port[link])
+        else:
+            assert self.errors is not None
+            device, port = self.errors.device[counted], int(self.errors.grown.port[counted])
+            name = f"{device}:{port}"
+        rows = [row for row in (link, back) if row >= 0]
+        estimate, seconds = self.estimate, self.shared.seconds
+        return PortUse(
+            name=name,
+            to="" if back < 0 else link_text(self.fabric, back),
+            device=device,
+            port=port,
+            errors=() if self.errors is None or counted < 0 else tuple(_grown(self.errors, counted)),
+            excess=excess,
+            sent_share=_at(estimate.measured_share, link),
+            received_share=_at(estimate.measured_share, back),
+            at_least=self.rates is not None and bool(self.rates.at_least[rows].any()),
+            estimated_sent_seconds=_at(seconds, link),
+            estimated_received_seconds=_at(seconds, back),
+            estimated_sent_share=_at(estimate.predicted_share, link),
+            estimated_received_share=_at(estimate.predicted_share, back),
+            jobs=self._jobs(device, rows),
+        )
+
+    def _jobs(self, device: str, rows: list[int]) -> tuple[str, ...]:
+        """Return the jobs on the two directions of a cable, and those on the host at one of its ends."""
+        users = [user for link in self.shared.links(rows) for user in link.users]
+        found = [user.job for user in sorted(users, key=lambda user: -user.part)]
+        ends = {device, *(self.fabric.names[int(self.fabric.links.target[row])] for row in rows)}
+        hosts = self.fabric.vertices(ends & set(self.jobs_of_host), kind="device").tolist()
+        for host in (host for host in hosts if self.fabric.kind[host] == HOST):
+            found += self.jobs_of_host[self.fabric.names[host]]
+        return tuple(dict.fromkeys(found))
+
+
+def _at(column: Floats, row: int) -> float:
+    return float(column[row]) if row >= 0 else float("nan")
+
+
+def _grown(errors: PortErrors, row: int) -> Iterable[ErrorGrowth]:
+    """Yield the counters of a port that grew or are full, the largest growth first."""
+    seconds = errors.covered[row]
+    for column in np.argsort(-errors.amount[row], kind="stable").tolist():
+        amount = int(errors.amount[row, column])
+        if amount or errors.saturated[row, column]:
+            yield ErrorGrowth(
+                counter=errors.names[column],
+                growth=amount,
+                per_hour=3600 * amount / float(seconds[column]) if seconds[column] else 0.0,
+                limit=float(errors.limit[row, column]),
+                at_least=bool(errors.at_least[row, column]),
+                saturated=bool(errors.saturated[row, column]),
+            )
