@@ -20,9 +20,14 @@ SECTIONS: dict[str, dict[str, tuple[str, str]]] = {
     "Collect": {
         "ingest": ("data.ingest", "Load files of fabric tools, schedulers and MPI libraries."),
         "spool": ("data.spool", "List and apply ingests that wait for the database."),
-        "cluster": ("cluster.group", "List clusters, show one, its changes and its problems."),
-        "profile": ("data.profile", "List, show and export communication profiles."),
-        "job": ("data.job", "List and show jobs; attach the profile of a job."),
+        "cluster": (
+            "cluster.group",
+            "List, show, rename, merge and delete clusters; list changes and problems.",
+        ),
+        "observation": ("data.observation", "List and delete observations of a fabric."),
+        "profile": ("data.profile", "List, show, export and delete communication profiles."),
+        "job": ("data.job", "List, show and delete jobs; attach the profile of a job."),
+        "run": ("data.run", "List ingest runs, and delete failed ones."),
     },
     "Watch": {
         "congestion": ("analysis.congestion", "Show the busiest links now, and which jobs load them."),
@@ -53,7 +58,7 @@ SECTIONS: dict[str, dict[str, tuple[str, str]]] = {
         ),
     },
     "Administer": {
-        "db": ("admin.database:db", "Database: status, start, stop, migrate, backup, restore."),
+        "db": ("admin.database:db", "Database: status, start, stop, migrate, backup, restore, prune."),
         "doctor": ("admin.status:doctor", "Check the installation, the database and its data."),
         "config": ("admin.status:config", "Show the settings in use and where each comes from."),
         "demo": ("admin.demo", "Run every step once on the sample data that is included."),

@@ -71,7 +71,8 @@ def read_gauges(registry: Registry, hottest: int = HOTTEST) -> Gauges:
         if source.last_good_at is not None:
             age = (now - source.last_good_at).total_seconds()
             gauges.add("almanac_source_age_seconds", age, **labels)
-        gauges.add("almanac_source_failing", float(source.last_outcome == "failed"), **labels)
+        if source.known:
+            gauges.add("almanac_source_failing", float(source.last_outcome == "failed"), **labels)
     for info in registry.fabrics.clusters():
         age = (now - info.last_observed_at).total_seconds()
         gauges.add("almanac_fabric_age_seconds", age, cluster=info.name)

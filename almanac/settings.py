@@ -18,6 +18,10 @@ The file is ``config.toml`` in the user's configuration folder, or the one that 
     error_limits = {link_downed = 5}      # errors that a port may count per period, see docs/operations.md
     error_hours = 24                      # that period
     bit_error_rate = 1e-12                # symbol errors per bit that are only noted
+    keep_observations = "daily after 30 days"   # applied by `almanac db prune`, see docs/operations.md;
+    keep_counters = "all"                 # default: all
+    keep_placements = "newest 1000"
+    keep_runs = "none after 365 days"
 
     [serve]                               # of `almanac serve`: see docs/service.md
 
@@ -25,7 +29,8 @@ Environment: ALMANAC_DB, ALMANAC_DB_USER, ALMANAC_DB_PASSWORD, ALMANAC_DB_PASSWO
 ALMANAC_DB_WAIT_SECONDS, ALMANAC_HOME, ALMANAC_IDLE_SECONDS, ALMANAC_SPOOL_FOLDER,
 ALMANAC_SPOOL_MEGABYTES, ALMANAC_DASHBOARD_HIDE_USERS, ALMANAC_DASHBOARD_SECRET,
 ALMANAC_DASHBOARD_SECRET_FILE, ALMANAC_DASHBOARD_ONLY_USER, ALMANAC_DASHBOARD_OPERATORS (separated by commas),
-ALMANAC_ERROR_LIMITS (``link_downed=5,rcv_errors=0``), ALMANAC_ERROR_HOURS, ALMANAC_BIT_ERROR_RATE.
+ALMANAC_ERROR_LIMITS (``link_downed=5,rcv_errors=0``), ALMANAC_ERROR_HOURS, ALMANAC_BIT_ERROR_RATE,
+ALMANAC_KEEP_OBSERVATIONS, ALMANAC_KEEP_COUNTERS, ALMANAC_KEEP_PLACEMENTS, ALMANAC_KEEP_RUNS.
 Passwords and secrets are never read from the command line nor from the configuration file itself.
 """
 
@@ -43,11 +48,13 @@ from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from almanac.setting_values import keep_rule, limits, names, number, only_user, truth
 from registry.errors import AlmanacError, ConfigError
 from registry.progress import Progress, silent
 
 if TYPE_CHECKING:
     from mapping.checks.error_limits import ErrorLimits
+    from registry.maintenance.retention import Rules
     from registry.registry import Registry
 
 DEFAULT_IDLE_SECONDS = 900.0
@@ -64,8 +71,8 @@ _KEYS = (
     *("home", "idle_seconds", "spool_folder", "spool_megabytes"),
     *("dashboard_hide_users", "dashboard_secret_file", "dashboard_only_user", "dashboard_operators"),
     *("error_limits", "error_hours", "bit_error_rate"),
+    *(KEEP := ("keep_observations", "keep_counters", "keep_placements", "keep_runs")),
 )
-_YES, _NO = ("1", "true", "yes", "on"), ("0", "false", "no", "off")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,6 +115,8 @@ class Settings:
         Period of these limits.
     bit_error_rate : float
         Symbol errors per bit that are only noted.
+    keep : mapping of str to str
+        Rules of retention by their keys; see `registry.maintenance.rules`.
     """
 
     db: str | None
@@ -129,6 +138,7 @@ class Settings:
     limits: Mapping[str, float] = field(default_factory=dict)
     error_hours: float = DEFAULT_ERROR_HOURS
     bit_error_rate: float = DEFAULT_BIT_ERROR_RATE
+    keep: Mapping[str, str] = field(default_factory=dict)
 
     def values(self) -> dict[str, str | float | bool | None]:
         """Return the values of the settings by their keys."""
@@ -149,7 +159,24 @@ class Settings:
             "error_limits": ",".join(f"{name}={limit:g}" for name, limit in self.limits.items()),
             "error_hours": self.error_hours,
             "bit_error_rate": self.bit_error_rate,
+            **self.keep,
         }
+
+    def retention(self) -> Rules:
+        """Return what `almanac db prune` keeps.
+
+        Raises
+        ------
+        ConfigError
+            The rule of counters cannot be applied to them.
+        """
+        from registry.maintenance.retention import Rules
+        from registry.maintenance.rules import Keep
+
+        try:
+            return Rules(**{key.removeprefix("keep_"): Keep.parse(rule) for key, rule in self.keep.items()})
+        except AlmanacError as error:
+            raise ConfigError("keep_counters", error.reason) from error
 
     def error_limits(self) -> ErrorLimits:
         """Return the limits of error counters of these settings.
@@ -250,7 +277,7 @@ def load_settings(
     home = pick("home")
     home_folder = Path(home).expanduser() if home else user_data_path("almanac")
     spool = pick("spool_folder")
-    hide = _truth("dashboard_hide_users", pick("dashboard_hide_users"))
+    hide = truth("dashboard_hide_users", pick("dashboard_hide_users"))
     secret = _secret(environment, "dashboard_secret", pick("dashboard_secret_file"), origin)
     if secret is not None and len(secret.encode("utf-8")) < SHORTEST_SECRET:
         raise ConfigError("dashboard_secret", f"is shorter than {SHORTEST_SECRET} bytes")
@@ -260,20 +287,21 @@ def load_settings(
         password=_secret(environment, "db_password", pick("db_password_file"), origin),
         name=pick("db_name"),
         home=home_folder,
-        idle_seconds=_number("idle_seconds", pick("idle_seconds"), DEFAULT_IDLE_SECONDS, 1.0),
-        wait_seconds=_number("db_wait_seconds", pick("db_wait_seconds"), DEFAULT_WAIT_SECONDS, 0.0),
+        idle_seconds=number("idle_seconds", pick("idle_seconds"), DEFAULT_IDLE_SECONDS, 1.0),
+        wait_seconds=number("db_wait_seconds", pick("db_wait_seconds"), DEFAULT_WAIT_SECONDS, 0.0),
         origin=origin,
         config_path=config_path,
         hide_users=hide,
         secret=secret,
-        only_user=_only_user(pick("dashboard_only_user")),
-        operators=_names(pick("dashboard_operators")),
+        only_user=only_user(pick("dashboard_only_user")),
+        operators=names(pick("dashboard_operators")),
         spool=Path(spool).expanduser() if spool else home_folder / "spool",
-        spool_megabytes=_number("spool_megabytes", pick("spool_megabytes"), DEFAULT_SPOOL_MEGABYTES, 1.0),
+        spool_megabytes=number("spool_megabytes", pick("spool_megabytes"), DEFAULT_SPOOL_MEGABYTES, 1.0),
         serve=_table(stored, "serve", config_path),
-        limits=_limits("error_limits", pick("error_limits")),
-        error_hours=_number("error_hours", pick("error_hours"), DEFAULT_ERROR_HOURS, 1e-3),
-        bit_error_rate=_number("bit_error_rate", pick("bit_error_rate"), DEFAULT_BIT_ERROR_RATE, 0.0, 1e-3),
+        limits=limits("error_limits", pick("error_limits")),
+        error_hours=number("error_hours", pick("error_hours"), DEFAULT_ERROR_HOURS, 1e-3),
+        bit_error_rate=number("bit_error_rate", pick("bit_error_rate"), DEFAULT_BIT_ERROR_RATE, 0.0, 1e-3),
+        keep={key: keep_rule(key, pick(key)) for key in KEEP},
     )
 
 
@@ -329,56 +357,11 @@ def _write_new(path: Path, text: str) -> None:
         os.unlink(name)
 
 
-def _truth(key: str, text: str | None) -> bool:
-    value = (text or "no").lower()
-    if value not in (*_YES, *_NO):
-        raise ConfigError(key, f"{text!r} is neither {' nor '.join((_YES[1], _NO[1]))}")
-    return value in _YES
-
-
-def _only_user(text: str | None) -> str | None:
-    """Return the name of a user, ``login:CLAIM`` or ``header:NAME``."""
-    if text is None:
-        return None
-    where, colon, name = text.partition(":")
-    if not text.strip() or (colon and (where not in ("login", "header") or not name)):
-        raise ConfigError("dashboard_only_user", f"{text!r} is not a user name, login:CLAIM or header:NAME")
-    return text.strip()
-
-
-def _names(text: str | None) -> tuple[str, ...]:
-    return tuple(name.strip() for name in (text or "").split(",") if name.strip())
-
-
 def _text(value: object) -> str:
     """Return a value of the configuration file as it is written in the environment."""
     if isinstance(value, dict):
         return ",".join(f"{name}={entry}" for name, entry in value.items())
     return ",".join(map(str, value)) if isinstance(value, list) else str(value)
-
-
-def _limits(key: str, text: str | None) -> dict[str, float]:
-    """Return the numbers in ``NAME=NUMBER,NAME=NUMBER``; they may be infinite."""
-    limits: dict[str, float] = {}
-    for entry in _names(text):
-        name, _, number = entry.partition("=")
-        try:
-            limits[name.strip()] = float(number)
-        except ValueError as error:
-            raise ConfigError(key, f"{entry!r} is not NAME=NUMBER") from error
-    return limits
-
-
-def _number(key: str, text: str | None, default: float, least: float, most: float = 1e9) -> float:
-    if text is None:
-        return default
-    try:
-        number = float(text)
-    except ValueError as error:
-        raise ConfigError(key, f"{text!r} is not a number") from error
-    if not least <= number <= most:
-        raise ConfigError(key, f"{text} is not between {least:g} and {most:g}")
-    return number
 
 
 def _table(stored: Mapping[str, object], key: str, path: Path) -> Mapping[str, object]:

@@ -9,9 +9,20 @@ import pandas as pd
 
 from dashboard.state.viewer import Viewer
 from dashboard.tables.columns import in_utc
-from registry.ingest_runs.runs import FAILING, FRESH, NEVER, OLD, RunInfo, SourceState, age_text, freshness
+from registry.ingest_runs.runs import (
+    FAILING,
+    FRESH,
+    NEVER,
+    NO_ALARM,
+    NO_CLUSTER,
+    OLD,
+    RunInfo,
+    SourceState,
+    age_text,
+    freshness,
+)
 
-SIGNS = {FRESH: "●", OLD: "◔", FAILING: "▲", NEVER: "▲"}
+SIGNS = {FRESH: "●", OLD: "◔", FAILING: "▲", NEVER: "▲", NO_CLUSTER: "○"}
 """Signs of the states of a source: shapes, so that no colour is needed."""
 
 
@@ -20,7 +31,7 @@ def sources_table(sources: Sequence[SourceState], now: datetime, viewer: Viewer)
     if not sources:
         return pd.DataFrame()
     states = {source: freshness(source, now).state for source in sources}
-    listed = sorted(sources, key=lambda source: states[source] == FRESH)
+    listed = sorted(sources, key=lambda source: states[source] in NO_ALARM)
     good = [source.last_good_at for source in listed]
     return pd.DataFrame(
         {

@@ -131,12 +131,17 @@ CREATE (a)-[:LINK {{{_assigned(("key", *_LINK_FIELDS))}, {_SPAN}}}]->(b)
 _DROP_STATES = """
 MATCH (d:Device)-[:HAS_STATE]->(s:DeviceState)
 WHERE d.cluster = $cluster
+WITH collect(s) AS states
+UNWIND states AS s
 DETACH DELETE s
 """
+"""All are found before the first is deleted: ArcadeDB 26.10 leaves some out otherwise."""
 
 _DROP_LINKS = """
 MATCH (d:Device)-[l:LINK]->(:Device)
 WHERE d.cluster = $cluster
+WITH collect(l) AS links
+UNWIND links AS l
 DELETE l
 """
 
@@ -200,8 +205,7 @@ def rebuild(
     fabric_of : callable
         Returns the canonical fabric of a snapshot; all fabrics at once may exceed the memory.
     """
-    transaction.run(_DROP_LINKS, cluster=cluster)
-    transaction.run(_DROP_STATES, cluster=cluster)
+    drop(transaction, cluster)
     changes = without_repeats(observations)
     states = intervals((at, device_facts(fabric_of(content)).values()) for at, content in changes)
     _enter_states(transaction, cluster, _all_opened(states), states)
@@ -209,6 +213,12 @@ def rebuild(
     _enter_links(transaction, cluster, _all_opened(spans))
     devices = transaction.run(_DEVICES, cluster=cluster)[0]["ids"]
     transaction.run(_DELETE_UNSEEN, devices=devices)
+
+
+def drop(transaction: Transaction, cluster: str) -> None:
+    """Delete the links and the states of the devices of a cluster."""
+    transaction.run(_DROP_LINKS, cluster=cluster)
+    transaction.run(_DROP_STATES, cluster=cluster)
 
 
 def read(

@@ -26,6 +26,7 @@ from registry.model.intake import Intake
 
 _LOCK_CLUSTER = """
 MERGE (c:Cluster {id: $cluster})
+ON CREATE SET c.seq = timestamp()
 SET c.taken = true
 WITH c
 SET c.seq = coalesce(c.seq, 0) + 1
@@ -122,7 +123,7 @@ def lock_cluster(transaction: Transaction, cluster: str) -> int:
     Returns
     -------
     int
-        Number of this write among all writes of the cluster.
+        Number of this write among all writes of the cluster; never that of an earlier cluster of this name.
     """
     seq = int(transaction.run(_LOCK_CLUSTER, cluster=cluster)[0]["seq"])
     require_writable(transaction)

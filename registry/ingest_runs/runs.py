@@ -8,9 +8,9 @@ each source.
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any, NamedTuple
 
@@ -26,9 +26,11 @@ RETENTION = timedelta(days=30)
 STALE = timedelta(days=7)
 """A source without a good run for longer is stale. Sources without a cluster (profiles) do not age."""
 
-FRESH, OLD, FAILING, NEVER = "fresh", "stale", "failing", "never read"
-STATES = (FRESH, OLD, FAILING, NEVER)
-"""States of sources; all but the first need attention."""
+FRESH, OLD, FAILING, NEVER, NO_CLUSTER = "fresh", "stale", "failing", "never read", "no such cluster"
+STATES = (FRESH, OLD, FAILING, NEVER, NO_CLUSTER)
+"""States of sources."""
+NO_ALARM = (FRESH, NO_CLUSTER)
+"""States that need no attention: a cluster that never existed is a typing error."""
 MAX_FILES = 1000
 """Most paths of a run that are stored."""
 MAX_ERROR = 1000
@@ -41,6 +43,11 @@ MATCH (r:IngestRun)
 UNWIND r.formats AS format
 WITH r, format ORDER BY r.at DESC
 RETURN r.cluster AS cluster, format, r.outcome AS outcome, max(r.at) AS at, head(collect(r.error)) AS error
+"""
+
+_CLUSTERS = """
+MATCH (c:Cluster)
+RETURN collect(c.id) AS names
 """
 
 _OLD = """
@@ -157,6 +164,8 @@ class SourceState:
         Start of its last run that did not fail; None if none is stored.
     error : str
         Error of the last run; empty without an error.
+    known : bool
+        False if there is no cluster of this name: all runs failed, perhaps for a typing error.
     """
 
     cluster: str
@@ -165,6 +174,7 @@ class SourceState:
     last_outcome: str
     last_good_at: datetime | None
     error: str
+    known: bool = True
 
 
 _RETURN = f"RETURN {', '.join(f'r.{field.name} AS {field.name}' for field in fields(RunInfo))}"
@@ -227,8 +237,8 @@ class Runs(Store):
 
     def sources(self, cluster: str | None = None) -> tuple[SourceState, ...]:
         """Return each source with its last and its last good run, by cluster and format."""
-        rows = self._rows(_SOURCES)
-        return source_states(row for row in rows if cluster is None or row["cluster"] == cluster)
+        rows, names = self._rows(_SOURCES), self._rows(_CLUSTERS)[0]["names"]
+        return source_states((row for row in rows if cluster is None or row["cluster"] == cluster), names)
 
     def same(self, key: str) -> RunInfo | None:
         """Return the last good run with this `Attempt.key`, which would change nothing again, or None."""
@@ -270,19 +280,22 @@ class Runs(Store):
             self._database.write(work)
 
 
-def source_states(rows: Iterable[Mapping[str, Any]]) -> tuple[SourceState, ...]:
+def source_states(rows: Iterable[Mapping[str, Any]], clusters: Collection[str]) -> tuple[SourceState, ...]:
     """Return each source by cluster and format.
 
     Parameters
     ----------
     rows : iterable of mapping
         `cluster`, `format`, `outcome`, and `at` and `error` of the last run with this outcome.
+    clusters : collection of str
+        Names of the clusters that exist.
     """
     found: dict[tuple[str, str], list[tuple[datetime, str, str]]] = {}
     for row in rows:
         runs = found.setdefault((row["cluster"], row["format"]), [])
         runs.append((row["at"], row["outcome"], row["error"] or ""))
-    return tuple(_state(key, found[key]) for key in sorted(found))
+    known = {"", *clusters}
+    return tuple(replace(_state(key, found[key]), known=key[0] in known) for key in sorted(found))
 
 
 def record_run(
@@ -323,7 +336,7 @@ def _delete_old(transaction: Transaction, cluster: str, before: datetime) -> Non
     old = transaction.run(_OLD, cluster=cluster, before=before, saved=SAVED)
     if not old:
         return
-    states = source_states(transaction.run(_SOURCES))
+    states = source_states(transaction.run(_SOURCES), ())
     last_good = {(state.cluster, state.format): state.last_good_at for state in states}
     gone = [
         row["id"]
@@ -354,6 +367,8 @@ def _run(row: dict[str, Any]) -> RunInfo:
 
 def freshness(source: SourceState, now: datetime) -> Freshness:
     """Return the freshness of a source; failing takes precedence over stale."""
+    if not source.known:
+        return Freshness(NO_CLUSTER, f"no such cluster: {source.error}")
     if source.last_good_at is None:
         return Freshness(NEVER, f"never read: {source.error}")
     age = now - source.last_good_at

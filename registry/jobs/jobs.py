@@ -228,13 +228,13 @@ def save_jobs(transaction: Transaction, cluster: str, jobs: Sequence[Job], as_of
     They must be one of `batches`. Hosts that the cluster lacks are kept by name.
     """
     keys = list(dict.fromkeys(job_key(cluster, job.id) for job in jobs))
-    known = {stored.id: stored for stored in stored_jobs(transaction.run(_STORED, jobs=keys))}
+    known = jobs_by_key(transaction, keys)
     merged = dict(known)
     for job in jobs:
         key = job_key(cluster, job.id)
         stored = StoredJob(id=key, cluster=cluster, job=job, profile=None, as_of=as_of)
         merged[key] = _merge(merged[key], stored) if key in merged else stored
-    changed = [merged[key] for key in keys if key not in known or _differs(merged[key], known[key])]
+    changed = [merged[key] for key in keys if key not in known or differs(merged[key], known[key])]
     _write(transaction, cluster, changed)
     moved = [
         stored
@@ -251,6 +251,11 @@ def save_jobs(transaction: Transaction, cluster: str, jobs: Sequence[Job], as_of
     }
     transaction.run_columns(_RAN_ON, joined, seq=seq)
     return len(changed)
+
+
+def jobs_by_key(transaction: Transaction, keys: Sequence[str]) -> dict[str, StoredJob]:
+    """Return those of the jobs that are stored, by the ids of their nodes."""
+    return {stored.id: stored for stored in stored_jobs(transaction.run(_STORED, jobs=keys))}
 
 
 def job_key(cluster: str, job: str) -> str:
@@ -318,7 +323,7 @@ def _certainty(job: Job) -> int:
     return 2 if not job.guessed else 1 if job.ranks else 0
 
 
-def _differs(given: StoredJob, known: StoredJob) -> bool:
+def differs(given: StoredJob, known: StoredJob) -> bool:
     """Return True if the two jobs differ in more than their source."""
     return replace(given.job, source=known.job.source) != known.job
 

@@ -148,7 +148,7 @@ def delete_observation(
             raise ChangeRefused(f"observation {found['id']}", because, ONLY_REMEDY)
         deleted = Deleted()
         delete_observations(transaction, cluster, {found["id"]: found["at"]}, deleted)
-        transaction.run(_FORGET_FILES, cluster=cluster)
+        forget_files(transaction, cluster)
         return _checked(f"observation {found['id']}", deleted, with_dependents or dry_run)
 
     return carry_out(database, work, dry_run)
@@ -202,7 +202,7 @@ def delete_job(
         lock_cluster(transaction, found.cluster)
         deleted = Deleted()
         deleted.delete(transaction, "Job", [found.id])
-        transaction.run(_FORGET_FILES, cluster=found.cluster)
+        forget_files(transaction, found.cluster)
         return _checked(f"job {job} of {found.cluster}", deleted, with_dependents or dry_run)
 
     return carry_out(database, work, dry_run)
@@ -259,6 +259,11 @@ def delete_runs(database: Database, ids: Collection[str], *, dry_run: bool = Fal
         return _checked("", deleted, True)
 
     return carry_out(database, work, dry_run)
+
+
+def forget_files(transaction: Transaction, cluster: str) -> None:
+    """Let files that were ingested for a cluster be read again, though they were read before."""
+    transaction.run(_FORGET_FILES, cluster=cluster)
 
 
 def _checked(what: str, deleted: Deleted, allowed: bool, jobs: Collection[str] = ()) -> Deletion:

@@ -151,7 +151,7 @@ class Deleted:
         for use in SHARED:
             _add(shared, use.shared, _ids(transaction, use.statement, doomed.get(use.label, ())))
         for name, gone in doomed.items():
-            for batch in _batches(gone):
+            for batch in batches(gone):
                 transaction.run(delete_statement(name), ids=batch)
             _add(self.nodes, name, gone)
             if name in RESULTS and name != label:
@@ -181,10 +181,11 @@ def count_texts(counts: Mapping[str, int]) -> list[str]:
 
 def _ids(transaction: Transaction, statement: str, ids: Collection[str]) -> set[str]:
     """Return the ids that a statement finds for some ids, batch by batch."""
-    return {found for batch in _batches(ids) for found in transaction.run(statement, ids=batch)[0]["ids"]}
+    return {found for batch in batches(ids) for found in transaction.run(statement, ids=batch)[0]["ids"]}
 
 
-def _batches(ids: Collection[str]) -> list[list[str]]:
+def batches(ids: Collection[str]) -> list[list[str]]:
+    """Return ids in lists that one statement can take, in order."""
     every = sorted(ids)
     return [every[start : start + BATCH] for start in range(0, len(every), BATCH)]
 

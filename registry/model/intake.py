@@ -27,6 +27,12 @@ WITHOUT_CLUSTER = frozenset({"profiles", "traces"})
 """Kinds of data that belong to no cluster."""
 
 
+def check_cluster_name(name: str) -> None:
+    """Raise `InvalidValue` if a cluster cannot have this name."""
+    if "/" in name or not name.isprintable() or len(name) > MAX_NAME:
+        raise InvalidValue("Intake.cluster", f"needs at most {MAX_NAME} printable characters without '/'")
+
+
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class IngestedData:
     """One attribute for each kind of data that files can hold.
@@ -109,9 +115,7 @@ class Intake(IngestedData):
     strict: bool = False
 
     def __post_init__(self) -> None:
-        name = self.cluster or ""
-        if "/" in name or not name.isprintable() or len(name) > MAX_NAME:
-            raise InvalidValue("Intake.cluster", f"needs at most {MAX_NAME} printable characters without '/'")
+        check_cluster_name(self.cluster or "")
         present = self.kinds().keys()
         if not self.cluster and present - WITHOUT_CLUSTER:
             raise InvalidValue("Intake.cluster", "all data except profiles need the name of their cluster")

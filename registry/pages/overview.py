@@ -140,7 +140,8 @@ def clusters_of(row: dict[str, Any]) -> dict[str, ClusterInfo]:
 def _sources(row: dict[str, Any]) -> tuple[SourceState, ...]:
     columns = (row[f"run_{name}"] for name in ("clusters", "formats", "outcomes", "times", "errors"))
     names = ("cluster", "format", "outcome", "at", "error")
-    return source_states(dict(zip(names, values, strict=True)) for values in zip(*columns, strict=True))
+    rows = (dict(zip(names, values, strict=True)) for values in zip(*columns, strict=True))
+    return source_states(rows, row["names"])
 
 
 def _before(row: dict[str, Any]) -> Snapshot | None:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from almanac.commands.admin.prune import prune
 from almanac.options.common import current_settings, json_option, open_registry
 from almanac.output.printing import (
     note,
@@ -26,7 +27,10 @@ if TYPE_CHECKING:
 
 @click.group("db")
 def db() -> None:
-    """Database: status, start, stop, migrate, backup, restore."""
+    """Database: status, start, stop, migrate, backup, restore, prune."""
+
+
+db.add_command(prune)
 
 
 @db.command("status")

@@ -111,13 +111,13 @@ def _data(registry: Registry) -> Iterator[Check]:
 def _sources(registry: Registry) -> Iterator[Check]:
     """Check each source: age of its last successful ingest, and whether the last ingest failed."""
     from registry.errors import shorten
-    from registry.ingest_runs.runs import FRESH, freshness
+    from registry.ingest_runs.runs import NO_ALARM, freshness
 
     now = datetime.now(UTC)
     for source in registry.runs.sources():
         name = f"source {source.cluster or '-'} {source.format or 'of unknown format'}"
         state, words = freshness(source, now)
-        yield Check(name, "ok" if state == FRESH else "warning", shorten(words))
+        yield Check(name, "ok" if state in NO_ALARM else "warning", shorten(words))
 
 
 @click.command("metrics")

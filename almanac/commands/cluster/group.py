@@ -9,6 +9,7 @@ import click
 
 from almanac.commands.cluster.check import check_cluster
 from almanac.commands.cluster.optical import optical
+from almanac.commands.cluster.whole import delete, merge, rename
 from almanac.options.common import Time, json_option, open_registry, output_option, require_cluster
 from almanac.output.json.stored_data import (
     changes_to_json,
@@ -23,11 +24,14 @@ from registry.exports.catalog import FORMATS, write
 
 @click.group("cluster")
 def command() -> None:
-    """List clusters, show one, its changes and its problems."""
+    """List, show, rename, merge and delete clusters; list their changes and problems."""
 
 
 command.add_command(check_cluster)
 command.add_command(optical)
+command.add_command(delete)
+command.add_command(rename)
+command.add_command(merge)
 
 
 @command.command("list")

@@ -1,4 +1,4 @@
-"""``almanac job``: list and show jobs, attach the profile of a job, write its rank order."""
+"""``almanac job``: list, show and delete jobs, attach the profile of a job, write its rank order."""
 
 from __future__ import annotations
 
@@ -7,7 +7,9 @@ from typing import Any
 import click
 
 from almanac.options.common import json_option, open_registry, output_option, require_cluster
+from almanac.options.destructive import DEPENDENTS, Destructive, destructive_options
 from almanac.output.json.stored_data import job_to_json
+from almanac.output.maintenance import deletion_lines, print_deletion
 from almanac.output.printing import label, note, print_fields, print_json, print_table, say, write_text
 
 _OF_CLUSTER = "Cluster of the job; needed if two clusters have a job with this id."
@@ -100,6 +102,24 @@ def ranks(
     order = order_of_job(record, distribution=distribution, plane=plane)
     rows = "".join(f"{rank},{host}\n" for rank, host in enumerate(order.hosts))
     write_text(output, f"rank,host\n{rows}")
+
+
+@command.command("delete")
+@click.argument("job")
+@click.option("--cluster", help=_OF_CLUSTER)
+@DEPENDENTS
+@destructive_options
+def delete(job: str, cluster: str | None, with_dependents: bool, how: Destructive) -> None:
+    """Delete a JOB; its placements and circuit plans are its dependents."""
+    from registry.maintenance.deletion import Deletion, delete_job
+
+    def act(dry_run: bool) -> Deletion:
+        with open_registry() as registry:
+            return delete_job(
+                registry.database, job, cluster, with_dependents=with_dependents, dry_run=dry_run
+            )
+
+    print_deletion(how.carry_out(f"Delete job {job}", act, deletion_lines), how)
 
 
 def _joined(value: Any) -> Any:

@@ -1,11 +1,13 @@
-"""``almanac profile``: list, show and export communication profiles."""
+"""``almanac profile``: list, show, export and delete communication profiles."""
 
 from __future__ import annotations
 
 import click
 
 from almanac.options.common import json_option, open_registry, output_option
+from almanac.options.destructive import DEPENDENTS, Destructive, destructive_options
 from almanac.output.json.stored_data import profile_info_to_json, profile_to_json
+from almanac.output.maintenance import deletion_lines, print_deletion
 from almanac.output.printing import note, print_fields, print_json, print_table, write_text
 from registry import units
 
@@ -56,3 +58,23 @@ def export(profile: str, output: str | None) -> None:
     write_text(output, csv_text(content))
     if output is not None:
         note(f"{content.pairs} pairs of ranks written to {output}")
+
+
+@command.command("delete")
+@click.argument("profile")
+@DEPENDENTS
+@destructive_options
+def delete(profile: str, with_dependents: bool, how: Destructive) -> None:
+    """Delete a PROFILE, by name or id; its traces and all results with it are its dependents.
+
+    Jobs that ran it stay, without a profile. If an older profile has the same name, the name is then its.
+    """
+    from registry.maintenance.deletion import Deletion, delete_profile
+
+    def act(dry_run: bool) -> Deletion:
+        with open_registry() as registry:
+            return delete_profile(
+                registry.database, profile, with_dependents=with_dependents, dry_run=dry_run
+            )
+
+    print_deletion(how.carry_out(f"Delete profile {profile}", act, deletion_lines), how)

@@ -188,6 +188,17 @@ def test_rebuilding_one_cluster_leaves_others_and_what_points_at_devices(registr
     assert counts(registry.database) == before
 
 
+def test_a_graph_of_hundreds_of_states_is_rebuilt(registry: Registry) -> None:
+    """ArcadeDB left one of 400 states out when they were deleted while they were looked up."""
+    for number in range(6):
+        renamed = {f"node{host:02}": f"x{host}" for host in range(0, 128, 2)} if number % 2 else {}
+        fabric = fat_tree(leaves=8, hosts=16, renamed={"leaf0": f"l{number}", **renamed})
+        save(registry, fabric, number)
+    before = derived(registry.database, "toy")
+    registry.fabrics.rebuild("toy")
+    assert derived(registry.database, "toy") == before
+
+
 def test_intervals_are_half_open_and_the_last_is_open(registry: Registry) -> None:
     save(registry, A, 0)
     save(registry, B, 1)

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from registry.database.driver import Database
-from registry.maintenance.deletion import delete_observation
+from registry.database.labels import LABELS
+from registry.errors import ChangeRefused, InputError, UnknownName
+from registry.ingest_runs.runs import Attempt
+from registry.maintenance.clusters import delete_cluster
+from registry.maintenance.deletion import delete_job, delete_observation, delete_profile, delete_runs
 from registry.model.intake import Intake
 from registry.registry import Registry
+from tests.conftest import empty
 from tests.registry.fabrics.test_fabrics import CONTENTS, derived, save
-
-
-def nodes(database: Database) -> dict[str, int]:
-    """Return the number of nodes by label."""
-    rows = database.query("MATCH (n) RETURN labels(n)[0] AS label, count(n) AS count")[1]
-    return {label: count for label, count in rows if label != "Schema"}
+from tests.support.busy_cluster import fill
+from tests.support.fat_tree import at
+from tests.support.full_cluster import FullCluster, node_counts
 
 
 @given(
@@ -31,8 +33,6 @@ def nodes(database: Database) -> dict[str, int]:
 def test_after_random_deletions_the_graph_is_the_one_built_from_the_rest(
     registry: Registry, seen: list[tuple[int, int]], data: st.DataObject
 ) -> None:
-    from tests.conftest import empty
-
     empty(registry.database)
     for minute, index in seen:
         save(registry, CONTENTS[index], minute)
@@ -50,4 +50,124 @@ def test_after_random_deletions_the_graph_is_the_one_built_from_the_rest(
     before = derived(registry.database, "toy")
     registry.fabrics.rebuild("toy")
     assert derived(registry.database, "toy") == before
-    assert nodes(registry.database)["Content"] == 2 * len({one.snapshot for one in left})
+    assert node_counts(registry.database)["Content"] == 2 * len({one.snapshot for one in left})
+
+
+def test_a_full_cluster_has_data_of_every_label(registry: Registry, full: FullCluster) -> None:
+    assert set(node_counts(registry.database)) == set(LABELS)
+
+
+def test_deleting_everything_leaves_nothing(registry: Registry, full: FullCluster) -> None:
+    for profile in registry.profiles.list():
+        delete_profile(registry.database, profile.id, with_dependents=True)
+    delete_job(registry.database, "1")
+    delete_observation(registry.database, registry.fabrics.observations("toy")[0].id)
+    delete_cluster(registry.database, "toy")
+    assert node_counts(registry.database) == {}
+
+
+def test_only_what_nothing_else_refers_to_is_deleted_with_a_profile(
+    registry: Registry, full: FullCluster
+) -> None:
+    before = node_counts(registry.database)
+    with pytest.raises(ChangeRefused, match="circuit plans: 1, placements: 2; --dry-run lists"):
+        delete_profile(registry.database, "ring")
+    assert node_counts(registry.database) == before
+    deleted = delete_profile(registry.database, "ring", with_dependents=True, dry_run=True)
+    assert node_counts(registry.database) == before
+    assert delete_profile(registry.database, "ring", with_dependents=True) == deleted
+    assert deleted.dependents == {
+        "circuit plans": (full.plan,),
+        "placements": tuple(sorted((full.placement, full.proposed))),
+    }
+    gone = {"Profile": 1, "Rank": 3, "Placement": 2, "LinkLoads": 2, "Reconfiguration": 1, "Advice": 1}
+    assert {label: before[label] - count for label, count in node_counts(registry.database).items()} == {
+        label: gone.get(label, 0) for label in before if before[label] > gone.get(label, 0)
+    }
+    assert registry.optical.read("toy").plan == ""
+
+
+def test_a_job_keeps_running_without_its_deleted_profile(registry: Registry, full: FullCluster) -> None:
+    registry.jobs.attach("1", "pair", "toy")
+    with pytest.raises(ChangeRefused, match="jobs that ran it: 1"):
+        delete_profile(registry.database, "pair")
+    assert delete_profile(registry.database, "pair", with_dependents=True).jobs == ("toy/1",)
+    assert registry.jobs.read("1").profile is None
+
+
+def test_a_job_is_deleted_with_what_was_saved_for_it(registry: Registry, full: FullCluster) -> None:
+    with pytest.raises(ChangeRefused, match="job 1 of toy is in use: circuit plans: 1, placements: 3"):
+        delete_job(registry.database, "1", "toy")
+    deleted = delete_job(registry.database, "1", with_dependents=True)
+    assert deleted.dependents["simulations"] == (full.simulation,)
+    found = node_counts(registry.database)
+    assert {"Job", "Placement", "Simulation", "Advice", "Allocation", "LinkLoads"}.isdisjoint(found)
+    assert found["Profile"] == 3
+    with pytest.raises(UnknownName):
+        delete_job(registry.database, "1")
+
+
+def test_an_observation_is_deleted_with_its_snapshot_and_tables(
+    registry: Registry, full: FullCluster
+) -> None:
+    first, second = registry.fabrics.observations("toy")
+    before = node_counts(registry.database)
+    with pytest.raises(ChangeRefused, match="placements: 3, simulations: 1"):
+        delete_observation(registry.database, second.id)  # all placements are on its snapshot
+    assert node_counts(registry.database) == before
+    delete_observation(registry.database, second.id, with_dependents=True)
+    found = node_counts(registry.database)
+    assert (found["Observation"], found["Content"], found["Routing"]) == (1, 1, 1)
+    assert {"Placement", "Simulation", "Drawing", "Advice"}.isdisjoint(found)
+    assert registry.fabrics.read("toy").id == first.snapshot
+
+
+def test_tables_that_a_placement_used_are_kept_unless_it_is_deleted(
+    registry: Registry, full: FullCluster
+) -> None:
+    first, _ = registry.fabrics.observations("toy")
+    with pytest.raises(ChangeRefused):
+        delete_observation(registry.database, first.id)
+    delete_observation(registry.database, first.id, with_dependents=True)
+    assert {"Routing", "ForwardingTable", "Placement"}.isdisjoint(node_counts(registry.database))
+
+
+def test_tables_shared_with_another_cluster_stay(registry: Registry) -> None:
+    for cluster in ("one", "two"):
+        fill(registry, cluster=cluster)
+    tables = node_counts(registry.database)["ForwardingTable"]
+    delete_cluster(registry.database, "one")
+    assert node_counts(registry.database)["ForwardingTable"] == tables
+    assert registry.fabrics.read("two").fabric.tables is not None
+
+
+def test_the_only_fabric_is_kept_for_jobs_and_counters(registry: Registry) -> None:
+    save(registry, CONTENTS[0], 0)
+    (only,) = registry.fabrics.observations("toy")
+    with pytest.raises(ChangeRefused, match="only one of the fabric of toy; ingest another scan first"):
+        delete_observation(registry.database, only.id, with_dependents=True)
+
+
+def test_deleted_files_are_read_again(registry: Registry, full: FullCluster) -> None:
+    assert registry.same("toy scan") is not None
+    delete_observation(registry.database, registry.fabrics.observations("toy")[1].id, with_dependents=True)
+    assert registry.same("toy scan") is None
+
+
+def test_an_unknown_observation_is_an_error(registry: Registry, full: FullCluster) -> None:
+    with pytest.raises(UnknownName):
+        delete_observation(registry.database, "toy/x")
+    with pytest.raises(UnknownName):
+        delete_observation(registry.database, "toy/")  # two begin with it
+
+
+def test_runs_are_deleted_and_what_they_saved_stays(registry: Registry, full: FullCluster) -> None:
+    registry.failed(Attempt(started_at=at(7), cluster="typo", formats=("x",)), InputError("cut off"))
+    (failed,) = registry.runs.list("typo")
+    before = node_counts(registry.database)
+    assert delete_runs(registry.database, [failed.id[:9]], dry_run=True).counts == {"ingest runs": 1}
+    assert delete_runs(registry.database, [failed.id]).counts == {"ingest runs": 1}
+    assert registry.runs.list("typo") == ()
+    assert node_counts(registry.database) == before | {"IngestRun": before["IngestRun"] - 1}
+    with pytest.raises(UnknownName):
+        delete_runs(registry.database, [failed.id])

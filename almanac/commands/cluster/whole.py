@@ -1,0 +1,62 @@
+"""``almanac cluster delete``, ``rename`` and ``merge``: changes of whole clusters."""
+
+from __future__ import annotations
+
+import click
+
+from almanac.options.common import open_registry
+from almanac.options.destructive import Destructive, destructive_options
+from almanac.output.maintenance import deletion_lines, move_lines, print_deletion, print_move
+
+
+@click.command("delete")
+@click.argument("cluster")
+@destructive_options
+def delete(cluster: str, how: Destructive) -> None:
+    """Delete CLUSTER with its observations, jobs, counters, placements and ingest runs.
+
+    Profiles belong to no cluster and stay.
+    """
+    from registry.maintenance.clusters import delete_cluster
+    from registry.maintenance.deletion import Deletion
+
+    def act(dry_run: bool) -> Deletion:
+        with open_registry() as registry:
+            return delete_cluster(registry.database, cluster, dry_run=dry_run)
+
+    print_deletion(how.carry_out(f"Delete cluster {cluster}", act, deletion_lines), how)
+
+
+@click.command("rename")
+@click.argument("cluster")
+@click.argument("name")
+@destructive_options
+def rename(cluster: str, name: str, how: Destructive) -> None:
+    """Give CLUSTER the new NAME; the old one is free afterwards."""
+    from registry.maintenance.clusters import Move, rename_cluster
+
+    def act(dry_run: bool) -> Move:
+        with open_registry() as registry:
+            return rename_cluster(registry.database, cluster, name, dry_run=dry_run)
+
+    print_move(how.carry_out(f"Rename cluster {cluster} to {name}", act, move_lines), how)
+
+
+@click.command("merge")
+@click.argument("cluster")
+@click.argument("into")
+@click.option("--force", is_flag=True, help="Merge in spite of conflicts: the data of INTO are kept.")
+@destructive_options
+def merge(cluster: str, into: str, force: bool, how: Destructive) -> None:
+    """Move all data of CLUSTER to INTO: the same machine, ingested under two names.
+
+    Nothing is moved if jobs of the same id, counters of the same hour or the optical switches differ, or if
+    fewer than half of the devices are in both fabrics.
+    """
+    from registry.maintenance.clusters import Move, merge_clusters
+
+    def act(dry_run: bool) -> Move:
+        with open_registry() as registry:
+            return merge_clusters(registry.database, cluster, into, force=force, dry_run=dry_run)
+
+    print_move(how.carry_out(f"Move all data of cluster {cluster} to {into}", act, move_lines), how)

@@ -1,0 +1,56 @@
+"""JSON of deleted and moved data, of observations and ingest runs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from almanac.output.printing import attributes
+
+if TYPE_CHECKING:
+    from registry.fabrics.fabrics import ObservationInfo
+    from registry.ingest_runs.runs import RunInfo
+    from registry.maintenance.clusters import Move
+    from registry.maintenance.deletion import Deletion
+    from registry.maintenance.retention import Pruned
+
+
+def deletion_to_json(deletion: Deletion, dry_run: bool) -> dict[str, Any]:
+    """Return the document of the commands that delete."""
+    return {
+        "dry_run": dry_run,
+        "deleted": dict(deletion.counts),
+        "dependents": {kind: list(ids) for kind, ids in deletion.dependents.items()},
+        "jobs_without_profile": list(deletion.jobs),
+    }
+
+
+def move_to_json(move: Move, dry_run: bool) -> dict[str, Any]:
+    """Return the document of ``almanac cluster rename`` and ``merge``."""
+    return {
+        "dry_run": dry_run,
+        "moved": dict(move.moved),
+        "already_there": dict(move.known),
+        "conflicts": list(move.conflicts),
+    }
+
+
+def pruned_to_json(pruned: Pruned, rules: Mapping[str, str], dry_run: bool) -> dict[str, Any]:
+    """Return the document of ``almanac db prune``."""
+    rows = [{"cluster": cluster or None, **counts} for cluster, counts in pruned.deleted.items()]
+    kinds = ("observations", "counters", "placements", "runs")
+    deleted = [{"cluster": row["cluster"], **{kind: row.get(kind, 0) for kind in kinds}} for row in rows]
+    return {"dry_run": dry_run, "rules": dict(rules), "deleted": deleted, "skipped": pruned.skipped}
+
+
+def observation_to_json(cluster: str, info: ObservationInfo) -> dict[str, Any]:
+    """Return a row of ``almanac observation list``."""
+    fields = {"observation": info.id, "cluster": cluster, "observed_at": info.at}
+    return fields | attributes(info, "snapshot", "routing", "source")
+
+
+def run_to_json(info: RunInfo) -> dict[str, Any]:
+    """Return a row of ``almanac run list``."""
+    fields = {"run": info.id, "cluster": info.cluster or None, "started_at": info.at}
+    fields |= attributes(info, "outcome", "formats", "files", "seconds", "warnings")
+    return fields | {"error": info.error or None}

@@ -1,0 +1,189 @@
+"""Deletion, renaming and merging of clusters: the old name is gone, nothing is lost, nothing is twice."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from registry.database.driver import Database
+from registry.errors import ChangeRefused, InputError, InvalidValue, UnknownName
+from registry.ingest_runs.runs import Attempt
+from registry.maintenance.clusters import KEEP_ID, delete_cluster, merge_clusters, rename_cluster
+from registry.maintenance.deletion import delete_profile
+from registry.model.intake import Intake
+from registry.registry import Registry
+from tests.conftest import empty
+from tests.registry.fabrics.test_fabrics import CONTENTS, A, B, C, derived, save
+from tests.support.busy_cluster import fill, job, place
+from tests.support.fat_tree import at, fat_tree
+from tests.support.full_cluster import FullCluster, fill_all, node_counts, sweep
+
+
+def ids(database: Database) -> tuple[list[Any], list[Any]]:
+    """Return labels and ids of all nodes, and the ends of all relationships, that do not name a search."""
+    _, nodes = database.query("MATCH (n) RETURN labels(n)[0] AS label, n.id AS id")
+    _, edges = database.query(
+        "MATCH (a)-[r]->(b) RETURN labels(a)[0] AS one, a.id AS id, type(r) AS type, labels(b)[0] AS other, "
+        "b.id AS target"
+    )
+    named = [row for row in nodes if row[0] not in (*KEEP_ID, "LinkLoads")]
+    kept = {*KEEP_ID, "LinkLoads"}
+    return sorted(named), sorted(row for row in edges if not kept & {row[0], row[3]})
+
+
+def texts(database: Database) -> set[str]:
+    """Return all texts of a database."""
+    _, rows = database.query("MATCH (n) RETURN properties(n) AS p")
+    _, more = database.query("MATCH ()-[r]->() RETURN properties(r) AS p")
+    values = [value for (row,) in (*rows, *more) for value in row.values()]
+    listed = [item for value in values if isinstance(value, list) for item in value]
+    return {value for value in (*values, *listed) if isinstance(value, str)}
+
+
+def test_a_renamed_cluster_is_as_if_it_always_had_the_name(registry: Registry, full: FullCluster) -> None:
+    counts = node_counts(registry.database)
+    moved = rename_cluster(registry.database, "toy", "new")
+    assert (moved.known, moved.conflicts) == ({}, ())
+    assert node_counts(registry.database) == counts
+    assert not {text for text in texts(registry.database) if text == "toy" or text.startswith("toy/")}
+    found, graph = ids(registry.database), derived(registry.database, "new")
+    placement = registry.placements.read(full.placement)
+    assert (placement.cluster, placement.content) == ("new", registry.fabrics.read("new").id)
+    assert registry.simulations.read(full.simulation).content == placement.content
+    assert registry.optical.read("new").plan == full.plan
+    assert registry.jobs.read("1").cluster == "new"
+    empty(registry.database)
+    fill_all(registry, "new")
+    assert ids(registry.database) == found
+    assert derived(registry.database, "new") == graph
+
+
+def test_files_ingested_again_under_the_new_name_add_nothing_and_the_old_name_is_free(
+    registry: Registry, full: FullCluster
+) -> None:
+    rename_cluster(registry.database, "toy", "new")
+    before = node_counts(registry.database)
+    again = Intake(cluster="new", observed_at=at(5), fabric=fat_tree(without=(0,)), counters=(sweep(3000),))
+    assert not registry.save(again).new_observation
+    assert node_counts(registry.database)["Observation"] == before["Observation"]
+    assert registry.same("toy scan") is None
+    with pytest.raises(UnknownName):
+        registry.fabrics.read("toy")
+    assert save(registry, A, 0, cluster="toy").new_observation
+    assert {one.name for one in registry.fabrics.clusters()} == {"new", "toy"}
+
+
+def test_a_name_that_is_taken_or_impossible_is_refused(registry: Registry, full: FullCluster) -> None:
+    save(registry, A, 0, cluster="other")
+    before = ids(registry.database)
+    with pytest.raises(ChangeRefused, match="this cluster exists"):
+        rename_cluster(registry.database, "toy", "other")
+    for name in ("a/b", "a\x1bb", "x" * 999):
+        with pytest.raises(InvalidValue):
+            rename_cluster(registry.database, "toy", name)
+    with pytest.raises(UnknownName) as error:
+        rename_cluster(registry.database, "toi", "free")
+    assert error.value.close == ("toy",)
+    assert rename_cluster(registry.database, "toy", "free", dry_run=True).moved["jobs"] == 1
+    assert ids(registry.database) == before
+
+
+@pytest.mark.parametrize("split", [0b0101, 0b0011, 0b1110])
+def test_merged_clusters_are_as_if_all_had_been_one(registry: Registry, split: int) -> None:
+    for minute, fabric in enumerate(CONTENTS):
+        save(registry, fabric, minute, cluster="one" if split >> minute & 1 else "two")
+        save(registry, fabric, minute, cluster="all")
+    save(registry, A, 9, cluster="one")
+    save(registry, A, 9, cluster="two")
+    save(registry, A, 9, cluster="all")
+    merge_clusters(registry.database, "two", "one", force=True)
+    assert derived(registry.database, "one") == derived(registry.database, "all")
+    delete_cluster(registry.database, "all")
+    found = ids(registry.database)
+    delete_cluster(registry.database, "one")
+    assert node_counts(registry.database) == {}
+    for minute, fabric in [*enumerate(CONTENTS), (9, A)]:
+        save(registry, fabric, minute, cluster="one")
+    assert ids(registry.database) == found
+
+
+def test_a_merge_moves_everything_and_stores_the_same_once(registry: Registry, full: FullCluster) -> None:
+    fill(registry, job("1", 2, hosts=("node03", "node00")), job("2", 3), cluster="twin")
+    save(registry, B, 8, cluster="twin")
+    registry.jobs.attach("1", "pair", "twin")
+    mine = place(registry, "1", cluster="twin")
+    registry.save(Intake(cluster="twin", counters=(sweep(5000),)))
+    counts = node_counts(registry.database)
+    moved = merge_clusters(registry.database, "twin", "toy")
+    assert (moved.moved["placements"], moved.moved["counter sweeps"], moved.moved["jobs"]) == (1, 1, 1)
+    assert (moved.known["jobs"], moved.known["snapshots"], moved.conflicts) == (1, 1, ())
+    assert registry.jobs.read("1", "toy").profile == registry.profiles.read("pair").id
+    assert {one.id for one in registry.placements.history("toy", job="1")} >= {mine, full.placement}
+    assert registry.placements.read(mine).content == registry.fabrics.observations("toy")[-1].snapshot
+    assert not {text for text in texts(registry.database) if text == "twin" or text.startswith("twin/")}
+    found = node_counts(registry.database)
+    assert (found["Cluster"], found["Job"], found["Content"]) == (1, 2, counts["Content"] - 1)
+    assert len(registry.fabrics.observations("toy")) == 3
+    before = derived(registry.database, "toy")
+    registry.fabrics.rebuild("toy")
+    assert derived(registry.database, "toy") == before
+    delete_cluster(registry.database, "toy")
+    for profile in registry.profiles.list():
+        delete_profile(registry.database, profile.id, with_dependents=True)
+    assert node_counts(registry.database) == {}
+
+
+def test_jobs_that_differ_refuse_a_merge(registry: Registry) -> None:
+    fill(registry, job("1", 2), job("2", 3))
+    fill(registry, job("1", 2), job("2", 4), cluster="twin")
+    before = ids(registry.database)
+    with pytest.raises(ChangeRefused, match="twin and toy differ: job 2; --force merges them"):
+        merge_clusters(registry.database, "twin", "toy")
+    assert merge_clusters(registry.database, "twin", "toy", dry_run=True).conflicts == ("job 2",)
+    assert ids(registry.database) == before
+    merge_clusters(registry.database, "twin", "toy", force=True)
+    assert registry.jobs.read("2").job.started_at == at(3)
+
+
+def test_counters_of_one_hour_that_differ_refuse_a_merge(registry: Registry) -> None:
+    fill_all(registry, "one")
+    fill_all(registry, "two")
+    assert merge_clusters(registry.database, "two", "one", dry_run=True).conflicts == ()
+    registry.database.write(
+        lambda transaction: transaction.run(
+            "MATCH (r:CounterRollup) WHERE r.cluster = 'two' SET r.pieces = r.pieces + 1"
+        )
+    )
+    registry.optical.save(replace(registry.optical.read("two"), max_degree=3))
+    first, second = merge_clusters(registry.database, "two", "one", dry_run=True).conflicts
+    assert first.startswith("counters of one/hour/2026-01-01T00:00")
+    assert second == "optical switch"
+
+
+def test_other_machines_refuse_a_merge(registry: Registry) -> None:
+    save(registry, C, 0, cluster="one")
+    other = fat_tree(renamed={f"node{h:02}": f"n{h}" for h in range(4)}, spines=1, leaves=2)
+    save(registry, other, 0, cluster="two")
+    with pytest.raises(ChangeRefused, match="only 3 of 11 devices are in both fabrics"):
+        merge_clusters(registry.database, "two", "one")
+
+
+def test_a_name_with_failed_runs_only_can_be_deleted(registry: Registry) -> None:
+    registry.failed(Attempt(started_at=at(0), cluster="typo", formats=("x",)), InputError("cut off"))
+    assert delete_cluster(registry.database, "typo", dry_run=True).counts == {"ingest runs": 1}
+    delete_cluster(registry.database, "typo")
+    assert node_counts(registry.database) == {}
+    with pytest.raises(UnknownName):
+        delete_cluster(registry.database, "typo")
+
+
+def test_a_cluster_made_again_has_another_version(registry: Registry) -> None:
+    """Pages cache what they read under the name and the version of a cluster."""
+    save(registry, A, 0)
+    (first,) = registry.fabrics.clusters()
+    delete_cluster(registry.database, "toy")
+    save(registry, A, 0)
+    (second,) = registry.fabrics.clusters()
+    assert second.version != first.version

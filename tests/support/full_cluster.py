@@ -1,0 +1,118 @@
+"""A cluster with data of every label, for tests that delete, move or compare all of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from datetime import timedelta
+
+import numpy as np
+
+from ingest.formats.hosts.hwloc_xml import read_layout
+from registry.counters.sweeps import Retention, roll_up
+from registry.database.driver import Database
+from registry.model import CounterSweep, IntendedWiring
+from registry.model.intake import Intake
+from registry.records.placements.records import PROPOSED
+from registry.records.simulations import SimulationRecord
+from registry.registry import Registry
+from tests.registry.model.test_circuit_plan import circuit_plan, optical_switch, reconfiguration_record
+from tests.registry.model.test_trace import simulation, trace
+from tests.support.busy_cluster import advise, fill, job, place
+from tests.support.fat_tree import LEAF_GUID, at, fat_tree
+from tests.support.inputs import file, read
+
+HOSTS = ("node00", "node01", "node02", "node03")
+DAY = 24 * 60
+"""Minutes of a day, for `at`."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class FullCluster:
+    """Ids of what `fill_all` saved."""
+
+    placement: str
+    proposed: str
+    traced: str
+    simulation: str
+    plan: str
+
+
+def fill_all(registry: Registry, cluster: str = "toy") -> FullCluster:
+    """Save data of every label: tables from minute 0, job 1, profiles ``ring`` and ``traced``."""
+    fill(registry, job("1", 2, hosts=("node03", "node00")), cluster=cluster)
+    _ingest_other_kinds(registry, cluster)
+    snapshot = registry.fabrics.read(cluster)
+    placement = place(registry, "1", cluster=cluster, when=at(5))
+    proposed = place(registry, "1", cluster=cluster, when=at(5), role=PROPOSED, ranks=(0, 1, 1))
+    advise(registry, "1", placement, proposed, cluster=cluster)
+    vertices = len(snapshot.fabric)
+    registry.drawings.save(snapshot.id, "free-1", np.zeros(vertices), np.zeros(vertices), np.zeros(vertices))
+    (info,) = registry.traces.list()
+    traced = place(registry, "1", cluster=cluster, profile="traced", when=at(5))
+    zeros = np.zeros(len(snapshot.fabric.links))
+    simulated = registry.simulations.save(
+        SimulationRecord(
+            placement=traced,
+            content=snapshot.id,
+            tables=snapshot.routing,
+            profile=info.profile,
+            trace=info.id,
+            simulation=simulation(link_bytes=zeros, link_busy_seconds=zeros),
+        )
+    )
+    registry.optical.save(optical_switch(cluster=cluster, hosts=HOSTS))
+    ring = registry.profiles.read("ring").id
+    plan = reconfiguration_record(
+        cluster=cluster,
+        hosts=HOSTS,
+        profiles=(ring,),
+        ranks=(3,),
+        jobs=("1",),
+        plan=circuit_plan(node_of_vertex=[0, 1, 3]),
+    )
+    identity = registry.circuit_plans.save(plan)
+    registry.circuit_plans.apply(identity)
+    return FullCluster(
+        placement=placement, proposed=proposed, traced=traced, simulation=simulated, plan=identity
+    )
+
+
+def sweep(minute: float) -> CounterSweep:
+    """Return a sweep of one port that sends 1000 bytes a minute."""
+    return CounterSweep.of(at(minute), {(LEAF_GUID, 0, 1): {"xmit_bytes": (round(minute * 1000), False)}})
+
+
+def _ingest_other_kinds(registry: Registry, cluster: str) -> None:
+    """Save a second observation with its run, a trace, a host layout, intended wiring, and counters."""
+    recorded = trace()
+    registry.save(
+        Intake(
+            cluster=cluster,
+            observed_at=at(5),
+            fabric=fat_tree(without=(0,)),
+            profiles=(recorded.profile(name="traced", application="cg"),),
+            traces=(recorded,),
+            files=("scan",),
+            source="test",
+            key=f"{cluster} scan",
+        )
+    )
+    layout = replace(read_layout(file(read("hwloc/four_cores.xml"))), name="node00")
+    plan = IntendedWiring(
+        source=("leaf0",),
+        source_port=("Port 1",),
+        target=("node00",),
+        target_port=("mlx5_0",),
+        kind=("Data",),
+        declared_at=at(6),
+    )
+    registry.save(Intake(cluster=cluster, observed_at=at(6), layouts=(layout,), intended=plan))
+    registry.save(Intake(cluster=cluster, counters=tuple(map(sweep, (10, 20, 30, 40 + 2 * DAY)))))
+    a_day = replace(Retention(), full=timedelta(days=1))
+    registry.database.write(lambda transaction: roll_up(transaction, cluster, at(40 + 2 * DAY), a_day))
+
+
+def node_counts(database: Database) -> dict[str, int]:
+    """Return the number of nodes by label."""
+    rows = database.query("MATCH (n) RETURN labels(n)[0] AS label, count(n) AS count")[1]
+    return {label: count for label, count in rows if label != "Schema"}
