@@ -1,6 +1,6 @@
 """The `almanac` command: runs a subcommand and turns errors into messages and exit codes.
 
-Exit codes: 0 ok, 1 failed, 2 usage error, 3 database unreachable, 4 problems found (`cluster check`,
+Exit codes: 0 ok, 1 failed, 2 usage error, 3 database unreachable, 4 problems found (`cluster check`, `today`,
 `history --regressions`, `selfcheck`), 5 ingested, but the fabric lacks some of the hosts or devices, 130
 interrupted. The module of a subcommand is imported only when the subcommand runs, so ``almanac --help``
 needs no library but click.
@@ -30,6 +30,7 @@ SECTIONS: dict[str, dict[str, tuple[str, str]]] = {
         "run": ("data.run", "List ingest runs, and delete failed ones."),
     },
     "Watch": {
+        "today": ("analysis.today", "Show what changed, what is broken, and what to do first."),
         "congestion": ("analysis.congestion", "Show the busiest links now, and which jobs load them."),
         "ports": ("analysis.ports", "Show ports with errors, the busiest ones, and the jobs on them."),
         "whatif": ("analysis.whatif", "Predict how a change of the fabric affects running jobs."),

@@ -46,7 +46,7 @@ def command(output: str) -> None:
     write_text(output, write(RANKFILE, result.placed.placement, result.placed.fabric))
     _show(result, fabric)
     say(f"rankfile for mpirun -rf: {output}")
-    note("next: almanac dashboard     (from the checkout: make dashboard)")
+    note(f"next: almanac today {CLUSTER}, almanac dashboard     (from the checkout: make dashboard)")
     if not result.complete:
         click.get_current_context().exit(130)
 

@@ -23,6 +23,25 @@ SHOWN = 10
 """Problems listed for each check and severity."""
 
 
+fail_on_option = click.option(
+    "--fail-on",
+    type=click.Choice(["note", "warning", "error", NEVER]),
+    default="error",
+    show_default=True,
+    help="Exit with 4 if a problem of this severity or worse is found.",
+)
+"""Option ``--fail-on`` of commands that report findings; see `is_reached`."""
+
+
+def is_reached(findings: Sequence[Finding], fail_on: str) -> bool:
+    """Return True if a finding has the severity of ``--fail-on`` or a worse one."""
+    from mapping.checks.catalog import worst
+    from mapping.checks.finding import Severity
+
+    highest = worst(findings)
+    return fail_on != NEVER and highest is not None and highest >= Severity.of(fail_on)
+
+
 @click.command("check")
 @click.argument("cluster", required=False)
 @click.option("--at", type=Time(), help="At this time (default: now).")
@@ -35,13 +54,7 @@ SHOWN = 10
 @click.option(
     "--only", multiple=True, metavar="CHECK", help="Run only this check, see docs/operations.md (repeat)."
 )
-@click.option(
-    "--fail-on",
-    type=click.Choice(["note", "warning", "error", NEVER]),
-    default="error",
-    show_default=True,
-    help="Exit with 4 if a problem of this severity or worse is found.",
-)
+@fail_on_option
 @click.option(
     "--all", "show_all", is_flag=True, help=f"List all problems, not only {SHOWN} per check and severity."
 )
@@ -59,8 +72,7 @@ def check_cluster(
 
     A cable is faulty if its errors grew beyond the limits in the last day, or if it went down repeatedly.
     """
-    from mapping.checks.catalog import check, worst
-    from mapping.checks.finding import Severity
+    from mapping.checks.catalog import check
 
     if bool(cluster) == bool(fabric):
         raise click.UsageError("give either a cluster of the database, or files with --fabric")
@@ -77,8 +89,7 @@ def check_cluster(
         say("no problems found")
     if subject.plan is not None and "wiring" in (only or ("wiring",)) and not as_json:
         say(f"compared with the intended wiring of {len(subject.plan):,} cables")
-    highest = worst(findings)
-    if fail_on != NEVER and highest is not None and highest >= Severity.of(fail_on):
+    if is_reached(findings, fail_on):
         click.get_current_context().exit(EXIT_PROBLEMS)
 
 

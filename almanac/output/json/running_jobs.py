@@ -6,13 +6,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
+from almanac.output.json.stored_data import changes_to_json, findings_to_json
 from almanac.output.printing import attributes
 from almanac.output.running_jobs import link_name
+from almanac.output.today import best_action
 
 if TYPE_CHECKING:
     from mapping.service.advising import Advised
     from mapping.service.circuits import JobsOnSwitch
     from mapping.service.live import Live
+    from mapping.service.today import Today
     from mapping.traffic.job_loads import RankPairs
     from mapping.traffic.shared_load import HotLink, SharedLoad
     from mapping.traffic.what_if import WhatIf
@@ -149,6 +152,31 @@ def changed_links_to_json(found: WhatIf, top: int) -> list[dict[str, Any]]:
 def cluster_advice_to_json(live: Live, advised: Sequence[Advised], complete: bool) -> dict[str, Any]:
     """Return the document of ``almanac advise CLUSTER``."""
     return {**heading_to_json(live), "complete": complete, "jobs": [_advised(one) for one in advised]}
+
+
+def today_to_json(today: Today) -> dict[str, Any]:
+    """Return the document of ``almanac today``."""
+    action, slowed = best_action(today), {one.load.job: one.link for one in today.slowed}
+    return {
+        **heading_to_json(today.live),
+        "at": today.at,
+        "since": today.since,
+        "changes": None if today.changes is None else changes_to_json(today.cluster, today.changes),
+        "findings": findings_to_json(today.findings),
+        "sources": [
+            {"source": name, "state": one.state, "seen": one.words} for name, one in today.sources.items()
+        ],
+        "failed_runs": [attributes(run, "at", "files", "error") for run in today.failed],
+        "jobs": [
+            {**row, "link": link_name(today.live, slowed[row["job"]])}
+            for row in slowdowns_to_json(today.live)
+            if row["job"] in slowed
+        ],
+        "advice": [
+            attributes(one, "job", "at", "present", "proposed", "gain", "moved") for one in today.advice
+        ],
+        "action": None if action is None else action._asdict(),
+    }
 
 
 def _advised(one: Advised) -> dict[str, Any]:

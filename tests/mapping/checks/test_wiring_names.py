@@ -6,7 +6,7 @@ import pytest
 
 from mapping.checks.wiring.names import End, FabricNames
 from registry.model import NO_PORT
-from tests.support.infiniband_scans import scanned
+from tests.support.ibnetdiscover_scans import scanned
 
 DIRECTOR = "MF0;sat-ib1-A:MCS8500"
 NAMES = FabricNames(

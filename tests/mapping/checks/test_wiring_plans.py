@@ -7,7 +7,7 @@ from mapping.checks.finding import Finding, Subject
 from mapping.checks.wiring.differences import compare
 from registry.model import Fabric
 from tests.mapping.checks.test_wiring import TEXT, TREE, plan_of
-from tests.support.infiniband_scans import scanned
+from tests.support.ibnetdiscover_scans import scanned
 
 LEAF, BOARD, OTHER = "MF0;sat-20ib0:MQM8700/U1", "MF0;sat-ib1:MCS8500/L16/U2", "MF0;sat-ib1:MCS8500/L17/U2"
 SPINE = "MF0;sat-ib1:MCS8500/S01/U1"

@@ -1,0 +1,180 @@
+"""The screen of ``almanac today``: at most 40 lines of 80 columns, and the best action."""
+
+from __future__ import annotations
+
+import shlex
+import textwrap
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from itertools import groupby
+from typing import TYPE_CHECKING, NamedTuple
+
+from almanac.output.printing import visible
+from almanac.output.running_jobs import link_name
+from registry import units
+from registry.fabrics.changes import in_words, summary
+
+if TYPE_CHECKING:
+    from mapping.checks.finding import Finding
+    from mapping.service.today import SlowedJob, Today
+
+WIDTH = 80
+LINES = 2
+"""Lines of an entry; longer ones are cut."""
+CHANGED, BROKEN, DATA, SLOWED = 6, 9, 5, 8
+"""Lines of each section, without the one that counts what is left out."""
+ID = 16
+"""Characters of an id: enough to find the record by its beginning."""
+LAUNCHER = "openmpi-rankfile"
+
+
+class Action(NamedTuple):
+    """What to do next: the reason, and the command."""
+
+    reason: str
+    command: str
+
+
+def best_action(today: Today) -> Action | None:
+    """Return the most urgent action that the stored data support; None if there is nothing to do.
+
+    In this order: problems that disconnect hosts, data that are missing, switches and cables that vanished, a
+    better placement, other problems of the fabric, a search for better placements.
+    """
+    cluster = shlex.quote(today.cluster)
+    worst = [one for one in today.findings if str(one.severity) != "note"]
+    if worst and str(worst[0].severity) == "error":
+        return _look_at(worst[0], cluster)
+    run = next((run for run in today.failed if not today.sources.keys().isdisjoint(run.formats)), None)
+    if run is not None:
+        files = shlex.join(run.files[:3])
+        return Action(f"an ingest failed: {run.error}", f"almanac ingest --cluster {cluster} {files}")
+    if not today.scanned:
+        command = f"ibnetdiscover | almanac ingest --cluster {cluster} -"
+        return Action(f"scan the fabric, the last scan is of {_last_scan(today)}:", command)
+    if today.changes is not None and (today.changes.switches_vanished or today.changes.cables_vanished):
+        lines = [line for line in in_words(today.changes) if not line.startswith("host ")]
+        vanished = next(line for line in lines if line.endswith(" vanished"))
+        return Action(f"find out why {vanished}:", _changes_command(today))
+    if today.advice:
+        best = today.advice[0]
+        reason = (
+            f"job {best.job}: with {best.moved} ranks moved its worst link is {best.gain:.2f} times less "
+            "busy; the file for its next start:"
+        )
+        target = shlex.quote(f"rankfile.{best.job}")
+        proposed = (best.proposed or "")[:ID]
+        return Action(reason, f"almanac export {proposed} --format {LAUNCHER} -o {target}")
+    if worst:
+        return _look_at(worst[0], cluster)
+    if today.slowed and today.advised < len(today.live.shared):
+        return Action("search better placements of the running jobs:", f"almanac advise {cluster}")
+    return None
+
+
+def _look_at(finding: Finding, cluster: str) -> Action:
+    command = f"almanac cluster check {cluster} --only {finding.check} --all"
+    return Action(f"look at {finding.subject} ({finding.heading})", command)
+
+
+def today_lines(today: Today) -> list[str]:
+    """Return the lines of the screen."""
+    cluster = shlex.quote(today.cluster)
+    when = f"{units.moment_text(today.at)}, since {units.moment_text(today.since)}"
+    action = best_action(today)
+    lines = _entry(f"{today.cluster} at {when}", "", most=1)
+    lines += ["", *_section("Changed", _changes(today), _changes_command(today), CHANGED)]
+    lines += ["", *_section("Broken", _findings(today.findings), f"almanac cluster check {cluster}", BROKEN)]
+    lines += _section("Data", list(_sources(today)), "almanac doctor", DATA)
+    lines += ["", *_section("Slowed jobs", list(_jobs(today)), f"almanac congestion {cluster}", SLOWED)]
+    if action is None:
+        lines += ["", "Best action: none; nothing needs attention"]
+    else:
+        lines += ["", *_entry(f"Best action: {action.reason}", ""), f"  {visible(action.command)}"]
+    return lines
+
+
+def _changes_command(today: Today) -> str:
+    return f"almanac cluster changes {shlex.quote(today.cluster)} --from {today.since:%Y-%m-%dT%H:%M:%SZ}"
+
+
+def _section(title: str, entries: Sequence[str], command: str, most: int) -> list[str]:
+    """Return a heading with its summary (the first entry), what fits, and the command for the rest."""
+    lines = _entry(f"{title}: {entries[0]}", "")
+    for number, text in enumerate(entries[1:], start=1):
+        block = _entry(text, "  ")
+        if len(lines) + len(block) > most:
+            return [*lines, f"  and {len(entries) - number:,} more: {visible(command)}"]
+        lines += block
+    return lines
+
+
+def _entry(text: str, indent: str, most: int = LINES) -> list[str]:
+    """Return a text in at most so many lines."""
+    return textwrap.wrap(
+        visible(text).replace("\n", " "),
+        WIDTH,
+        initial_indent=indent,
+        subsequent_indent="    ",
+        max_lines=most,
+        placeholder=" ...",
+        break_on_hyphens=False,
+    )
+
+
+def _changes(today: Today) -> list[str]:
+    if not today.scanned:
+        return [f"unknown, no scan since then; the last one is of {_last_scan(today)}"]
+    if today.changes is None:
+        return ["unknown, there is no earlier scan"]
+    return [summary(today.changes), *in_words(today.changes)]
+
+
+def _findings(findings: Sequence[Finding]) -> list[str]:
+    """Return the numbers of findings, then those of each check with the first one; notes are only counted."""
+    severities = Counter(str(one.severity) for one in findings)
+    numbers = [f"{count:,} {name}{'' if count == 1 else 's'}" for name, count in severities.items()]
+    lines = [", ".join(numbers) or "no problems found"]
+    for (severity, heading), group in groupby(findings, key=lambda one: (str(one.severity), one.heading)):
+        first, *others = group
+        if severity != "note":
+            lines.append(f"{severity}, {heading} ({1 + len(others):,}): {first.text}")
+    return lines
+
+
+def _sources(today: Today) -> Iterator[str]:
+    """Yield the number of problems with the data, then each."""
+    count = len(today.failed)
+    failed = f"{count:,} ingest{'' if count == 1 else 's'} failed" if count else "no ingest failed"
+    yield failed + (f", {len(today.sources):,} source(s) need attention" if today.sources else "")
+    for name, one in today.sources.items():
+        yield f"{name}: {one.words}"
+
+
+def _jobs(today: Today) -> Iterator[str]:
+    """Yield how many jobs are slowed, each of them, and what is not known."""
+    live = today.live
+    running = len(live.running.jobs)
+    if not running:
+        yield "no running jobs are known"
+        return
+    unknown = len(live.without_profile) + len(live.unloaded)
+    lacking = f"; nothing is known of {unknown:,} without a profile or placement" if unknown else ""
+    missing = "" if today.advised or not len(live.shared) else "; no advice computed"
+    yield f"{len(today.slowed):,} of {running:,} running jobs{lacking}{missing}"
+    for one in today.slowed:
+        yield _slowed_text(today, one)
+
+
+def _slowed_text(today: Today, one: SlowedJob) -> str:
+    owner = ", ".join(word for word in (one.load.user, one.load.application) if word)
+    others = [user.job for user in one.link.users if user.job != one.load.job]
+    more = f" and {len(others) - 3} more" if len(others) > 3 else ""
+    return (
+        f"job {one.load.job}{f' ({owner})' if owner else ''}: worst link {one.slowdown:.2f} times as busy as "
+        f"alone: {link_name(today.live, one.link)}, with job {', '.join(others[:3])}{more}"
+    )
+
+
+def _last_scan(today: Today) -> str:
+    return units.moment_text(today.live.running.snapshot.observed_at)
