@@ -1,17 +1,23 @@
-"""Gauges for Prometheus: age of the data, problems, busiest links, placement quality."""
+"""Gauges for Prometheus: age of the data, problems, errors, busiest links, placement quality."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 import numpy as np
 from prometheus_client import CollectorRegistry, Gauge, generate_latest
 
-from mapping.checks.catalog import check
-from mapping.checks.finding import Severity
+from mapping.checks.catalog import CHECKS, check
+from mapping.checks.error_limits import ErrorLimits, PortErrors
+from mapping.checks.finding import Finding, Severity
+from mapping.service.live import traffic
 from mapping.service.placing import subject_of
+from mapping.traffic.device_names import link_text
 from mapping.traffic.quality import judge
+from mapping.traffic.shared_load import against_counters
 from registry.errors import UnknownName
 
 if TYPE_CHECKING:
@@ -19,15 +25,42 @@ if TYPE_CHECKING:
     from registry.registry import Registry
 
 HOTTEST = 10
-"""Default number of links per cluster: each adds a time series to the monitoring database."""
+"""Default number of links, ports and cables per cluster: each adds time series to the monitoring database."""
+FLAPPING = "flapping-links"
+"""Check of cables that went down repeatedly."""
+JOBS = 3
+"""Number of jobs that are listed for each link."""
 ABOUT = {
     "almanac_source_age_seconds": "Time since the last successful ingest of a source.",
     "almanac_source_failing": "1 if the last ingest of a source failed.",
     "almanac_fabric_age_seconds": "Time since the last observation of the fabric.",
     "almanac_findings": "Problems that `almanac cluster check` finds on the latest fabric.",
+    "almanac_check_findings": "Problems that one check of `almanac cluster check` finds.",
+    "almanac_counters_age_seconds": "Time since the last sweep of port counters.",
+    "almanac_ports_counted": "Ports whose error counters were compared over the last period.",
+    "almanac_ports_with_errors": "Ports that counted an error in the last period.",
+    "almanac_ports_over_limit": "Ports whose errors grew beyond a limit in the last period.",
+    "almanac_ports_full": "Ports with an error counter that is full and counts no more.",
+    "almanac_errors": "Growth of an error counter in the last period, all ports together.",
+    "almanac_port_errors": "Growth of an error counter in the last period, of the ports with most errors.",
+    "almanac_port_error_limit_ratio": (
+        "Largest growth over its limit of the ports with most errors; above 1: faulty."
+    ),
+    "almanac_flapping_link_downs": "How often the cables that flap went down in the last period.",
+    "almanac_network_use_ratio": (
+        "Measured data rate of all links between switches over their capacity, between the last two sweeps."
+    ),
     "almanac_link_use_ratio": (
         "Measured data rate over capacity of the busiest links, between the last two sweeps."
     ),
+    "almanac_running_jobs": "Running jobs, by whether their load on the links is known.",
+    "almanac_link_load_seconds": (
+        "Time that the links with most load need for the running jobs' data of a period."
+    ),
+    "almanac_link_estimated_use_ratio": (
+        "The same load over capacity, scaled to the measured traffic of the links between switches."
+    ),
+    "almanac_link_job_part_ratio": "Part of a running job in the load of such a link.",
     "almanac_placement_over_in_order_ratio": (
         "Worst link of an application's last placement over that of its ranks in order."
     ),
@@ -57,13 +90,15 @@ class Gauges:
         return generate_latest(self._registry).decode()
 
 
-def read_gauges(registry: Registry, hottest: int = HOTTEST) -> Gauges:
+def read_gauges(registry: Registry, hottest: int = HOTTEST, limits: ErrorLimits | None = None) -> Gauges:
     """Return the gauges of all clusters, sources and applications.
 
     Parameters
     ----------
     hottest : int
-        Busiest links of each cluster with port counters.
+        Busiest links, ports with most errors and cables that flap, of each cluster.
+    limits : ErrorLimits, optional
+        Limits of error counters.
     """
     gauges, now = Gauges(), datetime.now(UTC)
     for source in registry.runs.sources():
@@ -76,27 +111,95 @@ def read_gauges(registry: Registry, hottest: int = HOTTEST) -> Gauges:
     for info in registry.fabrics.clusters():
         age = (now - info.last_observed_at).total_seconds()
         gauges.add("almanac_fabric_age_seconds", age, cluster=info.name)
-        subject = subject_of(registry, info.name)
-        found = check(subject)
-        for severity in Severity:
-            count = sum(finding.severity == severity for finding in found)
-            gauges.add("almanac_findings", count, cluster=info.name, severity=str(severity))
-        _add_busiest_links(gauges, registry, info.name, subject.fabric, hottest)
+        subject = subject_of(registry, info.name, limits=limits)
+        _add_findings(gauges, info.name, check(subject), hottest)
+        if subject.port_errors is not None:
+            ended = subject.port_errors.grown.end
+            gauges.add("almanac_counters_age_seconds", (now - ended).total_seconds(), cluster=info.name)
+            _add_errors(gauges, info.name, subject.fabric, subject.port_errors, hottest)
+        _add_use(gauges, registry, info.name, hottest)
     _add_placements(gauges, registry)
     return gauges
 
 
-def _add_busiest_links(gauges: Gauges, registry: Registry, cluster: str, fabric: Fabric, most: int) -> None:
-    """Add the links with the highest measured utilisation."""
+def _add_findings(gauges: Gauges, cluster: str, found: Sequence[Finding], most: int) -> None:
+    """Add the number of findings by severity and by check, and the cables that went down most often."""
+    for severity in Severity:
+        count = sum(finding.severity == severity for finding in found)
+        gauges.add("almanac_findings", count, cluster=cluster, severity=str(severity))
+    for one in CHECKS:
+        count = sum(finding.check == one.name for finding in found)
+        gauges.add("almanac_check_findings", count, cluster=cluster, check=one.name)
+    for finding in [finding for finding in found if finding.check == FLAPPING][:most]:
+        gauges.add("almanac_flapping_link_downs", finding.count, cluster=cluster, cable=finding.subject)
+
+
+def _add_errors(gauges: Gauges, cluster: str, fabric: Fabric, errors: PortErrors, most: int) -> None:
+    """Add the growth of error counters: of all ports together, and of those with most errors."""
+    for name, ports in (
+        ("almanac_ports_counted", len(errors.grown)),
+        ("almanac_ports_with_errors", (errors.amount > 0).any(axis=1).sum()),
+        ("almanac_ports_over_limit", errors.over.any(axis=1).sum()),
+        ("almanac_ports_full", errors.saturated.any(axis=1).sum()),
+    ):
+        gauges.add(name, float(ports), cluster=cluster)
+    for name, total in zip(errors.names, errors.amount.sum(axis=0).tolist(), strict=True):
+        gauges.add("almanac_errors", total, cluster=cluster, counter=name)
+    excess = errors.excess
+    for row in np.argsort(-excess, kind="stable")[:most].tolist():
+        if excess[row] > 0:
+            ends = {"device": errors.device[row], "port": str(int(errors.grown.port[row])), "to": ""}
+            if errors.link[row] >= 0:
+                ends = _ends(fabric, int(errors.link[row]))
+            gauges.add("almanac_port_error_limit_ratio", float(excess[row]), cluster=cluster, **ends)
+            for name, amount in zip(errors.names, errors.amount[row].tolist(), strict=True):
+                if amount:
+                    gauges.add("almanac_port_errors", amount, cluster=cluster, counter=name, **ends)
+
+
+def _add_use(gauges: Gauges, registry: Registry, cluster: str, most: int) -> None:
+    """Add measured and estimated utilisation of the network and of its busiest links."""
     try:
-        rates = registry.counters.rates(cluster)
-    except UnknownName:  # fewer than two sweeps of port counters
+        live = traffic(registry, cluster)
+    except UnknownName:  # the clock of the first observation is ahead
         return
+    fabric, shared, at = live.fabric, live.shared, live.running.at
+    for state, count in (("known", len(shared)), ("unknown", len(live.running.jobs) - len(shared))):
+        gauges.add("almanac_running_jobs", count, cluster=cluster, load=state)
+    measured = np.full(len(fabric.links), np.nan)
+    with suppress(UnknownName):  # fewer than two sweeps of port counters
+        rates = registry.counters.rates(cluster, at)
+        measured = rates.bytes_per_second
+        for row in rates.hottest(most).tolist():
+            gauges.add(
+                "almanac_link_use_ratio", float(rates.share[row]), cluster=cluster, **_ends(fabric, row)
+            )
+    estimate = against_counters(fabric, shared.link_bytes, measured)
+    known = fabric.network_link & ~np.isnan(measured)
+    if known.any():
+        ratio = float(measured[known].sum() / fabric.links.capacity[known].sum())
+        gauges.add("almanac_network_use_ratio", ratio, cluster=cluster)
+    for link in shared.hottest(most):
+        labels = {"cluster": cluster, **_ends(fabric, link.row)}
+        gauges.add("almanac_link_load_seconds", link.load.seconds, **labels)
+        if np.isfinite(estimate.predicted_share[link.row]):
+            share = float(estimate.predicted_share[link.row])
+            gauges.add("almanac_link_estimated_use_ratio", share, **labels)
+        for user in link.users[:JOBS]:
+            gauges.add("almanac_link_job_part_ratio", user.part, **labels, job_id=user.job)
+
+
+def _ends(fabric: Fabric, row: int) -> dict[str, str]:
+    """Return the labels of a link: the port that it leaves, and the device at the other end.
+
+    The device is the adapter if several adapters of a host have a port of that number.
+    """
     links = fabric.links
-    for row in rates.hottest(most).tolist():
-        ends = {"device": fabric.names[int(links.source[row])], "port": str(int(links.source_port[row]))}
-        ends["to"] = fabric.names[int(links.target[row])]
-        gauges.add("almanac_link_use_ratio", float(rates.share[row]), cluster=cluster, **ends)
+    return {
+        "device": link_text(fabric, row).rpartition(":")[0],
+        "port": str(int(links.source_port[row])),
+        "to": fabric.names[int(links.target[row])],
+    }
 
 
 def _add_placements(gauges: Gauges, registry: Registry) -> None:

@@ -133,9 +133,12 @@ class PortErrors:
 
     @property
     def excess(self) -> Floats:
-        """Largest growth of each port in relation to its limit (float64[p]); above 1: reported."""
-        ratio = np.divide(self.amount, np.maximum(self.limit, 0.5))  # a limit of 0: any error counts as two
-        worst: Floats = ratio.max(axis=1, initial=0.0)
+        """Largest growth of each port in relation to its limit (float64[p]).
+
+        Above 1: a fault, since growth that need not be one counts as 1 at most.
+        """
+        ratio = self.amount / np.maximum(self.limit, 0.5)  # a limit of 0: one error is twice as much
+        worst: Floats = np.where(self.harmless, np.minimum(ratio, 1.0), ratio).max(axis=1, initial=0.0)
         return worst
 
 

@@ -126,7 +126,7 @@ def _sources(registry: Registry) -> Iterator[Check]:
     type=click.IntRange(0, 1000),
     default=10,
     show_default=True,
-    help="Busiest links to include per cluster.",
+    help="Busiest links, ports with most errors and flapping cables to include per cluster.",
 )
 @click.option(
     "--output",
@@ -135,14 +135,15 @@ def _sources(registry: Registry) -> Iterator[Check]:
     help="File, written completely or not at all (default: standard output).",
 )
 def metrics(hottest: int, output: str | None) -> None:
-    """Print ages of sources, problems, busiest links and placement quality in the text format of Prometheus.
+    """Print ages of sources, problems, errors, use of links and placement quality in Prometheus' text format.
 
     For the textfile collector of the node exporter: `almanac metrics -o .../almanac.prom`.
     """
     from almanac.prometheus import read_gauges
 
+    limits = current_settings().error_limits()
     with open_registry() as registry:
-        content = read_gauges(registry, hottest).text()
+        content = read_gauges(registry, hottest, limits).text()
     write_text(output, content)
 
 

@@ -1,0 +1,150 @@
+"""The alert rules and the Grafana dashboard use metrics and labels that `almanac metrics` really prints."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import subprocess
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from prometheus_client.parser import text_string_to_metric_families
+
+from almanac.prometheus import ABOUT
+from registry.database.driver import Database
+from registry.model import CounterSweep
+from registry.model.intake import Intake
+from registry.model.placement import Metrics
+from registry.registry import Registry
+from tests.almanac.conftest import Almanac
+from tests.support import paths
+from tests.support.busy_cluster import fill, job, record
+from tests.support.fat_tree import LEAF_GUID, SPINE_GUID, at
+
+DEPLOY = paths.ROOT / "deploy"
+RULES = DEPLOY / "prometheus" / "almanac.rules.yml"
+DASHBOARD = DEPLOY / "grafana" / "almanac.json"
+METRIC = re.compile(r"\balmanac_\w+")
+SELECTOR = re.compile(r"\b(almanac_\w+)\{([^}]*)\}")
+GROUPED = re.compile(r"\bby \(([^)]*)\)")
+LABEL = re.compile(r"(\w+)\s*(?:=~|!=|!~|=)")
+TEMPLATE = re.compile(r"\{\{ ?\$?(?:labels\.)?(\w+)")
+OF_TEMPLATES = {"value", "humanize", "humanizeDuration"}
+
+Labels = dict[str, set[str]]
+
+
+def sweep(minutes: float, grown: int, errors: int) -> CounterSweep:
+    """Counters of two ports that send as much as they did before, and as many errors."""
+    traffic = {"xmit_bytes": (grown, False), "rcv_bytes": (grown, False)}
+    failures = {"symbol_errors": (errors, False), "link_downed": (errors, False)}
+    ports = {(LEAF_GUID, 0, 1): traffic | failures, (SPINE_GUID, 0, 1): traffic, (SPINE_GUID, 0, 2): traffic}
+    return CounterSweep.of(at(minutes), ports)
+
+
+def read(text: str) -> tuple[Labels, dict[str, float]]:
+    """Return the labels of each metric in the text format, and its largest value."""
+    labels: Labels = {}
+    largest: dict[str, float] = {}
+    for family in text_string_to_metric_families(text):
+        for sample in family.samples:
+            labels.setdefault(sample.name, set()).update(sample.labels)
+            largest[sample.name] = max(sample.value, largest.get(sample.name, sample.value))
+    return labels, largest
+
+
+def use(registry: Registry) -> None:
+    """Save a cluster with counters, errors, a running job and placements."""
+    fill(registry, job("7", 2))
+    registry.jobs.attach("7", "ring")
+    for seed, seconds in enumerate((4.0, 4.0, 4.1, 4.0, 4.0, 8.0)):
+        placed = record(registry, "7", seconds=seconds, seed=seed)
+        assert placed.evaluation is not None
+        registry.placements.save(replace(placed, in_order=Metrics.of(placed.evaluation)))
+    registry.save(Intake(cluster="toy", counters=(sweep(10, 0, 0), sweep(20, 10**12, 50))))
+
+
+def rules() -> list[dict[str, Any]]:
+    document = yaml.safe_load(RULES.read_text("utf-8"))
+    return [rule for group in document["groups"] for rule in group["rules"]]
+
+
+def panels() -> list[dict[str, Any]]:
+    return [one for one in json.loads(DASHBOARD.read_text("utf-8"))["panels"] if one["type"] != "row"]
+
+
+def expressions() -> Iterator[str]:
+    yield from (rule["expr"] for rule in rules())
+    yield from (target["expr"] for panel in panels() for target in panel["targets"])
+
+
+def test_rules_and_dashboard_use_metrics_and_labels_that_are_printed(
+    almanac: Almanac, database: Database
+) -> None:
+    use(Registry(database))
+    printed, largest = read(almanac("metrics").out)
+    assert set(printed) == set(ABOUT)
+    counts = ("ports_counted", "ports_over_limit", "errors", "port_error_limit_ratio", "flapping_link_downs")
+    assert [largest[f"almanac_{name}"] for name in counts] == [3, 1, 50, 25, 50]
+    assert largest["almanac_network_use_ratio"] == pytest.approx(10**12 / 600 / 50e9)
+    used: set[str] = set()
+    for expression in expressions():
+        names = set(METRIC.findall(expression))
+        assert names, expression
+        assert names <= set(printed), expression
+        used |= names
+        for name, matchers in SELECTOR.findall(expression):
+            assert set(LABEL.findall(matchers)) <= printed[name], expression
+        for labels in GROUPED.findall(expression):
+            assert all(set(labels.split(", ")) <= printed[name] for name in names), expression
+    assert used == set(ABOUT), "metrics that nobody looks at"
+    texts = [(rule["expr"], text) for rule in rules() for text in rule["annotations"].values()]
+    texts += [(one["expr"], one.get("legendFormat", "")) for panel in panels() for one in panel["targets"]]
+    for expression, text in texts:
+        known = set().union(*(printed[name] for name in METRIC.findall(expression)))
+        assert set(TEMPLATE.findall(text)) - OF_TEMPLATES <= known, text
+
+
+def test_expressions_have_balanced_brackets_and_are_not_empty() -> None:
+    pairs = {")": "(", "}": "{", "]": "["}
+    for expression in expressions():
+        unclosed: list[str] = []
+        for sign in re.sub(r'"[^"]*"', '""', expression):
+            if sign in pairs.values():
+                unclosed.append(sign)
+            elif sign in pairs:
+                assert unclosed, expression
+                assert unclosed.pop() == pairs[sign], expression
+        assert not unclosed, expression
+
+
+def test_alerts_and_panels_have_names_of_their_own_and_panels_do_not_overlap() -> None:
+    alerts = [rule["alert"] for rule in rules()]
+    assert len(set(alerts)) == len(alerts)
+    assert {rule["labels"]["severity"] for rule in rules()} == {"info", "warning", "critical"}
+    dashboard = json.loads(DASHBOARD.read_text("utf-8"))["panels"]
+    assert len({panel["id"] for panel in dashboard}) == len(dashboard)
+    taken: set[tuple[int, int]] = set()
+    for panel in dashboard:
+        place = panel["gridPos"]
+        cells = {(place["x"] + dx, place["y"] + dy) for dx in range(place["w"]) for dy in range(place["h"])}
+        assert not cells & taken, panel["title"]
+        assert place["x"] + place["w"] <= 24
+        taken |= cells
+
+
+@pytest.mark.skipif(shutil.which("promtool") is None, reason="promtool is not installed")
+def test_promtool_accepts_the_rules_and_the_expressions_of_the_dashboard(tmp_path: Path) -> None:
+    recorded = [
+        {"record": f"panel{number}", "expr": target["expr"].replace("$cluster", ".*")}
+        for number, target in enumerate(target for panel in panels() for target in panel["targets"])
+    ]
+    other = tmp_path / "dashboard.yml"
+    other.write_text(yaml.safe_dump({"groups": [{"name": "dashboard", "rules": recorded}]}))
+    call = subprocess.run(["promtool", "check", "rules", RULES, other], capture_output=True, text=True)
+    assert call.returncode == 0, call.stderr
