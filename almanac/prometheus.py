@@ -68,6 +68,11 @@ ABOUT = {
         "Worst link of an application's last placement over the certified lower bound."
     ),
     "almanac_placement_regressed": "1 if an application's last placement exceeds its control limit.",
+    "almanac_database_up": "1 if the service can use the database.",
+    "almanac_spool_entries": "Ingests in the spool that wait for the database, and rejected ones.",
+    "almanac_spool_oldest_age_seconds": "Time since the oldest waiting ingest was queued; 0 if none waits.",
+    "almanac_task_age_seconds": "Time since the last success of a task of the service.",
+    "almanac_task_failing": "1 if the last run of a task of the service failed.",
 }
 """Gauges, whose names end with the unit, and their descriptions."""
 
@@ -83,7 +88,8 @@ class Gauges:
         """Add the value of a gauge."""
         if name not in self._gauges:
             self._gauges[name] = Gauge(name, ABOUT[name], list(labels), registry=self._registry)
-        self._gauges[name].labels(**labels).set(value)
+        gauge = self._gauges[name]
+        (gauge.labels(**labels) if labels else gauge).set(value)
 
     def text(self) -> str:
         """Return the gauges in the text format of Prometheus."""

@@ -204,12 +204,7 @@ class Settings:
         if self.secret is not None:
             return self.secret.encode("utf-8")
         path = self.home / PSEUDONYM_KEY
-        try:
-            if not path.exists():
-                _write_new(path, secrets.token_hex(32))
-        except OSError as error:
-            raise ConfigError("dashboard_secret_file", f"cannot be created: {error}", path=path) from error
-        return _secret_in(path, "dashboard_secret_file").encode("utf-8")
+        return read_secret(path, "dashboard_secret_file", create=True).encode("utf-8")
 
     def open_registry(self, progress: Progress = silent) -> Registry:
         """Open the registry of these settings; start the embedded server if needed.
@@ -231,6 +226,12 @@ class Settings:
             idle_seconds=self.idle_seconds,
             progress=progress,
         )
+
+
+def environment_of(settings: Settings) -> dict[str, str]:
+    """Return environment variables that give another process the settings of this command."""
+    given = {f"ALMANAC_{key.upper()}": value for key, value in settings.values().items()}
+    return {**os.environ, **{key: str(value) for key, value in given.items() if value is not None}}
 
 
 def load_settings(
@@ -330,11 +331,26 @@ def _secret(environment: Mapping[str, str], key: str, file: str | None, origin: 
         return None
     path = Path(file).expanduser()
     origin[key] = str(path)
-    return _secret_in(path, f"{key}_file")
+    return read_secret(path, f"{key}_file")
 
 
-def _secret_in(path: Path, key: str) -> str:
+def read_secret(path: Path, key: str, *, create: bool = False) -> str:
+    """Return the text of a file that only its owner can read.
+
+    Parameters
+    ----------
+    key : str
+        Setting that names the file, for errors.
+    create : bool
+        True to create the file with a random text if it does not exist.
+
+    Raises
+    ------
+    ConfigError
+    """
     try:
+        if create and not path.exists():
+            _write_new(path, secrets.token_hex(32))
         mode = path.stat().st_mode
         secret = path.read_text("utf-8").strip()
     except (OSError, UnicodeDecodeError) as error:

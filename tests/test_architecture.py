@@ -75,6 +75,8 @@ ONLY_IN = {
     "streamlit": {"dashboard/"},
     "click": {"almanac/"},
     "rich": {"almanac/"},
+    "fastapi": {"almanac/service/"},
+    "uvicorn": {"almanac/service/"},
 }
 
 

@@ -50,6 +50,17 @@ def test_the_password_has_no_default_and_stands_in_no_file(services: dict[str, A
     assert set(services["neo4j"]["environment"]) == {"NEO4J_AUTH"}
 
 
+def test_the_service_starts_with_its_profile_and_a_configuration_that_exists(
+    services: dict[str, Any],
+) -> None:
+    serve = services["serve"]
+    assert serve["profiles"] == ["serve"]
+    source, _, _ = serve["volumes"][0].partition(":")
+    assert (ROOT / source).is_file()
+    assert serve["healthcheck"]["test"]
+    assert "ALMANAC_DB_PASSWORD" in serve["environment"]
+
+
 def test_the_image_is_pinned_and_runs_without_root() -> None:
     lines = (ROOT / "Dockerfile").read_text("utf-8").splitlines()
     assert re.fullmatch(r"FROM python:3\.\d+\.\d+-slim-\w+", next(x for x in lines if x.startswith("FROM")))

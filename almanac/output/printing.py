@@ -51,8 +51,13 @@ REDRAW_SECONDS = 0.1
 
 
 def print_json(value: Any) -> None:
-    """Print a value as one JSON document; times as ISO 8601 in UTC."""
-    click.echo(json.dumps(value, default=_time_text, indent=2))
+    """Print a value as one JSON document."""
+    click.echo(json_text(value))
+
+
+def json_text(value: Any) -> str:
+    """Return a value as JSON; times as ISO 8601 in UTC."""
+    return json.dumps(value, default=_time_text, indent=2)
 
 
 def finite(value: float | None) -> float | None:

@@ -49,6 +49,8 @@ class Entry:
         Paths of the copies to ingest, relative to the folder.
     files : mapping of str to (int, str)
         Bytes and SHA-256 of each copied file, by path relative to the folder.
+    collector : str
+        Name of the collector that wrote the files; empty for those of ``almanac ingest``.
     tries : int
         Number of times that the database refused it.
     """
@@ -59,6 +61,7 @@ class Entry:
     given: tuple[str, ...]
     inputs: tuple[str, ...]
     files: dict[str, tuple[int, str]]
+    collector: str = ""
     tries: int = 0
 
     @property
@@ -165,7 +168,9 @@ class Draft:
                     raise SpoolFull(self.folder.parent, FULL)
                 writing.write(piece)
 
-    def entry(self, given: Sequence[str], inputs: Sequence[str], options: Options) -> Entry:
+    def entry(
+        self, given: Sequence[str], inputs: Sequence[str], options: Options, collector: str = ""
+    ) -> Entry:
         """Write everything to the disk and return the entry of this folder."""
         for path in sorted(self.files.rglob("*")):
             path.chmod(0o700 if path.is_dir() else 0o600)
@@ -177,6 +182,7 @@ class Draft:
             given=tuple(given),
             inputs=tuple(inputs),
             files=dict(_hashes(self.folder)),
+            collector=collector,
         )
         entry.write()
         sync(self.folder)

@@ -50,6 +50,8 @@ class Applied:
     ----------
     name : str
         Name of the entry.
+    collector : str
+        Name of the collector that wrote it; empty for `almanac ingest`, or if it is damaged.
     report : Report or None
         None if it was not ingested.
     error : Exception or None
@@ -59,6 +61,7 @@ class Applied:
     """
 
     name: str
+    collector: str = ""
     report: Report | None = None
     error: Exception | None = None
     waits: bool = False
@@ -138,7 +141,14 @@ class Spool:
                 stack.enter_context(locked(folder / LOCK))
             yield Draft(folder, self.limit - _bytes_of(self.waiting()))
 
-    def add(self, draft: Draft, given: Sequence[str], inputs: Sequence[str], options: Options) -> str:
+    def add(
+        self,
+        draft: Draft,
+        given: Sequence[str],
+        inputs: Sequence[str],
+        options: Options,
+        collector: str = "",
+    ) -> str:
         """Make a draft the newest entry; return its name.
 
         Raises
@@ -146,7 +156,7 @@ class Spool:
         SpoolFull
         """
         try:
-            draft.entry(given, inputs, options)
+            draft.entry(given, inputs, options, collector)
             with locked(self.folder / LOCK):
                 waiting, size = self.waiting(), _bytes_of([draft.folder])
                 if _bytes_of(waiting) + size > self.limit:
@@ -211,21 +221,21 @@ class Spool:
             report = ingest(registry, entry.paths, entry.options, progress=progress)
         except DatabaseError as error:
             if _is_away(error) or next_try(entry).tries < MAX_TRIES:
-                return Applied(name=folder.name, error=error, waits=True)
-            return self._reject(folder, error)
+                return Applied(name=folder.name, collector=entry.collector, error=error, waits=True)
+            return self._reject(folder, error, entry.collector)
         except Exception as error:  # of whatever kind: the next entries must not wait for a faulty one
             _name_given_file(error, entry)
-            return self._reject(folder, error)
+            return self._reject(folder, error, entry.collector)
         shutil.rmtree(folder)
         report = replace(report, intake=replace(report.intake, files=entry.given))
-        return Applied(name=folder.name, report=report)
+        return Applied(name=folder.name, collector=entry.collector, report=report)
 
-    def _reject(self, folder: Path, error: Exception) -> Applied:
+    def _reject(self, folder: Path, error: Exception, collector: str = "") -> Applied:
         """Move an entry to the rejected ones, with the reason."""
         with suppress(OSError), open(folder / REASON, "w", encoding="utf-8", opener=private) as file:
             file.write(f"{type(error).__name__}: {error}\n")
         folder.rename(self.folder / REJECTED / folder.name)
-        return Applied(name=folder.name, error=error)
+        return Applied(name=folder.name, collector=collector, error=error)
 
     def _delete_abandoned(self) -> None:
         """Delete the drafts of processes that ended before they were complete."""

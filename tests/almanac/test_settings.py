@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from almanac.commands.admin.dashboard import environment_of, server_command
+from almanac.commands.admin.dashboard import server_command
 from almanac.dashboard_page import access_of
-from almanac.settings import load_settings
+from almanac.settings import environment_of, load_settings
 from registry.errors import ConfigError
 
 

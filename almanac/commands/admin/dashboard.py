@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 from pathlib import Path
@@ -11,7 +10,7 @@ import click
 
 from almanac.options.common import current_settings
 from almanac.output.printing import note
-from almanac.settings import Settings
+from almanac.settings import environment_of
 
 DEFAULT_PORT = 8501
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
@@ -73,9 +72,3 @@ def server_command(port: int, address: str = "127.0.0.1", *, headless: bool = Tr
         "--theme.light.primaryColor=#0b6e8f",
         "--theme.dark.primaryColor=#4cc3ea",
     ]
-
-
-def environment_of(settings: Settings) -> dict[str, str]:
-    """Return environment variables that give the server the settings of this command."""
-    given = {f"ALMANAC_{key.upper()}": value for key, value in settings.values().items()}
-    return {**os.environ, **{key: str(value) for key, value in given.items() if value is not None}}

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
-from almanac.options.common import current_settings, json_option, open_registry
+from almanac.options.common import current_settings, current_spool, json_option, open_registry
 from almanac.output.printing import label, print_json, print_table, write_text
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ def doctor(as_json: bool) -> None:
     from almanac.cli import EXIT_FAILED, EXIT_UNREACHABLE
     from registry.errors import DatabaseError, DatabaseUnavailable
 
-    checks, unreachable = [_python(), *_packages(), _settings()], False
+    checks, unreachable = [_python(), *_packages(), _settings(), _spool()], False
     try:
         with open_registry() as registry:
             checks += [*_database(registry), *_data(registry)]
@@ -69,6 +69,25 @@ def _packages() -> Iterator[Check]:
         yield Check("py2neo (optional)", "ok", version("py2neo"))
     except PackageNotFoundError:
         yield Check("py2neo (optional)", "ok", "not installed: pip install 'fabric-almanac[py2neo]'")
+
+
+def _spool() -> Check:
+    """Check whether ingests wait for the database or were rejected."""
+    from registry.errors import ConfigError
+    from registry.ingest_runs.runs import age_text
+
+    if not current_settings().spool.is_dir():
+        return Check("spool", "ok", "0 ingests wait")
+    try:
+        spool = current_spool()
+    except ConfigError as error:
+        return Check("spool", "warning", str(error))
+    waiting, rejected = spool.waiting(), spool.rejected()
+    seen = f"{len(waiting)} ingests wait, {len(rejected)} rejected"
+    if waiting:
+        age = datetime.now(UTC) - datetime.fromtimestamp(int(waiting[0].name) / 1e9, UTC)
+        seen += f"; the oldest waits since {age_text(age)}"
+    return Check("spool", "warning" if waiting or rejected else "ok", seen)
 
 
 def _settings() -> Check:

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from mapping.traffic.job_loads import RankPairs
     from mapping.traffic.shared_load import HotLink, SharedLoad
     from mapping.traffic.what_if import WhatIf
+    from registry.running.advice import StoredAdvice
 
 USER_KEYS = ("job", "user", "application", "bytes", "part")
 """Attributes of a job's part of a link's traffic."""
@@ -177,6 +178,13 @@ def today_to_json(today: Today) -> dict[str, Any]:
         ],
         "action": None if action is None else action._asdict(),
     }
+
+
+def stored_advice_to_json(advice: StoredAdvice) -> dict[str, Any]:
+    """Return saved advice with the keys of ``almanac advise CLUSTER``, and its time."""
+    fields = asdict(advice)
+    del fields["cluster"], fields["id"]
+    return {**fields, "gain": advice.gain}
 
 
 def _advised(one: Advised) -> dict[str, Any]:

@@ -1,12 +1,14 @@
-"""JSON of the spool of waiting ingests."""
+"""JSON of the spool of waiting ingests and of the service's health."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from almanac.service.spool import Applied, SpooledInfo
+    from almanac.service.spool import Applied, Spool, SpooledInfo
+    from almanac.service.task_states import TaskState
 
 
 def queued_to_json(name: str) -> dict[str, Any]:
@@ -39,3 +41,35 @@ def applied_to_json(applied: Sequence[Applied]) -> list[dict[str, Any]]:
         }
         for one in applied
     ]
+
+
+def health_to_json(away: str | None, states: Mapping[str, TaskState], spool: Spool) -> dict[str, Any]:
+    """Return the document of ``/healthz``.
+
+    Parameters
+    ----------
+    away : str or None
+        Why the database cannot be used; None if it can.
+    """
+    now, waiting = datetime.now(UTC), spool.waiting()
+    return {
+        "status": "ok" if away is None else "database away",
+        "spool": {
+            "waiting": len(waiting),
+            "rejected": len(spool.rejected()),
+            "oldest_age_seconds": now.timestamp() - int(waiting[0].name) / 1e9 if waiting else None,
+        },
+        "tasks": [
+            {
+                "task": name,
+                "started_at": state.started_at,
+                "succeeded_at": state.succeeded_at,
+                "age_seconds": None
+                if state.succeeded_at is None
+                else (now - state.succeeded_at).total_seconds(),
+                "failed_at": state.failed_at,
+                "failing": state.error != "",
+            }
+            for name, state in states.items()
+        ],
+    }

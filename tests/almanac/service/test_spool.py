@@ -146,29 +146,6 @@ def test_nobody_else_can_read_the_spool(spool: Spool, tmp_path: Path) -> None:
         Spool(spool.folder, 10)
 
 
-def test_options_times_and_folders_are_kept(spool: Spool, tmp_path: Path) -> None:
-    options = Options(cluster="c", hosts=("a", "b"), slots=(2, 3), observed_at=MARCH, rate=1e9, strict=True)
-    deep = tmp_path / "in" / "deep"
-    deep.mkdir(parents=True)
-    scan(deep, "x.csv", 3, JANUARY)
-    name = spool.queue([str(tmp_path / "in") + "/", str(scan(tmp_path, "top.csv"))], options)
-    entry = read_entry(spool.folder / name)
-    entry.check()
-    assert entry.options == options
-    copied, top = map(Path, entry.paths)
-    assert (copied / "deep" / "x.csv").stat().st_mtime == JANUARY.timestamp()
-    assert top.read_text() == LINKS.format(1)
-    assert entry.size == len(LINKS.format(3)) + len(LINKS.format(1))
-
-
-def test_recordings_of_one_folder_stay_one_recording(spool: Spool) -> None:
-    given = sorted((paths.DATA / "openmpi").rglob("*.prof"))
-    if not given:
-        pytest.skip("no recording is shipped unpacked")
-    entry = read_entry(spool.folder / spool.queue([str(one) for one in given], Options()))
-    assert len({Path(path).parent for path in entry.paths}) == len({one.parent for one in given})
-
-
 DAMAGES = {
     "shorter": lambda folder: (folder / "files/0/links.csv").write_text("x"),
     "missing": lambda folder: (folder / "files/0/links.csv").unlink(),

@@ -1,0 +1,257 @@
+"""The HTTP API: answers are those of the commands, with a token, and errors are JSON."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, cast
+from urllib.parse import quote
+
+import pytest
+from prometheus_client.parser import text_string_to_metric_families
+
+from almanac.service.api import build, listen, server
+from almanac.service.configuration import Task
+from almanac.service.questions import QUESTIONS
+from almanac.service.service import Service
+from almanac.service.spool import Spool
+from almanac.service.task_states import TaskStates
+from ingest.options import Options
+from registry.errors import ConfigError, DatabaseUnavailable
+from registry.registry import Registry
+from tests.almanac.conftest import Almanac
+from tests.support.busy_cluster import PROPOSED, advise, fill, job, place
+
+TOKEN = "0123456789abcdef"
+
+
+class Idle:
+    """A service without threads, whose database the test takes away."""
+
+    def __init__(self, registry: Registry, spool: Spool) -> None:
+        options = Options(cluster="toy")
+        task = Task(name="scan", command=("x",), interval=1, timeout=1, jitter=0, options=options)
+        self.open, self.spool, self.checks = registry, spool, 0
+        self.states = TaskStates(spool.folder / "states", [task])
+        self.away: str | None = None
+
+    def registry(self) -> Registry:
+        if self.away is not None:
+            raise DatabaseUnavailable("bolt://x", self.away, "wait")
+        return self.open
+
+    def check_soon(self) -> None:
+        self.checks += 1
+
+
+@dataclass
+class Client:
+    """Requests to a running API."""
+
+    address: str
+    service: Idle
+
+    def get(self, path: str, token: str | None = TOKEN, method: str = "GET") -> tuple[int, str]:
+        headers = {} if token is None else {"Authorization": f"Bearer {token}"}
+        request = urllib.request.Request(self.address + path, headers=headers, method=method)
+        try:
+            with urllib.request.urlopen(request, timeout=60) as answer:
+                return answer.status, answer.read().decode()
+        except urllib.error.HTTPError as error:
+            with error:
+                return error.code, error.read().decode()
+
+    def json(self, path: str) -> Any:
+        code, text = self.get(path)
+        assert code == 200, text
+        return json.loads(text)
+
+    def problem(self, path: str, **options: Any) -> tuple[int, str, str]:
+        code, text = self.get(path, **options)
+        fields = json.loads(text)
+        assert set(fields) == {"error", "path", "line", "text", "reason"}
+        return code, fields["error"], fields["reason"]
+
+
+@pytest.fixture
+def client(registry: Registry, tmp_path: Path) -> Iterator[Client]:
+    service = Idle(registry, Spool(tmp_path / "spool", 1_000_000))
+    running = server(build(cast(Service, service), TOKEN))
+    with listen("127.0.0.1", 0) as listener:
+        thread = threading.Thread(target=running.run, args=([listener],))
+        thread.start()
+        while not running.started:
+            time.sleep(0.01)
+        yield Client(f"http://127.0.0.1:{listener.getsockname()[1]}", service)
+        running.should_exit = True
+        thread.join()
+
+
+@pytest.fixture
+def filled(registry: Registry) -> Registry:
+    fill(registry, job("7", 2), job("8", 3, 4, user="bob"))
+    present = place(registry, "7")
+    proposed = place(registry, "7", role=PROPOSED, seconds=2.0)
+    advise(registry, "7", present, proposed)
+    return registry
+
+
+COMMANDS = {
+    "/clusters": "cluster list",
+    "/clusters/toy": "cluster show toy",
+    "/clusters/toy?at=2030-01-01": "cluster show toy --at 2030-01-01",
+    "/clusters/toy/changes": "cluster changes toy",
+    "/clusters/toy/changes?end=2030-01-01T00:00:00Z": "cluster changes toy --to 2030-01-01",
+    "/clusters/toy/checks": "cluster check toy --fail-on never",
+    "/clusters/toy/layouts": "cluster layouts toy",
+    "/clusters/toy/congestion?at=2030-01-01&top=3": "congestion toy --at 2030-01-01 --top 3",
+    "/clusters/toy/congestion?at=2030-01-01&network=true": "congestion toy --at 2030-01-01 --network",
+    "/jobs": "job list",
+    "/jobs?cluster=toy&limit=2": "job list --cluster toy",
+    "/jobs/7": "job show 7",
+    "/jobs/8?cluster=toy": "job show 8 --cluster toy",
+    "/profiles": "profile list",
+    "/profiles/ring": "profile show ring",
+    "/placements": "history",
+    "/placements?cluster=toy&job=7&limit=1": "history --cluster toy --job 7 --limit 1",
+    "/placements?application=none": "history --application none",
+    "/placements/regressions": "history --regressions",
+    "/simulations": "history --simulations",
+    "/circuit-plans?cluster=toy": "history --circuits --cluster toy",
+}
+
+
+def test_every_answer_is_the_document_of_its_command(
+    client: Client, filled: Registry, almanac: Almanac
+) -> None:
+    for path, command in COMMANDS.items():
+        assert client.json(path) == almanac(*command.split(), "--json").json, path
+    assert len(client.json("/placements")) == 2
+    assert client.json("/jobs/7")["hosts"] == ["node03", "node00"]
+
+
+def test_every_question_is_compared_with_its_command() -> None:
+    asked = {path.split("?")[0] for path in COMMANDS} | {"/clusters/toy/advice"}
+    named = (path.replace("{cluster}", "toy").replace("{profile}", "ring") for path in QUESTIONS)
+    assert {path.replace("{job}", "7") for path in named} <= asked
+
+
+def test_saved_advice_has_the_keys_of_the_command(client: Client, filled: Registry) -> None:
+    (row,) = client.json("/clusters/toy/advice")["jobs"]
+    assert (row["job"], row["gain"], row["present_seconds"], row["proposed_seconds"]) == ("7", 2.0, 4.0, 2.0)
+    assert {"present", "proposed", "in_background", "moved", "at"} <= row.keys()
+
+
+@pytest.mark.parametrize("token", [None, "", "0123456789abcdeX", "é", TOKEN + "x"])
+def test_without_the_token_only_the_health_is_shown(client: Client, token: str | None) -> None:
+    sent = None if token is None else quote(token)
+    for path in ("/clusters", "/jobs/7", "/metrics"):
+        assert client.problem(path, token=sent)[0] == 401
+    assert client.get("/healthz", token=sent)[0] == 200
+
+
+def test_errors_are_json(client: Client, filled: Registry) -> None:
+    code, error, reason = client.problem("/clusters/tow")
+    assert (code, error) == (404, "UnknownName")
+    assert reason.startswith("there is no cluster 'tow'; closest: toy")
+    assert client.problem("/jobs/nosuch")[:2] == (404, "UnknownName")
+    assert client.problem("/jobs?cluster=tow")[0] == 404
+    assert client.problem("/nosuch")[:2] == (404, "HTTPError")
+    assert client.problem("/clusters", method="DELETE")[0] == 405
+    assert client.problem("/jobs?limit=0") == (
+        400,
+        "UsageError",
+        "limit: Input should be greater than or equal to 1",
+    )
+    for path in ("/jobs?limit=1000000", "/clusters/toy?at=soon", f"/clusters/{'x' * 201}"):
+        assert client.problem(path)[:2] == (400, "UsageError")
+    for path in ("/clusters/toy/congestion?top=0", "/clusters/toy/congestion?top=100000"):
+        assert client.problem(path)[0] == 400
+    assert client.problem("/clusters/%1b%5b31m")[0] == 404
+
+
+def test_while_the_database_is_away_health_and_metrics_say_so(client: Client, filled: Registry) -> None:
+    assert "almanac_database_up 1.0" in client.get("/metrics")[1]
+    client.service.away = "refused"
+    code, error, reason = client.problem("/clusters")
+    assert (code, error) == (503, "DatabaseUnavailable")
+    assert "refused" in reason
+    assert client.service.checks == 1
+    code, text = client.get("/healthz")
+    health = json.loads(text)
+    assert (code, health["status"]) == (503, "database away")
+    assert health["tasks"][0]["age_seconds"] is None
+    code, text = client.get("/metrics")
+    assert code == 200
+    values = {one.name: one.samples[0].value for one in text_string_to_metric_families(text)}
+    assert values["almanac_database_up"] == 0
+    assert values["almanac_task_failing"] == 0
+
+
+def test_metrics_are_those_of_the_command_and_of_the_service(
+    client: Client, filled: Registry, almanac: Almanac
+) -> None:
+    code, text = client.get("/metrics")
+    assert code == 200
+    families = {one.name for one in text_string_to_metric_families(text)}
+    ours = {one.name for one in text_string_to_metric_families(almanac("metrics").out)}
+    assert ours
+    assert ours < families
+    assert "almanac_spool_entries" in families
+
+
+def test_the_description_lists_every_path_with_its_parameters(client: Client) -> None:
+    code, text = client.get("/openapi.json", token=None)
+    document = json.loads(text)
+    assert code == 200
+    assert document["openapi"].startswith("3.")
+    assert set(document["paths"]) == {*QUESTIONS, "/metrics", "/healthz"}
+    schemes = document["components"]["securitySchemes"]
+    for path, operations in document["paths"].items():
+        assert set(operations) == {"get"}
+        operation = operations["get"]
+        assert operation["summary"]
+        assert operation["description"]
+        assert ("security" in operation) == (path != "/healthz")
+        for entry in operation.get("security", []):
+            assert set(entry) <= set(schemes)
+        assert list(operation["responses"]["200"]["content"]) == [
+            "text/plain" if path == "/metrics" else "application/json"
+        ]
+        if path != "/healthz":
+            assert {"200", "4XX", "503"} <= set(operation["responses"])
+        in_path = {one["name"] for one in operation.get("parameters", []) if one["in"] == "path"}
+        assert in_path == {word[1:-1] for word in path.split("/") if word.startswith("{")}
+    for reference in set(_references(document)):
+        found = document
+        for key in reference.removeprefix("#/").split("/"):
+            found = found[key]
+    identities = [one["get"]["operationId"] for one in document["paths"].values()]
+    assert len(set(identities)) == len(identities)
+
+
+def _references(value: Any) -> Iterator[str]:
+    if isinstance(value, dict):
+        for key, item in value.items():
+            if key == "$ref":
+                yield item
+            else:
+                yield from _references(item)
+    elif isinstance(value, list):
+        for item in value:
+            yield from _references(item)
+
+
+def test_an_address_in_use_is_named() -> None:
+    with listen("127.0.0.1", 0) as taken:
+        port = taken.getsockname()[1]
+        with pytest.raises(ConfigError, match=f"127.0.0.1:{port} cannot be used: "):
+            listen("127.0.0.1", port)
+    with pytest.raises(ConfigError, match="cannot be used"):
+        listen("no.such.name.invalid", 0)

@@ -1,0 +1,160 @@
+"""Commands of the service: what they write is queued; they end in time, with everything that they started."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import psutil
+import pytest
+
+from almanac.service import collectors
+from almanac.service.collectors import CommandFailed, StillRunning, Surroundings, run_task
+from almanac.service.configuration import Task
+from almanac.service.entries import read_entry
+from almanac.service.spool import Spool
+from ingest.options import Options
+from registry.errors import SpoolFull
+
+
+@pytest.fixture
+def around(tmp_path: Path) -> Surroundings:
+    environment = {**os.environ, "ALMANAC_DB_PASSWORD": "hidden"}
+    return Surroundings(Spool(tmp_path / "spool", 100_000), threading.Event(), environment)
+
+
+def collector(*command: str, timeout: float = 60, name: str = "scan") -> Task:
+    options = Options(cluster="c")
+    return Task(name=name, command=command, interval=60, timeout=timeout, jitter=0, options=options)
+
+
+def shell(text: str, *words: str, timeout: float = 60) -> Task:
+    return collector("sh", "-c", text, "sh", *words, timeout=timeout)
+
+
+def processes(pids: Sequence[int]) -> list[int]:
+    """Return those of the processes that live."""
+    return [
+        pid for pid in pids if psutil.pid_exists(pid) and psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
+    ]
+
+
+def until(condition: Callable[[], object], seconds: float = 20) -> None:
+    limit = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < limit
+        time.sleep(0.02)
+
+
+def no_drafts(around: Surroundings) -> bool:
+    return [path.name for path in around.spool.folder.glob(".draft-*")] == []
+
+
+def test_what_a_command_prints_is_queued_for_its_cluster(around: Surroundings) -> None:
+    name = run_task(shell('echo "$1"; echo "$HOME" >&2', "a | b; $(c)"), around)
+    assert name is not None
+    entry = read_entry(around.spool.folder / name)
+    entry.check()
+    assert (entry.given, entry.collector, entry.options) == (("scan",), "scan", Options(cluster="c"))
+    assert Path(entry.paths[0]).read_text() == "a | b; $(c)\n"
+    assert no_drafts(around)
+
+
+def test_files_that_a_command_writes_are_queued_together(around: Surroundings) -> None:
+    name = run_task(shell('echo x > "$1/x.txt"; mkdir "$1/d"; echo y > "$1/d/y"; echo', "{output}"), around)
+    entry = read_entry(around.spool.folder / str(name))
+    assert sorted(entry.files) == ["files/0/d/y", "files/0/x.txt"]
+    assert Path(entry.paths[0]).is_dir()
+
+
+@pytest.mark.parametrize(
+    ("task", "words"),
+    [
+        (collector("/nosuch"), "/nosuch cannot be started"),
+        (collector("a\0b"), "cannot be started"),
+        (shell("echo half; echo no card >&2; exit 3"), "exit code 3: no card$"),
+        (shell("kill -SEGV $$"), "by signal 11"),
+        (shell("echo nothing found >&2"), "wrote nothing: nothing found"),
+        (shell(": {output}"), "wrote nothing"),
+        (shell("while :; do echo xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx; done"), "more than 100000 bytes"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else None,
+)
+def test_a_command_that_fails_queues_nothing(around: Surroundings, task: Task, words: str) -> None:
+    with pytest.raises(CommandFailed, match=words):
+        run_task(task, around)
+    assert around.spool.waiting() == []
+    assert no_drafts(around)
+
+
+def test_a_full_spool_is_an_error(around: Surroundings, tmp_path: Path) -> None:
+    small = Surroundings(Spool(tmp_path / "spool", 50), around.stop, around.environment)
+    with pytest.raises(SpoolFull):
+        run_task(shell("echo 1"), small)
+
+
+def test_after_the_timeout_the_whole_group_is_killed(
+    around: Surroundings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(collectors, "GRACE_SECONDS", 0.5)
+    pids = tmp_path / "pids"
+    text = 'trap "" TERM; (trap "" TERM; sleep 100 & echo $! >> "$1"; wait) & echo $$ $! >> "$1"; wait; wait'
+    with pytest.raises(CommandFailed, match="did not end within 1 s and was killed"):
+        run_task(shell(text, str(pids), timeout=1), around)
+    found = [int(pid) for pid in pids.read_text().split()]
+    assert len(found) == 3
+    until(lambda: processes(found) == [])
+
+
+def test_what_a_command_leaves_behind_is_killed(around: Surroundings, tmp_path: Path) -> None:
+    pid = tmp_path / "pid"
+    run_task(shell('sleep 100 & echo $! > "$1"; echo done', str(pid)), around)
+    until(lambda: processes([int(pid.read_text())]) == [])
+
+
+def test_a_command_is_not_started_while_its_last_run_goes_on(around: Surroundings, tmp_path: Path) -> None:
+    begun = tmp_path / "begun"
+    task = shell('echo x >> "$1"; sleep 100', str(begun))
+
+    def run_until_stopped() -> None:
+        with pytest.raises(CommandFailed):
+            run_task(task, around)
+
+    first = threading.Thread(target=run_until_stopped)
+    first.start()
+    until(begun.exists)
+    again = Surroundings(Spool(around.spool.folder, 1000), threading.Event(), around.environment)
+    with pytest.raises(StillRunning):
+        run_task(task, again)
+    run_task(collector("echo", "1", name="other"), again)
+    around.stop.set()
+    first.join(20)
+    assert not first.is_alive()
+    assert begun.read_text() == "x\n"
+
+
+def test_a_stop_of_the_service_ends_a_command(around: Surroundings) -> None:
+    threading.Timer(0.3, around.stop.set).start()
+    began = time.monotonic()
+    with pytest.raises(CommandFailed, match="the service stopped"):
+        run_task(collector("sleep", "100"), around)
+    assert time.monotonic() - began < 10
+
+
+def test_collectors_do_not_inherit_the_password(around: Surroundings) -> None:
+    name = run_task(shell("env"), around)
+    text = Path(read_entry(around.spool.folder / str(name)).paths[0]).read_text()
+    assert "hidden" not in text
+    assert "PATH=" in text
+
+
+def test_a_command_of_almanac_runs_in_a_process_of_its_own(around: Surroundings) -> None:
+    task = Task(name="v", command=("--version",), interval=60, timeout=60, jitter=0)
+    assert run_task(task, around) is None
+    wrong = Task(name="w", command=("nosuch",), interval=60, timeout=60, jitter=0)
+    with pytest.raises(CommandFailed, match=r"exit code 2: .*No such command"):
+        run_task(wrong, around)
+    assert around.spool.waiting() == []

@@ -1,0 +1,136 @@
+"""The units of systemd and the example configuration: valid, and their command lines start for real."""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import shutil
+import signal
+import subprocess
+import time
+import urllib.error
+import urllib.request
+from pathlib import Path
+
+import pytest
+
+from almanac.service.collectors import ALMANAC
+from almanac.service.configuration import read_service
+from almanac.settings import load_settings
+from tests.support import paths
+
+UNITS = paths.ROOT / "deploy" / "systemd"
+CONFIG = paths.ROOT / "deploy" / "config.toml"
+SCAN = paths.DATA / "infiniband" / "fattree2-64-ftree" / "ibnetdiscover.txt"
+NOBODY = "bolt://127.0.0.1:1"
+
+
+def directives(name: str) -> list[tuple[str, str]]:
+    """Return the keys and values of a unit, lines that end with a backslash joined."""
+    text = (UNITS / name).read_text("utf-8").replace("\\\n", " ")
+    lines = [line for line in text.splitlines() if line and not line.startswith(("#", "["))]
+    return [(key, value) for key, _, value in (line.partition("=") for line in lines)]
+
+
+@pytest.fixture
+def folders(tmp_path: Path) -> dict[str, Path]:
+    """Folders of the specifiers, with a program almanac, and one that the scan unit calls."""
+    made = {key: tmp_path / name for key, name in (("%S", "state"), ("%t", "run"), ("bin", "bin"))}
+    for folder in made.values():
+        (folder / "almanac").mkdir(parents=True, mode=0o700) if folder.name != "bin" else folder.mkdir()
+    for name, text in (
+        ("almanac", f'exec {shlex.join(ALMANAC)} "$@"'),
+        ("ibnetdiscover", f"cat {shlex.quote(str(SCAN))}"),
+    ):
+        program = made["bin"] / name
+        program.write_text(f"#!/bin/sh\n{text}\n")
+        program.chmod(0o755)
+    return made
+
+
+def started(name: str, folders: dict[str, Path], config: Path, **environment: str) -> subprocess.Popen[str]:
+    """Start the command line of a unit with its environment, as systemd would."""
+    values: dict[str, str] = {"PATH": f"{folders['bin']}:{os.environ['PATH']}", "PYTHONPATH": str(paths.ROOT)}
+    command = ""
+    for key, value in directives(name):
+        for specifier in ("%S", "%t"):
+            value = value.replace(specifier, str(folders[specifier]))
+        value = value.replace("/usr/local/bin", str(folders["bin"]))
+        if key == "Environment":
+            variable, _, text = value.replace("/etc/almanac/config.toml", str(config)).partition("=")
+            values[variable] = text
+        if key == "ExecStart":
+            command = value
+    return subprocess.Popen(
+        shlex.split(command),
+        env=values | environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+
+
+@pytest.mark.parametrize("name", sorted(path.name for path in UNITS.iterdir()))
+def test_systemd_accepts_the_units(name: str, folders: dict[str, Path], tmp_path: Path) -> None:
+    program = shutil.which("systemd-analyze")
+    if program is None:
+        pytest.skip("systemd-analyze is not installed")
+    for unit in UNITS.iterdir():
+        text = unit.read_text("utf-8").replace("/usr/local/bin", str(folders["bin"]))
+        (tmp_path / unit.name).write_text(text)
+    done = subprocess.run([program, "verify", str(tmp_path / name)], capture_output=True, text=True)
+    assert (done.returncode, [line for line in done.stderr.splitlines() if "almanac" in line]) == (0, [])
+
+
+def test_the_example_configuration_is_valid_and_its_defaults_are_local(tmp_path: Path) -> None:
+    settings = load_settings(None, {"ALMANAC_CONFIG": str(CONFIG), "ALMANAC_HOME": str(tmp_path)})
+    service = read_service(settings)
+    assert service.address == "127.0.0.1"
+    assert [task.name for task in service.tasks] == ["scan", "counters", "jobs", "advise"]
+
+
+def test_the_unit_of_the_service_starts_answers_and_stops(folders: dict[str, Path], tmp_path: Path) -> None:
+    config = tmp_path / "config.toml"
+    with_free_port = CONFIG.read_text("utf-8").replace("port = 8600", "port = 0").replace("= 60\n", "= 0\n")
+    config.write_text(with_free_port.replace('["ibqueryerrors",', '["nosuch-program",'))
+    process = started("almanac-serve.service", folders, config, ALMANAC_DB=NOBODY)
+    assert process.stderr is not None
+    try:
+        line = process.stderr.readline()
+        while "serving on" not in line:
+            assert line, "the service ended"
+            line = process.stderr.readline()
+        address = line.partition("serving on ")[2].partition(";")[0]
+        with pytest.raises(urllib.error.HTTPError) as caught:
+            urllib.request.urlopen(f"{address}/healthz", timeout=30)
+        with caught.value as answer:
+            assert json.loads(answer.read())["status"] == "database away"
+        spool = folders["%S"] / "almanac" / "spool"
+        limit = time.monotonic() + 90
+        while not list(spool.glob("0*")) and time.monotonic() < limit:
+            time.sleep(0.1)
+        assert len(list(spool.glob("0*"))) >= 1
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(60) == 0
+    finally:
+        process.kill()
+        process.communicate()
+    assert dict(directives("almanac-serve.service"))["KillMode"] == "process"
+
+
+def test_the_unit_of_the_scan_queues_it_if_the_database_is_away(
+    folders: dict[str, Path], tmp_path: Path
+) -> None:
+    config = tmp_path / "config.toml"
+    config.write_text("")
+    process = started("almanac-scan.service", folders, config, ALMANAC_DB=NOBODY)
+    out, errors = process.communicate(timeout=120)
+    assert process.returncode == 0, errors
+    assert out.startswith("queued as ")
+    (folders["bin"] / "ibnetdiscover").write_text("#!/bin/sh\nexit 1\n")
+    process = started("almanac-scan.service", folders, config, ALMANAC_DB=NOBODY)
+    process.communicate(timeout=120)
+    assert process.returncode == 1
+    assert len(list((folders["%S"] / "almanac" / "spool").glob("0*"))) == 1
