@@ -13,4 +13,6 @@ def applied_text(applied: Applied) -> str:
     if applied.report is None:
         return f"{applied.name} {'waits' if applied.waits else 'is rejected'}: {applied.error}"
     files = ", ".join(applied.report.intake.files)
-    return f"{applied.name} applied: {files}"
+    count = len(applied.report.warnings)
+    warnings = f"; {count} warnings: {applied.report.warnings[0]}" if count else ""
+    return f"{applied.name} applied: {files}{warnings}"

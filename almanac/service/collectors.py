@@ -16,7 +16,7 @@ from threading import Event
 from almanac.service.configuration import OUTPUT, Task
 from almanac.service.entries import FILES, private
 from almanac.service.locks import locked
-from almanac.service.spool import Spool
+from almanac.service.spool import Spool, bytes_of
 from registry.errors import AlmanacError, shorten
 
 GRACE_SECONDS = 5.0
@@ -144,7 +144,7 @@ class _Run:
                 why = "the service stopped"
             elif time.monotonic() > deadline:
                 why = f"it did not end within {self.task.timeout:g} s"
-            elif sum(_sizes(self.folder)) > self.room:
+            elif bytes_of([self.folder]) > self.room:
                 why = f"it wrote more than {self.room} bytes, the room in the spool"
             else:
                 pause = min(pause * 2, 0.5)
@@ -174,11 +174,3 @@ def _ended(process: subprocess.Popen[bytes]) -> bool:
 def _signal(process: subprocess.Popen[bytes], number: int) -> None:
     with suppress(ProcessLookupError, PermissionError):
         os.killpg(process.pid, number)
-
-
-def _sizes(folder: Path) -> list[int]:
-    sizes = []
-    for path in folder.rglob("*"):
-        with suppress(OSError):
-            sizes.append(path.stat().st_size)
-    return sizes

@@ -28,7 +28,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from almanac.settings import Settings, read_secret
+from almanac.secret_files import read_secret
+from almanac.settings import Settings
 from ingest.options import Options
 from registry.errors import AlmanacError, ConfigError
 

@@ -139,7 +139,7 @@ class Spool:
                 folder = Path(tempfile.mkdtemp(prefix=DRAFT, dir=self.folder))
                 stack.callback(shutil.rmtree, folder, ignore_errors=True)
                 stack.enter_context(locked(folder / LOCK))
-            yield Draft(folder, self.limit - _bytes_of(self.waiting()))
+            yield Draft(folder, self.limit - bytes_of(self.waiting()))
 
     def add(
         self,
@@ -158,10 +158,10 @@ class Spool:
         try:
             draft.entry(given, inputs, options, collector)
             with locked(self.folder / LOCK):
-                waiting, size = self.waiting(), _bytes_of([draft.folder])
-                if _bytes_of(waiting) + size > self.limit:
+                waiting, size = self.waiting(), bytes_of([draft.folder])
+                if bytes_of(waiting) + size > self.limit:
                     raise SpoolFull(self.folder, FULL)
-                self._delete_rejected(self.limit - size - _bytes_of(waiting))
+                self._delete_rejected(self.limit - size - bytes_of(waiting))
                 number = max(time.time_ns(), int(waiting[-1].name) + 1 if waiting else 0)
                 name = f"{number:020d}"
                 draft.folder.rename(self.folder / name)
@@ -247,7 +247,7 @@ class Spool:
     def _delete_rejected(self, room: int) -> None:
         """Delete rejected entries, the oldest first, until the others fit into `room` bytes."""
         rejected = self.rejected()
-        while rejected and _bytes_of(rejected) > room:
+        while rejected and bytes_of(rejected) > room:
             shutil.rmtree(rejected.pop(0))
 
 
@@ -273,7 +273,7 @@ def _info(folder: Path, spool: Path) -> SpooledInfo:
         entry=entry,
         rejected=folder.parent != spool,
         reason=reason,
-        bytes=_bytes_of([folder]),
+        bytes=bytes_of([folder]),
     )
 
 
@@ -283,7 +283,7 @@ def _is_away(error: DatabaseError) -> bool:
     return full or isinstance(error, DatabaseUnavailable | SchemaVersionError)
 
 
-def _bytes_of(folders: Iterable[Path]) -> int:
+def bytes_of(folders: Iterable[Path]) -> int:
     """Return the bytes of all files below some folders; files that vanish meanwhile do not count."""
     total = 0
     for folder in folders:

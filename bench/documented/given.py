@@ -56,6 +56,7 @@ GIVEN: dict[str, tuple[str, ...]] = {
         "median + 3 * 1.4826 * median(|ratio - median|) and ratio >= 1.05 * median",
         "the factor 1.4826",
     ),
+    "docs/service.md": ("SIGKILL after 5 s", "at most 15 s old", "(OpenAPI 3.1)"),
     "docs/operations.md": ("for 60 s or",),
     "docs/mapping/benchmarks.md": (
         "at 1, 10 and 30 s, for hop-bytes",

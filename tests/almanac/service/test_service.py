@@ -108,7 +108,7 @@ class Running:
     def applied(self) -> list[str]:
         """Return the entries that were applied, as the log lists them."""
         lines = self.text().splitlines()
-        return [line.split()[0] for line in lines if line.endswith(" applied: scan")]
+        return [line.split()[0] for line in lines if " applied: scan" in line]
 
     def kill_database(self) -> None:
         state = ServerFiles(self.home.resolve()).read_state()
