@@ -52,6 +52,8 @@ class Options:
         Number of ranks of each of these hosts, or one number for all.
     job : str or None
         The scheduler's id of the job to which the placements belong.
+    replace : bool
+        True to accept a scan or forwarding tables of other devices than the cluster's last scan has.
     strict : bool
         True to reject the files if a host or device of them is not in the fabric, or if the intended wiring
         has lines that are no cables or ports with several cables.
@@ -72,6 +74,7 @@ class Options:
     hosts: tuple[str, ...] = ()
     slots: tuple[int, ...] = (1,)
     job: str | None = None
+    replace: bool = False
     strict: bool = False
 
     def __post_init__(self) -> None:

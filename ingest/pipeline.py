@@ -18,6 +18,7 @@ from ingest.catalog import Format
 from ingest.grouping import gather
 from ingest.merging.identities import has_ports
 from ingest.merging.merge import Comparison, Source, compare_with_stored, merge
+from ingest.merging.same_cluster import Scans, require_same_cluster
 from ingest.options import Options
 from ingest.parsed import undo_double_counting
 from ingest.reading.source import SourceGroup, read_paths
@@ -29,7 +30,7 @@ from registry.progress import Progress, silent
 from registry.version import code_version
 
 
-class Saves(Protocol):
+class Saves(Scans, Protocol):
     """Methods of a registry that the pipeline calls; `registry.registry.Registry` has them."""
 
     def save(self, intake: Intake, progress: Progress = silent) -> Receipt:
@@ -103,6 +104,8 @@ def ingest(
         As `plan`; nothing was saved.
     PoorerSource
         A fabric without ports has nothing in common with the stored one.
+    WrongCluster
+        See `ingest.merging.same_cluster.require_same_cluster`.
     DatabaseError
         Nothing was saved.
     """
@@ -122,6 +125,8 @@ def ingest(
         sources = _sources(recognised, options, progress)
         intake = replace(merge(sources, options), started_at=attempt.started_at, key=attempt.key)
         intake, compared = _compare_if_poorer(registry, intake, sources)
+        if not options.replace:
+            require_same_cluster(registry, intake)
     except Exception as error:
         registry.failed(attempt, error)
         raise

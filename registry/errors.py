@@ -6,6 +6,7 @@
     |  `- UnknownFormat       a file that no parser recognises: known formats
     |- UnknownName            a name that does not exist: kind, name, close matches
     |- PoorerSource           a fabric without ports after one with ports: cluster, source
+    |- WrongCluster           a scan or tables of other devices than the cluster's: shared, devices
     |- ChangeRefused          data that others depend on: what, because
     |- InfeasibleAllocation   more ranks than slots
     |- DisconnectedAllocation hosts that no path connects
@@ -29,7 +30,6 @@ command line prints or exits.
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -184,6 +184,20 @@ class ChangeRefused(AlmanacError):
         super().__init__(f"{what}: {', '.join(self.because)}; {remedy}")
 
 
+class WrongCluster(AlmanacError):
+    """A scan or forwarding tables have other devices than the cluster.
+
+    Attributes
+    ----------
+    shared, devices : int
+    """
+
+    def __init__(self, shared: int, devices: int, what: str, scan: str, path: str | None = None) -> None:
+        self.shared, self.devices = shared, devices
+        question = "is this another cluster? Add --replace to accept it"
+        super().__init__(f"{shared} of the {devices} {what} are in {scan}: {question}", path=path)
+
+
 class InfeasibleAllocation(AlmanacError):
     """An allocation has fewer slots than there are ranks.
 
@@ -308,20 +322,6 @@ class SpoolFull(AlmanacError):
 
 class DatabaseError(AlmanacError):
     """The graph database rejected a statement or failed."""
-
-
-FULL_BYTES = 10_000_000
-"""A file system with less free space is full: the database needs some to finish a transaction."""
-
-
-def no_space(folder: Path) -> str:
-    """Return what is wrong if the file system of a folder is full, else an empty text."""
-    while not folder.exists():
-        folder = folder.parent
-    free = shutil.disk_usage(folder).free
-    if free >= FULL_BYTES:
-        return ""
-    return f"no space left on {folder}, {free // 1_000_000} MB free: make room, then repeat the command"
 
 
 class DatabaseUnavailable(DatabaseError):

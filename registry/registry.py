@@ -133,11 +133,22 @@ class Registry:
         return running(self.database, cluster, at)
 
     def last_seen(self, cluster: str, at: datetime) -> Snapshot | None:
-        """Return the fabric of a cluster at a time, or None if none had been ingested by then."""
+        """Return the fabric of a cluster at a time without tables, or None if none had been seen by then."""
         try:
-            return self.fabrics.read(cluster, at)
+            return self.fabrics.read(cluster, at, tables=False)
         except UnknownName:
             return None
+
+    def nearest_seen(self, cluster: str, at: datetime) -> Snapshot | None:
+        """Return the fabric at a time, or the first one if none was seen before; None if there is none."""
+        seen = self.last_seen(cluster, at)
+        if seen is None and cluster in (known := {one.name: one for one in self.fabrics.clusters()}):
+            seen = self.last_seen(cluster, known[cluster].first_observed_at)
+        return seen
+
+    def largest_seen(self, cluster: str) -> Snapshot | None:
+        """Return the fabric with most devices of all times, or None if the cluster has none."""
+        return self.fabrics.largest(cluster)
 
     def same(self, key: str) -> RunInfo | None:
         """Return the last good run with the same input; see `Runs.same`."""

@@ -32,7 +32,7 @@ GROUND = {
 LEVELS = {
     "registry": (
         "name_lists",
-        "csv_text errors progress units version",
+        "csv_text disk_space errors progress units version",
         "catalog model",
         "database",
         "fabrics profiles",

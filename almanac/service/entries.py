@@ -19,7 +19,8 @@ from typing import Any, BinaryIO
 
 from ingest.options import Options
 from ingest.reading.source import ANCHOR, STANDARD_INPUT
-from registry.errors import AlmanacError, InputError, SpoolFull, no_space
+from registry.disk_space import no_space
+from registry.errors import AlmanacError, InputError, SpoolFull
 
 ENTRY, FILES = "entry.json", "files"
 VERSION = 1

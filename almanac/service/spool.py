@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING
 from almanac.service.entries import FULL, DamagedEntry, Draft, Entry, next_try, private, read_entry, sync
 from almanac.service.locks import locked
 from ingest.options import Options
+from registry.disk_space import no_space
 from registry.errors import (
     AlmanacError,
     ConfigError,
@@ -29,7 +30,6 @@ from registry.errors import (
     DatabaseUnavailable,
     SchemaVersionError,
     SpoolFull,
-    no_space,
 )
 from registry.progress import Progress, silent
 

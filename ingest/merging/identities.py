@@ -21,6 +21,11 @@ def has_ports(fabric: Fabric) -> bool:
     return bool((fabric.links.source_port >= 0).any())
 
 
+def guids(fabric: Fabric) -> set[int]:
+    """Return all GUIDs of switches, adapters and their ports."""
+    return {*fabric.guid[fabric.guid > 0].tolist(), *_ids(fabric)}
+
+
 def same_vertices(a: Fabric, b: Fabric) -> Ints:
     """Return the vertex of `a` for each vertex of `b` (int32[len(b)]), `UNKNOWN` if there is none."""
     same = np.full(len(b), UNKNOWN, np.int32)

@@ -186,7 +186,9 @@ def _check(fabric: Fabric, tables: ForwardingTables, source: Source) -> list[str
     foreign = tables.switch_guid[~np.isin(tables.switch_guid, switches)]
     if len(foreign):
         known = [format_guid(int(guid)) for guid in switches]
-        remedy = "are these the tables of this scan?"
+        known_count = len(tables.switch_guid) - len(foreign)
+        remedy = f"{known_count} of the {len(tables.switch_guid)} switches with tables are in the scan: "
+        remedy += "are these the tables of this scan?"
         name = format_guid(int(foreign[0])) or "0x0"
         raise UnknownName("switch", name, known, path=source.group.path, remedy=remedy)
     owner, adapters = tables.lid_guid, fabric.adapters

@@ -34,13 +34,13 @@ from neo4j.graph import Path as GraphPath
 from neo4j.time import Date, DateTime
 
 from registry.database.read_only import writing_word
+from registry.disk_space import no_space
 from registry.errors import (
     DatabaseError,
     DatabaseUnavailable,
     InconsistentGraph,
     WriteRefused,
     WritersPaused,
-    no_space,
 )
 from registry.model import as_utc
 

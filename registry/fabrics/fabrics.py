@@ -41,6 +41,13 @@ WITH o, x ORDER BY o.at DESC, o.seq DESC LIMIT 1
 RETURN o.at AS at, x.id AS content, x.blob AS blob
 """
 
+_LARGEST = """
+MATCH (x:Content)-[:OF]->(:Cluster {id: $cluster})
+WITH x ORDER BY x.hosts + x.switches DESC, x.id LIMIT 1
+MATCH (o:Observation)-[:SAW]->(x)
+RETURN x.id AS content, x.blob AS blob, max(o.at) AS at
+"""
+
 _ROUTING_AS_OF = """
 MATCH (o:Observation)-[:SAW]->(r:Routing)
 WHERE o.cluster = $cluster AND o.at <= $at
@@ -172,16 +179,23 @@ class Fabrics(Store):
         """Return all clusters with a fabric, by name."""
         return tuple(ClusterInfo(name=row.pop("cluster"), **row) for row in self._rows(_CLUSTERS))
 
-    def read(self, cluster: str, at: datetime | None = None) -> Snapshot:
+    def read(self, cluster: str, at: datetime | None = None, *, tables: bool = True) -> Snapshot:
         """Return the fabric at a time: that of the last observation at or before it.
 
         Parameters
         ----------
         at : datetime, optional
             Default: the latest observation.
+        tables : bool
+            False to leave out the forwarding tables.
         """
         moment = time_or_latest(at)
-        return self._database.read(lambda transaction: _read(transaction, cluster, moment))
+        return self._database.read(lambda transaction: _read(transaction, cluster, moment, tables=tables))
+
+    def largest(self, cluster: str) -> Snapshot | None:
+        """Return the fabric with most devices of all times, without tables; None if there is none."""
+        rows = self._rows(_LARGEST, cluster=cluster)
+        return stored_snapshot(cluster, rows[0]["content"], rows[0]["blob"], rows[0]["at"]) if rows else None
 
     def read_content(self, content: str, routing: str | None = None) -> Snapshot:
         """Return the fabric of a snapshot by its id, or a unique beginning of it after the cluster's name.

@@ -48,6 +48,11 @@ class Shelf:
     def last_seen(self, cluster: str, at: datetime) -> Snapshot | None:
         return None
 
+    nearest_seen = last_seen
+
+    def largest_seen(self, cluster: str) -> Snapshot | None:
+        return None
+
     def same(self, key: str) -> RunInfo | None:
         return None
 
@@ -163,7 +168,7 @@ def test_adapter_ports_that_the_tables_do_not_know_are_counted(tree: Path) -> No
 
 
 def test_tables_of_another_fabric_are_refused(tree: Path) -> None:
-    with pytest.raises(UnknownName, match="are these the tables of this scan") as caught:
+    with pytest.raises(UnknownName, match="0 of the 4 switches with tables are in the scan: are") as caught:
         plan([NDR, tree / "tables.txt"], HERE)
     assert caught.value.kind == "switch"
     assert caught.value.name == "0x0002c90000100100"

@@ -57,6 +57,11 @@ EXIT_PARTIAL = 5
     "--domain", type=click.IntRange(1), help="Ranks per NVLink domain, for --collectives hierarchical."
 )
 @click.option(
+    "--replace",
+    is_flag=True,
+    help="Accept a scan or tables of other devices than those of the last scan.",
+)
+@click.option(
     "--strict",
     is_flag=True,
     help="Save nothing if a host or device is not in the fabric, or a plan of the wiring contradicts itself "

@@ -30,7 +30,8 @@ from typing import Any
 
 import psutil
 
-from registry.errors import InputError, no_space
+from registry.disk_space import no_space
+from registry.errors import InputError
 from registry.model import as_utc
 
 FORMAT = "fabric-almanac-dump"

@@ -33,7 +33,8 @@ from registry.database.local.files import (
     process,
     resident_bytes,
 )
-from registry.errors import DatabaseUnavailable, no_space
+from registry.disk_space import no_space
+from registry.errors import DatabaseUnavailable
 from registry.progress import Progress, silent
 
 IDLE_SECONDS = 900.0

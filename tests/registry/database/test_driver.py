@@ -233,7 +233,7 @@ def test_errors_on_a_full_disk_say_so(
     with server.connect() as database, pytest.raises(DatabaseError, match="the database refused"):
         run(database, "THIS FAILS")
     usage = shutil.disk_usage(tmp_path)._replace(free=3_999_999)
-    monkeypatch.setattr("registry.errors.shutil.disk_usage", lambda folder: usage)
+    monkeypatch.setattr("registry.disk_space.shutil.disk_usage", lambda folder: usage)
     with server.connect() as database, pytest.raises(DatabaseError) as caught:
         run(database, "THIS FAILS")
     assert str(caught.value).startswith(f"no space left on {tmp_path}, 3 MB free: make room")

@@ -167,3 +167,42 @@ class TestPlacing:
         lacking = next(job for job, names in hosts.items() if "node0901" in names)
         assert len(hosts) > 1
         assert loaded("job", "show", lacking, "--json").json["unknown_hosts"] == hosts[lacking]
+
+
+class TestOtherHosts:
+    """Files that name hosts and devices that the fabric lacks, and files of another cluster."""
+
+    @pytest.fixture
+    def loaded(self, embedded: Almanac) -> Almanac:
+        assert embedded("ingest", SCAN, "--cluster", "ft").code == 0
+        return embedded
+
+    @pytest.mark.parametrize("kind", ["placement", "counters"])
+    def test_what_is_known_is_saved_and_the_exit_code_is_5(
+        self, loaded: Almanac, tmp_path: Path, kind: str
+    ) -> None:
+        if kind == "placement":
+            files = [
+                written(f"{host}.txt", f"rank 0={host} slot=0\nrank 1=node0001 slot=0\n")(tmp_path)
+                for host in ("node0002", "node0901")
+            ]
+            key, unknown, saved = "unknown_hosts", "node0901", "placements"
+        else:
+            rows = "guid,port,xmit_bytes\n0x0002c90000100100,1,5\n0xbad,1,5\n"
+            files = [written("counters.csv", rows)(tmp_path)]
+            key, unknown, saved = "unknown_devices", "GUID 0x0000000000000bad", "new_counters"
+        strict = loaded("ingest", *files, "--cluster", "ft", "--strict")
+        assert (strict.code, unknown.split()[-1] in strict.err) == (1, True)
+        outcome = loaded("ingest", *files, "--cluster", "ft")
+        assert outcome.code == 5
+        assert f"{unknown} " in outcome.err or f"{unknown};" in outcome.err
+        again = loaded("ingest", *files, "--cluster", "ft", "--json")
+        assert (again.code, again.json[key]) == (5, [unknown])
+        assert again.json[saved] in (0, again.json["placements"][:1])
+
+    def test_another_clusters_scan_needs_replace(self, loaded: Almanac) -> None:
+        other = DATA / "infiniband" / "ndr-dgx-minhop" / "ibnetdiscover.txt"
+        outcome = loaded("ingest", other, "--cluster", "ft")
+        assert outcome.code == 1
+        assert outcome.err.startswith(f"almanac: {other}: 0 of the 233 devices of this scan are in the scan")
+        assert loaded("ingest", other, "--cluster", "ft", "--replace").code == 0

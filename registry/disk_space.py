@@ -1,0 +1,19 @@
+"""Room on the file system of a folder."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+FULL_BYTES = 10_000_000
+"""A file system with less free space is full: the database needs some to finish a transaction."""
+
+
+def no_space(folder: Path) -> str:
+    """Return what is wrong if the file system of a folder is full, else an empty text."""
+    while not folder.exists():
+        folder = folder.parent
+    free = shutil.disk_usage(folder).free
+    if free >= FULL_BYTES:
+        return ""
+    return f"no space left on {folder}, {free // 1_000_000} MB free: make room, then repeat the command"
