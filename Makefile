@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
-.PHONY: demo dashboard test check unit coverage fuzz bench docs clean
+.PHONY: demo dashboard test check unit coverage fuzz bench docs audit clean
 
 demo: $(VENV)/.installed  ## the whole way once, on shipped sample data
 	$(BIN)/almanac demo
@@ -37,6 +37,12 @@ bench: $(VENV)/.installed-bench  ## measure again and record under bench/results
 
 docs: $(VENV)/.installed-dev  ## write docs/commands.md from the commands
 	$(BIN)/python -m almanac.reference > docs/commands.md
+
+audit: $(VENV)/.installed  ## known vulnerabilities and the licence of each package that an installation brings
+	$(PYTHON) -m venv build/audit
+	build/audit/bin/python -m pip --disable-pip-version-check --quiet install pip-audit pip-licenses
+	build/audit/bin/pip-licenses --python $(BIN)/python --order license
+	build/audit/bin/pip-audit --strict --path $$($(BIN)/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')
 
 clean:
 	rm -rf $(VENV) build *.egg-info
