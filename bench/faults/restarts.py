@@ -1,0 +1,79 @@
+"""Restart Neo4j at a random moment of each command."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import psutil
+
+from bench.faults.commands import CASES, at_home, finish, run, start
+from bench.faults.trial import Trial, judge, undisturbed
+from registry.database.backups.restore import previous_path
+from registry.database.local.server import ServerAddress
+from tests.support.neo4j_server import neo4j
+
+ENTRY_POINT = "CommunityEntryPoint"
+TRIALS = 4
+"""Number of restarts during each command."""
+
+
+def restarted(base: Path, folder: Path, rng: np.random.Generator) -> Iterator[Trial]:
+    """Load the data into Neo4j, run each command several times, restart the server meanwhile."""
+    backup = folder / "base.backup"
+    _required(["db", "backup", str(backup)], at_home(base), folder)
+    (folder / "neo4j").mkdir()
+    with neo4j(folder / "neo4j") as address:
+        variables = _variables(address, folder)
+        for case in CASES:
+            plain = None
+            for _ in range(TRIALS + 1):
+                work = folder / secrets.token_hex(4)
+                work.mkdir()
+                _required(["db", "restore", str(backup), "--replace"], variables, work)
+                previous_path(backup).unlink(missing_ok=True)
+                if plain is None:
+                    plain = undisturbed(case, variables, base.parent / "files", work)
+                    continue
+                began = time.monotonic()
+                process = start(case.words(base.parent / "files", work), variables, work)
+                timer = threading.Timer(rng.uniform(0, plain.seconds), _restart)
+                timer.start()
+                outcome = finish(process, began)
+                timer.join()
+                yield judge(case, plain, outcome, variables, base.parent / "files", work)
+
+
+def _restart() -> None:
+    """Stop the server and start it again with the same words."""
+    (server,) = (
+        process
+        for process in psutil.process_iter(["cmdline"])
+        if any(ENTRY_POINT in word for word in process.info["cmdline"] or ())
+    )
+    words = server.cmdline()
+    server.terminate()
+    server.wait(60)
+    psutil.Popen(words, start_new_session=True)
+
+
+def _variables(address: ServerAddress, folder: Path) -> dict[str, str]:
+    secret = folder / "password"
+    secret.touch(0o600)
+    secret.write_text(address.password)
+    return {
+        "ALMANAC_DB": address.uri,
+        "ALMANAC_DB_USER": address.user,
+        "ALMANAC_DB_PASSWORD_FILE": os.fspath(secret),
+    }
+
+
+def _required(words: list[str], variables: dict[str, str], work: Path) -> None:
+    outcome = run(words, variables, work)
+    if outcome.code:
+        raise RuntimeError(outcome.said)
