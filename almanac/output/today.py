@@ -170,9 +170,10 @@ def _slowed_text(today: Today, one: SlowedJob) -> str:
     owner = ", ".join(word for word in (one.load.user, one.load.application) if word)
     others = [user.job for user in one.link.users if user.job != one.load.job]
     more = f" and {len(others) - 3} more" if len(others) > 3 else ""
+    gain = next((f"; advice gains {own.gain:.2f}" for own in today.advice if own.job == one.load.job), "")
     return (
         f"job {one.load.job}{f' ({owner})' if owner else ''}: worst link {one.slowdown:.2f} times as busy as "
-        f"alone: {link_name(today.live, one.link)}, with job {', '.join(others[:3])}{more}"
+        f"alone: {link_name(today.live, one.link)}, with job {', '.join(others[:3])}{more}{gain}"
     )
 
 

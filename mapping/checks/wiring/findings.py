@@ -46,7 +46,8 @@ def _foreign(found: WiringDifferences) -> Finding:
     unknown, names = found.unknown_devices, found.devices
     description = (
         f"the fabric has {names - len(unknown)} of the {names} devices of the intended wiring (it lacks "
-        f"{', '.join(unknown[:EXAMPLES])}, for example): is this the plan of another cluster?"
+        f"{', '.join(unknown[:EXAMPLES])}, for example): is this the plan of another cluster, or is most of "
+        "it off?"
     )
     return Finding(Severity.ERROR, unknown[0], description, len(unknown), group=PLAN)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
+from mapping.checks.finding import some
 from mapping.checks.wiring.names import End
 from registry.model import NO_PORT
 
@@ -26,7 +27,7 @@ class Mix(NamedTuple):
     found: tuple[Wire, ...]
 
     def __str__(self) -> str:
-        found, planned = (", ".join(map(str, wires)) for wires in (self.found, self.planned))
+        found, planned = (some([str(wire) for wire in wires]) for wires in (self.found, self.planned))
         return f"{found} instead of {planned}"
 
 
@@ -144,38 +145,38 @@ def find_mixes(
             swapped.append(Mix(tuple(sorted(planned)), tuple(sorted(found))))
             used |= set(found)
             continue
-        pairs = _moves(planned, found)
-        moved += pairs
-        used |= {mix.found[0] for mix in pairs}
-        still_missing += [one for one in planned if all(one != mix.planned[0] for mix in pairs)]
+        pairs = _moves(planned, found_by_end)
+        moved += [Mix((one,), (other,)) for one, other in pairs.items()]
+        used |= set(pairs.values())
+        still_missing += [one for one in planned if one not in pairs]
     return swapped, moved, still_missing, [wire for wire in extra if wire not in used]
 
 
-def _moves(planned: Sequence[Wire], found: Sequence[Wire]) -> list[Mix]:
+def _moves(planned: Iterable[Wire], found_by_end: dict[End, Wire]) -> dict[Wire, Wire]:
     """Pair planned cables with found ones that share an end, those between the same devices first."""
-    sharing = [
+    sharing = {
         (one.near.device != other.near.device or one.far.device != other.far.device, one, other)
         for one in planned
-        for other in found
-        if not known_ports([one]).isdisjoint(known_ports([other]))
-    ]
-    pairs, taken = list[Mix](), set[Wire]()
+        for end in known_ports([one])
+        if (other := found_by_end.get(end)) is not None
+    }
+    pairs, taken = dict[Wire, Wire](), set[Wire]()
     for _, one, other in sorted(sharing):
-        if one not in taken and other not in taken:
-            taken |= {one, other}
-            pairs.append(Mix((one,), (other,)))
+        if one not in pairs and other not in taken:
+            taken.add(other)
+            pairs[one] = other
     return pairs
 
 
 def _together(
     start: Wire, planned_by_end: dict[End, Wire], found_by_end: dict[End, Wire]
-) -> tuple[list[Wire], list[Wire]]:
-    """Return the planned and found cables that are connected with `start` through shared ports."""
-    planned, found, todo = [start], list[Wire](), [start]
+) -> tuple[dict[Wire, None], dict[Wire, None]]:
+    """Return the planned and found cables that are connected with `start` through shared ports, in order."""
+    planned, found, todo = {start: None}, dict[Wire, None](), [start]
     while todo:
         for end in todo.pop():
             for wire, known in ((planned_by_end.get(end), planned), (found_by_end.get(end), found)):
                 if wire is not None and wire not in known:
-                    known.append(wire)
+                    known[wire] = None
                     todo.append(wire)
     return planned, found

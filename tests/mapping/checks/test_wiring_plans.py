@@ -134,7 +134,7 @@ def test_a_plan_of_another_cluster_is_one_sentence() -> None:
     assert (finding.group, str(finding.severity)) == ("plan", "error")
     assert finding.text == (
         "the fabric has 0 of the 3 devices of the intended wiring (it lacks DSM-20IB0, DSM-IB1, DSM37, "
-        "for example): is this the plan of another cluster?"
+        "for example): is this the plan of another cluster, or is most of it off?"
     )
     assert (
         str(findings(scanned(*SITE), *PLAN, other[0].replace("DSM-20IB0", "SAT-20IB0"))[0].severity)
@@ -184,3 +184,16 @@ def test_ports_that_are_not_understood_are_noted() -> None:
         "2 planned port(s) are not understood, any port of the device is accepted: "
         "SAT-20IB0 abra, SAT37 cadabra"
     )
+
+
+def test_many_exchanged_cables_are_one_short_finding() -> None:
+    lines = TEXT.splitlines()[1:]
+    targets = [",".join(line.split(",")[2:]) for line in lines]
+    rows = [",".join(line.split(",")[:2]) for line in lines]
+    turned = "\n".join(f"{row},{targets[(k + 1) % len(rows)]}" for k, row in enumerate(rows))
+    found = compare(plan_of(f"{HEAD}\n{turned}"), TREE)
+    assert (found.matching, found.missing, found.unexpected) == (0, (), ())
+    assert sum(len(mix.found) for mix in (*found.swapped, *found.moved)) == 96
+    (first, *_) = found.swapped
+    assert len(first.found) > 4
+    assert str(first).count(" more") == 2
