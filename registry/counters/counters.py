@@ -26,7 +26,7 @@ _LAST = """
 MATCH (s:CounterSweep)
 WHERE s.cluster = $cluster AND s.at <= $at
 WITH s ORDER BY s.at DESC, s.seq DESC LIMIT 1
-RETURN s.at AS at, s.blob AS blob
+RETURN s.at AS at, s.blob AS blob, s.errors_only AS errors_only
 """
 
 _LAST_TIME, _LAST_TRAFFIC, _LAST_OTHER = (
@@ -43,7 +43,7 @@ _BLOBS = """
 MATCH (s:CounterSweep)
 WHERE s.cluster = $cluster AND (s.at >= $start OR s.at IN $before) AND s.at <= $until
 WITH s ORDER BY s.at, s.seq
-RETURN s.at AS at, s.blob AS blob
+RETURN s.at AS at, s.blob AS blob, s.errors_only AS errors_only
 """
 
 _ROLLUPS = """
@@ -120,7 +120,7 @@ class Counters(Store):
             found = transaction.run(_LAST, cluster=cluster, at=time_or_latest(at))
             if not found:
                 raise _no_counters(transaction, cluster, "no sweep at or before that time is stored")
-            return unpack_sweep(found[0]["blob"], found[0]["at"])
+            return unpack_sweep(**found[0])
 
         return self._database.read(work)
 
@@ -250,7 +250,7 @@ def _added(
     # errors may have been counted long before: none of the sweeps between is needed
     begin = max(before, default=first)
     rows = transaction.run(_BLOBS, cluster=cluster, start=begin, before=before, until=until)
-    sweeps = (unpack_sweep(row["blob"], row["at"]) for row in rows)
+    sweeps = (unpack_sweep(**row) for row in rows)
     return (part for part in growth(sweeps, after=first) if not part.backwards)
 
 

@@ -28,7 +28,7 @@ _GROWTH = ("guid", "port", "names", "amount", "at_least", "covered", "peak")
 
 _SWEEP = """
 MATCH (s:CounterSweep {id: $sweep})
-RETURN s.blob AS blob, s.at AS at
+RETURN s.blob AS blob, s.at AS at, s.errors_only AS errors_only
 """
 
 _OLDEST = """
@@ -135,6 +135,7 @@ def save_sweep(
         "traffic": any(name in TRAFFIC for name in sweep.names),
         "source": source,
         "digest": digest,
+        "errors_only": sweep.errors_only,
         "blob": codec.pack(_sweep_columns(sweep)),
     }
     SWEEP.create(transaction, [NewRecord(identity, properties, owner=cluster)])
@@ -155,7 +156,7 @@ def sweep_id(cluster: str, sweep: CounterSweep) -> str:
 def read_sweep(transaction: Transaction, sweep: str) -> CounterSweep | None:
     """Return the sweep with this id, or None."""
     found = transaction.run(_SWEEP, sweep=sweep)
-    return unpack_sweep(found[0]["blob"], found[0]["at"]) if found else None
+    return unpack_sweep(**found[0]) if found else None
 
 
 def roll_up(transaction: Transaction, cluster: str, now: datetime, rule: Retention) -> int:
@@ -176,13 +177,13 @@ def roll_up(transaction: Transaction, cluster: str, now: datetime, rule: Retenti
     return deleted
 
 
-def unpack_sweep(blob: bytes, at: datetime) -> CounterSweep:
-    """Return the sweep of a blob."""
+def unpack_sweep(blob: bytes, at: datetime, errors_only: bool | None = None) -> CounterSweep:
+    """Return the sweep of a blob; sweeps of before lists of errors were known have no such property."""
     columns = codec.unpack(blob)
     with codec.reading("a stored sweep of counters"):
         ports = {name: columns[name] for name in ("guid", "port", "names")}
         tables = {name: columns[name].T for name in ("values", "saturated")}
-        return CounterSweep(at=at, **ports, **tables)
+        return CounterSweep(at=at, errors_only=bool(errors_only), **ports, **tables)
 
 
 def unpack_rollup(row: dict[str, Any]) -> CounterDeltas:
@@ -210,13 +211,14 @@ def _sweeps_to_hours(transaction: Transaction, cluster: str, before: datetime) -
 
 
 def _have_last_values(sweeps: Sequence[CounterSweep]) -> list[bool]:
-    """Return True for each sweep with a counter of a port that no later sweep has."""
+    """Return True for each sweep with a counter of a port that no later one has, and the last error list."""
     later_names: dict[tuple[int, int], set[str]] = {}
-    stay = []
+    stay, listed = [], False
     for sweep in reversed(sweeps):
         known = sweep.values != NOT_COUNTED
         ports = zip(sweep.guid.tolist(), sweep.port.tolist(), strict=True)
-        last = False
+        last = sweep.errors_only and not listed
+        listed |= sweep.errors_only
         for port, cells in zip(ports, known, strict=True):
             names = {name for name, cell in zip(sweep.names, cells.tolist(), strict=True) if cell}
             later = later_names.setdefault(port, set())

@@ -34,6 +34,7 @@ Port = tuple[int, int]
 AT_ONCE = 16
 """Number of deltas that `total` holds in memory: each of a large fabric has several MB."""
 _TRAFFIC = np.asarray([name in TRAFFIC for name in COUNTERS])
+_ERRORS = np.asarray([name in ERRORS for name in COUNTERS])
 _KINDS = (_TRAFFIC, np.asarray([name in (*CONGESTION, *ERRORS) for name in COUNTERS]))
 
 
@@ -131,6 +132,9 @@ def growth(sweeps: Iterable[CounterSweep], after: datetime | None = None) -> Ite
     reset but out of order (`CounterDeltas.backwards`): it has no amounts and later sweeps are compared with
     those before it.
 
+    Errors that a list of errors (`CounterSweep.errors_only`) has for the first time grew from 0 since the
+    list before it: at most that much, as the tool may have had thresholds.
+
     Parameters
     ----------
     sweeps : iterable of CounterSweep
@@ -140,6 +144,8 @@ def growth(sweeps: Iterable[CounterSweep], after: datetime | None = None) -> Ite
     """
     last = _LastValues()
     for sweep in sweeps:
+        if sweep.errors_only:
+            last.assume_zero(sweep)
         grown = None
         if after is None or sweep.at > after:
             grown = last.growth_until(sweep) if last.has_earlier(sweep) else None
@@ -209,16 +215,36 @@ class _LastValues:
         self._rows_of: dict[bytes, Longs] = {}  # rows of lists of ports that were stored before
         self._values = np.zeros((0, len(COUNTERS)), np.int64)
         self._since = np.zeros((0, len(COUNTERS)))  # seconds since 1970
+        self._listed = np.inf  # time of the last list of errors
 
     def has_earlier(self, sweep: CounterSweep) -> bool:
-        """Return True if a counter of the sweep has an earlier value."""
+        """Return True if a counter of the sweep has an earlier value, or if it is a later list of errors."""
         _, since, _ = self._cells(sweep)
-        return bool((since < sweep.at.timestamp()).any())
+        now = sweep.at.timestamp()
+        return bool((since < now).any()) or (sweep.errors_only and self._listed < now)
+
+    def assume_zero(self, sweep: CounterSweep) -> None:
+        """Take errors of a list that have no earlier value as 0 in the list before it."""
+        if self._listed < sweep.at.timestamp():
+            cells = _cells(self._known_rows(sweep), _columns(sweep), len(self._values))
+            errors = _ERRORS[_columns(sweep)]
+            unseen = (self._values[cells] == NOT_COUNTED) & (sweep.values != NOT_COUNTED) & errors
+            self._values[cells] = np.where(unseen, 0, self._values[cells])
+            self._since[cells] = np.where(unseen, self._listed, self._since[cells])
 
     def update(self, sweep: CounterSweep) -> None:
         """Store the counters of a sweep as the last values."""
         if bool(sweep.lid.any()):
             raise InvalidValue("CounterSweep.guid", "is needed for every port")
+        cells = _cells(self._known_rows(sweep), _columns(sweep), len(self._values))
+        known = sweep.values != NOT_COUNTED
+        self._values[cells] = np.where(known, sweep.values, self._values[cells])
+        self._since[cells] = np.where(known, sweep.at.timestamp(), self._since[cells])
+        if sweep.errors_only:
+            self._listed = sweep.at.timestamp()
+
+    def _known_rows(self, sweep: CounterSweep) -> Longs:
+        """Return the row of each port of the sweep; add rows for new ports."""
         if (rows := self._rows_of.get(_port_list(sweep))) is None:
             places = [self._rows.setdefault(key, len(self._rows)) for key in _ports(sweep)]
             rows = self._rows_of[_port_list(sweep)] = np.asarray(places, np.int64)
@@ -227,10 +253,7 @@ class _LastValues:
             width = len(COUNTERS)
             self._values = np.vstack([self._values, np.full((more, width), NOT_COUNTED, np.int64)])
             self._since = np.vstack([self._since, np.full((more, width), np.inf)])
-        cells = _cells(rows, _columns(sweep), len(self._values))
-        known = sweep.values != NOT_COUNTED
-        self._values[cells] = np.where(known, sweep.values, self._values[cells])
-        self._since[cells] = np.where(known, sweep.at.timestamp(), self._since[cells])
+        return rows
 
     def growth_until(self, sweep: CounterSweep) -> CounterDeltas:
         """Return the growth until a sweep, for the ports with earlier values."""
@@ -245,7 +268,7 @@ class _LastValues:
         amount = np.where(known & (not wrong), np.where(fell, new, new - old), NOT_COUNTED)
         counted = amount != NOT_COUNTED
         covered = np.where(counted, now - np.where(known, since, now), 0.0)
-        start = float(since[known].min()) if bool(known.any()) else now - 1e-6
+        start = float(since[known].min()) if bool(known.any()) else min(self._listed, now - 1e-6)
         return CounterDeltas(
             start=datetime.fromtimestamp(start, sweep.at.tzinfo),
             end=sweep.at,

@@ -56,6 +56,9 @@ class CounterSweep:
         `NOT_COUNTED` or at least 0; bytes, packets, ticks or events.
     saturated : bool[p, k]
         True if the counter has its largest possible value: the true value may be larger.
+    errors_only : bool
+        True if the source lists only errors, above thresholds: counters of errors that it never listed before
+        are taken as 0 in the sweep of this kind before.
     """
 
     at: datetime
@@ -65,6 +68,7 @@ class CounterSweep:
     values: Longs
     lid: Ints = field(default_factory=lambda: np.zeros(0, np.int32))
     saturated: Bools = field(default_factory=lambda: np.zeros((0, 0), np.bool_))
+    errors_only: bool = False
 
     def __post_init__(self) -> None:
         if self.at.tzinfo is None:
@@ -186,7 +190,8 @@ class CounterSweep:
                 if name in cells:
                     return None
                 cells[name] = (int(sweep.values[row, column]), bool(sweep.saturated[row, column]))
-        return type(self).of(max(self.at, other.at), ports)
+        both = type(self).of(max(self.at, other.at), ports)
+        return replace(both, errors_only=self.errors_only or other.errors_only)
 
 
 def _guids_of_lids(fabric: Fabric) -> dict[int, int]:

@@ -8,7 +8,8 @@ above its thresholds, with ``--data`` also their traffic::
        GUID 0x2c90000100500 port 10: [PortXmitWait == 41943040] [PortXmitData == 671089072 (2.500GB)]
            Link info:      5  10[  ] ==( 4X        53.125 Gbps Active/  LinkUp)==>  0x0002c9000013ea00 ...
 
-Lines of port ``ALL`` are sums. Text in parentheses is ignored.
+Lines of port ``ALL`` are sums. Text in parentheses is ignored. A summary ends the list; without errors
+there is nothing else.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from ingest.formats.counters.fields import ALL_PORTS, FIELDS, SPLIT, Counters, Port
 from ingest.options import Options
@@ -28,13 +30,16 @@ _HEAD = re.compile(r'(Data Counters|Errors) for (?:0x[0-9a-fA-F]{1,16} )?".*"\s*
 _PORT = re.compile(r"\s*GUID 0x([0-9a-fA-F]{1,16}) port (ALL|\d{1,3}):(.*)")
 _COUNTER = re.compile(r"\s*\[(\w+) == (\d{1,20})(?: \([\d.]+\w*\))?\]")
 _ASIDE = re.compile(r"\s*(?:##.*|Link info:.*)")
+_SUMMARY = re.compile(r"## Summary: \d+ nodes checked, \d+ bad nodes found\s*")
 _RECOGNISED = re.compile(
-    r'^(?:Data Counters|Errors) for .*"[ \t\r]*\n[ \t]*GUID 0x[0-9a-fA-F]+ port (?:ALL|\d+):', re.MULTILINE
+    r'^(?:Data Counters|Errors) for .*"[ \t\r]*\n[ \t]*GUID 0x[0-9a-fA-F]+ port (?:ALL|\d+):'
+    rf"|^{_SUMMARY.pattern}$",
+    re.MULTILINE,
 )
 
 
 def recognise(head: str, path: str) -> bool:
-    """Return True if the text contains the heading of a device and one of its ports."""
+    """Return True if the text has the heading of a device and one of its ports, or a summary."""
     return _RECOGNISED.search(head) is not None
 
 
@@ -43,9 +48,10 @@ def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
     (file,) = files
     ports: dict[Port, Counters] = {}
     odd: Counter[str] = Counter()
-    errors = False
+    errors = complete = False
     for place in file.places():
         line = place.text
+        complete |= _SUMMARY.fullmatch(line) is not None
         if not line.strip() or _ASIDE.fullmatch(line):
             continue
         if head := _HEAD.fullmatch(line):
@@ -62,9 +68,10 @@ def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
         if key in ports:
             raise place.error("the port is listed twice")
         ports[key] = _counters(place._replace(text=found[3]), odd)
-    if not ports:
+    if not ports and not complete:
         raise InputError("no port counters found", path=file.path)
     sweep = CounterSweep.of(options.time(file.modified_at), ports)
+    sweep = replace(sweep, errors_only=errors or not ports)
     return Parsed(counters=(sweep,), warnings=tuple(_warnings(errors, odd)))
 
 

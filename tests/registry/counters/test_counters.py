@@ -141,8 +141,8 @@ def fill(registry: Registry, days: float) -> list[CounterSweep]:
     return sweeps
 
 
-def totals(registry: Registry, start: datetime) -> list[int]:
-    column: list[int] = registry.counters.between("toy", start).column("xmit_bytes").tolist()
+def totals(registry: Registry, start: datetime, name: str = "xmit_bytes") -> list[int]:
+    column: list[int] = registry.counters.between("toy", start).column(name).tolist()
     return column
 
 
@@ -174,6 +174,26 @@ def test_traffic_and_errors_in_separate_sweeps_lose_nothing_when_rolled_up(toy: 
     shorter = replace(RULE, full=timedelta(hours=1))
     assert toy.counters.roll_up("toy", shorter, now=at(720)) > 0
     assert np.array_equal(toy.counters.between("toy", at(0)).amount, whole.amount)
+
+
+def test_lists_of_errors_without_errors_are_kept_and_later_errors_are_counted_from_them(
+    toy: Registry,
+) -> None:
+    def listed(minute: float, errors: int) -> CounterSweep:
+        ports = {(LEAF_GUID, 0, 1): {"rcv_errors": (errors, False)}} if errors else {}
+        return replace(CounterSweep.of(at(minute), ports), errors_only=True)
+
+    save(toy, *(listed(minute, 0) for minute in range(STEP, 720, STEP)))
+    assert toy.counters.read("toy").errors_only
+    assert toy.counters.recent("toy", timedelta(hours=1)) is not None
+    toy.counters.roll_up("toy", RULE, now=at(720))
+    save(toy, listed(720, 50))
+    found = toy.counters.recent("toy", timedelta(minutes=5))
+    assert found is not None
+    assert (found.start, found.column("rcv_errors").tolist()) == (at(710), [50])
+    assert totals(toy, at(0), "rcv_errors") == [50]
+    toy.counters.roll_up("toy", RULE, now=at(10_000))
+    assert totals(toy, at(0), "rcv_errors") == [50]
 
 
 def test_rates_of_old_times_are_those_of_the_hour(toy: Registry) -> None:

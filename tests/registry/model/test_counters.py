@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
@@ -298,3 +299,53 @@ def test_a_length_of_time_is_needed() -> None:
             covered=np.zeros((0, 0)),
             peak=np.zeros((0, 0)),
         )
+
+
+def errors_of(minute: float, shown: dict[tuple[int, int], dict[str, int]]) -> CounterSweep:
+    return replace(sweep(minute, shown), errors_only=True)
+
+
+def test_errors_that_a_list_has_for_the_first_time_grew_from_zero_since_the_list_before() -> None:
+    lists = [
+        errors_of(0, {(1, 1): {"symbol_errors": 7}}),
+        sweep(3, {(2, 2): {"xmit_bytes": 9}}),
+        errors_of(5, {(1, 1): {"symbol_errors": 9, "link_downed": 3}, (2, 2): {"rcv_errors": 40}}),
+        errors_of(10, {}),
+        errors_of(15, {(1, 1): {"symbol_errors": 10}, (3, 1): {"rcv_errors": 1, "xmit_wait": 99}}),
+    ]
+    whole = total(tuple(growth(lists)))
+    assert (whole.start, whole.end) == (at(0), at(15))
+    amounts = {
+        (int(whole.guid[row]), name): (int(amount), float(whole.covered[row, column]))
+        for row in range(len(whole))
+        for column, (name, amount) in enumerate(zip(whole.names, whole.amount[row].tolist(), strict=True))
+        if amount != NOT_COUNTED
+    }
+    assert amounts == {
+        (1, "symbol_errors"): (3, 900.0),
+        (1, "link_downed"): (3, 300.0),
+        (2, "rcv_errors"): (40, 300.0),
+        (3, "rcv_errors"): (1, 300.0),  # since the list without errors; waiting is no error
+    }
+
+
+def test_two_lists_without_errors_are_a_growth_of_nothing() -> None:
+    (none,) = growth([errors_of(0, {}), errors_of(5, {})])
+    assert (len(none), none.start, none.end) == (0, at(0), at(5))
+    assert len(total([none, none])) == 0
+    assert list(growth([sweep(0, {}), errors_of(5, {(1, 1): {"rcv_errors": 5}})])) == []
+
+
+def test_full_counters_are_known_at_the_end_only() -> None:
+    full = frozenset({"rcv_errors"})
+    shown = {(1, 1): {"rcv_errors": 9}}
+    sweeps = [sweep(0, shown), sweep(1, shown, full), sweep(2, shown)]
+    assert total(tuple(growth(sweeps[:2]))).saturated.tolist() == [[True]]
+    assert total(tuple(growth(sweeps))).saturated.tolist() == [[False]]
+
+
+def test_sums_of_many_parts_are_those_of_all_at_once() -> None:
+    sweeps = [sweep(minute, {(1, 1): {"rcv_errors": minute**2, "xmit_bytes": 5}}) for minute in range(40)]
+    whole = total(growth(sweeps))
+    assert (whole.pieces, whole.column("rcv_errors").tolist()) == (39, [39**2])
+    assert whole.covered.tolist() == [[39 * 60.0, 39 * 60.0]]

@@ -70,6 +70,27 @@ def test_errors_and_waiting_are_no_bytes_and_the_sum_of_all_ports_is_no_port() -
     assert parsed.warnings == ("only ports with errors above the tool's thresholds are listed",)
 
 
+SUMMARY = """
+## Summary: 76 nodes checked, 0 bad nodes found
+##          256 ports checked, 0 ports have errors beyond threshold
+## Thresholds:
+## Suppressed:
+"""
+"""The whole output of ibqueryerrors for a fabric without errors."""
+
+
+def test_a_list_without_errors_is_a_sweep_and_lists_of_errors_are_marked() -> None:
+    empty = sweep_of(ibqueryerrors, SUMMARY)
+    assert (len(empty), empty.names, empty.errors_only) == (0, (), True)
+    assert ibqueryerrors.recognise(SUMMARY, "x")
+    assert sweep_of(ibqueryerrors, DATA).errors_only
+    assert not sweep_of(ibqueryerrors, ALL + SUMMARY).errors_only
+    joined = sweep_of(ibqueryerrors, ALL).joined(empty)
+    assert joined is not None
+    assert joined.errors_only
+    assert len(joined) == len(sweep_of(ibqueryerrors, ALL))
+
+
 def test_lines_about_links_and_summaries_are_passed_over() -> None:
     report = sweep_of(ibqueryerrors, read("counters/sweep1-data-report.txt"))
     plain = sweep_of(
