@@ -7,8 +7,8 @@ observation. At any time it contains the same as the last snapshot.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from datetime import datetime, timedelta
-from typing import Any, TypeVar
+from datetime import UTC, datetime, timedelta
+from typing import Any, NamedTuple, TypeVar
 
 from registry.database.driver import Transaction
 from registry.fabrics.facts import DeviceFact, LinkFact, device_facts, host_key, link_facts
@@ -17,6 +17,8 @@ from registry.model import Fabric
 
 Fact = TypeVar("Fact", DeviceFact, LinkFact)
 
+_EVER = datetime.min.replace(tzinfo=UTC)
+"""A time before all observations."""
 _STATE_FIELDS, _LINK_FIELDS = DeviceFact._fields[1:], LinkFact._fields[2:]
 """Fields that are properties of a state (all but the key of its device), and of a link (all but its ends)."""
 _STATE = f"[d.key, {', '.join(f's.{name}' for name in _STATE_FIELDS)}]"
@@ -206,11 +208,9 @@ def rebuild(
         Returns the canonical fabric of a snapshot; all fabrics at once may exceed the memory.
     """
     drop(transaction, cluster)
-    changes = without_repeats(observations)
-    states = intervals((at, device_facts(fabric_of(content)).values()) for at, content in changes)
-    _enter_states(transaction, cluster, _all_opened(states), states)
-    spans = intervals((at, link_facts(fabric_of(content))) for at, content in changes)
-    _enter_links(transaction, cluster, _all_opened(spans))
+    graph = derive(observations, fabric_of)
+    _enter_states(transaction, cluster, _all_opened(graph.states), graph.states)
+    _enter_links(transaction, cluster, _all_opened(graph.links))
     devices = transaction.run(_DEVICES, cluster=cluster)[0]["ids"]
     transaction.run(_DELETE_UNSEEN, devices=devices)
 
@@ -219,6 +219,32 @@ def drop(transaction: Transaction, cluster: str) -> None:
     """Delete the links and the states of the devices of a cluster."""
     transaction.run(_DROP_LINKS, cluster=cluster)
     transaction.run(_DROP_STATES, cluster=cluster)
+
+
+class Graph(NamedTuple):
+    """Derived graph of a cluster: the intervals of each state of a device and of each link."""
+
+    states: dict[DeviceFact, list[Interval]]
+    links: dict[LinkFact, list[Interval]]
+
+
+def derive(observations: Sequence[tuple[datetime, str]], fabric_of: Callable[[str], Fabric]) -> Graph:
+    """Return the graph of observations; see `rebuild`."""
+    changes = without_repeats(observations)
+    return Graph(
+        intervals((at, device_facts(fabric_of(content)).values()) for at, content in changes),
+        intervals((at, link_facts(fabric_of(content))) for at, content in changes),
+    )
+
+
+def stored_graph(transaction: Transaction, cluster: str) -> Graph:
+    """Return the graph of a cluster as it is stored."""
+    devices = transaction.run(_DEVICES, cluster=cluster)[0]["ids"]
+    always = (_EVER, FOREVER)
+    return Graph(
+        _touching(transaction, _STATES_TOUCHING, _device_facts, devices, always),
+        _touching(transaction, _LINKS_TOUCHING, _link_facts, devices, always),
+    )
 
 
 def read(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import lru_cache
@@ -298,6 +298,18 @@ class Fabrics(Store):
 
 def rebuild_graph(transaction: Transaction, cluster: str) -> None:
     """Rebuild the derived graph of a locked cluster from its observations."""
+    derived.rebuild(transaction, cluster, *_snapshots_in_time(transaction, cluster))
+
+
+def derived_graph(transaction: Transaction, cluster: str) -> derived.Graph:
+    """Return the derived graph of a cluster as its observations give it."""
+    return derived.derive(*_snapshots_in_time(transaction, cluster))
+
+
+def _snapshots_in_time(
+    transaction: Transaction, cluster: str
+) -> tuple[list[tuple[datetime, str]], Callable[[str], Fabric]]:
+    """Return time and snapshot id of each observation, and a function that reads a snapshot."""
 
     @lru_cache(maxsize=2)
     def fabric_of(content: str) -> Fabric:
@@ -307,7 +319,7 @@ def rebuild_graph(transaction: Transaction, cluster: str) -> None:
         return fabric
 
     rows = transaction.run(_CONTENTS_IN_TIME, cluster=cluster)
-    derived.rebuild(transaction, cluster, [(row["at"], row["content"]) for row in rows], fabric_of)
+    return [(row["at"], row["content"]) for row in rows], fabric_of
 
 
 def _read(transaction: Transaction, cluster: str, at: datetime, *, tables: bool = True) -> Snapshot:

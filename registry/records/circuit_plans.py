@@ -272,28 +272,31 @@ class CircuitPlans(Records[StoredCircuitPlan]):
         return self._database.write(work)
 
     def _stored(self, row: dict[str, Any]) -> StoredCircuitPlan:
-        """Return the circuit plan of a row of `RecordKind.read`."""
-        node = row["node"]
-        columns = codec.unpack(node["blob"])
-        with CIRCUIT_PLAN.reading(node["id"]):
-            plan = CircuitPlan(
-                **{name: node[name] for name in _PLAIN},
-                **dict(zip(_NUMBERS, columns["numbers"].tolist(), strict=True)),
-                **{name: columns[name] for name in _ARRAYS},
-                bottleneck=columns["bottleneck"],
-                routes=_routes(columns),
-            )
-            return StoredCircuitPlan(
-                **{name: node[name] for name in ("id", "recorded_at", "wall_seconds", "code_version")},
-                applied_at=node.get("applied_at"),
-                cluster=node.get("cluster"),
-                hosts=columns["hosts"],
-                profiles=tuple(node["profiles"]),
-                ranks=tuple(columns["ranks"].tolist()),
-                jobs=tuple(node["jobs"]),
-                plan=plan,
-                parameters=json.loads(node["parameters"]),
-            )
+        return stored_circuit_plan(row["node"])
+
+
+def stored_circuit_plan(node: Mapping[str, Any]) -> StoredCircuitPlan:
+    """Return the circuit plan of the properties of its node."""
+    columns = codec.unpack(node["blob"])
+    with CIRCUIT_PLAN.reading(node["id"]):
+        plan = CircuitPlan(
+            **{name: node[name] for name in _PLAIN},
+            **dict(zip(_NUMBERS, columns["numbers"].tolist(), strict=True)),
+            **{name: columns[name] for name in _ARRAYS},
+            bottleneck=columns["bottleneck"],
+            routes=_routes(columns),
+        )
+        return StoredCircuitPlan(
+            **{name: node[name] for name in ("id", "recorded_at", "wall_seconds", "code_version")},
+            applied_at=node.get("applied_at"),
+            cluster=node.get("cluster"),
+            hosts=columns["hosts"],
+            profiles=tuple(node["profiles"]),
+            ranks=tuple(columns["ranks"].tolist()),
+            jobs=tuple(node["jobs"]),
+            plan=plan,
+            parameters=json.loads(node["parameters"]),
+        )
 
 
 def circuit_plan_id(record: CircuitPlanRecord) -> str:

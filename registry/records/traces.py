@@ -6,6 +6,7 @@ may have several traces: the same messages sent at other times.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -69,13 +70,15 @@ class Traces(Records[StoredTrace]):
         return tuple(TraceInfo(**row) for row in rows)
 
     def _stored(self, row: dict[str, Any]) -> StoredTrace:
-        node = row["node"]
-        columns = codec.unpack(node["blob"])
-        with TRACE.reading(node["id"]):
-            trace = Trace(ranks=node["ranks"], **{name: columns[name] for name in _COLUMNS})
-        return StoredTrace(
-            id=node["id"], profile=node["profile"], trace=trace, recorded_at=node["recorded_at"]
-        )
+        return stored_trace(row["node"])
+
+
+def stored_trace(node: Mapping[str, Any]) -> StoredTrace:
+    """Return the trace of the properties of its node."""
+    columns = codec.unpack(node["blob"])
+    with TRACE.reading(node["id"]):
+        trace = Trace(ranks=node["ranks"], **{name: columns[name] for name in _COLUMNS})
+    return StoredTrace(id=node["id"], profile=node["profile"], trace=trace, recorded_at=node["recorded_at"])
 
 
 def save_trace(transaction: Transaction, profile: str, trace: Trace, time: datetime) -> tuple[str, bool]:

@@ -6,11 +6,13 @@ those wait and go on afterwards.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from pathlib import Path
+from typing import Any, TypeVar
 
-from registry.database.backups.backup_file import Header, encode, writing
+from registry.database.backups.backup_file import Header, decode, encode, writing
 from registry.database.backups.sections import (
     JOINS,
     PAGE_BYTES,
@@ -25,8 +27,12 @@ from registry.database.schema import MIGRATIONS, check_version
 from registry.errors import DatabaseError
 from registry.progress import Progress, silent
 
+T = TypeVar("T")
+
 ATTEMPTS = 5
 """Attempts to read one state; all but the first pause the writers."""
+LOOK_SECONDS = 1.0
+"""Time between two looks for writers while none is paused."""
 FIRST_PAGE_ROWS = 16
 """Number of nodes of a label that are read first, to learn their size."""
 
@@ -63,48 +69,94 @@ def backup(database: Database, path: Path, progress: Progress = silent) -> Trans
     InputError
         The file cannot be written.
     """
-    check_version(database)
-    for attempt in range(ATTEMPTS):
-        try:
-            with writers_paused(database) if attempt else nullcontext() as pause:
-                return _attempt(database, path, pause, progress)
-        except _WrittenMeanwhile:
-            continue
-    raise DatabaseError("the registry was written to in every attempt to read it: write the backup again")
+
+    def work(watch: Watch) -> Transferred:
+        counts = section_counts(database)
+        total = sum(counts.values())
+        with writing(path, Header(schema=MIGRATIONS[-1].version, counts=counts)) as sink:
+            for section in counts:
+                sink.section(section)
+                for line in _section_lines(database, section):
+                    sink.record(line)
+                    watch.keep()
+                    if sink.records % 1000 == 0:
+                        progress("reading the registry", sink.records, total)
+            progress("reading the registry", sink.records, total)
+            # nodes of no cluster are counted only
+            if sink.records != total or known_counts(database) != counts:
+                raise _WrittenMeanwhile
+            watch.check()
+        return Transferred.of(counts)
+
+    return read_one_state(database, work)
 
 
-def _attempt(database: Database, path: Path, pause: Pause | None, progress: Progress) -> Transferred:
-    """Write the file once.
+def read_one_state(database: Database, work: Callable[[Watch], T]) -> T:
+    """Run work that reads a registry as it is at one moment, again if a writer came in between.
+
+    Parameters
+    ----------
+    work : callable
+        Called with a `Watch`, whose `keep` it calls often and whose `check` before it keeps a result.
 
     Raises
     ------
-    _WrittenMeanwhile
-        A writer came in between; there is no new file.
+    SchemaVersionError
+    DatabaseError
+        The registry was written to in every attempt.
     """
-    writes = _writes(database)
-    try:
-        counts = section_counts(database)
-    except DatabaseError:
-        if pause is not None and _writes(database) == writes:
-            raise
-        raise _WrittenMeanwhile from None  # counts of two states may contradict each other
-    total = sum(counts.values())
-    with writing(path, Header(schema=MIGRATIONS[-1].version, counts=counts)) as sink:
-        for section in counts:
-            sink.section(section)
-            for line in _section_lines(database, section):
-                sink.record(line)
-                if pause is not None:
-                    pause.renew()
-                if sink.records % 1000 == 0:
-                    progress("reading the registry", sink.records, total)
-            if _writes(database) != writes:
-                raise _WrittenMeanwhile
-        progress("reading the registry", sink.records, total)
-        # nodes of no cluster are counted only
-        if sink.records != total or known_counts(database) != counts or _writes(database) != writes:
+    check_version(database)
+    for attempt in range(ATTEMPTS):
+        with writers_paused(database) if attempt else nullcontext() as pause, suppress(_WrittenMeanwhile):
+            watch = Watch(database, pause)
+            try:
+                result = work(watch)
+            except DatabaseError:  # two states may contradict each other
+                watch.check()
+                if pause is None:
+                    continue
+                raise
+            watch.check()
+            return result
+    raise DatabaseError("the registry was written to in every attempt to read it: run the command again")
+
+
+class Watch:
+    """Notices writers while a registry is read, or pauses them."""
+
+    def __init__(self, database: Database, pause: Pause | None) -> None:
+        self._database = database
+        self._pause = pause
+        self._writes = _writes(database)
+        self._checked = time.monotonic()
+
+    def keep(self) -> None:
+        """Renew the pause; without one, look for writers from time to time.
+
+        Raises
+        ------
+        _WrittenMeanwhile
+        """
+        if self._pause is not None:
+            self._pause.renew()
+        elif time.monotonic() > self._checked + LOOK_SECONDS:
+            self.check()
+
+    def check(self) -> None:
+        """Raise if a writer came in between.
+
+        Raises
+        ------
+        _WrittenMeanwhile
+        """
+        self._checked = time.monotonic()
+        if _writes(self._database) != self._writes:
             raise _WrittenMeanwhile
-    return Transferred.of(counts)
+
+
+def read_section(database: Database, section: str) -> Iterator[Any]:
+    """Yield the records of a section as they are in a backup, in the order of ids."""
+    return map(decode, _section_lines(database, section))
 
 
 def _writes(database: Database) -> list[tuple[str, int]]:

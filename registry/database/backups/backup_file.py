@@ -174,6 +174,11 @@ def encode(value: object) -> str:
     return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, default=_tagged)
 
 
+def decode(line: str | bytes) -> Any:
+    """Return the value of a line of JSON that `encode` gave."""
+    return json.loads(line, object_hook=_untagged)
+
+
 def _tagged(value: object) -> object:
     if isinstance(value, bytes):
         return {"$bytes": base64.b64encode(value).decode("ascii")}
@@ -193,7 +198,7 @@ def _untagged(value: dict[str, Any]) -> Any:
 
 def _decode(path: Path, number: int, line: bytes) -> Any:
     try:
-        return json.loads(line, object_hook=_untagged)
+        return decode(line)
     except (ValueError, TypeError) as error:
         text = line[:200].decode("utf-8", "replace")
         raise InputError(f"not a line of a backup: {error}", path=path, line=number, text=text) from error

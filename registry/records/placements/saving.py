@@ -38,6 +38,7 @@ from registry.records.placements.rows import (
     PLACEMENT,
     SEARCHED,
     pack_loads,
+    placement_of,
 )
 
 _PRESENT = f"""
@@ -113,7 +114,29 @@ def save_placement(transaction: Transaction, record: PlacementRecord, time: date
 
 def placement_id(record: PlacementRecord) -> str:
     """Return the id of a placement: ``p`` and 12 hexadecimal digits, a hash of provenance and result."""
-    placement, evaluation = record.placement, record.evaluation
+    evaluation = record.evaluation
+    rails, background = ("", "") if evaluation is None else (evaluation.rails, evaluation.background)
+    return _identity(record, rails, background)
+
+
+def stored_placement_id(node: Mapping[str, Any]) -> str:
+    """Return the id that the properties of a placement's node give."""
+    with PLACEMENT.reading(node["id"]):
+        record = PlacementRecord(
+            cluster=node["cluster"],
+            content=node.get("snapshot", ""),
+            routing=node.get("tables"),
+            profile=node.get("profile"),
+            job=node.get("job"),
+            placement=placement_of(node, codec.unpack(node["host_of_rank"])),
+            code_version=node["code_version"],
+        )
+        return _identity(record, node.get("rails", ""), node.get("background", ""))
+
+
+def _identity(record: PlacementRecord, rails: str, background: str) -> str:
+    """Return the id of a placement with the rails and the background of its evaluation."""
+    placement = record.placement
     provenance = {
         "cluster": record.cluster,
         "content": record.content,
@@ -123,13 +146,13 @@ def placement_id(record: PlacementRecord) -> str:
         "strategy": placement.strategy,
         "objective": placement.objective,
         "routing": _routing(record),
-        "rails": "" if evaluation is None else evaluation.rails,
+        "rails": rails,
         "parameters": dict(placement.parameters),
         "seed": placement.seed,
         "code_version": record.code_version,
     }
-    if evaluation is not None and evaluation.background:  # otherwise ids stay those of earlier versions
-        provenance["background"] = evaluation.background
+    if background:  # otherwise ids stay those of earlier versions
+        provenance["background"] = background
     return PLACEMENT.identity(_vertices(placement), provenance)
 
 
