@@ -59,7 +59,10 @@ SECTIONS: dict[str, dict[str, tuple[str, str]]] = {
         ),
     },
     "Administer": {
-        "db": ("admin.database:db", "Database: status, start, stop, migrate, backup, restore, prune."),
+        "db": (
+            "admin.database:db",
+            "Database: status, start, stop, migrate, backup, restore, verify, prune.",
+        ),
         "serve": ("admin.serve", "Run collectors, ingest, and serve metrics and a JSON API over HTTP."),
         "doctor": ("admin.status:doctor", "Check the installation, the database and its data."),
         "config": ("admin.status:config", "Show the settings in use and where each comes from."),

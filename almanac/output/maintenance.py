@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from almanac.options.destructive import Destructive
     from registry.maintenance.clusters import Move
     from registry.maintenance.deletion import Deletion
+    from registry.maintenance.repair import Repair
     from registry.maintenance.retention import Pruned
 
 
@@ -68,3 +69,16 @@ def print_move(move: Move, how: Destructive) -> None:
 
 def _counts(counts: Mapping[str, int]) -> str:
     return ", ".join(f"{name}: {count:,}" for name, count in counts.items())
+
+
+def repair_lines(repair: Repair) -> Iterator[str]:
+    """Yield lines about what was repaired, and every record that was deleted."""
+    from registry.maintenance.dependents import NAMES
+
+    yield from (f"restored from the derived graph: snapshot {identity}" for identity in repair.restored)
+    yield from (f"joined to its cluster again: {identity}" for identity in repair.joined)
+    yield from (f"rebuilt: derived graph of {cluster}" for cluster in repair.rebuilt)
+    for label, ids in repair.deleted.items():
+        yield from (f"deleted: {NAMES[label]}: {identity}" for identity in ids)
+    if repair.deleted:
+        yield "deleted data can be ingested again from their files, or are in an earlier backup"

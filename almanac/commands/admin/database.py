@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from almanac.commands.admin.prune import prune
+from almanac.commands.admin.verify import verify
 from almanac.options.common import current_settings, json_option, open_registry
 from almanac.output.printing import (
     note,
@@ -27,10 +29,11 @@ if TYPE_CHECKING:
 
 @click.group("db")
 def db() -> None:
-    """Database: status, start, stop, migrate, backup, restore, prune."""
+    """Database: status, start, stop, migrate, backup, restore, verify, prune."""
 
 
 db.add_command(prune)
+db.add_command(verify)
 
 
 @db.command("status")
@@ -110,16 +113,22 @@ def backup(file: Path) -> None:
 @click.option(
     "--replace", is_flag=True, help="Replace what the registry holds; it is first saved to FILE.previous."
 )
-def restore(file: Path, replace: bool) -> None:
+@click.option(
+    "--accept-damaged", is_flag=True, help="Restore records that do not match their ids too, see db verify."
+)
+def restore(file: Path, replace: bool, accept_damaged: bool) -> None:
     """Fill an empty registry from a backup, also one of an earlier version.
 
     FILE is read to its end before anything is written, and every record is compared with its id. A registry
     whose restore was interrupted cannot be used until a restore has finished.
     """
     from registry.database.backups.restore import restore as read_backup
+    from registry.maintenance.verify import require_intact
+
+    check = None if accept_damaged else partial(require_intact, path=str(file))
 
     with _database(current_settings()) as database, progress_bars() as progress:
-        counts = read_backup(database, file, progress, replace=replace)
+        counts = read_backup(database, file, progress, replace=replace, check=check)
     note(f"{counts.nodes} nodes and {counts.relationships} relationships restored from {file}")
 
 

@@ -12,7 +12,9 @@ if TYPE_CHECKING:
     from registry.ingest_runs.runs import RunInfo
     from registry.maintenance.clusters import Move
     from registry.maintenance.deletion import Deletion
+    from registry.maintenance.repair import Repair
     from registry.maintenance.retention import Pruned
+    from registry.maintenance.verify import Verification
 
 
 def deletion_to_json(deletion: Deletion, dry_run: bool) -> dict[str, Any]:
@@ -41,6 +43,27 @@ def pruned_to_json(pruned: Pruned, rules: Mapping[str, str], dry_run: bool) -> d
     kinds = ("observations", "counters", "placements", "runs")
     deleted = [{"cluster": row["cluster"], **{kind: row.get(kind, 0) for kind in kinds}} for row in rows]
     return {"dry_run": dry_run, "rules": dict(rules), "deleted": deleted, "skipped": pruned.skipped}
+
+
+def verification_to_json(first: Verification, last: Verification, repair: Repair | None) -> dict[str, Any]:
+    """Return the document of ``almanac db verify``."""
+    findings = [
+        {"problem": one.problem, "of": one.kind}
+        | attributes(one, "id", "cluster", "reason", "harmless")
+        | {"left": one in last.findings}
+        for one in first.findings
+    ]
+    from registry.maintenance.dependents import NAMES
+
+    deleted = {} if repair is None else {NAMES[label]: list(ids) for label, ids in repair.deleted.items()}
+    return {
+        "checked": {NAMES[label]: count for label, count in sorted(first.checked.items())},
+        "findings": findings,
+        "restored": [] if repair is None else list(repair.restored),
+        "joined": [] if repair is None else list(repair.joined),
+        "rebuilt": [] if repair is None else list(repair.rebuilt),
+        "deleted": deleted,
+    }
 
 
 def observation_to_json(cluster: str, info: ObservationInfo) -> dict[str, Any]:

@@ -1,0 +1,66 @@
+"""``almanac db verify``: compare what is stored with its ids, and the derived graph with the observations."""
+
+from __future__ import annotations
+
+import click
+
+from almanac.options.common import json_option, open_registry
+from almanac.output.json.maintenance import verification_to_json
+from almanac.output.maintenance import repair_lines
+from almanac.output.printing import print_json, print_table, progress_bars, say
+
+EXIT_PROBLEMS = 4
+"""Exit code if problems are left, or something was lost."""
+
+
+@click.command("verify")
+@click.option(
+    "--repair",
+    "with_repair",
+    is_flag=True,
+    help="Restore what can be computed, rebuild derived graphs, delete what cannot be read; see "
+    "docs/operations.md.",
+)
+@json_option
+def verify(with_repair: bool, as_json: bool) -> None:
+    """Read everything that is stored and report what is damaged.
+
+    Every record with an id that is made from its content is compared with it, and the graph of each cluster
+    with the one that its observations give. Exit with 4 if something is damaged, or was deleted.
+    """
+    from registry.maintenance.dependents import NAMES
+    from registry.maintenance.repair import repair
+    from registry.maintenance.verify import verify as read_all
+
+    with open_registry() as registry, progress_bars() as progress:
+        first = last = read_all(registry.database, progress)
+        done = None
+        if with_repair and first.damaged:
+            done = repair(registry.database, first.findings)
+            last = read_all(registry.database, progress)
+    if as_json:
+        print_json(verification_to_json(first, last, done))
+    else:
+        rows = [[one.problem, one.kind, one.id, one.reason] for one in first.findings]
+        if rows:
+            print_table("", ["problem", "of", "id", "found"], rows, least=("problem",))
+        for line in repair_lines(done) if done is not None else ():
+            say(line)
+        checked = sum(first.checked.values())
+        kinds = ", ".join(f"{count:,} {NAMES[label]}" for label, count in sorted(first.checked.items()))
+        say(f"{checked:,} records compared with their content: {kinds}" if checked else "nothing is stored")
+        say(_summary(len(last.findings), last.damaged, done is not None))
+    if last.damaged or (done is not None and done.deleted):
+        click.get_current_context().exit(EXIT_PROBLEMS)
+
+
+def _summary(left: int, damaged: bool, repaired: bool) -> str:
+    """Return the last line."""
+    if not left:
+        return "no problems are left" if repaired else "no problems found"
+    if not damaged:
+        return f"{left} ids differ without damage: their cluster was renamed, or an early version saved them"
+    remedy = (
+        "restore a backup" if repaired else "almanac db verify --repair repairs them, or restore a backup"
+    )
+    return f"{left} problems {'are left' if repaired else 'found'}: {remedy}"
