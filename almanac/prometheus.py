@@ -19,6 +19,7 @@ from mapping.traffic.device_names import link_text
 from mapping.traffic.quality import judge
 from mapping.traffic.shared_load import against_counters
 from registry.errors import UnknownName
+from registry.maintenance.sizes import free_bytes, stored_sizes
 
 if TYPE_CHECKING:
     from registry.model import Fabric
@@ -67,6 +68,9 @@ ABOUT = {
     "almanac_placement_over_bound_ratio": (
         "Worst link of an application's last placement over the certified lower bound."
     ),
+    "almanac_stored_records": "Stored records of a kind, by cluster.",
+    "almanac_stored_bytes": "Size of the arrays of stored records of a kind, by cluster.",
+    "almanac_disk_free_bytes": "Free space on the disk of the embedded server.",
     "almanac_placement_regressed": "1 if an application's last placement exceeds its control limit.",
     "almanac_database_up": "1 if the service can use the database.",
     "almanac_spool_entries": "Ingests in the spool that wait for the database, and rejected ones.",
@@ -125,7 +129,19 @@ def read_gauges(registry: Registry, hottest: int = HOTTEST, limits: ErrorLimits 
             _add_errors(gauges, info.name, subject.fabric, subject.port_errors, hottest)
         _add_use(gauges, registry, info.name, hottest)
     _add_placements(gauges, registry)
+    _add_sizes(gauges, registry)
     return gauges
+
+
+def _add_sizes(gauges: Gauges, registry: Registry) -> None:
+    """Add what is stored, and the free space on the disk of the embedded server."""
+    for size in stored_sizes(registry.database):
+        labels = {"cluster": size.cluster, "kind": size.kind}
+        gauges.add("almanac_stored_records", size.count, **labels)
+        gauges.add("almanac_stored_bytes", size.bytes, **labels)
+    free = free_bytes(registry.database)
+    if free is not None:
+        gauges.add("almanac_disk_free_bytes", free)
 
 
 def _add_findings(gauges: Gauges, cluster: str, found: Sequence[Finding], most: int) -> None:

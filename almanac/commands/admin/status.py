@@ -6,6 +6,7 @@ import sys
 import time
 from collections.abc import Iterator
 from datetime import UTC, datetime
+from itertools import groupby
 from typing import TYPE_CHECKING, NamedTuple
 
 import click
@@ -16,6 +17,8 @@ from almanac.output.printing import label, print_json, print_table, write_text
 if TYPE_CHECKING:
     from registry.registry import Registry
 
+LOW_BYTES = 2e9
+"""Free space on the disk of the embedded server below which there is a warning."""
 STALE_DAYS = 7.0
 """Age after which the last observation of a fabric is reported as stale."""
 
@@ -123,8 +126,23 @@ def _data(registry: Registry) -> Iterator[Check]:
         state = "warning" if snapshot.fabric.tables is not None and name != "tables" else "ok"
         yield Check(f"routes of {info.name}", state, f"{name}: {why}")
     yield from _sources(registry)
+    yield from _sizes(registry)
     yield Check("profiles", "ok", str(len(registry.profiles.list())))
     yield Check("placements", "ok", str(registry.placements.count()))
+
+
+def _sizes(registry: Registry) -> Iterator[Check]:
+    """Report what is stored of each cluster, and check the free space of the embedded server's disk."""
+    from registry.maintenance.sizes import free_bytes, stored_sizes
+    from registry.units import BYTES, text
+
+    for cluster, sizes in groupby(stored_sizes(registry.database), key=lambda one: one.cluster):
+        words = ", ".join(f"{one.count:,} {one.kind} ({text(one.bytes, BYTES)})" for one in sizes)
+        yield Check(f"size of {cluster}", "ok", words)
+    free, folder = free_bytes(registry.database), registry.database.folder
+    if free is not None:
+        state = "ok" if free >= LOW_BYTES else "warning"
+        yield Check("disk", state, f"{text(free, BYTES)} free for {folder}")
 
 
 def _sources(registry: Registry) -> Iterator[Check]:
