@@ -88,7 +88,7 @@ def test_the_example_configuration_is_valid_and_its_defaults_are_local(tmp_path:
     settings = load_settings(None, {"ALMANAC_CONFIG": str(CONFIG), "ALMANAC_HOME": str(tmp_path)})
     service = read_service(settings)
     assert service.address == "127.0.0.1"
-    assert [task.name for task in service.tasks] == ["scan", "counters", "jobs", "advise"]
+    assert [task.name for task in service.tasks] == ["scan", "counters", "jobs", "advise", "prune"]
 
 
 def test_the_unit_of_the_service_starts_answers_and_stops(folders: dict[str, Path], tmp_path: Path) -> None:

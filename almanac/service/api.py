@@ -93,7 +93,8 @@ def listen(address: str, port: int) -> socket.socket:
         family = socket.AF_INET6 if ":" in address else socket.AF_INET
         return socket.create_server((address, port), family=family)
     except OSError as error:
-        raise ConfigError("serve.port", f"{address}:{port} cannot be used: {error.strerror}") from error
+        why = str(error.strerror).partition(" (while")[0]
+        raise ConfigError("serve.port", f"{address}:{port} cannot be used: {why}") from error
 
 
 def server(app: FastAPI) -> uvicorn.Server:
@@ -159,7 +160,7 @@ class _Metrics:
             try:
                 registry = service.registry()
                 if time.monotonic() > self._until:
-                    self._text = read_gauges(registry).text()
+                    self._text = read_gauges(registry, limits=service.limits).text()
                     self._until = time.monotonic() + GAUGES_SECONDS
                 text = self._text
             except DatabaseError:

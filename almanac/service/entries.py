@@ -157,7 +157,7 @@ class Draft:
                     self._fill(target, reading)
                 os.utime(target, ns=(status.st_atime_ns, status.st_mtime_ns))
         except OSError as error:
-            if full := no_space(self.folder):
+            if full := no_space(self.folder.parent):
                 raise SpoolFull(self.folder.parent, full) from error
             raise InputError(f"cannot be read: {error.strerror or error}", path=source) from error
 

@@ -10,9 +10,11 @@ from typing import Annotated, Any
 from fastapi import Depends, Path, Query, Request
 from pydantic import AfterValidator
 
+from almanac.commands.analysis.today import DAY, rare_formats
 from almanac.options.common import require_cluster
 from almanac.output.json.placements import regression_to_json
-from almanac.output.json.running_jobs import congestion_to_json, stored_advice_to_json
+from almanac.output.json.ports import ports_to_json
+from almanac.output.json.running_jobs import congestion_to_json, stored_advice_to_json, today_to_json
 from almanac.output.json.simulations import simulation_info_to_json
 from almanac.output.json.stored_data import (
     changes_to_json,
@@ -25,10 +27,13 @@ from almanac.output.json.stored_data import (
     snapshot_to_json,
 )
 from mapping.checks.catalog import check
+from mapping.checks.error_limits import ErrorLimits
 from mapping.distances.cost_model import CostModel
 from mapping.routing.catalog import choose_routing
 from mapping.service.live import traffic
 from mapping.service.placing import subject_of
+from mapping.service.ports import read_ports
+from mapping.service.today import read_today
 from mapping.traffic.quality import regressions
 from registry.model import as_utc
 from registry.registry import Registry
@@ -43,7 +48,15 @@ def opened(request: Request) -> Registry:
     return registry
 
 
+def error_limits(request: Request) -> ErrorLimits:
+    """Return the limits of the settings from which growing errors are reported."""
+    limits = request.app.state.service.limits
+    assert isinstance(limits, ErrorLimits)
+    return limits
+
+
 Opened = Annotated[Registry, Depends(opened)]
+Limits = Annotated[ErrorLimits, Depends(error_limits)]
 ClusterName = Annotated[str, Path(max_length=LONGEST_NAME, description="Name of the cluster.")]
 OfCluster = Annotated[str | None, Query(max_length=LONGEST_NAME, description="Only of this cluster.")]
 Moment = Annotated[
@@ -51,6 +64,7 @@ Moment = Annotated[
     AfterValidator(lambda time: None if time is None else as_utc(time)),
     Query(description="ISO 8601, UTC if it has no zone (default: now)."),
 ]
+Top = Annotated[int, Query(ge=1, le=1000, description="Maximum number of rows.")]
 Limit = Annotated[int, Query(ge=1, le=10_000, description="Maximum number of rows, the newest.")]
 Name = Annotated[str | None, Query(max_length=LONGEST_NAME)]
 
@@ -72,9 +86,10 @@ def changes(registry: Opened, cluster: ClusterName, start: Moment = None, end: M
     return changes_to_json(cluster, registry.fabrics.changes(cluster, first, end))
 
 
-def checks(registry: Opened, cluster: ClusterName, at: Moment = None) -> Any:
+def checks(registry: Opened, limits: Limits, cluster: ClusterName, at: Moment = None) -> Any:
     """Problems of a cluster's fabric: `almanac cluster check`."""
-    return {"cluster": cluster, "findings": findings_to_json(check(subject_of(registry, cluster, at)))}
+    found = check(subject_of(registry, cluster, at, limits))
+    return {"cluster": cluster, "findings": findings_to_json(found)}
 
 
 def layouts(registry: Opened, cluster: ClusterName, at: Moment = None) -> Any:
@@ -87,12 +102,31 @@ def congestion(
     registry: Opened,
     cluster: ClusterName,
     at: Moment = None,
-    top: Annotated[int, Query(ge=1, le=1000, description="Maximum number of links.")] = 20,
+    top: Top = 20,
     network: Annotated[bool, Query(description="Only links between switches.")] = False,
 ) -> Any:
     """Busiest links and the jobs that load them: `almanac congestion`."""
     live = traffic(registry, cluster, at, CostModel())
     return congestion_to_json(live, live.shared.hottest(top, network_only=network), None, top)
+
+
+def ports(
+    registry: Opened,
+    limits: Limits,
+    cluster: ClusterName,
+    since: Moment = None,
+    at: Moment = None,
+    top: Top = 15,
+) -> Any:
+    """Errors, utilisation and jobs of the ports: `almanac ports`."""
+    live = traffic(registry, cluster, at, CostModel())
+    return ports_to_json(live, read_ports(registry, live, limits, since), top)
+
+
+def today(registry: Opened, limits: Limits, cluster: ClusterName, since: Moment = None) -> Any:
+    """Changes, problems, slowed jobs and the best action: `almanac today`."""
+    start = datetime.now(UTC) - DAY if since is None else since
+    return today_to_json(read_today(registry, cluster, start, limits=limits, rare=rare_formats()))
 
 
 def advice(registry: Opened, cluster: ClusterName) -> Any:
@@ -167,6 +201,8 @@ QUESTIONS: dict[str, Callable[..., Any]] = {
     "/clusters/{cluster}/checks": checks,
     "/clusters/{cluster}/layouts": layouts,
     "/clusters/{cluster}/congestion": congestion,
+    "/clusters/{cluster}/ports": ports,
+    "/clusters/{cluster}/today": today,
     "/clusters/{cluster}/advice": advice,
     "/jobs": jobs,
     "/jobs/{job}": job,

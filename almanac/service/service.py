@@ -35,6 +35,8 @@ class Service:
     Attributes
     ----------
     spool : Spool
+    limits : ErrorLimits
+        From which growth errors of ports are reported.
     states : TaskStates
         When each task ran, and how that ended.
     """
@@ -43,6 +45,7 @@ class Service:
         self, settings: Settings, tasks: tuple[Task, ...], spool: Spool, log: Callable[[str], None]
     ) -> None:
         self.spool, self.tasks, self.log = spool, tasks, log
+        self.limits = settings.error_limits()
         self.states = TaskStates(spool.folder / ".tasks.json", tasks)
         # Requests and ingests must not wait for a database that restarts: they fail, or stay in the spool.
         self._settings = replace(settings, wait_seconds=0.0)

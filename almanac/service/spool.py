@@ -38,6 +38,8 @@ if TYPE_CHECKING:
     from registry.registry import Registry
 
 REJECTED, REASON, DRAFT, LOCK = "rejected", "reason.txt", ".draft-", ".lock"
+MAX_REJECTED = 1000
+"""Largest number of rejected entries that are kept."""
 MAX_TRIES = 20
 """Number of times that an entry is tried if the database answers but refuses it."""
 
@@ -245,10 +247,12 @@ class Spool:
                     shutil.rmtree(folder, ignore_errors=True)
 
     def _delete_rejected(self, room: int) -> None:
-        """Delete rejected entries, the oldest first, until the others fit into `room` bytes."""
-        rejected = self.rejected()
-        while rejected and bytes_of(rejected) > room:
-            shutil.rmtree(rejected.pop(0))
+        """Delete rejected entries, the oldest first, until few enough are left and fit into `room` bytes."""
+        sizes = {folder: bytes_of([folder]) for folder in self.rejected()}
+        for folder in list(sizes):
+            if len(sizes) > MAX_REJECTED or sum(sizes.values()) > room:
+                shutil.rmtree(folder)
+                del sizes[folder]
 
 
 def _name_given_file(error: Exception, entry: Entry) -> None:

@@ -28,13 +28,11 @@ def command(cluster: str, since: datetime | None, fail_on: str, as_json: bool) -
     The screen has at most 40 lines of 80 columns. Jobs are slowed if others load their worst link; only jobs
     with a profile and a known placement are compared. Nothing is saved.
     """
-    from ingest.catalog import FORMATS
     from mapping.service.today import read_today
 
-    rare = {one.name for one in FORMATS if one.kind not in REGULAR}
     start, limits = since or datetime.now(UTC) - DAY, current_settings().error_limits()
     with open_registry() as registry, progress_bars() as progress:
-        today = read_today(registry, cluster, start, limits=limits, rare=rare, progress=progress)
+        today = read_today(registry, cluster, start, limits=limits, rare=rare_formats(), progress=progress)
     if as_json:
         print_json(today_to_json(today))
     else:
@@ -42,3 +40,10 @@ def command(cluster: str, since: datetime | None, fail_on: str, as_json: bool) -
             click.echo(line)
     if is_reached(today.findings, fail_on):
         click.get_current_context().exit(EXIT_PROBLEMS)
+
+
+def rare_formats() -> set[str]:
+    """Return the formats of which no new files are expected every day."""
+    from ingest.catalog import FORMATS
+
+    return {one.name for one in FORMATS if one.kind not in REGULAR}

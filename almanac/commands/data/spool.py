@@ -9,6 +9,7 @@ from almanac.output.json.service import applied_to_json, spooled_to_json
 from almanac.output.printing import print_json, print_table, progress_bars, say
 from almanac.output.service import applied_text
 from registry import units
+from registry.errors import shorten
 
 COLUMNS = ("entry", "queued at", "state", "cluster", "files", "size")
 
@@ -35,7 +36,7 @@ def list_entries(as_json: bool) -> None:
             [
                 row["entry"],
                 units.moment_text(row["queued_at"]),
-                f"rejected: {row['reason']}" if row["rejected"] else "waits",
+                f"rejected: {shorten(row['reason'])}" if row["rejected"] else "waits",
                 row["cluster"],
                 ", ".join(row["files"]),
                 units.text(row["bytes"], units.BYTES),

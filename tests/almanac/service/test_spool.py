@@ -214,6 +214,30 @@ def test_the_size_is_bounded_and_the_newest_is_refused(spool: Spool, tmp_path: P
     assert small.rejected() == []
 
 
+def test_only_so_many_rejected_entries_are_kept(
+    spool: Spool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("almanac.service.spool.MAX_REJECTED", 2)
+    names = [spool.queue([str(scan(tmp_path))], Options()) for _ in range(4)]
+    for name in names:
+        (spool.folder / name / "entry.json").write_text("")
+    assert len(apply(spool, None)) == 4
+    spool.queue([str(scan(tmp_path))], Options())
+    assert [folder.name for folder in spool.rejected()] == names[2:]
+
+
+def test_reasons_are_short_in_the_log_and_whole_in_json(
+    embedded: Almanac, folder: Path, tmp_path: Path
+) -> None:
+    bad = tmp_path / "bad"
+    bad.write_text("nothing that any tool prints\n")
+    Spool(folder, 10**6).queue([str(bad)], Options(cluster="c"))
+    done = embedded("spool", "apply")
+    assert done.code == 1
+    assert max(map(len, done.out.splitlines())) < 400
+    assert len(embedded("spool", "list", "--json").json[0]["reason"]) > 400
+
+
 def test_entries_keep_their_order_if_the_clock_goes_back(
     spool: Spool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
