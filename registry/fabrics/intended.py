@@ -14,6 +14,7 @@ from registry.database.record_store import OF_CLUSTER, NewRecord, RecordKind, St
 from registry.errors import UnknownName
 from registry.fabrics.timeline import time_or_latest
 from registry.model import IntendedWiring, as_utc
+from registry.model.intended import cable_key
 
 WIRING = RecordKind(name="intended wiring", label="IntendedWiring", owner=OF_CLUSTER)
 _COLUMNS = ("source", "source_port", "target", "target_port", "kind")
@@ -137,6 +138,17 @@ def save_wiring(
     }
     WIRING.create(transaction, [NewRecord(identity, properties, owner=cluster)])
     return identity, True
+
+
+def replaced_cables(
+    transaction: Transaction, cluster: str, wiring: IntendedWiring, at: datetime
+) -> tuple[int, int]:
+    """Return the number of cables of the plan that is valid until then, and how many a new one lacks."""
+    held = transaction.run(_AS_OF, cluster=cluster, at=as_utc(at))
+    if not held:
+        return 0, 0
+    before = [cable_key(*ends) for ends in stored_wiring(held[0]).wiring.ends()]
+    return len(before), len(set(before).difference(cable_key(*ends) for ends in wiring.ends()))
 
 
 def _no_plan(transaction: Transaction, cluster: str) -> UnknownName:

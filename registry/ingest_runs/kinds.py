@@ -16,7 +16,7 @@ from registry.counters.sweeps import Retention, roll_up, save_sweep
 from registry.database.bulk_writes import ProgressTransaction
 from registry.database.driver import Transaction
 from registry.errors import InputError
-from registry.fabrics.intended import save_wiring
+from registry.fabrics.intended import replaced_cables, save_wiring
 from registry.fabrics.layouts import save_layouts
 from registry.fabrics.observations import (
     ObservationDraft,
@@ -247,9 +247,14 @@ def _save_intended(saving: Saving) -> Saved:
     plan = saving.intake.intended
     if plan is None or plan.declared_at is None:
         return Saved()
-    origin = saving.intake.source
-    row = save_wiring(saving.transaction, saving.cluster, plan, plan.declared_at, saving.seq, origin=origin)
-    return _saved([row])
+    where, since, origin = (saving.transaction, saving.cluster), plan.declared_at, saving.intake.source
+    before, lacking = replaced_cables(*where, plan, since)
+    row = save_wiring(*where, plan, since, saving.seq, origin=origin)
+    lost = (
+        f"the intended wiring replaces one of {before:,} cables and lacks {lacking:,} of them: give all "
+        "files of a plan in one call"
+    )
+    return _saved([row], warnings=(lost,) if 2 * lacking > before else ())
 
 
 def _describe_intended(intake: Intake, receipt: Receipt | None) -> Iterator[str]:

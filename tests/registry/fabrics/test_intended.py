@@ -73,6 +73,16 @@ def test_a_plan_without_speeds_has_the_content_that_earlier_versions_stored(regi
     assert rows == [(digest(columns),)]
 
 
+def test_a_plan_that_lacks_most_of_the_one_before_is_saved_with_a_warning(registry: Registry) -> None:
+    assert save(registry, PLAN, 0).warnings == ()
+    assert save(registry, OTHER, 10).warnings == ()  # half of its two cables are the same
+    other = replace(PLAN, source=("leaf7", "leaf7"))
+    reason = "the intended wiring replaces one of 2 cables and lacks 2 of them"
+    expected = f"{reason}: give all files of a plan in one call"
+    receipt = save(registry, other, 20)
+    assert (receipt.warnings, receipt.new("intended")) == ((expected,), 1)
+
+
 def test_several_cables_of_a_port_and_plans_in_several_files() -> None:
     crowded = replace(PLAN, source_port=("Port 1", "PORT 1"))
     assert crowded.conflicts == {("leaf0", "Port 1"): (0, 1)}
