@@ -29,15 +29,11 @@ WITH s ORDER BY s.at DESC, s.seq DESC LIMIT 1
 RETURN s.at AS at, s.blob AS blob, s.errors_only AS errors_only
 """
 
-_LAST_TIME, _LAST_TRAFFIC, _LAST_OTHER = (
-    f"""
+_LAST_TIMES = """
 MATCH (s:CounterSweep)
-WHERE s.cluster = $cluster AND s.at <= $at AND {condition}
-WITH s ORDER BY s.at DESC, s.seq DESC LIMIT 1
-RETURN s.at AS at
+WHERE s.cluster = $cluster AND s.at <= $at
+RETURN s.traffic AS traffic, max(s.at) AS at
 """
-    for condition in ("true", "s.traffic", "NOT s.traffic")
-)
 
 _BLOBS = """
 MATCH (s:CounterSweep)
@@ -157,13 +153,13 @@ class Counters(Store):
         at : datetime, optional
             The last sweep is that at or before this time (default: the latest).
         """
-        sweep = self._database.read(
-            lambda transaction: transaction.run(_LAST_TIME, cluster=cluster, at=time_or_latest(at))
-        )
-        if not sweep:
+        times = self._database.read(
+            lambda transaction: _last_times(transaction, cluster, time_or_latest(at))
+        ).values()
+        if not times:
             return None
         try:
-            return self.between(cluster, sweep[0]["at"] - over, sweep[0]["at"])
+            return self.between(cluster, max(times) - over, max(times))
         except UnknownName:  # a single sweep
             return None
 
@@ -242,16 +238,18 @@ def _added(
     """Yield the growth to each sweep after `start`, counted from the last sweeps before it."""
     rolled = rolled_until(transaction, cluster)
     first = start if rolled is None else max(start, rolled)
-    before = [
-        row["at"]
-        for statement in (_LAST_TRAFFIC, _LAST_OTHER)
-        for row in transaction.run(statement, cluster=cluster, at=first)
-    ]
+    before = list(_last_times(transaction, cluster, first).values())
     # errors may have been counted long before: none of the sweeps between is needed
     begin = max(before, default=first)
     rows = transaction.run(_BLOBS, cluster=cluster, start=begin, before=before, until=until)
     sweeps = (unpack_sweep(**row) for row in rows)
     return (part for part in growth(sweeps, after=first) if not part.backwards)
+
+
+def _last_times(transaction: Transaction, cluster: str, at: datetime) -> dict[bool, datetime]:
+    """Return the time of the last sweep with traffic (True) and of the last without, until a time."""
+    rows = transaction.run(_LAST_TIMES, cluster=cluster, at=at)
+    return {row["traffic"]: row["at"] for row in rows}
 
 
 def _summed(*several: Iterable[CounterDeltas]) -> CounterDeltas | None:
@@ -263,12 +261,12 @@ def _summed(*several: Iterable[CounterDeltas]) -> CounterDeltas | None:
 
 def _grown(transaction: Transaction, cluster: str, at: datetime, over: timedelta | None) -> CounterDeltas:
     """Return the growth until the last sweep at or before a time, or that of a roll-up."""
-    after = transaction.run(_LAST_TRAFFIC, cluster=cluster, at=at)
-    if after:
+    after = _last_times(transaction, cluster, at).get(True)
+    if after is not None:
         back = timedelta(microseconds=1) if over is None else over
-        before = transaction.run(_LAST_TRAFFIC, cluster=cluster, at=after[0]["at"] - back)
-        if before:
-            grown = _summed(_added(transaction, cluster, before[0]["at"], after[0]["at"]))
+        before = _last_times(transaction, cluster, after - back).get(True)
+        if before is not None:
+            grown = _summed(_added(transaction, cluster, before, after))
             if grown is not None and "xmit_bytes" in grown.names:
                 return grown
     rolled = transaction.run(_ROLLUP_AT, cluster=cluster, at=at)
