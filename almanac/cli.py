@@ -1,7 +1,7 @@
 """The `almanac` command: runs a subcommand and turns errors into messages and exit codes.
 
 Exit codes: 0 ok, 1 failed, 2 usage error, 3 database unreachable, 4 problems found (`cluster check`, `today`,
-`history --regressions`, `selfcheck`), 5 ingested, but the fabric lacks some of the hosts or devices, 130
+`history regressions`, `selfcheck`), 5 ingested, but the fabric lacks some of the hosts or devices, 130
 interrupted. The module of a subcommand is imported only when the subcommand runs, so ``almanac --help``
 needs no library but click.
 """
@@ -99,8 +99,10 @@ class LazyGroup(click.Group):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """Return the subcommand that the words name; an unknown name is an error with the closest names."""
+        from almanac.old_spellings import present_spelling
+
         try:
-            return super().resolve_command(ctx, args)
+            return super().resolve_command(ctx, present_spelling(args))
         except click.exceptions.NoSuchCommand as error:
             raise click.exceptions.NoSuchCommand(
                 error.command_name, possibilities=COMMANDS, ctx=ctx

@@ -91,6 +91,27 @@ def require_cluster(registry: Registry, cluster: str | None) -> None:
         raise UnknownName("cluster", cluster, known)
 
 
+class DefaultGroup(click.Group):
+    """A command group that runs a default subcommand if the first word names none."""
+
+    def __init__(self, *words: Any, default: str, **settings: Any) -> None:
+        super().__init__(*words, **settings)
+        self.default = default
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Insert the default subcommand before words that are neither a subcommand nor ``--help``."""
+        known = (*self.commands, *ctx.help_option_names)
+        return super().parse_args(ctx, args if args and args[0] in known else [self.default, *args])
+
+
+def top_option(
+    default: int | None = None, help: str = "Rows of each table.", least: int = 1
+) -> Callable[[F], F]:
+    """Return a decorator that adds ``--top`` to a command: how many rows to show, at least `least`."""
+    rows = click.IntRange(min=least)
+    return click.option("--top", type=rows, default=default, show_default=default is not None, help=help)
+
+
 def add_options(command: Any, options: Iterable[Callable[[Any], Any]]) -> Any:
     """Add options to a command, so that its help lists them in this order."""
     for option in reversed(tuple(options)):

@@ -19,18 +19,16 @@ if TYPE_CHECKING:
 F = TypeVar("F", bound=Callable[..., Any])
 
 
-def file_options(function: F) -> F:
-    """Add ``--fabric`` and ``--profile`` to a command, which read files instead of the database."""
-    fabric = click.option(
+def fabric_option(function: F) -> F:
+    """Add ``--fabric`` to a command, which then reads all its data from files instead of the database."""
+    return click.option(
         "--fabric",
         "fabric_files",
         metavar="FILE",
         multiple=True,
-        help="Read the fabric from a scan and forwarding tables instead of the database (repeat).",
-    )
-    about = "Read the profile from a file; with --fabric."
-    profile = click.option("--profile", "profile_file", metavar="FILE", help=about)
-    return fabric(profile(function))
+        help="Read the fabric from a scan and forwarding tables instead of the database (repeat); PROFILE is "
+        "then a file, too.",
+    )(function)
 
 
 def read_lines(path: str, what: str = "") -> list[str]:

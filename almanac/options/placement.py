@@ -14,6 +14,7 @@ from almanac.options.common import ROUTING_OPTIONS, Time, add_options, seed_opti
 from almanac.options.files import read_distance
 
 if TYPE_CHECKING:
+    from mapping.placement.search.options import SearchOptions
     from mapping.service.request import PlacementRequest
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -57,8 +58,12 @@ _SEARCH = (
         help="What to minimise, see docs/mapping/objectives.md.",
     ),
     click.option("--pin", "pins", metavar="RANK=HOST", multiple=True, help="Put a rank on a host (repeat)."),
+)
+_LIMITS = (
     click.option(
-        "--seconds", type=click.FloatRange(min=0.0, min_open=True), help="Time to search [default: 10]."
+        "--seconds",
+        type=click.FloatRange(min=0.0, min_open=True),
+        help="Time to search [default: 10; 5 with --here and for each job of `advise jobs`].",
     ),
     click.option(
         "--steps",
@@ -99,30 +104,41 @@ def search_options(function: F) -> F:
     @wraps(function)
     def command(
         request: PlacementRequest,
+        limits: SearchOptions,
         objective: str,
         pins: tuple[str, ...],
-        seconds: float | None,
-        steps: int | None,
-        seed: int,
-        workers: int | None,
         **others: Any,
+    ) -> Any:
+        options = replace(limits, objective=objective)
+        return function(request=replace(request, options=options, pins=read_pins(pins)), **others)
+
+    return cast(F, add_options(limit_options(cost_options(command)), _SEARCH))
+
+
+def limit_options(function: F) -> F:
+    """Add the options that end a search to a command, which gets them as one argument: ``limits``."""
+
+    @wraps(function)
+    def command(
+        seconds: float | None, steps: int | None, seed: int, workers: int | None, **others: Any
     ) -> Any:
         from mapping.placement.search.options import SearchOptions
 
         if seconds is not None and steps is not None:
             raise click.UsageError("give either --seconds or --steps")
         limit = SECONDS if seconds is None else seconds
-        options = SearchOptions(objective=objective, seconds=limit, steps=steps, seed=seed, workers=workers)
-        return function(request=replace(request, options=options, pins=read_pins(pins)), **others)
+        return function(
+            limits=SearchOptions(seconds=limit, steps=steps, seed=seed, workers=workers), **others
+        )
 
-    return cast(F, add_options(cost_options(command), _SEARCH))
+    return cast(F, add_options(command, _LIMITS))
 
 
-def with_default_seconds(request: PlacementRequest, seconds: float) -> PlacementRequest:
-    """Return the request with another default time to search, for use if ``--seconds`` was not given."""
+def with_default_seconds(options: SearchOptions, seconds: float) -> SearchOptions:
+    """Return the options with another default time to search, for use if ``--seconds`` was not given."""
     if click.get_current_context().params.get("seconds") is not None:
-        return request
-    return replace(request, options=replace(request.options, seconds=seconds))
+        return options
+    return replace(options, seconds=seconds)
 
 
 def read_pins(items: tuple[str, ...]) -> dict[int, str]:

@@ -75,7 +75,7 @@ def show_circuit_plan(title: str, fields: dict[str, Any]) -> None:
     if fields["present"] is not None:
         show_circuit_moves(fields["present"])
     state = "" if fields["complete"] else " (interrupted: the best so far)"
-    say(f"saved as {fields['configuration']}{state}")
+    say(f"saved as {fields['circuit_plan']}{state}")
 
 
 def show_circuit_moves(moves: dict[str, Any]) -> None:

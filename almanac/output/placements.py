@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from almanac.output.printing import label, print_table, say
@@ -124,6 +124,20 @@ def bound_row(name: str, bound: Bound) -> list[str]:
     value = units.text(bound.value, units.SECONDS) if name.endswith("seconds") else f"{bound.value:.6g}"
     named = not bound.name or bound.proof.startswith(f"{bound.name}: ")
     return [f"lower bound, {label(name)}", value, bound.proof if named else f"{bound.name}: {bound.proof}"]
+
+
+def changes_text(before: Mapping[str, float | None], after: Mapping[str, float | None]) -> str:
+    """Return the metrics that differ by at least 0.1%, other than the worst link: ``hop-bytes +33%``."""
+    changes = []
+    for name, old in before.items():
+        new = after[name]
+        if name == "congestion_seconds" or old is None or new is None or old == new:
+            continue
+        share = (new - old) / old if old else math.inf
+        if abs(share) >= 0.001:
+            percent = f"{100 * share:+.0f}%" if abs(share) >= 0.1 else f"{100 * share:+.2g}%"
+            changes.append(f"{label(name)} {percent if math.isfinite(share) else 'above zero'}")
+    return ", ".join(changes)
 
 
 def _show_curve(curve: Curve) -> None:

@@ -13,9 +13,10 @@ import shutil
 import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, NamedTuple, Self, cast
 
 import click
 
@@ -68,6 +69,11 @@ def finite(value: float | None) -> float | None:
 def attributes(one: object, *names: str) -> dict[str, Any]:
     """Return some attributes of an object by name."""
     return {name: getattr(one, name) for name in names}
+
+
+def renamed(one: object, **names: str) -> dict[str, Any]:
+    """Return the fields of a dataclass by name, some under another name; see `dataclasses.asdict`."""
+    return {names.get(name, name): value for name, value in asdict(cast(Any, one)).items()}
 
 
 def print_table(

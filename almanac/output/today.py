@@ -68,7 +68,7 @@ def best_action(today: Today) -> Action | None:
     if worst:
         return _look_at(worst[0], cluster)
     if today.slowed and today.advised < len(today.live.shared):
-        return Action("search better placements of the running jobs:", f"almanac advise {cluster}")
+        return Action("search better placements of the running jobs:", f"almanac advise jobs {cluster}")
     return None
 
 

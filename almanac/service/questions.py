@@ -130,7 +130,7 @@ def today(registry: Opened, limits: Limits, cluster: ClusterName, since: Moment 
 
 
 def advice(registry: Opened, cluster: ClusterName) -> Any:
-    """Saved advice for the running jobs, the largest gain first: rows of `almanac advise CLUSTER`."""
+    """Saved advice for the running jobs, the largest gain first: rows of `almanac advise jobs`."""
     require_cluster(registry, cluster)
     stored = registry.advices.list(cluster, running_at=datetime.now(UTC))
     return {"cluster": cluster, "jobs": [stored_advice_to_json(one) for one in stored]}

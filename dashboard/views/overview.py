@@ -162,7 +162,7 @@ def _gains(view: Overview, live: Live, site: Site) -> None:
         elif live.running.jobs:
             show_empty(
                 "No running job was examined yet. Do so, by hand or from cron:",
-                f"almanac advise {quote(cluster)}",
+                f"almanac advise jobs {quote(cluster)}",
             )
         else:
             st.info("No job is running.")

@@ -18,7 +18,7 @@ from mapping.placement.search.placing import find_placement
 from mapping.service.live import Live, Unloaded
 from mapping.service.placing import save
 from registry.errors import AlmanacError, DatabaseError
-from registry.model import Allocation, Fabric, Job, Placement
+from registry.model import Allocation, Evaluation, Fabric, Job, Placement
 from registry.progress import Progress, silent
 from registry.records.placements.records import PRESENT
 from registry.registry import Registry
@@ -34,11 +34,15 @@ class Advised:
     advice : AdviceRecord
     user : str
     application : str or None
+    before, after : Evaluation
+        All metrics of the present and of the proposed placement; the same if none is proposed.
     complete : bool
         False if the search was interrupted; then the best placement until then is saved.
     """
 
     advice: AdviceRecord
+    before: Evaluation
+    after: Evaluation
     user: str
     application: str | None
     complete: bool
@@ -108,8 +112,14 @@ def _advise(
         moved=int((found.placement.host_of_rank != present.placement.host_of_rank).sum()) if gains else 0,
     )
     registry.advices.save([advice])
-    complete = found.placement.complete
-    return Advised(advice=advice, user=load.user, application=load.application, complete=complete)
+    return Advised(
+        advice=advice,
+        before=present.evaluation,
+        after=found.evaluation if gains else present.evaluation,
+        user=load.user,
+        application=load.application,
+        complete=found.placement.complete,
+    )
 
 
 def _case(registry: Registry, live: Live, number: int, options: SearchOptions) -> PlacementCase:

@@ -125,7 +125,9 @@ class Placement:
         room = dict(zip(self.allocation.hosts.tolist(), self.allocation.slots.tolist(), strict=True))
         for host, ranks in zip(hosts.tolist(), taken.tolist(), strict=True):
             if ranks > room.get(host, 0):
-                raise InvalidPlacement(f"{ranks} ranks on vertex {host}, which has {room.get(host, 0)} slots")
+                raise InvalidPlacement(
+                    f"{ranks} ranks on host number {host}, which has {room.get(host, 0)} slots"
+                )
 
     def _check_cores(self) -> None:
         """Raise if cores are invalid or used twice."""

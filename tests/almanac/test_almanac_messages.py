@@ -22,8 +22,7 @@ VALUES = {
 }
 """Values of required arguments and options."""
 MORE = {
-    "advise": ("PLACEMENT",),
-    "map": ("cg", "--hosts", "node[0001-0016]"),
+    "map": ("--hosts", "node[0001-0016]"),
     "whatif": ("--down", "node0001:1"),
     "compare": ("PLACEMENT", "--profile", "cg"),
     "simulate": ("cg",),

@@ -55,7 +55,7 @@ def test_help_imports_nothing_heavy() -> None:
         ["map", "p", "--job", "1", "--export", "tarot=x"],
         ["ingest", "x", "--rate", "fast"],
         ["ingest", "x", "--observed-at", "yesterday"],
-        ["export", "p", "--format", "tarot"],
+        ["export", "p", "tarot"],
         ["query", "RETURN 1", "--param", "x"],
         ["db", "start"],
     ],

@@ -29,7 +29,7 @@ def loaded(almanac: Almanac) -> Almanac:
 
 def test_a_placement_is_found_saved_exported_and_evaluated_again(loaded: Almanac, tmp_path: Path) -> None:
     show = loaded("cluster", "show", "ft", "--json").json
-    assert (show["hosts"], show["adapters"], show["switches"], show["cables"]) == (64, 64, 12, 96)
+    assert tuple(show[f"{name}_count"] for name in ("host", "adapter", "switch", "cable")) == (64, 64, 12, 96)
     assert loaded("profile", "show", "cg", "--json").json["missing_ranks"] == []
 
     rankfile = tmp_path / "rf"
@@ -37,7 +37,7 @@ def test_a_placement_is_found_saved_exported_and_evaluated_again(loaded: Almanac
     found = loaded(*call, "--steps", 20000, "--export", f"openmpi-rankfile={rankfile}", "--json")
     assert found.code == 0, found.err
     told = found.json
-    assert (told["ranks"], told["hosts"], told["routing"], told["complete"]) == (16, 8, "tables", True)
+    assert (told["ranks"], told["host_count"], told["routing"], told["complete"]) == (16, 8, "tables", True)
     for rival in ("in_order", "random"):
         assert told["placed"]["congestion_seconds"] <= told[rival]["congestion_seconds"] * (1 + 1e-9)
     for name in PLACED[:3]:
@@ -46,12 +46,12 @@ def test_a_placement_is_found_saved_exported_and_evaluated_again(loaded: Almanac
     again = loaded(*call, "--steps", 20000, "--json").json
     assert again["placement"] == told["placement"]
     history = loaded("history", "--json").json
-    assert [row["id"] for row in history] == [told["placement"]]
+    assert [row["placement"] for row in history] == [told["placement"]]
 
     links = tmp_path / "links.csv"
     for given in (rankfile, told["placement"]):
         judged = loaded(
-            "evaluate", "cg", "--cluster", "ft", "--placement", given, "--links", links, "--json"
+            "evaluate", "cg", "--cluster", "ft", "--placement", given, "--export", f"links={links}", "--json"
         ).json
         for name in PLACED:
             assert judged[name] == pytest.approx(told["placed"][name], rel=1e-12)
@@ -60,7 +60,7 @@ def test_a_placement_is_found_saved_exported_and_evaluated_again(loaded: Almanac
     assert sum(float(row["bytes"]) for row in rows) == pytest.approx(told["placed"]["hop_bytes"])
     assert all(row["source_guid"].startswith("0x") and row["source_port"].isdigit() for row in rows)
 
-    table = loaded("export", told["placement"], "--format", "csv").out
+    table = loaded("export", told["placement"], "csv").out
     assert len(table.splitlines()) == 17
     assert table.splitlines()[0] == "rank,host,slot"
 
@@ -82,10 +82,10 @@ def test_the_hosts_and_slots_of_a_job_are_used(loaded: Almanac) -> None:
     assert len(listed) > 1
     assert loaded("job", "attach", "1", "cg").code == 0
     shown = loaded("job", "show", "1", "--json").json
-    assert shown["profile"] == loaded("profile", "show", "cg", "--json").json["id"]
+    assert shown["profile_id"] == loaded("profile", "show", "cg", "--json").json["profile_id"]
     assert (len(shown["hosts"]), set(shown["slots"])) == (16, {4})
     told = loaded("map", "cg", "--job", "1", "--steps", 2000, "--json").json
-    assert told["hosts"] == 16
+    assert told["host_count"] == 16
     assert loaded("history", "--job", "1", "--json").json[0]["job"] == "1"
 
 
@@ -101,7 +101,7 @@ def test_the_byte_counts_of_the_simulated_fabric_come_out_per_link(loaded: Alman
     assert loaded("ingest", edges).code == 0
     links = tmp_path / "links.csv"
     told = loaded(
-        "evaluate", "stencil", "--cluster", "ft", "--placement", hosts, "--links", links, "--json"
+        "evaluate", "stencil", "--cluster", "ft", "--placement", hosts, "--export", f"links={links}", "--json"
     ).json
     assert told["hop_bytes"] == truth["hop_bytes"]
     assert told["average_dilation"] == truth["avg_dilation"]
@@ -121,7 +121,7 @@ def test_a_broken_cable_is_reported_as_a_change(almanac: Almanac) -> None:
     assert "host node0042 vanished" in words
     assert len(told["cables_vanished"]) == words.count("vanished") - 1 == 2
     earlier = almanac("cluster", "show", "ft", "--at", "2026-01-01T12:00:00Z", "--json").json
-    assert earlier["hosts"] == 64
+    assert earlier["host_count"] == 64
 
 
 def test_a_query_reads_and_never_writes(loaded: Almanac) -> None:
@@ -134,7 +134,7 @@ def test_a_query_reads_and_never_writes(loaded: Almanac) -> None:
     assert any(str(value).endswith(" bytes>") for value in row["c"].values())
     refused = loaded("query", "MATCH (n) DETACH DELETE n", "--json")
     assert (refused.code, refused.error["error"]) == (1, "WriteRefused")
-    assert loaded("cluster", "show", "ft", "--json").json["hosts"] == 64
+    assert loaded("cluster", "show", "ft", "--json").json["host_count"] == 64
 
 
 def test_a_dump_loads_into_an_empty_registry_only(
@@ -169,7 +169,7 @@ def test_without_a_database_the_doctor_reports_the_rest(offline: Almanac) -> Non
 
 def test_profiles_are_exported_as_they_came_in(loaded: Almanac, tmp_path: Path) -> None:
     path = tmp_path / "cg.csv"
-    assert loaded("profile", "export", "cg", "-o", path).code == 0
+    assert loaded("profile", "export", "cg", f"csv={path}").code == 0
     assert loaded("ingest", path, "--name", "again").code == 0
     first, second = (loaded("profile", "show", name, "--json").json for name in ("cg", "again"))
     for key in ("ranks", "pairs", "bytes", "messages"):
@@ -196,6 +196,6 @@ def test_an_interrupted_search_keeps_its_best_so_far_marked_incomplete(
     outcome = loaded("map", "cg", "--cluster", "ft", "--hosts", "node[0001-0016]", "--seconds", 60, "--json")
     assert outcome.code == 130
     assert outcome.json["complete"] is False
-    assert outcome.json["seconds"] < 60
+    assert outcome.json["wall_seconds"] < 60
     history = loaded("history", "--json").json
-    assert [(row["id"], row["complete"]) for row in history] == [(outcome.json["placement"], False)]
+    assert [(row["placement"], row["complete"]) for row in history] == [(outcome.json["placement"], False)]

@@ -87,9 +87,9 @@ def test_the_document_of_a_switch() -> None:
     fields = optical_switch_to_json(SWITCH)
     assert list(fields) == [
         *("cluster", "hosts", "max_degree", "max_edges", "link_speed", "compute_seconds", "circuits"),
-        *("configuration", "told_at"),
+        *("circuit_plan", "stored_at"),
     ]
-    assert (fields["circuits"], fields["configuration"]) == ([("h0", "h1"), ("h1", "h2")], None)
+    assert (fields["circuits"], fields["circuit_plan"]) == ([("h0", "h1"), ("h1", "h2")], None)
 
 
 def test_the_circuits_to_move_are_printed_with_the_gain(capsys: pytest.CaptureFixture[str]) -> None:
@@ -118,7 +118,7 @@ def test_documents_of_stored_data() -> None:
     assert list(fields) == [
         *("job", "cluster", "name", "user", "account", "partition", "state"),
         *("submitted_at", "started_at", "ended_at", "ranks", "hosts", "slots", "distribution"),
-        *("profile", "source"),
+        *("profile_id", "origin"),
     ]
     assert (fields["hosts"], fields["slots"], fields["started_at"]) == (["h0"], [4], NOW)
     finding = Finding(Severity.ERROR, "h0", "one cable", 2, "rails")

@@ -83,7 +83,7 @@ def test_hot_links_are_those_of_sweeps_after_the_last_scan(almanac: Almanac) -> 
     ):
         outcome = almanac("ingest", counters / name, "--cluster", "ft", "--observed-at", f"2025-01-{moment}")
         assert outcome.code == 0, outcome.err
-    told = samples(almanac("metrics", "--hottest", 3).out)
+    told = samples(almanac("metrics", "--top", 3).out)
     hot = [value for (name, _), value in told.items() if name == "almanac_link_use_ratio"]
     assert 1 <= len(hot) <= 3
     assert all(value > 0 for value in hot)

@@ -88,7 +88,7 @@ def migrate(as_json: bool) -> None:
         migrate_schema(database)
         after = current_version(database)
     if as_json:
-        print_json({"before": before, "after": after})
+        print_json({"version_before": before, "version_after": after})
         return
     say(f"schema version {after}" if before == after else f"schema version {before} -> {after}")
 
@@ -148,7 +148,7 @@ db.add_command(_earlier_name("load", restore))
 
 def _status(settings: Settings) -> dict[str, Any]:
     """Return the document of ``almanac db status``."""
-    fields: dict[str, Any] = {"kind": "embedded" if settings.db is None else "server", "uri": settings.db}
+    fields: dict[str, Any] = {"database": "embedded" if settings.db is None else "server", "uri": settings.db}
     if settings.db is None:
         from registry.database.local.server import status as server_status
 

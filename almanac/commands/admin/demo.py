@@ -38,14 +38,14 @@ def command(output: str) -> None:
     """
     from almanac.demo.fill import CLUSTER, fill
     from almanac.demo.precompile import precompiled_kernels
-    from mapping.launchers.catalog import write
+    from mapping.launchers.catalog import launch_line, write
 
     with open_registry() as registry, progress_bars() as progress, precompiled_kernels(progress) as wait:
         result = fill(registry, progress, before_runs=wait)
         fabric = registry.fabrics.read(CLUSTER).fabric
     write_text(output, write(RANKFILE, result.placed.placement, result.placed.fabric))
     _show(result, fabric)
-    say(f"rankfile for mpirun -rf: {output}")
+    say(f"launch: {launch_line(RANKFILE, result.placed.placement, result.placed.fabric, output)}")
     note(f"next: almanac today {CLUSTER}, almanac dashboard     (from the checkout: make dashboard)")
     if not result.complete:
         click.get_current_context().exit(130)

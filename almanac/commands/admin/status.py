@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
-from almanac.options.common import current_settings, current_spool, json_option, open_registry
+from almanac.options.common import current_settings, current_spool, json_option, open_registry, top_option
 from almanac.output.printing import label, print_json, print_table, write_text
 
 if TYPE_CHECKING:
@@ -158,20 +158,14 @@ def _sources(registry: Registry) -> Iterator[Check]:
 
 
 @click.command("metrics")
-@click.option(
-    "--hottest",
-    type=click.IntRange(0, 1000),
-    default=10,
-    show_default=True,
-    help="Busiest links, ports with most errors and flapping cables to include per cluster.",
-)
+@top_option(10, "Busiest links, ports with most errors and flapping cables to include per cluster.", least=0)
 @click.option(
     "--output",
     "-o",
     metavar="FILE",
     help="File, written completely or not at all (default: standard output).",
 )
-def metrics(hottest: int, output: str | None) -> None:
+def metrics(top: int, output: str | None) -> None:
     """Print ages of sources, problems, errors, use of links and placement quality in Prometheus' text format.
 
     For the textfile collector of the node exporter: `almanac metrics -o .../almanac.prom`.
@@ -180,7 +174,7 @@ def metrics(hottest: int, output: str | None) -> None:
 
     limits = current_settings().error_limits()
     with open_registry() as registry:
-        content = read_gauges(registry, hottest, limits).text()
+        content = read_gauges(registry, top, limits).text()
     write_text(output, content)
 
 

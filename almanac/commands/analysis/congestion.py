@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from almanac.options.common import json_option, open_registry, running_jobs_options
+from almanac.options.common import json_option, open_registry, running_jobs_options, top_option
 from almanac.output.json.running_jobs import congestion_to_json, rank_pairs_to_json, slowdowns_to_json
 from almanac.output.printing import print_json, print_table, progress_bars, say
 from almanac.output.running_jobs import CONVENTION, heading, link_name, note_omitted_jobs, users_text
@@ -26,7 +26,7 @@ TOP = 20
 @click.command("congestion")
 @click.argument("cluster")
 @running_jobs_options
-@click.option("--top", type=click.IntRange(min=1), default=TOP, show_default=True, help="Rows of each table.")
+@top_option(TOP)
 @click.option("--network", is_flag=True, help="Only links between switches, not the cables of hosts.")
 @click.option("--link", metavar="DEVICE:PORT", help="Only this link, with the pairs of ranks that load it.")
 @json_option

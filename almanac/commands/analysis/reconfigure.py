@@ -12,14 +12,13 @@ import click
 
 from almanac.options.circuits import read_circuits, read_weights, switch_options
 from almanac.options.common import (
-    OUTPUT,
     Time,
     json_option,
     open_registry,
     option_names,
-    output_option,
     seed_option,
 )
+from almanac.options.exports import export_option
 from almanac.output.circuits import circuit_csv, route_csv, show_circuit_plan
 from almanac.output.json.circuits import circuit_plan_to_json, jobs_on_switch_to_json
 from almanac.output.printing import note, print_json, progress_bars, write_text
@@ -83,15 +82,16 @@ OF_LOOP = ("patience", "skip", "steps", "expansion")
     "--seconds", type=click.FloatRange(min=0.0), help="Approximate time to search (default: no limit)."
 )
 @seed_option
-@output_option("Write the planned circuits to a CSV file.")
-@click.option("--routes", type=OUTPUT, help="Write the routes over the circuits to a CSV file.")
+@export_option(
+    lambda: ["circuits", "routes"],
+    "Write a CSV file: circuits=FILE has the planned circuits, routes=FILE the routes over them.",
+)
 @json_option
 def command(
     profile: str | None,
     cluster: str | None,
     at: datetime | None,
-    output: str | None,
-    routes: str | None,
+    exports: tuple[tuple[str, str], ...],
     as_json: bool,
     **options: Any,
 ) -> None:
@@ -117,12 +117,10 @@ def command(
     with open_registry() as registry, progress_bars() as progress:
         planned = _plan(registry, request, given, progress)
     plan, hosts, fields = planned.plan, planned.case.hosts, _fields(planned, given)
-    if output is not None:
-        write_text(output, circuit_csv(plan.circuits, hosts))
-        note(f"circuits written to {output}")
-    if routes is not None:
-        write_text(routes, route_csv(plan, hosts))
-        note(f"routes written to {routes}")
+    for name, path in exports:
+        text = circuit_csv(plan.circuits, hosts) if name == "circuits" else route_csv(plan, hosts)
+        write_text(path, text)
+        note(f"{name} written to {path}")
     if as_json:
         print_json(fields)
     else:
@@ -276,7 +274,7 @@ def _fields(planned: CircuitPlanReport, given: ReconfigureOptions) -> dict[str, 
         "compute_seconds": case.compute_seconds,
         "weights": given.weights,
         **plan,
-        "start": given.start,
+        "start_topology": given.start,
     }
 
 

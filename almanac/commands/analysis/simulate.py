@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from almanac.options.common import OUTPUT, Time, json_option, open_registry, option_names, seed_option
-from almanac.options.files import file_options, read_fabric, read_order, read_profile
+from almanac.options.common import Time, json_option, open_registry, option_names, seed_option
+from almanac.options.exports import export_option
+from almanac.options.files import fabric_option, read_fabric, read_order, read_profile
 from almanac.output.json.simulations import simulation_report_to_json
 from almanac.output.printing import note, print_json, progress_bars, write_text
 from almanac.output.simulations import link_csv, point_csv, show_simulations
@@ -43,6 +44,8 @@ NETWORK = {
 """Options of the network, by their names in `mapping.simulation.options.Options`: type and help."""
 OF_TRACES = ("trace", "scale", "first")
 """Options of a trace."""
+EXPORTS = {"links": link_csv, "points": point_csv}
+"""CSV files that can be written, and the functions that return them."""
 F = TypeVar("F", bound=Callable[..., Any])
 
 
@@ -76,9 +79,11 @@ def _network(function: F) -> F:
     required=True,
     help="Saved placement, or a launcher's file (repeat to compare several).",
 )
-@file_options
+@fabric_option
 @click.option(
-    "--trace-file", metavar="FILE", help="Read messages with their times from a file; with --fabric."
+    "--trace-file",
+    metavar="FILE",
+    help="With --fabric, instead of PROFILE: read messages with their times from a file.",
 )
 @click.option("--routing", help="Routing, see docs/simulate.md (default: forwarding tables if complete).")
 @click.option(
@@ -115,22 +120,23 @@ def _network(function: F) -> F:
 )
 @seed_option
 @click.option("--at", type=Time(), help="Fabric at this time (default: now).")
-@click.option("--links", type=OUTPUT, help="Write a CSV file with a row per loaded link direction.")
-@click.option("--points", type=OUTPUT, help="Write a CSV file of the traffic delivered over time.")
+@export_option(
+    lambda: list(EXPORTS),
+    "Write a CSV file: links=FILE has a row per loaded link direction, points=FILE the traffic over time.",
+)
 @json_option
-def command(links: str | None, points: str | None, as_json: bool, **given: Any) -> None:
+def command(exports: tuple[tuple[str, str], ...], as_json: bool, **given: Any) -> None:
     """Simulate PROFILE's messages: completion time, latencies and utilisation of links.
 
     A trace is replayed in the recorded order of each rank; a profile without a trace is sent in rounds.
-    Runs of saved placements are saved. With --fabric and a file of a profile or trace the data comes from
-    files, and nothing is saved. After Ctrl-C the messages delivered so far are printed and saved.
+    PROFILE is the name or id of a saved profile; runs of saved placements are saved. With --fabric it is a
+    file, too, and nothing is saved. After Ctrl-C the messages delivered so far are printed and saved.
     """
     _check(given)
     report = _simulate(given)
-    for path, text in ((links, link_csv), (points, point_csv)):
-        if path is not None:
-            write_text(path, text(report))
-            note(f"written to {path}")
+    for name, path in exports:
+        write_text(path, EXPORTS[name](report))
+        note(f"{name} written to {path}")
     if as_json:
         print_json(simulation_report_to_json(report))
     else:
@@ -141,15 +147,12 @@ def command(links: str | None, points: str | None, as_json: bool, **given: Any) 
 
 def _check(given: Mapping[str, Any]) -> None:
     """Raise a usage error if options are missing or exclude each other."""
-    sources = sum(given[name] is not None for name in ("profile", "profile_file", "trace_file"))
-    if sources != 1:
-        raise click.UsageError("give exactly one of PROFILE, --profile FILE and --trace-file FILE")
+    if (given["profile"] is None) == (given["trace_file"] is None):
+        raise click.UsageError("give either PROFILE or --trace-file FILE")
     if given["fabric_files"]:
         _check_files(given)
     elif given["profile"] is None:
-        raise click.UsageError(
-            "--profile FILE and --trace-file FILE go with --fabric FILE; saved profile: argument PROFILE"
-        )
+        raise click.UsageError("--trace-file goes with --fabric: a saved profile is the argument PROFILE")
     elif given["cluster"] is None:
         raise click.UsageError("give --cluster, or --fabric FILE")
     for name in (*OF_TRACES, "trace_file"):
@@ -161,16 +164,14 @@ def _check(given: Mapping[str, Any]) -> None:
 
 def _check_files(given: Mapping[str, Any]) -> None:
     """Raise a usage error if --fabric goes with something in the database, or a file does not exist."""
-    if given["profile"] is not None:
-        raise click.UsageError("a saved PROFILE needs the database: not with --fabric")
     for name in ("trace", "at"):
         if given[name] is not None:
             raise click.UsageError(f"{option_names([name])} needs the database: not with --fabric")
-    if given["profile_file"] is not None:
+    if given["profile"] is not None:
         for name in ("scale", "first"):
             if given[name] is not None:
                 raise click.UsageError(
-                    f"{option_names([name])} is an option of traces: give --trace-file, not --profile"
+                    f"{option_names([name])} is an option of traces: give --trace-file, not PROFILE"
                 )
     for path in given["placements"]:
         if not Path(path).exists():
@@ -230,13 +231,13 @@ def _case_from_files(given: Mapping[str, Any]) -> SimulationCase:
     cluster = given["cluster"] or Path(files[0]).name
     fabric = read_fabric(files, cluster)
     if path is None:
-        profile = read_profile(given["profile_file"])
+        profile = read_profile(given["profile"])
     else:
         intake = plan([path], Options(name=Path(path).name))
         trace = intake.traces[0] if len(intake.traces) == 1 else None
         if trace is None:
             raise InputError(
-                "contains no messages with their times; use --profile to send a profile in rounds", path=path
+                "contains no messages with their times; give PROFILE to send a profile in rounds", path=path
             )
         profile = intake.profiles[0]
     placed: list[PlacedRanks] = []

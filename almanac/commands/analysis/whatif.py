@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from almanac.options.common import json_option, open_registry, running_jobs_options
+from almanac.options.common import json_option, open_registry, running_jobs_options, top_option
 from almanac.output.json.running_jobs import (
     changed_links_to_json,
     totals_to_json,
@@ -36,20 +36,20 @@ TOP = 20
     "--drain", metavar="HOST", multiple=True, help="Remove a host with its ranks and their traffic (repeat)."
 )
 @click.option(
-    "--rule",
+    "--routing-after",
     default="shortest-paths",
     show_default=True,
     help="Routing after the change, see docs/mapping/routing.md; `tables`: the present tables, not repaired.",
 )
 @running_jobs_options
-@click.option("--top", type=click.IntRange(min=1), default=TOP, show_default=True, help="Rows of each table.")
+@top_option(TOP)
 @json_option
 def command(
     cluster: str,
     down: tuple[str, ...],
     add: tuple[str, ...],
     drain: tuple[str, ...],
-    rule: str,
+    routing_after: str,
     at: datetime | None,
     costs: CostModel,
     top: int,
@@ -66,7 +66,7 @@ def command(
     with open_registry() as registry, progress_bars() as progress:
         live = traffic(registry, cluster, at, costs, progress)
         change = change_of(registry, live, down=down, add=add, drain=drain)
-        found = imagine(registry, live, change, rule=rule, progress=progress)
+        found = imagine(registry, live, change, rule=routing_after, progress=progress)
     if as_json:
         print_json(what_if_to_json(live, found, top))
     else:

@@ -10,7 +10,8 @@ import click
 from almanac.commands.cluster.check import check_cluster
 from almanac.commands.cluster.optical import optical
 from almanac.commands.cluster.whole import delete, merge, rename
-from almanac.options.common import Time, json_option, open_registry, output_option, require_cluster
+from almanac.options.common import Time, json_option, open_registry, require_cluster
+from almanac.options.exports import export_argument
 from almanac.output.json.stored_data import (
     changes_to_json,
     cluster_to_json,
@@ -96,16 +97,16 @@ def changes(cluster: str, start: datetime | None, end: datetime | None, as_json:
 
 @command.command("export")
 @click.argument("cluster")
-@click.option("--format", "name", type=click.Choice(FORMATS.names), required=True, help="Format of the file.")
+@export_argument(lambda: FORMATS.names)
 @click.option("--at", type=Time(), help="At this time (default: now).")
-@output_option()
-def export(cluster: str, name: str, at: datetime | None, output: str | None) -> None:
-    """Write CLUSTER's wiring in a format of Slurm, LibTopoMap, networkx or others."""
+def export(cluster: str, exports: tuple[tuple[str, str | None], ...], at: datetime | None) -> None:
+    """Write CLUSTER's wiring in formats of Slurm, LibTopoMap, networkx and others."""
     with open_registry() as registry:
         snapshot = registry.fabrics.read(cluster, at)
-    write_text(output, write(name, snapshot.fabric))
-    if output is not None:
-        note(f"{name} of {cluster} at {snapshot.observed_at:%Y-%m-%d %H:%M:%S} UTC written to {output}")
+    for name, path in exports:
+        write_text(path, write(name, snapshot.fabric))
+        if path is not None:
+            note(f"{name} of {cluster} at {units.moment_text(snapshot.observed_at)} written to {path}")
 
 
 def _time_text(time: datetime | None) -> str:
@@ -139,5 +140,5 @@ def _cells(row: dict[str, Any]) -> list[str]:
         for one in row["adapters"]
         if one["fabric"]
     )
-    cores = "+".join(map(str, row["domains"]))
-    return [row["host"], units.moment_text(row["since"]), cores, ", ".join(adapters), row["source"]]
+    cores = "+".join(map(str, row["cores_per_domain"]))
+    return [row["host"], units.moment_text(row["since"]), cores, ", ".join(adapters), row["origin"]]

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from almanac.options.circuits import read_circuits, switch_options
-from almanac.options.common import json_option, open_registry, option_names, output_option, read_hosts
+from almanac.options.common import json_option, open_registry, option_names, read_hosts
+from almanac.options.exports import export_option
 from almanac.output.circuits import circuit_csv
 from almanac.output.json.circuits import named_circuits, optical_switch_to_json
 from almanac.output.printing import print_json, print_table, say, write_text
@@ -41,13 +42,13 @@ REQUIRED = ("max_degree", "max_edges", "link_speed")
 @click.option(
     "--applied", metavar="ID", help="The present circuits are those of this plan of `almanac reconfigure`."
 )
-@output_option("Write the present circuits to a CSV file.")
+@export_option(lambda: ["circuits"], "Write the present circuits to a CSV file: circuits=FILE.")
 @json_option
 def optical(
     cluster: str,
     file: str | None,
     applied: str | None,
-    output: str | None,
+    exports: tuple[tuple[str, str], ...],
     as_json: bool,
     **options: Any,
 ) -> None:
@@ -64,8 +65,8 @@ def optical(
         if applied is not None:
             _apply(registry, cluster, applied)
         switch = registry.optical.read(cluster)
-    if output is not None:
-        write_text(output, circuit_csv(switch.circuits, switch.hosts))
+    for _, path in exports:
+        write_text(path, circuit_csv(switch.circuits, switch.hosts))
     if as_json:
         print_json(optical_switch_to_json(switch))
     else:
@@ -163,4 +164,4 @@ def _show(switch: OpticalSwitch) -> None:
     for one, other in named_circuits(switch.circuits, switch.hosts)[:SHOWN]:
         say(f"{one} - {other}")
     if len(switch.circuits) > SHOWN:
-        say(f"and {len(switch.circuits) - SHOWN} more: --output FILE writes all of them")
+        say(f"and {len(switch.circuits) - SHOWN} more: --export circuits=FILE writes all of them")

@@ -19,6 +19,9 @@ OWN = ("output", "format_name", "save", "cluster", "name", "as_json")
 """Options of this command; no generator may have a parameter of these names."""
 
 
+_COUNTED = {"host": "hosts", "switch": "switches", "cable": "cables"}
+
+
 class Generators(click.Group):
     """A command group with one subcommand per generator of a kind; its options are the parameters."""
 
@@ -170,11 +173,12 @@ def _save(made: Any, generator: Generator, cluster: str | None) -> dict[str, Any
 def _summary(fields: dict[str, Any], output: str | None) -> str:
     """Return one line on what was generated, written and saved."""
     if fields["kind"] == "profile":
-        made = f"profile {fields['name']}: {fields['ranks']} ranks, {fields['pairs']} pairs"
+        made = f"profile {fields['profile']}: {fields['ranks']} ranks, {fields['pairs']} pairs"
     elif fields["kind"] == "weights":
         made = f"weights of {fields['ranks']} ranks"
     else:
-        made = f"fabric: {fields['hosts']} hosts, {fields['switches']} switches, {fields['cables']} cables"
+        counts = (f"{fields[f'{name}_count']} {many}" for name, many in _COUNTED.items())
+        made = f"fabric: {', '.join(counts)}"
     done = [f"written to {output}"] if output else []
     if "snapshot" in fields:
         done.append(f"saved as cluster {fields['cluster']}" if fields["cluster"] else "saved")

@@ -31,13 +31,13 @@ def list_jobs(cluster: str | None, as_json: bool) -> None:
     if as_json:
         print_json(rows)
         return
-    columns = ["job", "cluster", "name", "state", "ranks", "hosts", "started_at", "profile"]
+    columns = ["job", "cluster", "name", "state", "ranks", "hosts", "started_at", "profile_id"]
     counted = [{**row, "hosts": len(row["hosts"])} for row in rows]
     print_table(
         "",
         [label(column) for column in columns],
         [[row[column] for column in columns] for row in counted],
-        least=("profile", "name", "cluster"),
+        least=("profile id", "name", "cluster"),
     )
 
 
@@ -68,7 +68,7 @@ def attach(job: str, profile: str, cluster: str | None, as_json: bool) -> None:
         attached = registry.profiles.read(profile)
         registry.jobs.attach(job, attached.id, stored.cluster)
     if as_json:
-        print_json({"job": stored.job.id, "cluster": stored.cluster, "profile": attached.id})
+        print_json({"job": stored.job.id, "cluster": stored.cluster, "profile_id": attached.id})
         return
     say(
         f"profile {attached.profile.name} ({attached.id}) attached to job {stored.job.id} of {stored.cluster}"

@@ -26,8 +26,8 @@ def list_observations(cluster: str, as_json: bool) -> None:
     if as_json:
         print_json(rows)
         return
-    columns = ["observation", "observed_at", "snapshot", "routing", "source"]
-    headings = ["observation", "observed at", "snapshot", "forwarding tables", "source"]
+    columns = ["observation", "observed_at", "snapshot", "routing_id", "origin"]
+    headings = ["observation", "observed at", "snapshot", "forwarding tables", "origin"]
     print_table("", headings, [[row[column] for column in columns] for row in rows])
 
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import click
 
-from almanac.options.common import json_option, open_registry, output_option
+from almanac.options.common import json_option, open_registry
 from almanac.options.destructive import DEPENDENTS, Destructive, destructive_options
+from almanac.options.exports import export_argument
 from almanac.output.json.stored_data import profile_info_to_json, profile_to_json
 from almanac.output.maintenance import deletion_lines, print_deletion
 from almanac.output.printing import note, print_fields, print_json, print_table, write_text
@@ -48,16 +49,17 @@ def show(profile: str, as_json: bool) -> None:
 
 @command.command("export")
 @click.argument("profile")
-@output_option()
-def export(profile: str, output: str | None) -> None:
+@export_argument(lambda: ["csv"], "csv")
+def export(profile: str, exports: tuple[tuple[str, str | None], ...]) -> None:
     """Write CSV with the columns src,dst,bytes,messages and a row per ordered pair of ranks."""
     from ingest.formats.profiles.edge_csv import csv_text
 
     with open_registry() as registry:
         content = registry.profiles.read(profile).profile
-    write_text(output, csv_text(content))
-    if output is not None:
-        note(f"{content.pairs} pairs of ranks written to {output}")
+    for _, path in exports:
+        write_text(path, csv_text(content))
+        if path is not None:
+            note(f"{content.pairs} pairs of ranks written to {path}")
 
 
 @command.command("delete")

@@ -3,48 +3,92 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import datetime
 from typing import TYPE_CHECKING
 
 import click
-from click.core import ParameterSource
 
-from almanac.options.common import json_option, open_registry
+from almanac.options.common import DefaultGroup, json_option, open_registry, running_jobs_options
 from almanac.options.files import read_order
-from almanac.options.placement import search_options, with_default_seconds
-from almanac.output.json.placements import advice_to_json
+from almanac.options.placement import limit_options, search_options, with_default_seconds
+from almanac.output.json.placements import advice_to_json, compared_metrics_to_json
 from almanac.output.json.running_jobs import cluster_advice_to_json
+from almanac.output.placements import changes_text
 from almanac.output.printing import note, print_json, print_table, progress_bars, say
 from almanac.output.running_jobs import CONVENTION, heading, note_omitted_jobs
 from registry import units
 
 if TYPE_CHECKING:
+    from mapping.distances.cost_model import CostModel
     from mapping.placement.moves.advice import Advice
     from mapping.placement.moves.remapping import Curve
+    from mapping.placement.search.options import SearchOptions
     from mapping.service.advising import Advised
     from mapping.service.live import Live
     from mapping.service.request import PlacementRequest
+    from registry.progress import Progress
     from registry.registry import Registry
 
 SECONDS = 5.0
 """Default time to search for each job."""
-CLUSTER_PARAMETERS = {
-    *("profile", "as_json", "seconds", "steps", "seed", "workers", "moves", "at", "routing", "rails"),
-}
-"""Parameters of ``almanac advise`` that apply to a cluster."""
 CLUSTER_COLUMNS = (
     *("job", "user", "application", "worst link now", "worst link moved", "gain", "moved ranks"),
+    "other metrics",
     *("present placement", "better placement"),
 )
 EXIT_NOTHING_DONE, EXIT_INTERRUPTED = 1, 130
 COLUMNS = (
     *("moved ranks", "saved (s/iteration)", "saved per moved rank", "migration (s)"),
-    *("break-even iterations", "pays off"),
+    *("break-even iterations", "pays off", "other metrics"),
 )
 
 
-@click.command("advise")
-@click.argument("profile", metavar="CLUSTER|PROFILE")
-@click.argument("placement", metavar="[ID|FILE]", required=False)
+@click.group("advise", cls=DefaultGroup, default="jobs")
+def command() -> None:
+    """Report whether moving ranks pays off: for a cluster's running jobs (default), or for one placement."""
+
+
+@command.command("jobs")
+@click.argument("cluster")
+@click.option("--moves", type=click.IntRange(min=0), help="Maximum number of ranks of a job to move.")
+@running_jobs_options
+@limit_options
+@json_option
+def jobs(
+    cluster: str,
+    moves: int | None,
+    at: datetime | None,
+    costs: CostModel,
+    limits: SearchOptions,
+    as_json: bool,
+) -> None:
+    """Search a better placement for each running job of CLUSTER, largest gain first; for cron.
+
+    The traffic of the other jobs is the background. The present and the better placement are saved with the
+    possible gain. --seconds applies to each job. After an interrupt the results so far are saved.
+
+    Exits with 1 if jobs have profiles but none could be placed.
+    """
+    from mapping.service.live import traffic
+
+    options = replace(with_default_seconds(limits, SECONDS), moves=moves)
+    with open_registry() as registry, progress_bars() as progress:
+        live = traffic(registry, cluster, at, costs, progress)
+        advised, complete = _advise_jobs(registry, live, options, progress)
+    if as_json:
+        print_json(cluster_advice_to_json(live, advised, complete))
+    else:
+        _show_cluster(live, advised)
+        note_omitted_jobs(live)
+    if not complete:
+        click.get_current_context().exit(EXIT_INTERRUPTED)
+    if not advised and len(live.running.jobs) > len(live.without_profile):
+        click.get_current_context().exit(EXIT_NOTHING_DONE)
+
+
+@command.command("placement")
+@click.argument("profile")
+@click.argument("placement", metavar="ID|FILE")
 @click.option("--job", help="Job whose hosts, including its free ones, the ranks may move to.")
 @click.option(
     "--cluster", help="Cluster of the placement, or of --job if two clusters have a job with this id."
@@ -57,9 +101,9 @@ COLUMNS = (
 @click.option("--iterations-left", type=float, help="Iterations that the job still has to run.")
 @search_options
 @json_option
-def command(
+def advise_placement(
     profile: str,
-    placement: str | None,
+    placement: str,
     job: str | None,
     cluster: str | None,
     moves: int | None,
@@ -69,21 +113,9 @@ def command(
     request: PlacementRequest,
     as_json: bool,
 ) -> None:
-    """Report whether moving ranks of running jobs pays off.
-
-    With CLUSTER alone, for cron: search a better placement for each running job, with the traffic of the
-    other jobs as background. The present and the better placement are saved with the possible gain.
-    --seconds applies to each job (default: 5). After an interrupt the results so far are saved.
-
-    With PROFILE and a placement: print the seconds saved per iteration for each number of moved ranks;
-    nothing is saved.
-    """
-    if placement is None:
-        _check_cluster_options(click.get_current_context())
-        _advise_cluster(profile, request, moves, as_json)
-        return
+    """Print the seconds saved per iteration for each number of ranks moved from a placement; save nothing."""
     if job is None and cluster is None:
-        raise click.UsageError("give --cluster or --job")
+        raise click.UsageError("add --cluster NAME or --job ID")
     from mapping.placement.moves.advice import advise, best
     from mapping.placement.moves.remapping import find_curve
     from mapping.service.placing import resolve
@@ -103,21 +135,12 @@ def command(
         _show(curve, advice)
         _recommend(advice, pick, rank_seconds is not None and iterations_left is not None)
     if not curve.complete:
-        click.get_current_context().exit(130)
-
-
-def _check_cluster_options(ctx: click.Context) -> None:
-    """Raise a usage error for an option that has no meaning for all jobs of a cluster."""
-    for parameter in ctx.command.params:
-        given = ctx.get_parameter_source(parameter.name or "") == ParameterSource.COMMANDLINE
-        if given and parameter.name not in CLUSTER_PARAMETERS:
-            raise click.UsageError(
-                f"{parameter.opts[0]} goes with PROFILE and ID|FILE, not with CLUSTER alone"
-            )
+        click.get_current_context().exit(EXIT_INTERRUPTED)
 
 
 def _show(curve: Curve, advice: tuple[Advice, ...]) -> None:
     """Print the gain for each number of moved ranks."""
+    present = curve.points[0].score._asdict()
     rows = [
         [
             one.point.moved,
@@ -125,7 +148,8 @@ def _show(curve: Curve, advice: tuple[Advice, ...]) -> None:
             one.saved_per_rank,
             one.migration_seconds,
             None if one.break_even_iterations is None else f"{one.break_even_iterations:.6g}",
-            {True: "yes", False: "no", None: ""}[one.worth_it],
+            one.worth_it,
+            changes_text(present, one.point.score._asdict()),
         ]
         for one in advice
     ]
@@ -142,44 +166,23 @@ def _recommend(advice: tuple[Advice, ...], pick: Advice | None, is_cost_known: b
         say(no_gain if pick is None else f"move {pick.point.moved} ranks")
 
 
-def _advise_cluster(cluster: str, request: PlacementRequest, moves: int | None, as_json: bool) -> None:
-    """Search a better placement for each running job of a cluster; save and print them, largest gain first.
-
-    Exit with 130 after an interrupt, and with 1 if jobs have profiles but none could be placed.
-    """
-    with open_registry() as registry:
-        live, advised, complete = _advise_jobs(registry, cluster, request, moves)
-    if as_json:
-        print_json(cluster_advice_to_json(live, advised, complete))
-    else:
-        _show_cluster(live, advised)
-        note_omitted_jobs(live)
-    if not complete:
-        click.get_current_context().exit(EXIT_INTERRUPTED)
-    if not advised and len(live.running.jobs) > len(live.without_profile):
-        click.get_current_context().exit(EXIT_NOTHING_DONE)
-
-
 def _advise_jobs(
-    registry: Registry, cluster: str, request: PlacementRequest, moves: int | None
-) -> tuple[Live, list[Advised], bool]:
-    """Return the running jobs, the advice for them, and whether no job was interrupted or left out."""
+    registry: Registry, live: Live, options: SearchOptions, progress: Progress
+) -> tuple[list[Advised], bool]:
+    """Return the advice for the running jobs, and whether no search was interrupted."""
     from mapping.service.advising import advise_all
-    from mapping.service.live import Unloaded, traffic
+    from mapping.service.live import Unloaded
 
     advised: list[Advised] = []
-    with progress_bars() as progress:
-        live = traffic(registry, cluster, request.at, request.costs, progress)
-        options = replace(with_default_seconds(request, SECONDS).options, moves=moves)
-        try:
-            for one in advise_all(registry, live, options, progress):
-                if isinstance(one, Unloaded):
-                    note(f"job {one.job.stored.job.id} is not included: {one.reason}")
-                else:
-                    advised.append(one)
-        except KeyboardInterrupt:
-            return live, _by_gain(advised), False
-    return live, _by_gain(advised), all(one.complete for one in advised)
+    try:
+        for one in advise_all(registry, live, options, progress):
+            if isinstance(one, Unloaded):
+                note(f"job {one.job.stored.job.id} is not included: {one.reason}")
+            else:
+                advised.append(one)
+    except KeyboardInterrupt:
+        return _by_gain(advised), False
+    return _by_gain(advised), all(one.complete for one in advised)
 
 
 def _by_gain(advised: list[Advised]) -> list[Advised]:
@@ -201,6 +204,7 @@ def _show_cluster(live: Live, advised: list[Advised]) -> None:
             units.text(one.advice.proposed_seconds, units.SECONDS),
             f"{one.advice.gain:.2f}",
             one.advice.moved,
+            changes_text(compared_metrics_to_json(one.before), compared_metrics_to_json(one.after)),
             one.advice.present,
             one.advice.proposed or "move no ranks",
         ]

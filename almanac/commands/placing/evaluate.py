@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING
 
 import click
 
-from almanac.options.common import OUTPUT, json_option, open_registry, output_option
+from almanac.options.common import json_option, open_registry, top_option
+from almanac.options.exports import export_argument, export_option
 from almanac.options.files import read_order
 from almanac.options.placement import cost_options
 from almanac.output.json.placements import compared_metrics_to_json, comparison_to_json, evaluation_to_json
 from almanac.output.placements import LINK_ENDS, link_ends, show_evaluation
 from almanac.output.printing import label, note, print_json, print_table, whole, write_text
-from mapping.launchers.catalog import FORMATS, write
+from mapping.launchers.catalog import FORMATS, launch_line, write
 from registry import units
 from registry.csv_text import csv_text
 
@@ -36,14 +37,14 @@ SHOWN = 20
     "--placement", required=True, metavar="ID|FILE", help="A saved placement, or a launcher's file."
 )
 @cost_options
-@click.option("--links", type=OUTPUT, help="Write a CSV file with a row per loaded link direction.")
+@export_option(lambda: ["links"], "Write a CSV file with a row per loaded link direction: links=FILE.")
 @json_option
 def evaluate(
     profile: str,
     cluster: str,
     placement: str,
     request: PlacementRequest,
-    links: str | None,
+    exports: tuple[tuple[str, str], ...],
     as_json: bool,
 ) -> None:
     """Compute the load of PROFILE's traffic on the fabric for a placement; nothing is saved."""
@@ -52,9 +53,9 @@ def evaluate(
     given = read_order(placement, cluster) or placement
     with open_registry() as registry:
         report = evaluate(registry, replace(request, profile=profile, cluster=cluster, keep=given))
-    if links is not None:
-        write_text(links, _link_csv(report.fabric, report.evaluation))
-        note(f"link loads written to {links}")
+    for _, path in exports:
+        write_text(path, _link_csv(report.fabric, report.evaluation))
+        note(f"link loads written to {path}")
     if as_json:
         print_json(evaluation_to_json(report))
     else:
@@ -77,22 +78,16 @@ def _link_csv(fabric: Fabric, evaluation: Evaluation) -> str:
 @click.option("--profile", help="Profile to send (default: that of the first saved placement).")
 @click.option("--cluster", help="Cluster whose fabric is used (default: that of the first saved placement).")
 @cost_options
-@click.option(
-    "--most",
-    type=click.IntRange(min=0),
-    default=SHOWN,
-    show_default=True,
-    help="Maximum number of links to show.",
-)
-@click.option("--links", type=OUTPUT, help="Write a CSV file with all links that differ.")
+@top_option(SHOWN, "Maximum number of links to show.", least=0)
+@export_option(lambda: ["links"], "Write a CSV file with all links that differ: links=FILE.")
 @json_option
 def compare(
     placements: tuple[str, ...],
     profile: str | None,
     cluster: str | None,
     request: PlacementRequest,
-    most: int,
-    links: str | None,
+    top: int,
+    exports: tuple[tuple[str, str], ...],
     as_json: bool,
 ) -> None:
     """Compare placements, saved or in launchers' files: metrics, and links whose load differs most."""
@@ -108,13 +103,13 @@ def compare(
         reports = [evaluate(registry, replace(request, keep=one)) for one in orders]
     evaluations = [one.evaluation for one in reports]
     fabric = reports[0].fabric
-    if links is not None:
+    for _, path in exports:
         rows = differences(fabric, evaluations)
-        write_text(links, _difference_csv([one.record_id for one in reports], rows))
-        note(f"{len(rows)} links that differ written to {links}")
-    shown = differences(fabric, evaluations, most=most)
+        write_text(path, _difference_csv([one.record_id for one in reports], rows))
+        note(f"{len(rows)} links that differ written to {path}")
+    shown = differences(fabric, evaluations, most=top)
     if as_json:
-        print_json(comparison_to_json(profile, cluster, reports, shown))
+        print_json(comparison_to_json(reports, shown))
     else:
         _show_comparison(reports, shown)
 
@@ -173,14 +168,15 @@ def _ratio(values: Sequence[float | None]) -> str:
 
 @click.command("export")
 @click.argument("placement")
-@click.option("--format", "name", type=click.Choice(FORMATS.names), required=True, help="Format of the file.")
-@output_option()
-def export(placement: str, name: str, output: str | None) -> None:
-    """Write the stored placement with the id PLACEMENT as a launcher's file."""
+@export_argument(lambda: FORMATS.names)
+def export(placement: str, exports: tuple[tuple[str, str | None], ...]) -> None:
+    """Write the stored placement with the id PLACEMENT as launchers' files, or to standard output."""
     with open_registry() as registry:
         stored = registry.placements.read(placement)
         fabric = registry.fabrics.read_content(stored.content).fabric
-    text = write(name, stored.placement, fabric)
-    write_text(output, text)
-    if output is not None:
-        note(f"{name} of placement {stored.id} written to {output}")
+    for name, path in exports:
+        write_text(path, write(name, stored.placement, fabric))
+        if path is not None:
+            note(f"{name} of placement {stored.id} written to {path}")
+            if (command := launch_line(name, stored.placement, fabric, path)) is not None:
+                note(f"launch: {command}")

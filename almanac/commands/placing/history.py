@@ -2,16 +2,26 @@
 
 from __future__ import annotations
 
-import dataclasses
 import math
+from collections.abc import Callable
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, NamedTuple
+from functools import wraps
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import click
 
 from almanac.commands.cluster.check import EXIT_PROBLEMS
-from almanac.options.common import Time, json_option, open_registry, require_cluster
-from almanac.output.json.placements import regression_to_json
+from almanac.options.common import (
+    DefaultGroup,
+    Time,
+    add_options,
+    json_option,
+    open_registry,
+    require_cluster,
+    top_option,
+)
+from almanac.output.json.circuits import circuit_plan_info_to_json
+from almanac.output.json.placements import regression_to_json, stored_placement_to_json
 from almanac.output.json.simulations import simulation_info_to_json
 from almanac.output.printing import attributes, label, print_json, print_table, say
 from registry import units
@@ -32,7 +42,18 @@ LEAST = ("complete", "role", "average dilation", "strategy", "cluster", "recorde
 _SERIES_NAMES = {"profile": "profile_name"}
 """Columns that have another name in a `PlacementSeries`."""
 REGRESSION_COLUMNS = (
-    *("id", "recorded_at", "cluster", "profile", "role", "job", "ratio", "centre", "limit", "last_good"),
+    *(
+        "placement",
+        "recorded_at",
+        "cluster",
+        "profile",
+        "role",
+        "job",
+        "ratio",
+        "centre",
+        "limit",
+        "last_good",
+    ),
     "changed",
 )
 SIMULATION_COLUMNS = (
@@ -52,7 +73,7 @@ class HistoryFilter(NamedTuple):
     ----------
     cluster, application, job : str or None
         Only rows of this cluster, application or job.
-    limit : int or None
+    top : int or None
         Number of newest rows.
     as_json : bool
         True for a JSON document instead of a table.
@@ -61,86 +82,92 @@ class HistoryFilter(NamedTuple):
     cluster: str | None
     application: str | None
     job: str | None
-    limit: int | None
+    top: int | None
     as_json: bool
 
     @property
     def cluster_limit(self) -> int | None:
         """Number of newest rows of the cluster to read, or None if other filters need all of them."""
-        return self.limit if self.application is None and self.job is None else None
+        return self.top if self.application is None and self.job is None else None
 
 
-@click.command("history")
-@click.option("--cluster", help="Only results on this cluster.")
-@click.option("--application", help="Only results of this application.")
-@click.option("--job", help="Only results of this job.")
-@click.option("--limit", type=click.IntRange(min=1), help="Only this many, the newest.")
-@click.option(
-    "--regressions",
-    "worse",
-    is_flag=True,
-    help=f"Only placements above their control limit; exit with {EXIT_PROBLEMS} if there are any.",
-)
-@click.option("--since", type=Time(), help="With --regressions: only those recorded at this time or later.")
-@click.option("--simulations", "simulated", is_flag=True, help="List simulated runs instead of placements.")
-@click.option("--placement", metavar="ID", help="With --simulations: only runs of this placement.")
-@click.option("--circuits", is_flag=True, help="List circuit plans instead of placements.")
-@json_option
-def command(
-    cluster: str | None,
-    application: str | None,
-    job: str | None,
-    limit: int | None,
-    worse: bool,
-    since: datetime | None,
-    simulated: bool,
-    placement: str | None,
-    circuits: bool,
-    as_json: bool,
-) -> None:
-    """List stored placements with their bounds and baselines, newest first.
+def _filters(function: Callable[..., None]) -> Callable[..., None]:
+    """Add the options that select rows; the command gets the registry and a `HistoryFilter`."""
 
-    With --regressions: list placements that got worse. The ratio of the worst link to its certified bound is
-    compared with the up to 20 earlier placements (at least 5) of the same application and profile. A
-    regression is above their median plus three scaled median absolute deviations, and 5% above the median.
-    The table names what changed since the last good placement.
+    @wraps(function)
+    def command(
+        cluster: str | None,
+        application: str | None,
+        job: str | None,
+        top: int | None,
+        as_json: bool,
+        **others: Any,
+    ) -> None:
+        with open_registry() as registry:
+            require_cluster(registry, cluster)
+            function(registry, HistoryFilter(cluster, application, job, top, as_json), **others)
 
-    With --simulations: list the saved simulated runs.
+    options = (
+        click.option("--cluster", help="Only results on this cluster."),
+        click.option("--application", help="Only results of this application."),
+        click.option("--job", help="Only results of this job."),
+        top_option(help="Only this many, the newest."),
+        json_option,
+    )
+    return cast(Callable[..., None], add_options(command, options))
 
-    With --circuits: list the circuit plans of `almanac reconfigure`.
+
+@click.group("history", cls=DefaultGroup, default="placements")
+def command() -> None:
+    """List stored placements (the default), those that got worse, simulated runs or circuit plans."""
+
+
+@command.command("placements")
+@_filters
+def placements(registry: Registry, selected: HistoryFilter) -> None:
+    """List stored placements with their bounds and baselines, newest first."""
+    _show_placements(registry, selected)
+
+
+@command.command("regressions")
+@click.option("--since", type=Time(), help="Only those recorded at this time or later.")
+@_filters
+def regressions(registry: Registry, selected: HistoryFilter, since: datetime | None) -> None:
+    """List placements that got worse, newest first; exit with 4 if there are any.
+
+    The ratio of the worst link to its certified bound is compared with the up to 20 earlier placements (at
+    least 5) of the same application and profile. A regression is above their median plus three scaled median
+    absolute deviations, and 5% above the median. The table names what changed since the last good placement.
     """
-    if since is not None and not worse:
-        raise click.UsageError("--since goes with --regressions")
-    if simulated + worse + circuits > 1:
-        raise click.UsageError("give only one of --simulations, --regressions and --circuits")
-    if placement is not None and not simulated:
-        raise click.UsageError("--placement goes with --simulations")
-    selected = HistoryFilter(cluster, application, job, limit, as_json)
-    found = False
-    with open_registry() as registry:
-        require_cluster(registry, cluster)
-        if circuits:
-            _show_circuit_plans(registry, selected)
-        elif simulated:
-            _show_simulations(registry, selected, placement)
-        elif worse:
-            found = _show_regressions(registry, selected, since)
-        else:
-            _show_placements(registry, selected)
-    if found:
+    if _show_regressions(registry, selected, since):
         click.get_current_context().exit(EXIT_PROBLEMS)
 
 
+@command.command("simulations")
+@click.option("--placement", metavar="ID", help="Only runs of this placement.")
+@_filters
+def simulations(registry: Registry, selected: HistoryFilter, placement: str | None) -> None:
+    """List the saved runs of `almanac simulate`, newest first."""
+    _show_simulations(registry, selected, placement)
+
+
+@command.command("circuits")
+@_filters
+def circuits(registry: Registry, selected: HistoryFilter) -> None:
+    """List the circuit plans of `almanac reconfigure`, newest first."""
+    _show_circuit_plans(registry, selected)
+
+
 def _show_placements(registry: Registry, selected: HistoryFilter) -> None:
-    """Print placements; without a limit or job from columns, which are faster to read than rows."""
-    cluster, application, job, limit, as_json = selected
-    if not as_json and job is None and limit is None:
+    """Print placements; without --top or --job from columns, which are faster to read than rows."""
+    cluster, application, job, top, as_json = selected
+    if not as_json and job is None and top is None:
         series = registry.placements.series(cluster=cluster, application=application)
         _print_placements(series_rows(series))
         return
-    infos = registry.placements.history(cluster=cluster, application=application, job=job, limit=limit)
+    infos = registry.placements.history(cluster=cluster, application=application, job=job, limit=top)
     if as_json:
-        print_json([dataclasses.asdict(info) for info in infos])
+        print_json([stored_placement_to_json(info) for info in infos])
     else:
         _print_placements([list(attributes(info, *COLUMNS).values()) for info in infos])
 
@@ -149,7 +176,8 @@ def _print_placements(rows: list[list[Any]]) -> None:
     """Print a table of `COLUMNS`, with units."""
     load, distance = COLUMNS.index("congestion_seconds"), COLUMNS.index("hop_bytes")
     for row in rows:
-        row[load], row[distance] = units.text(row[load], units.SECONDS), f"{row[distance]:.4e}"
+        if row[load] is not None:
+            row[load], row[distance] = units.text(row[load], units.SECONDS), f"{row[distance]:.4e}"
     print_table("", [label(column) for column in COLUMNS], rows, least=LEAST)
 
 
@@ -174,15 +202,15 @@ def _cell(value: Any) -> Any:
 
 def _show_regressions(registry: Registry, selected: HistoryFilter, since: datetime | None) -> bool:
     """Print the regressions, and return True if there are any."""
-    from mapping.traffic.quality import regressions
+    from mapping.traffic import quality
     from registry.model import as_utc
 
     series = registry.placements.series(cluster=selected.cluster, application=selected.application)
     found = [
         one
-        for one in regressions(series)
+        for one in quality.regressions(series)
         if selected.job in (None, one.job) and (since is None or one.recorded_at >= as_utc(since))
-    ][: selected.limit]
+    ][: selected.top]
     rows = [regression_to_json(one) for one in found]
     if selected.as_json:
         print_json(rows)
@@ -201,7 +229,7 @@ def _show_regressions(registry: Registry, selected: HistoryFilter, since: dateti
 
 def _show_simulations(registry: Registry, selected: HistoryFilter, placement: str | None) -> None:
     """Print simulated runs, of one placement if its id or the beginning of its id is given."""
-    infos = _simulations(registry, selected, placement)[: selected.limit]
+    infos = _simulations(registry, selected, placement)[: selected.top]
     if selected.as_json:
         print_json([simulation_info_to_json(info) for info in infos])
     else:
@@ -241,9 +269,9 @@ def _show_circuit_plans(registry: Registry, selected: HistoryFilter) -> None:
         for info in infos
         if (selected.application is None or selected.application in info.applications)
         and (selected.job is None or selected.job in info.jobs)
-    ][: selected.limit]
+    ][: selected.top]
     if selected.as_json:
-        print_json([dataclasses.asdict(info) for info in matching])
+        print_json([circuit_plan_info_to_json(info) for info in matching])
     else:
         least = ("complete", "upper bound", "cluster", "recorded at", "applied at", "present", "profiles")
         print_table("", CIRCUIT_PLAN_COLUMNS, [_circuit_plan_row(info) for info in matching], least=least)

@@ -8,15 +8,17 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from almanac.options.common import json_option, open_registry, read_hosts
-from almanac.options.files import case_from_files, file_options, read_layouts, read_order
+from almanac.options.exports import export_option
+from almanac.options.files import case_from_files, fabric_option, read_layouts, read_order
 from almanac.options.placement import SECONDS, search_options, with_default_seconds
 from almanac.output.json.placements import placement_to_json
 from almanac.output.placements import show_pareto_set, show_placement
-from almanac.output.printing import note, print_json, progress_bars, write_text
+from almanac.output.printing import note, print_json, progress_bars, say, write_text
 
 if TYPE_CHECKING:
     from almanac.job_environment import JobEnvironment
     from mapping.evaluation.report import PlacementReport
+    from mapping.launchers.catalog import Launch
     from mapping.service.request import PlacementRequest
     from registry.progress import Progress
 
@@ -24,8 +26,14 @@ SECONDS_IN_JOB = 5.0
 """Default time to search inside a job script: the whole command must take less than 15 s there."""
 
 
+def _formats() -> tuple[str, ...]:
+    from mapping.launchers.catalog import FORMATS
+
+    return FORMATS.names
+
+
 @click.command("map")
-@click.argument("profile", required=False)
+@click.argument("profile")
 @click.option("--job", help="Use the hosts and slots of this job.")
 @click.option("--cluster", help="Cluster of --hosts, or of --job if two clusters have a job with this id.")
 @click.option(
@@ -39,7 +47,7 @@ SECONDS_IN_JOB = 5.0
 @click.option(
     "--here", "in_job", is_flag=True, help="Use the hosts and slots of the allocation of this process."
 )
-@file_options
+@fabric_option
 @click.option("--keep", metavar="ID|FILE", help="Improve this placement by moving few ranks.")
 @click.option("--moves", type=click.IntRange(min=0), help="With --keep: maximum number of ranks to move.")
 @click.option(
@@ -59,42 +67,42 @@ SECONDS_IN_JOB = 5.0
     multiple=True,
     help="Assign ranks to cores by lstopo's XML of a host, or of all hosts if one FILE is given.",
 )
-@click.option(
-    "--export", "exports", metavar="FORMAT=FILE", multiple=True, help="Write a launcher's file, too (repeat)."
-)
+@export_option(_formats, "Write a launcher's file, too, and print the command that uses it (repeat).")
 @json_option
 def command(
     pareto: bool,
     strategies: tuple[str, ...],
     request: PlacementRequest,
     layouts: tuple[str, ...],
-    exports: tuple[str, ...],
+    exports: tuple[tuple[str, str], ...],
     as_json: bool,
     **source: Any,
 ) -> None:
     """Find a placement of PROFILE's ranks with low congestion, and save it.
 
-    With --fabric and --profile the data comes from files, and nothing is saved. With --here, inside a job
-    script, the hosts and slots are those of the Slurm, Open MPI or PBS allocation.
+    PROFILE is the name or id of a saved profile. With --fabric it is a file, too, and nothing is saved. With
+    --here, inside a job script, the hosts and slots are those of the Slurm, Open MPI or PBS allocation.
     """
     data = DataOptions(**source)
     data.check()
     if pareto and data.keep is not None:
         raise click.UsageError("give either --pareto or --keep")
-    files = _export_files(exports)
-    if pareto and files:
+    if pareto and exports:
         raise click.UsageError("--pareto finds several placements: write one with `almanac export ID`")
     request = data.complete(request, strategies, layouts)
     with progress_bars() as progress:
         reports = _find_placements(request, data.fabric_files, pareto, progress)
-    _export(files, reports[0])
+    launches = _export(exports, reports[0])
     if as_json:
-        documents = [placement_to_json(one) for one in reports]
+        documents = [placement_to_json(one, launches) for one in reports]
         print_json(documents if pareto else documents[0])
     elif pareto:
         show_pareto_set(reports)
     else:
         show_placement(reports[0])
+        for launch in launches:
+            if launch.command is not None:
+                say(f"launch: {launch.command}")
     if not all(one.placement.complete for one in reports):
         click.get_current_context().exit(130)
 
@@ -103,25 +111,18 @@ def command(
 class DataOptions:
     """Options that name what to place and on which hosts."""
 
-    profile: str | None
+    profile: str
     job: str | None
     cluster: str | None
     hosts: str | None
     slots: int | None
     in_job: bool
     fabric_files: tuple[str, ...]
-    profile_file: str | None
     keep: str | None
     moves: int | None
 
     def check(self) -> None:
         """Raise a usage error if options are missing or exclude each other."""
-        if (self.profile is None) == (self.profile_file is None):
-            raise click.UsageError("give either PROFILE or --profile FILE")
-        if self.profile_file is not None and not self.fabric_files:
-            raise click.UsageError(
-                "--profile FILE goes with --fabric FILE; a saved profile is the argument PROFILE"
-            )
         given = sum((self.job is not None, self.hosts is not None, self.in_job))
         if given > 1:
             raise click.UsageError("give only one of --job, --hosts and --here")
@@ -144,16 +145,16 @@ class DataOptions:
         cluster = self.cluster or (None if environment is None else environment.cluster)
         named = None if self.hosts is None else read_hosts(self.hosts)
         keep = None if self.keep is None else read_order(self.keep, cluster or "files")
-        request = with_default_seconds(request, SECONDS_IN_JOB if self.in_job else SECONDS)
+        options = with_default_seconds(request.options, SECONDS_IN_JOB if self.in_job else SECONDS)
         return replace(
             request,
-            profile=self.profile or self.profile_file or "",
+            profile=self.profile,
             job=self.job,
             cluster=cluster,
             hosts=named if environment is None else environment.hosts,
             slots=self.slots if environment is None else environment.slots,
             keep=keep or self.keep,
-            options=replace(request.options, moves=self.moves, strategies=strategies or None),
+            options=replace(options, moves=self.moves, strategies=strategies or None),
             layouts=read_layouts(layouts),
         )
 
@@ -187,27 +188,14 @@ def _find_placements(
         return (placing.place(registry, request, progress),)
 
 
-def _export(files: dict[str, str], report: PlacementReport) -> None:
-    """Write launchers' files, and note which of them cannot contain the cores of ranks."""
-    from mapping.launchers.catalog import FORMATS, write
+def _export(exports: tuple[tuple[str, str], ...], report: PlacementReport) -> tuple[Launch, ...]:
+    """Write launchers' files, note which cannot contain the cores of ranks; return how to use each."""
+    from mapping.launchers.catalog import FORMATS, Launch, launch_line, write
 
-    for name, path in files.items():
+    launches = []
+    for name, path in exports:
         write_text(path, write(name, report.placement, report.fabric))
         without_cores = report.cores is not None and not FORMATS.find(name).cores
         note(f"{name} written to {path}" + (": this format has no cores of ranks" if without_cores else ""))
-
-
-def _export_files(exports: tuple[str, ...]) -> dict[str, str]:
-    """Return the file of each format from texts ``FORMAT=FILE``, or raise a usage error."""
-    from mapping.launchers.catalog import FORMATS
-
-    files = {}
-    for item in exports:
-        name, equals, path = item.partition("=")
-        if not equals or not path:
-            raise click.BadParameter(f"{item!r} is not of the form FORMAT=FILE", param_hint="--export")
-        if name not in FORMATS:
-            known = ", ".join(FORMATS.names)
-            raise click.BadParameter(f"there is no format {name!r}; known: {known}", param_hint="--export")
-        files[name] = path
-    return files
+        launches.append(Launch(name, path, launch_line(name, report.placement, report.fabric, path)))
+    return tuple(launches)

@@ -8,13 +8,14 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from almanac.output.json.running_jobs import fabric_to_json, omitted_jobs_to_json
-from almanac.output.printing import attributes, finite
+from almanac.output.printing import attributes, finite, renamed
 
 if TYPE_CHECKING:
     from mapping.service.circuit_search import CircuitPlanReport
     from mapping.service.circuits import JobsOnSwitch
     from registry.model.circuit_plan import Circuits
     from registry.profiles import StoredProfile
+    from registry.records.circuit_plans import CircuitPlanInfo
     from registry.records.optical_switches import OpticalSwitch
 
 
@@ -23,10 +24,10 @@ def circuit_plan_to_json(planned: CircuitPlanReport) -> dict[str, Any]:
     plan, hosts = planned.plan, planned.case.hosts
     known = not math.isnan(plan.present_throughput)
     return {
-        "configuration": planned.record_id,
+        "circuit_plan": planned.record_id,
         **attributes(plan, "nodes", "max_degree", "max_edges", "link_speed"),
         "paper": plan.method == "paper",
-        "start": planned.options.parameters.get("start"),
+        "start_topology": planned.options.parameters.get("start"),
         "seed": plan.seed,
         "complete": plan.complete,
         "hosts": list(hosts),
@@ -50,7 +51,9 @@ def circuit_plan_to_json(planned: CircuitPlanReport) -> dict[str, Any]:
 def _iterations(planned: CircuitPlanReport) -> list[dict[str, Any]]:
     numbers = ("throughput", "compute_throughput", "communication_throughput", "best")
     return [
-        {**asdict(one), **{name: finite(getattr(one, name)) for name in numbers}} for one in planned.trail
+        renamed(one, inserted="added", links="circuit_count", seconds="wall_seconds")
+        | {name: finite(getattr(one, name)) for name in numbers}
+        for one in planned.trail
     ]
 
 
@@ -86,6 +89,22 @@ def jobs_on_switch_to_json(on: JobsOnSwitch, profiles: Sequence[StoredProfile]) 
     }
 
 
+def circuit_plan_info_to_json(info: CircuitPlanInfo) -> dict[str, Any]:
+    """Return a row of ``almanac history circuits``."""
+    return renamed(
+        info,
+        id="circuit_plan",
+        profiles="profile_ids",
+        profile_names="profiles",
+        jobs="job_ids",
+        circuits="circuit_count",
+        removed="removed_count",
+        inserted="added_count",
+        upper_bound="upper_bound_throughput",
+        bound="upper_bound_name",
+    )
+
+
 def optical_switch_to_json(switch: OpticalSwitch) -> dict[str, Any]:
     """Return the document of ``almanac cluster optical``."""
     return {
@@ -93,8 +112,8 @@ def optical_switch_to_json(switch: OpticalSwitch) -> dict[str, Any]:
         "hosts": list(switch.hosts),
         **attributes(switch, "max_degree", "max_edges", "link_speed", "compute_seconds"),
         "circuits": named_circuits(switch.circuits, switch.hosts) if switch.circuits else None,
-        "configuration": switch.plan or None,
-        "told_at": switch.at,
+        "circuit_plan": switch.plan or None,
+        "stored_at": switch.at,
     }
 
 

@@ -69,11 +69,14 @@ def verification_to_json(first: Verification, last: Verification, repair: Repair
 def observation_to_json(cluster: str, info: ObservationInfo) -> dict[str, Any]:
     """Return a row of ``almanac observation list``."""
     fields = {"observation": info.id, "cluster": cluster, "observed_at": info.at}
-    return fields | attributes(info, "snapshot", "routing", "source")
+    return fields | {"snapshot": info.snapshot, "routing_id": info.routing, "origin": info.source}
 
 
 def run_to_json(info: RunInfo) -> dict[str, Any]:
     """Return a row of ``almanac run list``."""
     fields = {"run": info.id, "cluster": info.cluster or None, "started_at": info.at}
-    fields |= attributes(info, "outcome", "formats", "files", "seconds", "warnings")
+    fields |= attributes(info, "outcome", "formats", "files") | {
+        "wall_seconds": info.seconds,
+        "warnings": info.warnings,
+    }
     return fields | {"error": info.error or None}

@@ -6,19 +6,21 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from almanac.output.printing import attributes, finite
+from almanac.output.printing import attributes, finite, renamed
 
 if TYPE_CHECKING:
     from mapping.evaluation.loaded_links import Difference, LoadedLink
     from mapping.evaluation.report import PlacementReport
+    from mapping.launchers.catalog import Launch
     from mapping.placement.moves.advice import Advice
     from mapping.placement.moves.remapping import Curve
     from mapping.traffic.quality import Regression
     from registry.model import Evaluation
+    from registry.records.placements.records import StoredPlacementInfo
 
 
-def placement_to_json(report: PlacementReport) -> dict[str, Any]:
-    """Return the document of ``almanac map``."""
+def placement_to_json(report: PlacementReport, launches: Sequence[Launch] = ()) -> dict[str, Any]:
+    """Return the document of ``almanac map``; `launches` are the files that were written."""
     from registry.model import Metrics
 
     assert report.in_order is not None
@@ -30,19 +32,21 @@ def placement_to_json(report: PlacementReport) -> dict[str, Any]:
         "cluster": case.cluster,
         "snapshot": case.snapshot,
         "ranks": placement.ranks,
-        "hosts": len(placement.allocation),
+        "host_count": len(placement.allocation),
         **attributes(placement, "objective", "routing"),
         "background": report.evaluation.background,
-        **attributes(placement, "strategy", "seed", "seconds", "steps", "complete"),
+        **attributes(placement, "strategy", "seed", "steps", "complete"),
+        "wall_seconds": placement.seconds,
         "code_version": report.evaluation.code_version,
         "in_order": asdict(Metrics.of(report.in_order)),
         "random": asdict(report.random),
         "placed": asdict(Metrics.of(report.evaluation)),
         "above_in_order": {metric: finite(share) for metric, share in report.above_in_order.items()},
         **bounds_to_json(report.evaluation),
+        "exports": [launch._asdict() for launch in launches],
     }
     if report.cores is not None:
-        fields["cores"] = asdict(report.cores)
+        fields["cores"] = renamed(report.cores, hosts="host_count")
     if report.curve is not None:
         present = case.present
         moved = 0 if present is None else int((present.host_of_rank != placement.host_of_rank).sum())
@@ -62,7 +66,7 @@ def evaluation_to_json(report: PlacementReport) -> dict[str, Any]:
         "cluster": case.cluster,
         "snapshot": case.snapshot,
         "ranks": report.placement.ranks,
-        "hosts": len(set(report.placement.host_of_rank.tolist())),
+        "host_count": len(set(report.placement.host_of_rank.tolist())),
         **attributes(found, "routing", "rails", "background"),
         "bytes": found.total_bytes,
         **asdict(Metrics.of(found)),
@@ -86,13 +90,12 @@ def curve_to_json(curve: Curve) -> list[dict[str, Any]]:
     return [{"moved": point.moved, **point.score._asdict()} for point in curve.points]
 
 
-def comparison_to_json(
-    profile: str, cluster: str, reports: Sequence[PlacementReport], links: Sequence[Difference]
-) -> dict[str, Any]:
+def comparison_to_json(reports: Sequence[PlacementReport], links: Sequence[Difference]) -> dict[str, Any]:
     """Return the document of ``almanac compare``."""
+    case = reports[0].case
     return {
-        "profile": profile,
-        "cluster": cluster,
+        "profile": case.profile.name,
+        "cluster": case.cluster,
         "placements": [
             {"placement": one.record_id, **compared_metrics_to_json(one.evaluation)} for one in reports
         ],
@@ -112,7 +115,7 @@ def compared_metrics_to_json(evaluation: Evaluation) -> dict[str, float | None]:
 
 
 def advice_to_json(curve: Curve, advice: Sequence[Advice], best: Advice | None) -> dict[str, Any]:
-    """Return the document of ``almanac advise PROFILE PLACEMENT``.
+    """Return the document of ``almanac advise placement``.
 
     Parameters
     ----------
@@ -137,11 +140,15 @@ def advice_to_json(curve: Curve, advice: Sequence[Advice], best: Advice | None) 
 
 
 def regression_to_json(regression: Regression) -> dict[str, Any]:
-    """Return a row of ``almanac history --regressions``."""
-    fields = asdict(regression)
+    """Return a row of ``almanac history regressions``."""
+    fields = renamed(regression, id="placement", profile_name="profile")
     del fields["row"]
-    fields["profile"] = fields.pop("profile_name")
     return fields
+
+
+def stored_placement_to_json(info: StoredPlacementInfo) -> dict[str, Any]:
+    """Return a row of ``almanac history placements``."""
+    return renamed(info, id="placement", seconds="wall_seconds", bounds="lower_bound")
 
 
 def _difference(difference: Difference) -> dict[str, Any]:
@@ -150,8 +157,8 @@ def _difference(difference: Difference) -> dict[str, Any]:
         "source": asdict(first.source),
         "target": asdict(first.target),
         "capacity": first.capacity,
-        "bytes": [load.bytes for load in difference.loads],
-        "seconds": [load.seconds for load in difference.loads],
+        "bytes_by_placement": [load.bytes for load in difference.loads],
+        "seconds_by_placement": [load.seconds for load in difference.loads],
         "difference_seconds": difference.seconds,
     }
 

@@ -42,7 +42,7 @@ def _port(port: PortUse) -> dict[str, Any]:
         "errors": {error.counter: _error(error) for error in port.errors},
         **{name: finite(getattr(port, name)) for name in SHARES},
         **attributes(port, "at_least"),
-        "jobs": list(port.jobs),
+        "job_ids": list(port.jobs),
     }
 
 

@@ -6,8 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
+from almanac.output.json.placements import compared_metrics_to_json
 from almanac.output.json.stored_data import changes_to_json, findings_to_json
-from almanac.output.printing import attributes
+from almanac.output.printing import attributes, renamed
 from almanac.output.running_jobs import link_name
 from almanac.output.today import best_action
 
@@ -39,7 +40,7 @@ def fabric_to_json(live: Live | JobsOnSwitch) -> dict[str, Any]:
 def omitted_jobs_to_json(live: Live | JobsOnSwitch) -> dict[str, Any]:
     """Return the number of running jobs, and those that are not included."""
     return {
-        "running": len(live.running.jobs),
+        "running_job_count": len(live.running.jobs),
         "without_profile": [one.stored.job.id for one in live.without_profile],
         "left_out": [{"job": one.job.stored.job.id, "reason": one.reason} for one in live.unloaded],
     }
@@ -76,7 +77,7 @@ def congestion_to_json(
         "links": [_link(link, link_name(live, link)) for link in links],
         "jobs": slowdowns_to_json(live),
         "worst_pair": None if worst is None else _pair(worst, link_name(live, worst)),
-        **({} if pairs is None else {"pairs": rank_pairs_to_json(pairs, top)}),
+        **({} if pairs is None else {"rank_pairs": rank_pairs_to_json(pairs, top)}),
     }
 
 
@@ -115,7 +116,7 @@ def what_if_to_json(live: Live, found: WhatIf, top: int) -> dict[str, Any]:
     """Return the document of ``almanac whatif``, with at most `top` links."""
     return {
         **heading_to_json(live),
-        "rule": found.rule,
+        "routing_after": found.rule,
         "change": asdict(found.change),
         "before": totals_to_json(found.before),
         "unchanged": totals_to_json(found.unchanged),
@@ -151,7 +152,7 @@ def changed_links_to_json(found: WhatIf, top: int) -> list[dict[str, Any]]:
 
 
 def cluster_advice_to_json(live: Live, advised: Sequence[Advised], complete: bool) -> dict[str, Any]:
-    """Return the document of ``almanac advise CLUSTER``."""
+    """Return the document of ``almanac advise jobs``."""
     return {**heading_to_json(live), "complete": complete, "jobs": [_advised(one) for one in advised]}
 
 
@@ -165,7 +166,7 @@ def today_to_json(today: Today) -> dict[str, Any]:
         "changes": None if today.changes is None else changes_to_json(today.cluster, today.changes),
         "findings": findings_to_json(today.findings),
         "sources": [
-            {"source": name, "state": one.state, "seen": one.words} for name, one in today.sources.items()
+            {"name": name, "state": one.state, "seen": one.words} for name, one in today.sources.items()
         ],
         "failed_runs": [attributes(run, "at", "files", "error") for run in today.failed],
         "jobs": [
@@ -174,23 +175,36 @@ def today_to_json(today: Today) -> dict[str, Any]:
             if row["job"] in slowed
         ],
         "advice": [
-            attributes(one, "job", "at", "present", "proposed", "gain", "moved") for one in today.advice
+            {
+                **attributes(one, "job", "at"),
+                "present_placement": one.present,
+                "proposed_placement": one.proposed,
+                **attributes(one, "gain", "moved"),
+            }
+            for one in today.advice
         ],
         "action": None if action is None else action._asdict(),
     }
 
 
 def stored_advice_to_json(advice: StoredAdvice) -> dict[str, Any]:
-    """Return saved advice with the keys of ``almanac advise CLUSTER``, and its time."""
-    fields = asdict(advice)
+    """Return saved advice with the keys of ``almanac advise jobs``, and its time."""
+    fields = renamed(advice, present="present_placement", proposed="proposed_placement")
     del fields["cluster"], fields["id"]
     return {**fields, "gain": advice.gain}
 
 
 def _advised(one: Advised) -> dict[str, Any]:
-    fields = asdict(one.advice)
+    fields = renamed(one.advice, present="present_placement", proposed="proposed_placement")
     del fields["cluster"], fields["at"]
-    return {**fields, "user": one.user, "application": one.application, "gain": one.advice.gain}
+    return {
+        **fields,
+        "user": one.user,
+        "application": one.application,
+        "gain": one.advice.gain,
+        "present_metrics": compared_metrics_to_json(one.before),
+        "proposed_metrics": compared_metrics_to_json(one.after),
+    }
 
 
 def _link(link: HotLink, name: str) -> dict[str, Any]:

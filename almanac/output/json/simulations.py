@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from almanac.output.printing import attributes
+from almanac.output.printing import attributes, renamed
 
 if TYPE_CHECKING:
     from mapping.service.simulations import Run, SimulationReport
@@ -35,8 +35,8 @@ def simulation_report_to_json(report: SimulationReport) -> dict[str, Any]:
 
 
 def simulation_info_to_json(info: SimulationInfo) -> dict[str, Any]:
-    """Return a row of ``almanac history --simulations``."""
-    return {**asdict(info), "throughput": info.throughput}
+    """Return a row of ``almanac history simulations``."""
+    return renamed(info, id="simulation", profile="profile_id") | {"bytes_per_second": info.throughput}
 
 
 def points_over_time(simulation: Simulation) -> list[tuple[float, float, float]]:
@@ -59,7 +59,8 @@ def _run(report: SimulationReport, run: Run) -> dict[str, Any]:
     return {
         "placement": run.placement,
         "simulation": run.id,
-        **attributes(simulation, "complete", "completion_seconds", "delivered_bytes", "throughput"),
+        **attributes(simulation, "complete", "completion_seconds", "delivered_bytes"),
+        "bytes_per_second": simulation.throughput,
         **attributes(simulation, "messages", "packet_hops", "mean_latency_seconds"),
         "latency_seconds": {f"{one:g}": simulation.latency(one) for one in PERCENTILES},
         "wall_seconds": run.seconds,

@@ -28,14 +28,14 @@ def ingest_report_to_json(report: Report, dry_run: bool) -> dict[str, Any]:
         "cluster": intake.cluster,
         "observed_at": intake.observed_at,
         "files": list(intake.files),
-        "hosts": None if fabric is None else len(fabric.hosts),
-        "switches": None if fabric is None else len(fabric.switches),
-        "cables": None if fabric is None else fabric.cable_count,
-        "tables": None if intake.tables is None else len(intake.tables.switch_guid),
+        "host_count": None if fabric is None else len(fabric.hosts),
+        "switch_count": None if fabric is None else len(fabric.switches),
+        "cable_count": None if fabric is None else fabric.cable_count,
+        "table_count": None if intake.tables is None else len(intake.tables.switch_guid),
         "profiles": [profile.name for profile in intake.profiles],
-        "traces": sum(trace is not None for trace in intake.traces),
-        "jobs": len(intake.jobs),
-        "placements": [],
+        "trace_count": sum(trace is not None for trace in intake.traces),
+        "job_count": len(intake.jobs),
+        "placement_ids": [],
         "counters": [{"at": sweep.at, "ports": len(sweep)} for sweep in intake.counters],
         "intended": None if intake.intended is None else len(intake.intended),
         "warnings": list(report.warnings),
@@ -48,7 +48,7 @@ def ingest_report_to_json(report: Report, dry_run: bool) -> dict[str, Any]:
             "snapshot": receipt.snapshot,
             "new_snapshot": receipt.new_content,
             "new_observation": receipt.new_observation,
-            "routing": receipt.routing,
+            "routing_id": receipt.routing,
             "new_routing": receipt.new_routing,
             "profile_ids": list(receipt.ids("profiles")),
             "new_profiles": receipt.new("profiles"),
@@ -56,12 +56,12 @@ def ingest_report_to_json(report: Report, dry_run: bool) -> dict[str, Any]:
             "new_jobs": receipt.new("jobs"),
             "unknown_hosts": list(receipt.unknown_hosts),
             "unknown_devices": list(receipt.unknown_devices),
-            "placements": list(receipt.ids("placements")),
+            "placement_ids": list(receipt.ids("placements")),
             "new_counters": receipt.new("counters"),
             "new_intended": receipt.new("intended") > 0,
             "links_opened": receipt.links_opened,
             "links_closed": receipt.links_closed,
-            "seconds": receipt.seconds,
+            "wall_seconds": receipt.seconds,
         }
     return fields
 
@@ -76,10 +76,19 @@ def generated_to_json(made: Any, generator: Generator) -> dict[str, Any]:
     """
     fields: dict[str, Any] = {"generator": generator.name, "kind": generator.kind}
     if generator.kind == "profile":
-        return fields | attributes(made, "name", "ranks", "pairs") | {"bytes": float(made.bytes.sum())}
+        return (
+            fields
+            | {"profile": made.name}
+            | attributes(made, "ranks", "pairs")
+            | {"bytes": float(made.bytes.sum())}
+        )
     if generator.kind == "weights":
         return fields | {"ranks": len(made), "sum": float(made.sum()), "heaviest": float(made.max())}
-    return fields | {"hosts": len(made.hosts), "switches": len(made.switches), "cables": made.cable_count}
+    return fields | {
+        "host_count": len(made.hosts),
+        "switch_count": len(made.switches),
+        "cable_count": made.cable_count,
+    }
 
 
 def cluster_to_json(info: ClusterInfo) -> dict[str, Any]:
@@ -103,14 +112,14 @@ def snapshot_to_json(cluster: str, snapshot: Snapshot, routing: str, why: str) -
     fabric = snapshot.fabric
     return {
         "cluster": cluster,
-        "hosts": len(fabric.hosts),
-        "adapters": len(fabric.adapters),
-        "switches": len(fabric.switches),
-        "cables": fabric.cable_count,
+        "host_count": len(fabric.hosts),
+        "adapter_count": len(fabric.adapters),
+        "switch_count": len(fabric.switches),
+        "cable_count": fabric.cable_count,
         "capacity": float(fabric.links.capacity.sum()),
         "snapshot": snapshot.id,
         "observed_at": snapshot.observed_at,
-        "routing": snapshot.routing,
+        "routing_id": snapshot.routing,
         "default_routing": routing,
         "default_routing_because": why,
     }
@@ -118,7 +127,22 @@ def snapshot_to_json(cluster: str, snapshot: Snapshot, routing: str, why: str) -
 
 def changes_to_json(cluster: str, changes: Changes) -> dict[str, Any]:
     """Return the document of ``almanac cluster changes``."""
-    return {"cluster": cluster, **dataclasses.asdict(changes)}
+    fields = {"cluster": cluster, **dataclasses.asdict(changes)}
+    for key in ("cables_appeared", "cables_vanished"):
+        fields[key] = [_cable(cable) for cable in fields[key]]
+    fields["capacity_changed"] = [
+        {side: _cable(cable) for side, cable in change.items()} for change in fields["capacity_changed"]
+    ]
+    return fields
+
+
+def _cable(fields: dict[str, Any]) -> dict[str, Any]:
+    """Return a cable with its ends as objects, as links have them in other documents."""
+    ends = {
+        end: {"name": fields[end], "guid": fields[f"{end}_guid"], "port": fields[f"{end}_port"]}
+        for end in ("source", "target")
+    }
+    return {**ends, "cable_count": fields["cables"], **{k: fields[k] for k in ("capacity", "capacity_back")}}
 
 
 def findings_to_json(findings: Sequence[Finding]) -> list[dict[str, Any]]:
@@ -139,7 +163,7 @@ def host_layout_to_json(stored: StoredLayout) -> dict[str, Any]:
         "host": stored.host,
         "since": stored.at,
         "cores": len(layout.core_domain),
-        "domains": np.bincount(layout.core_domain, minlength=domains).tolist(),
+        "cores_per_domain": np.bincount(layout.core_domain, minlength=domains).tolist(),
         "adapters": [
             {
                 "name": name,
@@ -152,14 +176,14 @@ def host_layout_to_json(stored: StoredLayout) -> dict[str, Any]:
             )
         ],
         "name": layout.name,
-        "source": layout.source,
+        "origin": layout.source,
     }
 
 
 def profile_info_to_json(info: ProfileInfo) -> dict[str, Any]:
     """Return a row of ``almanac profile list``."""
-    names = ("id", "application", "ranks", "pairs", "bytes", "recorded_at")
-    return {"profile": info.name, **attributes(info, *names)}
+    names = ("application", "ranks", "pairs", "bytes", "recorded_at")
+    return {"profile": info.name, "profile_id": info.id, **attributes(info, *names)}
 
 
 def profile_to_json(stored: StoredProfile, traces: Sequence[str]) -> dict[str, Any]:
@@ -173,8 +197,9 @@ def profile_to_json(stored: StoredProfile, traces: Sequence[str]) -> dict[str, A
     content = stored.profile
     return {
         "profile": content.name,
-        "id": stored.id,
-        **attributes(content, "application", "source"),
+        "profile_id": stored.id,
+        "application": content.application,
+        "origin": content.source,
         "recorded_at": stored.recorded_at,
         **attributes(content, "ranks", "pairs"),
         "bytes": whole(float(content.bytes.sum())),
@@ -197,6 +222,6 @@ def job_to_json(stored: StoredJob) -> dict[str, Any]:
         "hosts": list(job.hosts),
         "slots": list(job.slots),
         "distribution": job.distribution,
-        "profile": stored.profile,
-        "source": job.source,
+        "profile_id": stored.profile,
+        "origin": job.source,
     }

@@ -152,7 +152,7 @@ def test_every_question_is_compared_with_its_command() -> None:
 def test_saved_advice_has_the_keys_of_the_command(client: Client, filled: Registry) -> None:
     (row,) = client.json("/clusters/toy/advice")["jobs"]
     assert (row["job"], row["gain"], row["present_seconds"], row["proposed_seconds"]) == ("7", 2.0, 4.0, 2.0)
-    assert {"present", "proposed", "in_background", "moved", "at"} <= row.keys()
+    assert {"present_placement", "proposed_placement", "in_background", "moved", "at"} <= row.keys()
 
 
 @pytest.mark.parametrize("token", [None, "", "0123456789abcdeX", "é", TOKEN + "x"])

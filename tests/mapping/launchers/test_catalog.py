@@ -275,3 +275,29 @@ def test_a_placement_without_ranks_is_refused() -> None:
 def test_an_unknown_format_is_refused_with_the_closest() -> None:
     with pytest.raises(UnknownName, match="openmpi-rankfile"):
         catalog.write("rankfile", PLACEMENT, FABRIC)
+
+
+def test_a_launch_line_has_the_ranks_the_hosts_and_the_quoted_file() -> None:
+    fabric = ring(["a", "b", "c"], [2, 2, 2])
+    found = placed(fabric, ["a", "b", "c"], [2, 2, 2], (1, 0, 0))
+    lines = {name: catalog.launch_line(name, found, fabric, "my file") for name in catalog.FORMATS.names}
+    assert lines == {
+        "csv": None,
+        "openmpi-rankfile": "mpirun --host a:2,b:1 --rankfile 'my file' -n 3 ./program",
+        "openmpi-hostfile": "mpirun --hostfile 'my file' --map-by seq -n 3 ./program",
+        "slurm-hostfile": "SLURM_HOSTFILE='my file' srun -n 3 --distribution arbitrary ./program",
+        "mpich-machinefile": "mpiexec -f 'my file' -n 3 ./program",
+        "mpich-rank-order": (
+            "MPICH_RANK_REORDER_METHOD=3 MPICH_RANK_REORDER_FILE='my file' "
+            "srun -n 3 --distribution block ./program"
+        ),
+        "prrte-rankfile": "mpirun --host a:2,b:1 --map-by rankfile:file='my file' -n 3 ./program",
+        "intel-machinefile": "mpirun -machinefile 'my file' -n 3 ./program",
+        "flux-taskmap": "flux run -N 3 -n 3 --taskmap=manual:\"$(cat 'my file')\" ./program",
+        "torchrun-rank-order": (
+            "torchrun --nnodes 2 --nproc-per-node 2 --node-rank "
+            "$(($(grep -nxF \"$(hostname)\" 'my file' | cut -d: -f1) - 1)) "
+            "--master-addr \"$(head -n 1 'my file')\" program.py   # on each host"
+        ),
+        "deepspeed-hostfile": "deepspeed --hostfile 'my file' program.py",
+    }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
@@ -16,7 +17,7 @@ from ingest.formats.hosts.hwloc_xml import read_layout
 from ingest.formats.placements import openmpi_map
 from ingest.options import Options
 from ingest.reading.source import read_paths
-from mapping.launchers.catalog import write
+from mapping.launchers.catalog import launch_line, write
 from mapping.placement.strategies.baselines import in_order
 from registry.model import Allocation, Fabric, Placement
 from tests.support import paths
@@ -59,6 +60,13 @@ def written(folder: Path, format: str, cores: Sequence[int] | None = None) -> Pa
     path = folder / format
     path.write_text(write(format, found, fabric))
     return path
+
+
+def launch_words(folder: Path, format: str) -> list[str]:
+    """Write a file and return the words of its launch line."""
+    line = launch_line(format, placement()[1], placement()[0], str(written(folder, format)))
+    assert line is not None
+    return shlex.split(line)
 
 
 def two_processors() -> None:
@@ -117,6 +125,22 @@ def test_open_mpi_takes_the_host_file_for_its_sequential_mapping(
     files = ["--hostfile", written(tmp_path, "openmpi-hostfile"), "--map-by", "seq"]
     command = [*openmpi, *files, "-n", 5, *OPEN_MPI]
     assert printed(command) == RANKS
+
+
+@pytest.mark.parametrize("format", ["openmpi-rankfile", "openmpi-hostfile"])
+def test_open_mpi_runs_the_launch_line(format: str, openmpi: list[object], tmp_path: Path) -> None:
+    two_processors()
+    program, *words, last = launch_words(tmp_path, format)
+    assert (program, last) == ("mpirun", "./program")
+    assert printed([*openmpi, *words, *OPEN_MPI]) == RANKS
+
+
+def test_mpich_runs_the_launch_line(tmp_path: Path) -> None:
+    require("mpiexec.hydra")
+    program, *words, last = launch_words(tmp_path, "mpich-machinefile")
+    assert (program, last) == ("mpiexec", "./program")
+    remote = ("-launcher", "ssh", "-launcher-exec", agent(tmp_path))
+    assert printed(["mpiexec.hydra", *HYDRA_ON_LOOPBACK, *remote, *words, *HYDRA]) == RANKS
 
 
 def test_mpich_takes_the_machine_file(tmp_path: Path) -> None:
@@ -197,6 +221,13 @@ def scheduler(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Slurm]:
         yield running
 
 
+def test_slurm_runs_the_launch_line(scheduler: Slurm, tmp_path: Path) -> None:
+    variable, *words, last = launch_words(tmp_path, "slurm-hostfile")
+    assert last == "./program"
+    name, _, value = variable.partition("=")
+    assert printed([*words, *SLURM], {**scheduler.environment, name: value}) == RANKS
+
+
 def test_slurm_takes_the_host_file(scheduler: Slurm, tmp_path: Path) -> None:
     environment = {**scheduler.environment, "SLURM_HOSTFILE": str(written(tmp_path, "slurm-hostfile"))}
     assert printed(["srun", "-n", 5, "--distribution", "arbitrary", *SLURM], environment) == RANKS
@@ -218,8 +249,8 @@ def test_a_job_script_places_its_own_ranks_and_launches_them_so(scheduler: Slurm
     script = tmp_path / "job.sh"
     script.write_text(
         f"""#!/bin/sh
-{sys.executable} -c 'from almanac.cli import main; main()' map --here --fabric {SCAN} \\
-    --profile {profile} --steps 3000 --objective hop-bytes --export slurm-hostfile={hosts} \\
+{sys.executable} -c 'from almanac.cli import main; main()' map {profile} --here --fabric {SCAN} \\
+    --steps 3000 --objective hop-bytes --export slurm-hostfile={hosts} \\
     > {tmp_path}/output || exit 1
 SLURM_HOSTFILE={hosts} srun --distribution arbitrary -n $SLURM_NTASKS \\
     sh -c 'echo "$SLURM_PROCID $SLURMD_NODENAME"'

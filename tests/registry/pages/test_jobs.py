@@ -156,7 +156,7 @@ def test_a_job_is_opened_with_all_its_placements(busy: Registry) -> None:
 def test_an_unknown_job_is_an_error_with_the_closest(busy: Registry) -> None:
     with pytest.raises(UnknownName, match="no job '711'; closest: 71"):
         busy.job_pages.open("711")
-    with pytest.raises(UnknownName, match="there is no cluster 'two'; known: toy"):
+    with pytest.raises(UnknownName, match="there is no cluster 'two'; closest: toy"):
         busy.job_pages.open("71", "two")
     fill(busy, job("71", 7), cluster="two")
     with pytest.raises(UnknownName, match="is in clusters toy and two; add --cluster NAME"):

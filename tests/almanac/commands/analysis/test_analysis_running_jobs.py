@@ -52,7 +52,7 @@ def busy(cluster: Almanac, tmp_path: Path) -> Almanac:
 
 def test_the_hottest_links_name_whose_traffic_is_on_them(busy: Almanac) -> None:
     told = busy("congestion", "ft", "--top", 5, "--json").json
-    assert (told["cluster"], told["routing"], told["running"]) == ("ft", "tables", 3)
+    assert (told["cluster"], told["routing"], told["running_job_count"]) == ("ft", "tables", 3)
     assert (told["without_profile"], told["left_out"], set(told["evaluated"])) == (["3"], [], {"1", "2"})
     assert len(told["links"]) == 5
     seconds = [link["seconds"] for link in told["links"]]
@@ -70,7 +70,7 @@ def test_one_link_is_shown_with_the_ranks_that_load_it(busy: Almanac) -> None:
     (hot, *_) = busy("congestion", "ft", "--network", "--json").json["links"]
     told = busy("congestion", "ft", "--link", hot["link"], "--top", 10_000, "--json").json
     assert [link["link"] for link in told["links"]] == [hot["link"]]
-    assert sum(pair["bytes"] for pair in told["pairs"]) == pytest.approx(hot["bytes"])
+    assert sum(pair["bytes"] for pair in told["rank_pairs"]) == pytest.approx(hot["bytes"])
     shown = busy("congestion", "ft", "--link", hot["link"])
     assert "pairs of ranks on this link: " in shown.out
     assert "no traffic is known of 1 of 3 running jobs, which have no profile: 3" in shown.err
@@ -89,11 +89,11 @@ def test_without_running_jobs_or_profiles_the_remedy_is_shown(cluster: Almanac, 
     assert (idle.code, "0 of 0 running jobs" in idle.out) == (0, True)
     assert "no running jobs known on ft" in idle.err
     assert "almanac ingest --cluster ft" in idle.err
-    assert cluster("advise", "ft").code == 0
+    assert cluster("advise", "jobs", "ft").code == 0
     path = tmp_path / "jobs.txt"
     path.write_text(JOB.format(job="3", name="other", user="cid", hosts="node[0009-0016]"))
     assert cluster("ingest", path, "--cluster", "ft").code == 0
-    bare = cluster("advise", "ft")
+    bare = cluster("advise", "jobs", "ft")
     assert (bare.code, "almanac job attach JOB PROFILE" in bare.err) == (0, True)
     before = cluster("congestion", "ft", "--at", "2025-08-06T10:00", "--json")
     assert (before.code, before.error["error"]) == (1, "UnknownName")
@@ -109,7 +109,7 @@ def test_without_running_jobs_or_profiles_the_remedy_is_shown(cluster: Almanac, 
         (("whatif", "ft", "--down", "nod0001:1"), "closest devices: node0001"),
         (("whatif", "ft", "--drain", "node0999"), "there is no host 'node0999'; closest"),
         (("whatif", "ft", "--add", "node0001:nod0002"), "there is no device 'nod0002'"),
-        (("whatif", "ft", "--rule", "ecpm", "--drain", "node0020"), "closest: ecmp"),
+        (("whatif", "ft", "--routing-after", "ecpm", "--drain", "node0020"), "closest: ecmp"),
     ],
 )
 def test_unknown_names_are_reported_with_the_closest(
@@ -130,24 +130,24 @@ def test_a_link_of_another_cluster_names_that_cluster(busy: Almanac) -> None:
 
 
 def test_advice_of_a_cluster_is_saved_and_repeats_itself(busy: Almanac) -> None:
-    first = busy("advise", "ft", *SEARCH, "--json")
+    first = busy("advise", "jobs", "ft", *SEARCH, "--json")
     assert (first.code, first.json["complete"]) == (0, True)
     jobs = {job["job"]: job for job in first.json["jobs"]}
     assert set(jobs) == {"1", "2"}
     gains = [job["gain"] for job in first.json["jobs"]]
     assert gains == sorted(gains, reverse=True)
     assert gains[0] > 1.0
-    history = {row["id"] for row in busy("history", "--json").json}
+    history = {row["placement"] for row in busy("history", "--json").json}
     for job in jobs.values():
-        assert {job["present"], job["proposed"] or job["present"]} <= history
+        assert {job["present_placement"], job["proposed_placement"] or job["present_placement"]} <= history
         assert job["present_seconds"] >= job["proposed_seconds"] > 0
     assert busy("congestion", "ft", "--json").json["evaluated"] == []
-    again = busy("advise", "ft", *SEARCH, "--json").json
-    assert {row["id"] for row in busy("history", "--json").json} == history
-    assert [(job["job"], job["present"]) for job in again["jobs"]] == [
-        (job["job"], job["present"]) for job in first.json["jobs"]
+    again = busy("advise", "jobs", "ft", *SEARCH, "--json").json
+    assert {row["placement"] for row in busy("history", "--json").json} == history
+    assert [(job["job"], job["present_placement"]) for job in again["jobs"]] == [
+        (job["job"], job["present_placement"]) for job in first.json["jobs"]
     ]
-    shown = busy("advise", "ft", *SEARCH)
+    shown = busy("advise", "jobs", "ft", *SEARCH)
     assert "possible gain, with the traffic of all other jobs" in shown.out
 
 
@@ -163,16 +163,16 @@ def test_an_interrupt_keeps_what_is_done_and_exits_with_130(
         return find_placement(*given, **more)  # type: ignore[arg-type]
 
     monkeypatch.setattr("mapping.service.advising.find_placement", interrupted)
-    call = busy("advise", "ft", *SEARCH, "--json")
+    call = busy("advise", "jobs", "ft", *SEARCH, "--json")
     assert (call.code, call.json["complete"], len(call.json["jobs"])) == (130, False, 1)
     assert len(busy("congestion", "ft", "--json").json["evaluated"]) == 1
 
 
 def test_options_of_one_placement_mean_nothing_for_a_cluster(busy: Almanac) -> None:
     for options in (("--job", 1), ("--iterations", 5), ("--pin", "0=node0001"), ("--objective", "hop-bytes")):
-        call = busy("advise", "ft", *options)
+        call = busy("advise", "jobs", "ft", *options)
         assert call.code == 2
-        assert f"{options[0]} goes with PROFILE and ID|FILE" in call.err
+        assert f"No such option '{options[0]}'" in call.err
 
 
 def test_jobs_that_none_could_be_looked_at_fail(cluster: Almanac, tmp_path: Path) -> None:
@@ -181,7 +181,7 @@ def test_jobs_that_none_could_be_looked_at_fail(cluster: Almanac, tmp_path: Path
     path.write_text(told.replace("NumTasks=16", "NumTasks=12"))
     assert cluster("ingest", path, "--cluster", "ft").code == 0
     assert cluster("job", "attach", "7", "cg").code == 0
-    call = cluster("advise", "ft")
+    call = cluster("advise", "jobs", "ft")
     assert call.code == 1
     assert "job 7 is not included: 12 ranks are placed, the profile has 16" in call.err
 
@@ -200,7 +200,7 @@ def test_a_change_is_shown_before_and_after(busy: Almanac) -> None:
     assert (jobs["1"]["lost_hosts"], jobs["1"]["lost_ranks"]) == (["node0001"], 2)
     assert jobs["2"]["lost_ranks"] == jobs["2"]["unreachable_pairs"] == 0
     assert told["before"]["network_congestion_seconds"] == pytest.approx(hot["seconds"])
-    kept = busy("whatif", "ft", "--down", hot["link"], "--rule", "tables", "--json").json
+    kept = busy("whatif", "ft", "--down", hot["link"], "--routing-after", "tables", "--json").json
     assert sum(job["unreachable_pairs"] for job in kept["jobs"]) > 0
     shown = busy("whatif", "ft", "--down", hot["link"])
     assert "now, tables" in shown.out

@@ -55,7 +55,7 @@ def test_the_same_seed_finds_the_same(profiles: Almanac) -> None:
     first, second = (reconfigure(profiles, *FEW, "--seed", 4) for _ in range(2))
     for told in (first, second):
         for one in told["trail"]:
-            del one["seconds"]
+            del one["wall_seconds"]
     assert first == second
 
 
@@ -77,7 +77,7 @@ def test_the_present_circuits_are_compared_with_those_found(profiles: Almanac, t
 
 def test_written_routes_load_circuits_as_reported_and_go_one_way(profiles: Almanac, tmp_path: Path) -> None:
     path = tmp_path / "routes.csv"
-    told = reconfigure(profiles, *FEW, "--compute-seconds", 100, "--routes", path)
+    told = reconfigure(profiles, *FEW, "--compute-seconds", 100, "--export", f"routes={path}")
     load = dict.fromkeys(((one["a"], one["b"]) for one in told["circuits"]), 0.0)
     seen = set()
     for row in csv.DictReader(path.read_text("utf-8").splitlines()):
@@ -104,7 +104,7 @@ def test_ranks_compute_by_their_weights(profiles: Almanac, tmp_path: Path) -> No
     assert told["compute_throughput"] == pytest.approx(1 / max(load))
     assert told["upper_bound"]["throughput"] == pytest.approx(1 / 14)
     assert told["weights"] == str(path)
-    (kept,) = profiles("history", "--circuits", "--json").json
+    (kept,) = profiles("history", "circuits", "--json").json
     assert len(kept["parameters"]["weights"]) == 12
 
 
@@ -129,7 +129,7 @@ def test_weights_that_cannot_be_are_refused_with_their_line(
     outcome = profiles("reconfigure", "cg", *MACHINE, "--weights", path, "--json")
     assert outcome.code == 1
     assert reason in outcome.error["reason"]
-    assert profiles("history", "--circuits", "--json").json == []
+    assert profiles("history", "circuits", "--json").json == []
 
 
 def test_a_default_limit_is_named(profiles: Almanac) -> None:
@@ -141,7 +141,7 @@ def test_a_default_limit_is_named(profiles: Almanac) -> None:
 
 def test_written_circuits_can_be_started_from(profiles: Almanac, tmp_path: Path) -> None:
     path = tmp_path / "circuits.csv"
-    told = reconfigure(profiles, *FEW, "--output", path)
+    told = reconfigure(profiles, *FEW, "--export", f"circuits={path}")
     lines = path.read_text("utf-8").splitlines()
     assert lines[1:] == [f"{one['a']},{one['b']}" for one in told["circuits"]]
     again = reconfigure(profiles, *FEW, "--start", path, "--present", path)
@@ -189,10 +189,10 @@ def test_a_bad_file_of_circuits_is_refused(profiles: Almanac, tmp_path: Path, co
 
 def test_what_is_found_is_saved_once(profiles: Almanac, embedded_database: Database) -> None:
     told = reconfigure(profiles, "--trials", 20, "--seed", 2)
-    assert reconfigure(profiles, "--trials", 20, "--seed", 2)["configuration"] == told["configuration"]
+    assert reconfigure(profiles, "--trials", 20, "--seed", 2)["circuit_plan"] == told["circuit_plan"]
     registry = Registry(embedded_database)
     (info,) = registry.circuit_plans.list()
-    assert (info.id, info.cluster, info.profile_names) == (told["configuration"], None, ("cg",))
+    assert (info.id, info.cluster, info.profile_names) == (told["circuit_plan"], None, ("cg",))
     assert info.parameters == {"trials": 20}
     plan = registry.circuit_plans.read(info.id).plan
     assert plan.node_of_vertex.tolist() == told["node_of_rank"]

@@ -39,7 +39,7 @@ def cluster(embedded: Almanac, tmp_path: Path) -> Almanac:
     path.write_text(TRACE, "utf-8")
     outcome = embedded("ingest", path, "--json")
     assert outcome.code == 0, outcome.err
-    assert (outcome.json["traces"], outcome.json["new_traces"]) == (1, 1)
+    assert (outcome.json["trace_count"], outcome.json["new_traces"]) == (1, 1)
     return embedded
 
 
@@ -77,7 +77,7 @@ def test_a_saved_placements_run_is_printed_and_saved(cluster: Almanac, embedded_
     assert (run["messages"], run["delivered_bytes"]) == (6, 423_000.0)
     # the last message is sent after 20 us
     assert run["completion_seconds"] >= 20e-6
-    assert run["throughput"] == pytest.approx(run["delivered_bytes"] / run["completion_seconds"])
+    assert run["bytes_per_second"] == pytest.approx(run["delivered_bytes"] / run["completion_seconds"])
     assert list(run["latency_seconds"]) == ["0", "1", "5", "25", "50", "75", "95", "99", "99.9", "100"]
     stored = registry.simulations.read(info.id)
     assert (stored.placement, stored.trace, stored.parameters) == (placement, trace.id, told["parameters"])
@@ -86,8 +86,8 @@ def test_a_saved_placements_run_is_printed_and_saved(cluster: Almanac, embedded_
 
 def test_links_carry_the_load_of_the_exact_congestion_model(cluster: Almanac, tmp_path: Path) -> None:
     placement, ours, exact = placed(cluster), tmp_path / "ours.csv", tmp_path / "exact.csv"
-    simulate(cluster, "--placement", placement, "--links", ours)
-    asked = ("--cluster", "ft", "--placement", placement, "--links", exact)
+    simulate(cluster, "--placement", placement, "--export", f"links={ours}")
+    asked = ("--cluster", "ft", "--placement", placement, "--export", f"links={exact}")
     assert cluster("evaluate", "four", *asked).code == 0
     ends = ("source", "source_guid", "source_port", "target", "target_guid", "target_port")
     mine, theirs = (
@@ -160,7 +160,7 @@ def test_flits_are_sent_too(cluster: Almanac) -> None:
 
 def test_the_traffic_over_time_is_written(cluster: Almanac, tmp_path: Path) -> None:
     path = tmp_path / "points.csv"
-    told = simulate(cluster, "--placement", placed(cluster), "--points", path)
+    told = simulate(cluster, "--placement", placed(cluster), "--export", f"points={path}")
     rows = list(csv.DictReader(path.read_text("utf-8").splitlines()))
     points = told["runs"][0]["points"]
     assert [float(row["delivered_bytes"]) for row in rows] == [point["delivered_bytes"] for point in points]
@@ -303,7 +303,7 @@ def test_files_alone_give_what_the_database_gives(cluster: Almanac, tmp_path: Pa
 
 def test_files_alone_need_no_database(offline: Almanac, tmp_path: Path) -> None:
     path, links = written(tmp_path, "four.csv", TRACE), tmp_path / "links.csv"
-    asked = ("--trace-file", path, "--placement", order(tmp_path), "--first", 2, "--links", links)
+    asked = ("--trace-file", path, "--placement", order(tmp_path), "--first", 2, "--export", f"links={links}")
     told = offline("simulate", *FILES, *asked, "--json")
     assert told.code == 0, told.err
     assert (told.json["snapshot"], told.json["observed_at"]) == (None, None)
@@ -320,7 +320,7 @@ def test_files_alone_need_no_database(offline: Almanac, tmp_path: Path) -> None:
 def test_a_profiles_file_is_sent_in_rounds_even_a_traces(offline: Almanac, tmp_path: Path) -> None:
     placement = order(tmp_path)
     for name, text, messages in (("edges.csv", EDGES, 4), ("four.csv", TRACE, 9)):
-        asked = ("--profile", written(tmp_path, name, text), "--placement", placement, "--rounds", 2)
+        asked = (written(tmp_path, name, text), "--placement", placement, "--rounds", 2)
         told = offline("simulate", *FILES, *asked, "--json")
         assert told.code == 0, told.err
         assert (told.json["trace"], told.json["parameters"]["rounds"]) == (None, 2)
@@ -330,18 +330,16 @@ def test_a_profiles_file_is_sent_in_rounds_even_a_traces(offline: Almanac, tmp_p
 @pytest.mark.parametrize(
     ("arguments", "reason"),
     [
-        (("--placement", "HOSTS"), "give exactly one of PROFILE, --profile FILE and --trace-file FILE"),
-        (("four", "--trace-file", "t", "--placement", "HOSTS"), "give exactly one of PROFILE"),
-        (("--profile", "p", "--trace-file", "t", "--placement", "HOSTS"), "give exactly one of PROFILE"),
-        (("--trace-file", "t", "--placement", "HOSTS"), "go with --fabric FILE"),
+        (("--placement", "HOSTS"), "give either PROFILE or --trace-file"),
+        (("four", "--trace-file", "t", "--placement", "HOSTS"), "give either PROFILE or"),
+        (("--trace-file", "t", "--placement", "HOSTS"), "--trace-file goes with --fabric"),
         (("four", "--placement", "HOSTS"), "give --cluster, or --fabric FILE"),
-        (("four", "--fabric", "f", "--placement", "HOSTS"), "needs the database"),
         (("--trace-file", "t", "--fabric", "f", "--placement", "p3f2"), "there is no file 'p3f2'"),
         (("--trace-file", "t", "--fabric", "f", "--placement", "HOSTS", "--trace", "x"), "--trace needs the"),
         (("--trace-file", "t", "--fabric", "f", "--placement", "HOSTS", "--at", "2026-01-01"), "--at needs"),
         (("--trace-file", "t", "--fabric", "f", "--placement", "HOSTS", "--rounds", 2), "not with --rounds"),
-        (("--profile", "p", "--fabric", "f", "--placement", "HOSTS", "--scale", 2), "give --trace-file"),
-        (("--profile", "p", "--fabric", "f", "--placement", "HOSTS", "--first", 2), "give --trace-file"),
+        (("p", "--fabric", "f", "--placement", "HOSTS", "--scale", 2), "give --trace-file"),
+        (("p", "--fabric", "f", "--placement", "HOSTS", "--first", 2), "give --trace-file"),
     ],
     ids=str,
 )
@@ -377,27 +375,27 @@ def test_the_history_lists_simulated_runs_the_newest_first(cluster: Almanac) -> 
     first, second = placed(cluster), placed(cluster, steps=400)
     runs = [simulate(cluster, "--placement", first, "--seed", seed) for seed in (1, 2)]
     runs.append(simulate(cluster, "--placement", second))
-    told = cluster("history", "--simulations", "--json").json
-    assert [row["id"] for row in told] == [run["runs"][0]["simulation"] for run in reversed(runs)]
-    assert told[0]["throughput"] == runs[2]["runs"][0]["throughput"]
+    told = cluster("history", "simulations", "--json").json
+    assert [row["simulation"] for row in told] == [run["runs"][0]["simulation"] for run in reversed(runs)]
+    assert told[0]["bytes_per_second"] == runs[2]["runs"][0]["bytes_per_second"]
     assert told[1]["parameters"] == runs[1]["parameters"]
     of_second = [row for row in told if row["placement"] == second]
     for asked in (("--placement", second), ("--placement", second[:8], "--application", "four")):
-        assert cluster("history", "--simulations", *asked, "--json").json == (
+        assert cluster("history", "simulations", *asked, "--json").json == (
             told if first == second else of_second
         )
-    assert len(cluster("history", "--simulations", "--cluster", "ft", "--limit", 2, "--json").json) == 2
-    assert cluster("history", "--simulations", "--application", "other", "--json").json == []
-    assert cluster("history", "--simulations", "--job", "4711", "--json").json == []
-    shown = cluster("history", "--simulations").out
+    assert len(cluster("history", "simulations", "--cluster", "ft", "--top", 2, "--json").json) == 2
+    assert cluster("history", "simulations", "--application", "other", "--json").json == []
+    assert cluster("history", "simulations", "--job", "4711", "--json").json == []
+    shown = cluster("history", "simulations").out
     assert first in shown
     assert "throughput" in shown
 
 
 def test_the_history_of_runs_of_what_there_is_not_is_an_error(cluster: Almanac) -> None:
     for asked, kind in ((("--cluster", "tf"), "cluster"), (("--placement", "p0"), "placement")):
-        outcome = cluster("history", "--simulations", *asked, "--json")
+        outcome = cluster("history", "simulations", *asked, "--json")
         assert outcome.code == 1
         assert f"there is no {kind}" in outcome.error["reason"]
-    for wrong in (("--placement", "p0"), ("--simulations", "--regressions")):
+    for wrong in (("--placement", "p0"), ("regressions", "--placement", "p0")):
         assert cluster("history", *wrong).code == 2

@@ -26,7 +26,7 @@ def test_a_spine_that_vanished_today_is_what_to_look_at(embedded: Almanac) -> No
     assert len(call.out.splitlines()) <= 40
     fields = embedded("today", "ft", "--json").json
     assert fields["changes"]["switches_vanished"] == ["spine02"]
-    assert (fields["running"], fields["jobs"], fields["failed_runs"]) == (0, [], [])
+    assert (fields["running_job_count"], fields["jobs"], fields["failed_runs"]) == (0, [], [])
     since = (now - timedelta(hours=1)).isoformat()
     assert "Changed: unknown, no scan since then" in embedded("today", "ft", "--since", since).out
 

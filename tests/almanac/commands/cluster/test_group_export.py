@@ -28,30 +28,30 @@ def loaded(embedded: Almanac) -> Almanac:
 @pytest.mark.parametrize("format", FORMATS.names)
 def test_every_format_is_written_and_read_back(loaded: Almanac, tmp_path: Path, format: str) -> None:
     path = tmp_path / "exported"
-    outcome = loaded("cluster", "export", "ft", "--at", "2026-05-02", "--format", format, "-o", path)
+    outcome = loaded("cluster", "export", "ft", "--at", "2026-05-02", f"{format}={path}")
     assert outcome.code == 0, outcome.err
     assert f"{format} of ft at 2026-05-01 00:00:00 UTC written to {path}" in outcome.err
     back = loaded("ingest", path, "--cluster", "again", "--dry-run", "--json").json
-    assert back["hosts"] == 64
+    assert back["host_count"] == 64
 
 
 def test_the_wiring_of_a_time_is_written(loaded: Almanac) -> None:
-    then = loaded("cluster", "export", "ft", "--at", "2026-05-02", "--format", "csv").out
-    now = loaded("cluster", "export", "ft", "--format", "csv").out
+    then = loaded("cluster", "export", "ft", "--at", "2026-05-02", "csv").out
+    now = loaded("cluster", "export", "ft", "csv").out
     assert len(then.splitlines()) == 1 + 2 * 96
     assert then != now
 
 
 def test_what_cannot_be_written_is_reported_and_nothing_is_written(loaded: Almanac, tmp_path: Path) -> None:
     path = tmp_path / "exported"
-    missing = loaded("cluster", "export", "tf", "--format", "csv", "-o", path)
+    missing = loaded("cluster", "export", "tf", f"csv={path}")
     assert missing.code == 1
     assert "there is no cluster 'tf'" in missing.err
-    assert loaded("cluster", "export", "ft", "--format", "cvs").code == 2
+    assert loaded("cluster", "export", "ft", "cvs").code == 2
     torus = tmp_path / "ring.csv"
     torus.write_text("source,target,capacity\na,b,1\nb,c,1\nc,a,1\n")
     assert loaded("ingest", torus, "--cluster", "ring").code == 0
-    refused = loaded("cluster", "export", "ring", "--format", "slurm-topology", "-o", path)
+    refused = loaded("cluster", "export", "ring", f"slurm-topology={path}")
     assert refused.code == 1
     assert "a direct network has no tree of switches" in refused.err
     assert not path.exists()
@@ -86,4 +86,4 @@ def test_a_rank_order_is_read_with_the_given_hosts(loaded: Almanac, tmp_path: Pa
     assert "--hosts" in bare.err
     told = loaded("ingest", order, "--cluster", "ft", "--hosts", "node[0007,0003]", "--slots", 2, "--json")
     assert told.code == 0, told.err
-    assert len(told.json["placements"]) == 1
+    assert len(told.json["placement_ids"]) == 1

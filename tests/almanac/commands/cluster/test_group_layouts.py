@@ -25,7 +25,7 @@ def test_layouts_are_listed_with_their_cores_and_adapters_as_of_a_time(
     (row,) = embedded("cluster", "layouts", "c", "--json").json
     assert row["host"] == "n0001"
     assert row["since"] == "2026-05-02T00:00:00Z"
-    assert sum(row["domains"]) == row["cores"]
+    assert sum(row["cores_per_domain"]) == row["cores"]
     assert [one["name"] for one in row["adapters"] if one["fabric"]] == ["mlx5_0", "mlx5_1"]
     assert "n0001" in embedded("cluster", "layouts", "c").out
     assert embedded("cluster", "layouts", "c", "--at", "2026-05-01T12:00", "--json").json == []

@@ -91,7 +91,7 @@ def test_a_switch_is_stored_once_and_shown(switched: Almanac, hosts: tuple[str, 
     told = switched("cluster", "optical", "opt", "--json").json
     assert told["hosts"] == list(hosts)
     assert (told["max_degree"], told["max_edges"], told["link_speed"]) == (3, 12, 1e6)
-    assert (told["compute_seconds"], told["configuration"]) == (0.0, None)
+    assert (told["compute_seconds"], told["circuit_plan"]) == (0.0, None)
     assert len(told["circuits"]) == 8
     shown = switched("cluster", "optical", "opt")
     assert shown.code == 0
@@ -103,7 +103,7 @@ def test_values_that_are_not_given_stay(switched: Almanac, hosts: tuple[str, ...
     assert (told["max_degree"], told["max_edges"], told["compute_seconds"]) == (4, 12, 0.25)
     assert len(told["circuits"]) == 8
     path = tmp_path / "out.csv"
-    assert switched("cluster", "optical", "opt", "--output", path).code == 0
+    assert switched("cluster", "optical", "opt", "--export", f"circuits={path}").code == 0
     assert path.read_text("utf-8").splitlines()[0] == "a,b"
     assert switched("cluster", "optical", "opt", "--circuits", path).code == 0
     fewer = switched("cluster", "optical", "opt", "--hosts", ",".join(hosts[:4]), "--json").json
@@ -165,7 +165,7 @@ def test_the_next_circuits_suit_the_running_jobs(
         ("1", 4, "ann"),
         ("2", 4, "ann"),
     }
-    assert (told["running"], told["without_profile"], told["left_out"]) == (3, ["3"], [])
+    assert (told["running_job_count"], told["without_profile"], told["left_out"]) == (3, ["3"], [])
     ends = [end for one in told["circuits"] for end in (one["a"], one["b"])]
     assert set(ends) == set(hosts)
     assert max(ends.count(host) for host in hosts) <= 3
@@ -180,7 +180,7 @@ def test_the_next_circuits_suit_the_running_jobs(
     assert len(told["node_of_rank"]) == 8
     registry = Registry(embedded_database)
     (info,) = registry.circuit_plans.list("opt")
-    assert (info.id, set(info.jobs)) == (told["configuration"], {"1", "2"})
+    assert (info.id, set(info.jobs)) == (told["circuit_plan"], {"1", "2"})
     assert registry.circuit_plans.read(info.id).hosts == hosts
 
 
@@ -188,7 +188,7 @@ def test_routes_are_written_by_hosts_if_ranks_stay(
     switched: Almanac, hosts: tuple[str, ...], tmp_path: Path
 ) -> None:
     path = tmp_path / "routes.csv"
-    told = found(switched, "--routes", path)
+    told = found(switched, "--export", f"routes={path}")
     load = {frozenset((one["a"], one["b"])): 0.0 for one in told["circuits"]}
     for row in csv.DictReader(path.read_text("utf-8").splitlines()):
         way = row["route"].split()
@@ -202,8 +202,8 @@ def test_routes_are_written_by_hosts_if_ranks_stay(
 
 def test_an_applied_plan_leaves_nothing_to_gain(switched: Almanac) -> None:
     first = found(switched)
-    applied = switched("cluster", "optical", "opt", "--applied", first["configuration"][:8], "--json").json
-    assert applied["configuration"] == first["configuration"]
+    applied = switched("cluster", "optical", "opt", "--applied", first["circuit_plan"][:8], "--json").json
+    assert applied["circuit_plan"] == first["circuit_plan"]
     assert sorted(applied["circuits"]) == sorted([one["a"], one["b"]] for one in first["circuits"])
     again = found(switched)["present"]
     assert again["throughput"] == pytest.approx(first["throughput"])
@@ -256,7 +256,9 @@ def test_a_profile_is_planned_on_a_clusters_switch(
     switched: Almanac, hosts: tuple[str, ...], tmp_path: Path
 ) -> None:
     path = tmp_path / "circuits.csv"
-    outcome = switched("reconfigure", "four", "--cluster", "opt", *FEW, "--output", path, "--json")
+    outcome = switched(
+        "reconfigure", "four", "--cluster", "opt", *FEW, "--export", f"circuits={path}", "--json"
+    )
     assert outcome.code == 0, outcome.err
     told = outcome.json
     assert (told["profile"], told["cluster"], told["nodes"], told["compute_seconds"]) == (
@@ -303,21 +305,21 @@ def test_an_interrupt_saves_the_best_so_far(
     outcome = switched("reconfigure", "--cluster", "opt", "--json")
     assert (outcome.code, outcome.json["complete"]) == (130, False)
     (info,) = Registry(embedded_database).circuit_plans.list("opt")
-    assert (info.id, info.complete) == (outcome.json["configuration"], False)
+    assert (info.id, info.complete) == (outcome.json["circuit_plan"], False)
 
 
 def test_the_history_lists_plans_beside_placements(switched: Almanac) -> None:
-    plan = found(switched)["configuration"]
+    plan = found(switched)["circuit_plan"]
     assert switched("reconfigure", "four", "--cluster", "opt", *FEW).code == 0
-    rows = switched("history", "--circuits", "--json").json
-    assert [len(row["jobs"]) for row in rows] == [0, 2]
-    assert rows[1]["id"] == plan
-    (mine,) = switched("history", "--circuits", "--job", 2, "--json").json
-    assert (mine["id"], mine["cluster"], mine["profile_names"]) == (plan, "opt", ["four"])
-    assert len(switched("history", "--circuits", "--cluster", "opt", "--limit", 1, "--json").json) == 1
-    assert switched("history", "--circuits", "--application", "none", "--json").json == []
+    rows = switched("history", "circuits", "--json").json
+    assert [len(row["job_ids"]) for row in rows] == [0, 2]
+    assert rows[1]["circuit_plan"] == plan
+    (mine,) = switched("history", "circuits", "--job", 2, "--json").json
+    assert (mine["circuit_plan"], mine["cluster"], mine["profiles"]) == (plan, "opt", ["four"])
+    assert len(switched("history", "circuits", "--cluster", "opt", "--top", 1, "--json").json) == 1
+    assert switched("history", "circuits", "--application", "none", "--json").json == []
     assert switched("history", "--json").json == []
-    shown = switched("history", "--circuits")
+    shown = switched("history", "circuits")
     assert plan in shown.out
-    assert "closest: opt" in switched("history", "--circuits", "--cluster", "opts").err
-    assert switched("history", "--circuits", "--regressions").code == 2
+    assert "closest: opt" in switched("history", "circuits", "--cluster", "opts").err
+    assert switched("history", "circuits", "regressions").code == 2

@@ -37,7 +37,7 @@ def test_a_profile_goes_to_standard_output_or_a_file_that_ingest_reads(
 def test_a_fabric_goes_to_a_file(offline: Almanac, tmp_path: Path) -> None:
     path = tmp_path / "fabric.json"
     told = offline("generate", "fabric", "torus", "--sides", "3x3", "-o", path, "--json").json
-    assert (told["hosts"], told["switches"], told["cables"]) == (9, 0, 18)
+    assert (told["host_count"], told["switch_count"], told["cable_count"]) == (9, 0, 18)
     assert len(json.loads(path.read_text())["nodes"]) == 9
 
 

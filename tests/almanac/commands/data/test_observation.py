@@ -34,8 +34,8 @@ def filled(embedded: Almanac) -> Almanac:
 
 def test_observations_are_listed_and_deleted(filled: Almanac) -> None:
     first, second = filled("observation", "list", "ft", "--json").json
-    assert set(first) == {"observation", "cluster", "observed_at", "snapshot", "routing", "source"}
-    assert (first["cluster"], first["source"]) == ("ft", "ibnetdiscover")
+    assert set(first) == {"observation", "cluster", "observed_at", "snapshot", "routing_id", "origin"}
+    assert (first["cluster"], first["origin"]) == ("ft", "ibnetdiscover")
     assert second["observation"] in filled("observation", "list", "ft").out
     planned = filled("observation", "delete", second["observation"], "--dry-run", "--json").json
     assert planned == {

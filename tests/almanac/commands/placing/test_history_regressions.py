@@ -1,4 +1,4 @@
-"""``almanac history --regressions``, for cron, with an exit code of its own; and reports of how jobs run."""
+"""``almanac history regressions``, for cron, with an exit code of its own; and reports of how jobs run."""
 
 from __future__ import annotations
 
@@ -27,17 +27,17 @@ def drifting(almanac: Almanac, database: Database) -> Almanac:
 
 def test_a_regression_is_reported_with_what_changed_and_exits_4(drifting: Almanac) -> None:
     history = drifting("history", "--json").json
-    outcome = drifting("history", "--regressions", "--json")
+    outcome = drifting("history", "regressions", "--json")
     assert outcome.code == EXIT_PROBLEMS == 4
     (told,) = outcome.json
-    assert told["id"] == history[0]["id"]
-    assert told["last_good"] == history[1]["id"]
+    assert told["placement"] == history[0]["placement"]
+    assert told["last_good"] == history[1]["placement"]
     assert (told["ratio"], told["centre"]) == (8.0, 4.0)
     assert told["changed"] == ["order of ranks", "program"]
     assert (told["profile"], told["application"], told["job"], told["role"]) == ("ring", "cg", "7", "present")
-    shown = drifting("history", "--regressions")
+    shown = drifting("history", "regressions")
     assert shown.code == 4
-    assert told["id"] in shown.out
+    assert told["placement"] in shown.out
 
 
 @pytest.mark.parametrize(
@@ -45,18 +45,18 @@ def test_a_regression_is_reported_with_what_changed_and_exits_4(drifting: Almana
 )
 def test_no_regression_matches(drifting: Almanac, database: Database, asked: tuple[str, str]) -> None:
     fill(Registry(database), cluster="two")
-    outcome = drifting("history", "--regressions", *asked)
+    outcome = drifting("history", "regressions", *asked)
     assert outcome.code == 0
     assert outcome.out == "no regressions\n"
-    assert drifting("history", "--regressions", "--json", *asked).json == []
+    assert drifting("history", "regressions", "--json", *asked).json == []
 
 
 def test_since_keeps_what_came_later_and_judges_by_what_was_before(drifting: Almanac) -> None:
-    assert drifting("history", "--regressions", "--since", "2020-01-01").code == 4
+    assert drifting("history", "regressions", "--since", "2020-01-01").code == 4
 
 
 def test_a_cluster_that_there_is_not_is_an_error(drifting: Almanac) -> None:
-    outcome = drifting("history", "--regressions", "--cluster", "toi")
+    outcome = drifting("history", "regressions", "--cluster", "toi")
     assert outcome.code == 1
     assert "closest: toy" in outcome.err
 
@@ -67,7 +67,7 @@ def test_since_goes_with_regressions_only(drifting: Almanac) -> None:
 
 def test_the_history_is_limited(drifting: Almanac) -> None:
     whole = drifting("history", "--json").json
-    assert drifting("history", "--json", "--limit", "2").json == whole[:2]
+    assert drifting("history", "--json", "--top", "2").json == whole[:2]
     assert {row["role"] for row in whole} == {"present"}
 
 

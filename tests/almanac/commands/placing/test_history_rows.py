@@ -45,16 +45,16 @@ def test_placements_are_counted(placed: Registry) -> None:
 
 def test_the_table_is_the_same_whichever_way_it_is_read(placed: Registry, almanac: Almanac) -> None:
     """Before a limit rows are read, without one columns."""
-    whole, some = almanac("history").out, almanac("history", "--limit", 5).out
+    whole, some = almanac("history").out, almanac("history", "--top", 5).out
     assert whole == some
     assert len(whole.splitlines()) > 5
 
 
 @pytest.mark.parametrize(
-    "options", [(), ("--json",), ("--regressions",), ("--simulations",), ("--circuits",)], ids=str
+    "options", [(), ("--json",), ("regressions",), ("simulations",), ("circuits",)], ids=str
 )
 def test_an_unknown_cluster_is_an_error(placed: Registry, almanac: Almanac, options: tuple[str, ...]) -> None:
-    missing = almanac("history", "--cluster", "tow", *options)
+    missing = almanac("history", *options, "--cluster", "tow")
     assert missing.code == 1
     assert "there is no cluster 'tow'" in missing.err
     assert "two" in missing.err

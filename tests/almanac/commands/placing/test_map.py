@@ -47,15 +47,13 @@ def placed(almanac: Almanac, *more: object) -> dict[str, Any]:
 def test_files_alone_are_placed_without_any_database(offline: Almanac, tmp_path: Path) -> None:
     rankfile = tmp_path / "rf"
     call = offline(
-        "map", *FILES, "--profile", PROFILE, "--hosts", "node[0001-0004,0033-0036]", "--slots", 2,
+        "map", PROFILE, *FILES, "--hosts", "node[0001-0004,0033-0036]", "--slots", 2,
         "--steps", 4000, "--export", f"openmpi-rankfile={rankfile}", "--json",
     )  # fmt: skip
     assert call.code == 0, call.err
-    assert (call.json["placement"], call.json["routing"], call.json["hosts"]) == (None, "tables", 8)
+    assert (call.json["placement"], call.json["routing"], call.json["host_count"]) == (None, "tables", 8)
     assert len(rankfile.read_text().splitlines()) == 16
-    kept = offline(
-        "map", *FILES, "--profile", PROFILE, "--keep", rankfile, "--moves", 2, "--steps", 2000, "--json"
-    )
+    kept = offline("map", PROFILE, *FILES, "--keep", rankfile, "--moves", 2, "--steps", 2000, "--json")
     assert kept.code == 0, kept.err
     assert kept.json["moved"] <= 2
     assert kept.json["curve"][0]["moved"] == 0
@@ -68,11 +66,11 @@ def test_a_job_script_places_on_its_own_allocation(
         monkeypatch.setenv(name, value)
     hostfile = tmp_path / "hosts"
     call = offline(
-        "map", "--here", *FILES, "--profile", PROFILE, "--steps", 2000,
+        "map", PROFILE, "--here", *FILES, "--steps", 2000,
         "--export", f"slurm-hostfile={hostfile}", "--json",
     )  # fmt: skip
     assert call.code == 0, call.err
-    assert call.json["hosts"] == 5
+    assert call.json["host_count"] == 5
     taken = hostfile.read_text().split()
     assert {host: taken.count(host) for host in taken} == dict(
         zip(read_environment(SLURM).hosts, read_environment(SLURM).slots, strict=True)
@@ -87,8 +85,8 @@ def test_a_job_script_places_with_a_saved_fabric_and_profile(
         monkeypatch.setenv(name, value)
     call = loaded("map", "cg", "--here", "--steps", 2000, "--json")
     assert call.code == 0, call.err
-    assert (call.json["cluster"], call.json["hosts"]) == ("ft", 5)
-    assert loaded("history", "--json").json[0]["id"] == call.json["placement"]
+    assert (call.json["cluster"], call.json["host_count"]) == ("ft", 5)
+    assert loaded("history", "--json").json[0]["placement"] == call.json["placement"]
 
 
 def test_pinned_ranks_are_exported_where_they_are_pinned(loaded: Almanac, tmp_path: Path) -> None:
@@ -117,8 +115,8 @@ def test_a_kept_placement_shows_the_gain_of_each_moved_rank(loaded: Almanac) -> 
 def test_advice_weighs_moves_and_saves_nothing(loaded: Almanac) -> None:
     first = placed(loaded, "--strategy", "random", "--steps", 1)
     call = loaded(
-        "advise", "cg", first["placement"], "--cluster", "ft", "--steps", 4000, "--rank-seconds", 1e-9,
-        "--iterations-left", 1e9, "--json",
+        "advise", "placement", "cg", first["placement"], "--cluster", "ft", "--steps", 4000, "--json",
+        "--rank-seconds", 1e-9, "--iterations-left", 1e9,
     )  # fmt: skip
     assert call.code == 0, call.err
     told = call.json
@@ -128,7 +126,10 @@ def test_advice_weighs_moves_and_saves_nothing(loaded: Almanac) -> None:
     assert all(one["break_even_iterations"] is not None for one in saving)
     assert told["best_moved"] in [one["moved"] for one in saving] or not saving
     assert len(loaded("history", "--json").json) == 1
-    assert "pays off" in loaded("advise", "cg", first["placement"], "--cluster", "ft", "--steps", 400).out
+    assert (
+        "pays off"
+        in loaded("advise", "placement", "cg", first["placement"], "--cluster", "ft", "--steps", 400).out
+    )
 
 
 def test_placements_are_compared_link_by_link(loaded: Almanac, tmp_path: Path) -> None:
@@ -136,7 +137,7 @@ def test_placements_are_compared_link_by_link(loaded: Almanac, tmp_path: Path) -
     rankfile, links = tmp_path / "rf", tmp_path / "links.csv"
     second = placed(loaded, "--steps", 4000, "--export", f"openmpi-rankfile={rankfile}")
     for other in (second["placement"], rankfile):
-        call = loaded("compare", first["placement"], other, "--links", links, "--json")
+        call = loaded("compare", first["placement"], other, "--export", f"links={links}", "--json")
         assert call.code == 0, call.err
         told = call.json
         assert [p["congestion_seconds"] for p in told["placements"]] == pytest.approx(
@@ -145,7 +146,9 @@ def test_placements_are_compared_link_by_link(loaded: Almanac, tmp_path: Path) -
         seconds = [row["difference_seconds"] for row in told["links"]]
         assert seconds == sorted(seconds, reverse=True)
         for row in told["links"]:
-            assert row["difference_seconds"] == pytest.approx(abs(row["seconds"][0] - row["seconds"][1]))
+            assert row["difference_seconds"] == pytest.approx(
+                abs(row["seconds_by_placement"][0] - row["seconds_by_placement"][1])
+            )
         rows = list(csv.DictReader(io.StringIO(links.read_text())))
         assert [float(row["difference_seconds"]) for row in rows][: len(seconds)] == seconds
     same = loaded("compare", first["placement"], first["placement"], first["placement"], "--json").json
@@ -175,7 +178,7 @@ def test_a_pareto_set_is_saved_placement_by_placement(loaded: Almanac) -> None:
     )
     assert call.code == 0, call.err
     ids = [one["placement"] for one in call.json]
-    assert {row["id"] for row in loaded("history", "--json").json} == set(ids)
+    assert {row["placement"] for row in loaded("history", "--json").json} == set(ids)
     hop_bytes = [one["placed"]["hop_bytes"] for one in call.json]
     assert hop_bytes == sorted(hop_bytes, reverse=True)
 
@@ -199,7 +202,6 @@ def test_rails_are_passed_on_and_bounds_are_named(loaded: Almanac, tmp_path: Pat
         ("cg", "--here", "--job", "1"),
         ("cg", "--profile", "x", "--cluster", "c", "--hosts", "a"),
         ("--cluster", "c", "--hosts", "a"),
-        ("--profile", "x", "--cluster", "c", "--hosts", "a"),
         ("cg", "--fabric", "x", "--job", "1"),
         ("cg", "--cluster", "c", "--hosts", "a", "--moves", "2"),
         ("cg", "--cluster", "c", "--keep", "x", "--pareto"),

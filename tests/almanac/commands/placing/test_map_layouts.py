@@ -11,7 +11,7 @@ from tests.almanac.conftest import Almanac
 __all__ = ["loaded"]
 
 LAYOUT = DATA / "hwloc" / "two_rails_v2.xml"
-FROM_FILES = ("map", "--profile", PROFILE, *FILES, "--slots", 4, "--steps", 300, "--strategy", "in-order")
+FROM_FILES = ("map", PROFILE, *FILES, "--slots", 4, "--steps", 300, "--strategy", "in-order")
 HOSTS = ("--hosts", "node[0001-0004]")
 
 
@@ -22,13 +22,13 @@ def test_one_layout_is_that_of_all_hosts_and_cores_are_exported(loaded: Almanac,
     call = loaded(*saved, "--layout", LAYOUT, *exports, "--json")
     assert call.code == 0, call.err
     cores = call.json["cores"]
-    assert (cores["hosts"], cores["without_layout"]) == (4, 0)
+    assert (cores["host_count"], cores["without_layout"]) == (4, 0)
     assert cores["weighted_bytes"] <= cores["weighted_bytes_in_order"]
     assert "this format has no cores of ranks" in call.err
     rows = list(csv.DictReader(table.read_text().splitlines()))
     assert all(row["cpu"] for row in rows)
     # What was saved knows its cores, too.
-    assert loaded("export", call.json["placement"], "--format", "openmpi-rankfile", "-o", ranks).code == 0
+    assert loaded("export", call.json["placement"], f"openmpi-rankfile={ranks}").code == 0
     assert ranks.read_text().splitlines() == [
         f"rank {row['rank']}={row['host']} slot={row['core']}" for row in rows
     ]

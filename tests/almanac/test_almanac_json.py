@@ -1,0 +1,166 @@
+"""The documents of all commands have the keys that docs/json.md lists; a key has one type and meaning."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.almanac.conftest import Almanac
+from tests.support import paths
+
+PAGE = (paths.ROOT / "docs" / "json.md").read_text("utf-8")
+OPEN = ("parameters", "latency_seconds", "above_in_order", "certified")
+"""Keys of objects whose own keys are names of options, percentiles or metrics."""
+MIXED = {"a", "b", "value"}
+"""Keys whose values are of several types: a node's name or number, the value of a setting."""
+CALLS = {
+    "cluster list": "",
+    "cluster show": "demo-ndr",
+    "cluster check": "demo-ndr",
+    "cluster changes": "demo-ndr",
+    "cluster optical": "demo-optical",
+    "generate fabric NAME": "torus --sides 2x2",
+    "generate profile NAME": "ring --ranks 4",
+    "generate weights NAME": "stream --vertices 30",
+    "profile list": "",
+    "profile show": "demo-hpcg-64",
+    "job list": "",
+    "job show": "4712",
+    "job attach": "4712 demo-hpcg-64",
+    "map": "demo-hpcg-64 --job 4711 --steps 50 --keep PLACEMENT --export csv=FILE",
+    "evaluate": "demo-hpcg-64 --cluster demo-ndr --placement PLACEMENT",
+    "compare": "PLACEMENT OTHER --top 2",
+    "advise placement": "demo-hpcg-64 OTHER --cluster demo-ndr --steps 50",
+    "advise jobs": "demo-ndr --steps 50",
+    "congestion": "demo-ndr",
+    "congestion --link": "demo-ndr --link HOTTEST",
+    "whatif": "demo-ndr --down HOTTEST",
+    "reconfigure PROFILE": "demo-hpcg-64 --nodes 4 --max-degree 2 --max-edges 4 --link-speed 1e9 --trials 5",
+    "reconfigure --cluster": "--cluster demo-optical --trials 5",
+    "simulate": "demo-hpcg-64 --cluster demo-ndr --placement PLACEMENT",
+    "history placements": "",
+    "history simulations": "",
+    "history circuits": "",
+    "selfcheck": "--only paths",
+    "db status": "",
+    "db migrate": "",
+    "doctor": "",
+    "config show": "",
+    "spool list": "",
+}
+"""Arguments of each command of the page, except those that change the registry or need files."""
+ABSENT = {
+    "job list": "unknown_hosts",
+    "spool list": "queued_at",
+    "generate": "profile_ids host_count switch_count cable_count",
+    "map": "without_layout crossing_bytes crossing_bytes_in_order weighted_bytes weighted_bytes_in_order",
+    "congestion": "rank_pairs",
+}
+"""Documented keys that are absent from these documents: of other options, or of lists that are empty."""
+
+
+def rows() -> dict[str, str]:
+    """Return the text on the document of each command."""
+    found = {}
+    for line in PAGE.splitlines():
+        cells = [cell.strip() for cell in line.strip("|").split(" | ", 1)]
+        if line.startswith("| `") and len(cells) == 2:
+            for name in re.findall(r"`([^`]+)`", cells[0]):
+                found[name] = cells[1]
+    return found
+
+
+ROWS = rows()
+EVERY_PLAN = next(
+    line for line in PAGE.splitlines() if line.startswith("| `reconfigure`, keys of every plan")
+)
+RUNNING = PAGE.partition("Documents on running jobs begin with")[2].partition("\n\n")[0]
+
+
+def documented(name: str) -> set[str]:
+    """Return the words in back quotes of a command's row, and of what the row refers to."""
+    text = ROWS.get(name) or ROWS[name.split(" --")[0]]
+    for other in re.findall(r"as in `([a-z ]+)", text) + re.findall(r"metrics of `([a-z ]+)`", text):
+        text += ROWS.get(other.strip(), "")
+    if "(as above)" in text:
+        text += ROWS["evaluate"]
+    if "running jobs" in text:
+        text += RUNNING
+    if name.startswith("reconfigure"):
+        text += EVERY_PLAN
+    return {word for part in re.findall(r"`([^`]+)`", text) for word in part.split()}
+
+
+def keys(value: Any) -> Iterator[tuple[str, Any]]:
+    """Yield each key of a document with its value, at all depths."""
+    if isinstance(value, list):
+        for one in value:
+            yield from keys(one)
+    elif isinstance(value, dict):
+        for key, one in value.items():
+            yield key, one
+            if key not in OPEN:
+                yield from keys(one)
+
+
+def kind(value: Any) -> str:
+    """Return the JSON type of a value; numbers are of one type."""
+    if isinstance(value, bool):
+        return "bool"
+    return "number" if isinstance(value, int | float) else type(value).__name__
+
+
+@pytest.fixture
+def documents(embedded: Almanac, tmp_path: Path) -> dict[str, Any]:
+    """The document of each command on the data of the demonstration."""
+    assert embedded("demo", "-o", tmp_path / "ranks").code == 0
+    placements = embedded("history", "--job", "4711", "--json").json
+    values = {
+        "PLACEMENT": placements[0]["placement"],
+        "OTHER": placements[-1]["placement"],
+        "HOTTEST": embedded("congestion", "demo-ndr", "--json").json["links"][0]["link"],
+        "csv=FILE": f"csv={tmp_path / 'file'}",
+    }
+    found = {}
+    for name, arguments in CALLS.items():
+        words = re.sub(r" (PROFILE|NAME|--link|--cluster)$", "", name).split()
+        outcome = embedded(*words, *(values.get(word, word) for word in arguments.split()), "--json")
+        assert outcome.code in (0, 4), (name, outcome.err)
+        found[name] = outcome.json
+    return found
+
+
+def test_the_page_lists_the_keys_of_the_documents_and_a_key_has_one_type(documents: dict[str, Any]) -> None:
+    types: dict[str, set[str]] = defaultdict(set)
+    for name, document in documents.items():
+        found = dict(keys(document))
+        assert found, name
+        missing = set(found) - documented(name)
+        assert not missing, (name, missing)
+        own = {word for part in re.findall(r"`([^`]+)`", ROWS.get(name, "")) for word in part.split()}
+        unknown = {word for word in own if re.fullmatch(r"[a-z]+(_[a-z]+)+", word)} - set(found)
+        assert not unknown - set(ABSENT.get(name, ABSENT.get(name.split()[0], "")).split()), (name, unknown)
+        for key, value in keys(document):
+            types[key].add(kind(value))
+    assert {key: kinds for key, kinds in types.items() if len(kinds - {"NoneType"}) > 1}.keys() == MIXED
+    assert documents["congestion --link"]["rank_pairs"]
+
+
+def test_profiles_are_named_and_ids_are_ids(documents: dict[str, Any]) -> None:
+    names = {row["profile"] for row in documents["profile list"]}
+    ids = {row["profile_id"] for row in documents["profile list"]}
+    for name, document in documents.items():
+        for key, value in keys(document):
+            if value is None or name.startswith("generate"):
+                continue
+            if key == "profile":
+                assert value in names, (name, value)
+            if key == "profile_id":
+                assert value in ids, (name, value)
+            if key == "routing":
+                assert not re.search(r"\d", value), (name, value)
