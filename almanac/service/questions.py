@@ -55,13 +55,20 @@ def error_limits(request: Request) -> ErrorLimits:
     return limits
 
 
+def _in_utc(time: datetime | None) -> datetime | None:
+    try:
+        return None if time is None else as_utc(time)
+    except OverflowError as error:
+        raise ValueError("is before the year 1 or after the year 9999 in UTC") from error
+
+
 Opened = Annotated[Registry, Depends(opened)]
 Limits = Annotated[ErrorLimits, Depends(error_limits)]
 ClusterName = Annotated[str, Path(max_length=LONGEST_NAME, description="Name of the cluster.")]
 OfCluster = Annotated[str | None, Query(max_length=LONGEST_NAME, description="Only of this cluster.")]
 Moment = Annotated[
     datetime | None,
-    AfterValidator(lambda time: None if time is None else as_utc(time)),
+    AfterValidator(_in_utc),
     Query(description="ISO 8601, UTC if it has no zone (default: now)."),
 ]
 Top = Annotated[int, Query(ge=1, le=1000, description="Maximum number of rows.")]

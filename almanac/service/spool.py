@@ -30,6 +30,7 @@ from registry.errors import (
     DatabaseUnavailable,
     SchemaVersionError,
     SpoolFull,
+    WritersPaused,
 )
 from registry.progress import Progress, silent
 
@@ -282,9 +283,9 @@ def _info(folder: Path, spool: Path) -> SpooledInfo:
 
 
 def _is_away(error: DatabaseError) -> bool:
-    """Return True if any entry would fail now: no server answers, it is full, or of another schema."""
+    """Return True if any entry would fail now: the server is away, full, paused or of another schema."""
     full = "no space left" in f"{error} {error.__cause__}".lower()
-    return full or isinstance(error, DatabaseUnavailable | SchemaVersionError)
+    return full or isinstance(error, DatabaseUnavailable | SchemaVersionError | WritersPaused)
 
 
 def bytes_of(folders: Iterable[Path]) -> int:

@@ -104,6 +104,12 @@ def filled(registry: Registry) -> Registry:
     return registry
 
 
+OUT_OF_RANGE = (
+    "/clusters/toy?at=9999-12-31T23:59:59-23:59",
+    "/clusters/toy/changes?start=0001-01-01T00:00:00%2B23:59",
+    "/clusters/toy/ports?top=1e300",
+    "/jobs?limit=nan",
+)
 COMMANDS = {
     "/clusters": "cluster list",
     "/clusters/toy": "cluster show toy",
@@ -176,11 +182,12 @@ def test_errors_are_json(client: Client, filled: Registry) -> None:
         "UsageError",
         "limit: Input should be greater than or equal to 1",
     )
-    for path in ("/jobs?limit=1000000", "/clusters/toy?at=soon", f"/clusters/{'x' * 201}"):
+    for path in ("/jobs?limit=1000000", "/clusters/toy?at=soon", f"/clusters/{'x' * 201}", *OUT_OF_RANGE):
         assert client.problem(path)[:2] == (400, "UsageError")
     for path in ("/clusters/toy/congestion?top=0", "/clusters/toy/congestion?top=100000"):
         assert client.problem(path)[0] == 400
-    assert client.problem("/clusters/%1b%5b31m")[0] == 404
+    for name in ("%1b%5b31m", "%00", "%F0%9F%98%80", "%27%3B MATCH (n) DELETE n".replace(" ", "%20")):
+        assert client.problem(f"/clusters/{name}")[0] == 404
 
 
 def test_while_the_database_is_away_health_and_metrics_say_so(client: Client, filled: Registry) -> None:

@@ -16,7 +16,14 @@ import pytest
 from almanac.service.entries import DamagedEntry, read_entry
 from almanac.service.spool import DRAFT, MAX_TRIES, REJECTED, Applied, Spool
 from ingest.options import Options
-from registry.errors import ConfigError, DatabaseError, DatabaseUnavailable, SpoolFull
+from registry.errors import (
+    ConfigError,
+    DatabaseError,
+    DatabaseUnavailable,
+    SchemaVersionError,
+    SpoolFull,
+    WritersPaused,
+)
 from registry.registry import Registry
 from tests.almanac.conftest import Almanac
 from tests.support import paths
@@ -184,6 +191,8 @@ def test_damaged_entries_are_set_aside_and_the_others_applied(
     ("error", "tries"),
     [
         (AWAY, None),
+        (SchemaVersionError(5, 9, "almanac db migrate"), None),
+        (WritersPaused("pause"), None),
         (DatabaseError("no space left on /data, 2 MB free: make room"), None),
         (DatabaseError("the database refused: too long"), MAX_TRIES),
     ],
