@@ -23,10 +23,10 @@ def test_a_name_with_markup_is_text_everywhere(browser: Browser, served: Served)
     ready(page, "Jobs")
     assert made_of_markup(page) == 0
     page.goto(f"{served.url}/job?job={MARKUP}")
-    expect(page.get_by_text("There is no job")).to_be_visible(timeout=READY_MS)
+    expect(page.get_by_text("There is no cluster")).to_be_visible(timeout=READY_MS)
     message = page.get_by_test_id("stAlert")
-    told = MARKUP.rsplit("/", 1)[1]  # what stands before a slash is a cluster's name
-    assert told in message.inner_text().replace("\N{WORD JOINER}", "")
+    cluster = MARKUP.rsplit("/", 1)[0]  # an address names a job as CLUSTER/JOB
+    assert cluster in message.inner_text().replace("\N{WORD JOINER}", "")
     assert message.locator("b, strong, a, code, .katex").count() == 0
     page.close()
     assert not watch.strangers
