@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any, NamedTuple, TypeVar
 
-from registry.database.driver import Transaction
+from registry.database.driver import BATCH, Transaction
 from registry.fabrics.facts import DeviceFact, LinkFact, device_facts, host_key, link_facts
 from registry.fabrics.timeline import FOREVER, Edits, Interval, edits, intervals, without_repeats
 from registry.model import Fabric
@@ -78,10 +78,21 @@ WITH d, collect(s.name) AS names
 SET d.name = names[size(names) - 1]
 """
 
-_DELETE_UNSEEN = """
+_IS_UNSEEN = "NOT (d)-[:HAS_STATE]->(:DeviceState) AND NOT (d)<-[:LOADS]-(:Placement)"
+
+_MARK_HOSTS = f"""
 UNWIND $devices AS id
-MATCH (d:Device {id: id})
-WHERE NOT (d)-[:HAS_STATE]->(:DeviceState) AND NOT (d)<-[:LOADS]-(:Placement)
+MATCH (a:Allocation)-[:ON]->(d:Device {{id: id}})
+WHERE {_IS_UNSEEN}
+WITH a, collect(d.name) AS names
+SET a.unknown_hosts = coalesce(a.unknown_hosts, []) + names
+"""
+"""See `registry.jobs.allocations.save_allocations`."""
+
+_DELETE_UNSEEN = f"""
+UNWIND $devices AS id
+MATCH (d:Device {{id: id}})
+WHERE {_IS_UNSEEN}
 DETACH DELETE d
 """
 
@@ -113,8 +124,11 @@ _REMOVE_LINKS = """
 UNWIND range(0, size($source) - 1) AS i
 MATCH (a:Device {id: $source[i]})-[l:LINK {key: $key[i]}]->(:Device)
 WHERE l.valid_from = $moments[$start[i]]
+WITH collect(l) AS links
+UNWIND links AS l
 DELETE l
 """
+"""All are found before the first is deleted: ArcadeDB 26.10 cannot go on from a deleted relationship."""
 
 _MOVE_LINKS = """
 UNWIND range(0, size($source) - 1) AS i
@@ -187,7 +201,7 @@ def apply(
     ids = _ids(cluster, sorted(sources))
     links = {} if only else _touching(transaction, _LINKS_TOUCHING, _link_facts, ids, (at, until))
     _enter_links(transaction, cluster, edits(were, are, at, until, links))
-    transaction.run(_DELETE_UNSEEN, devices=_ids(cluster, sorted({fact.key for fact in old} & devices)))
+    _delete_unseen(transaction, _ids(cluster, sorted({fact.key for fact in old} & devices)))
     closed = len(differing.intersection(were))
     return len(differing) - closed, closed
 
@@ -211,8 +225,7 @@ def rebuild(
     graph = derive(observations, fabric_of)
     _enter_states(transaction, cluster, _all_opened(graph.states), graph.states)
     _enter_links(transaction, cluster, _all_opened(graph.links))
-    devices = transaction.run(_DEVICES, cluster=cluster)[0]["ids"]
-    transaction.run(_DELETE_UNSEEN, devices=devices)
+    _delete_unseen(transaction, transaction.run(_DEVICES, cluster=cluster)[0]["ids"])
 
 
 def drop(transaction: Transaction, cluster: str) -> None:
@@ -258,6 +271,14 @@ def read(
     ids = _ids(cluster, [fact.key for fact in devices])
     columns = transaction.run(_LINKS_AS_OF, devices=ids, at=moment)[0]
     return devices, _link_facts(columns)
+
+
+def _delete_unseen(transaction: Transaction, devices: Sequence[str]) -> None:
+    """Delete those of the devices that no observation shows any more."""
+    for start in range(0, len(devices), BATCH):
+        some = devices[start : start + BATCH]
+        transaction.run(_MARK_HOSTS, devices=some)
+        transaction.run(_DELETE_UNSEEN, devices=some)
 
 
 def device_id(cluster: str, key: str) -> str:

@@ -16,7 +16,7 @@ from registry import units
 from registry.database.driver import Database, Transaction
 from registry.database.pause import require_writable
 from registry.database.record_store import OF_CLUSTER, Join, NewRecord, RecordKind, hashed_id
-from registry.errors import PoorerSource, UnknownName
+from registry.errors import InconsistentGraph, PoorerSource, UnknownName
 from registry.fabrics import derived
 from registry.fabrics.contents import canonical, content_hash, pack_fabric, unpack_fabric
 from registry.fabrics.routings import PackedRouting, pack_routing, save_routing
@@ -124,10 +124,17 @@ def lock_cluster(transaction: Transaction, cluster: str) -> int:
     -------
     int
         Number of this write among all writes of the cluster; never that of an earlier cluster of this name.
+
+    Raises
+    ------
+    InconsistentGraph
+        Another writer deleted the cluster meanwhile; the transaction is to be tried again.
     """
-    seq = int(transaction.run(_LOCK_CLUSTER, cluster=cluster)[0]["seq"])
+    found = transaction.run(_LOCK_CLUSTER, cluster=cluster)
+    if not found or found[0]["seq"] is None:
+        raise InconsistentGraph(f"cluster {cluster!r} was deleted while it was locked")
     require_writable(transaction)
-    return seq
+    return int(found[0]["seq"])
 
 
 def save_observation(transaction: Transaction, draft: ObservationDraft, seq: int) -> ObservationResult:

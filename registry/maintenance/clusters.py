@@ -19,6 +19,7 @@ from registry.fabrics.fabrics import rebuild_graph
 from registry.fabrics.facts import device_keys
 from registry.fabrics.observations import content_as_of, lock_cluster, read_content
 from registry.fabrics.timeline import FOREVER
+from registry.jobs.allocations import join_new_hosts
 from registry.jobs.jobs import differs, jobs_by_key
 from registry.maintenance.deletion import Deletion, carry_out, forget_files
 from registry.maintenance.dependents import NAMES, Nodes, batches, named
@@ -67,6 +68,12 @@ _PARTS = {
 _NAMES = """
 MATCH (c:Cluster)
 RETURN collect(c.id) AS names
+"""
+
+_HOSTS = """
+MATCH (d:Device)
+WHERE d.cluster = $cluster AND d.kind = 'host'
+RETURN collect(d.name) AS names
 """
 
 _CLUSTER = """
@@ -122,27 +129,33 @@ def delete_cluster(database: Database, cluster: str, *, dry_run: bool = False) -
         No such cluster, nor ingest runs of that name.
     """
 
-    def find(transaction: Transaction) -> Nodes:
-        statements = _PARTS | {label: _OWNED.format(label=label) for label in OWNED}
-        rows = {label: transaction.run(text, cluster=cluster)[0] for label, text in statements.items()}
-        found = {label: set(row["ids"]) for label, row in rows.items() if row["ids"]}
-        if known_ids(transaction, "Cluster", [cluster]):
-            found["Cluster"] = {cluster}
-        if not found:
-            raise _unknown(transaction, cluster)
-        return found
-
     def work(transaction: Transaction) -> Nodes:
-        if known_ids(transaction, "Cluster", [cluster]):
+        exists = bool(known_ids(transaction, "Cluster", [cluster]))
+        if exists and not dry_run:
             lock_cluster(transaction, cluster)
-        found = find(transaction)
-        for label, ids in found.items():
+        found = _all_of(transaction, cluster, exists)
+        for label, ids in () if dry_run else found.items():
             for batch in batches(ids):
                 delete_ids(transaction, label, batch)
         return found
 
-    found = database.read(find) if dry_run else database.write(work)
-    return Deletion(counts=named(found), dependents={})
+    return Deletion(counts=named(database.read(work) if dry_run else database.write(work)), dependents={})
+
+
+def _all_of(transaction: Transaction, cluster: str, exists: bool) -> Nodes:
+    """Return all nodes of a locked cluster, or the runs of a name that is none.
+
+    What another writer is about to save for a cluster that does not exist yet is not looked at.
+    """
+    labels = OWNED if exists else ("IngestRun",)
+    statements = {label: _OWNED.format(label=label) for label in labels} | (_PARTS if exists else {})
+    rows = {label: transaction.run(text, cluster=cluster)[0] for label, text in statements.items()}
+    found = {label: set(row["ids"]) for label, row in rows.items() if row["ids"]}
+    if exists:
+        found["Cluster"] = {cluster}
+    if not found:
+        raise _unknown(transaction, cluster)
+    return found
 
 
 def rename_cluster(database: Database, source: str, target: str, *, dry_run: bool = False) -> Move:
@@ -202,6 +215,7 @@ def merge_clusters(
         _keep_cluster_properties(transaction, source, target)
         result = _move(transaction, source, target, {}, conflicts)
         rebuild_graph(transaction, target)
+        join_new_hosts(transaction, target, transaction.run(_HOSTS, cluster=target)[0]["names"])
         return result
 
     return carry_out(database, work, dry_run)
@@ -283,11 +297,11 @@ def _replace(transaction: Transaction, label: str, ids: Mapping[str, str]) -> No
 
 
 def _redirect_statement(label: str, path: str, other: str) -> str:
-    """Return the statement that moves relationships of ``$id`` to ``$new``."""
+    """Return the statement that gives relationships of ``$id`` to ``$new`` too."""
     return (
         f"UNWIND range(0, size($id) - 1) AS i\nMATCH (n:{label} {{id: $id[i]}}){path}(o:{other})\n"
         f"MATCH (m:{label} {{id: $new[i]}})\nCREATE (m){path.replace('[r:', '[s:')}(o)\n"
-        "SET s = properties(r)\nDELETE r\n"
+        "SET s = properties(r)\n"
     )
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
@@ -187,3 +189,21 @@ def test_a_cluster_made_again_has_another_version(registry: Registry) -> None:
     save(registry, A, 0)
     (second,) = registry.fabrics.clusters()
     assert second.version != first.version
+
+
+def test_a_cluster_is_deleted_while_others_ingest(registry: Registry) -> None:
+    deleted = 0
+    with ThreadPoolExecutor(1) as pool:
+        writer = pool.submit(lambda: [save(registry, CONTENTS[n % 4], n) for n in range(16)])
+        while not writer.done():
+            with suppress(UnknownName):
+                delete_cluster(registry.database, "toy")
+                deleted += 1
+        assert len(writer.result()) == 16
+    assert deleted
+    save(registry, A, 50)
+    before = derived(registry.database, "toy")
+    registry.fabrics.rebuild("toy")
+    assert derived(registry.database, "toy") == before
+    delete_cluster(registry.database, "toy")
+    assert node_counts(registry.database) == {}

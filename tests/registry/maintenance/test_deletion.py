@@ -15,8 +15,8 @@ from registry.model.intake import Intake
 from registry.registry import Registry
 from tests.conftest import empty
 from tests.registry.fabrics.test_fabrics import CONTENTS, derived, save
-from tests.support.busy_cluster import fill
-from tests.support.fat_tree import at
+from tests.support.busy_cluster import fill, job
+from tests.support.fat_tree import at, fat_tree
 from tests.support.full_cluster import FullCluster, node_counts
 
 
@@ -25,7 +25,7 @@ from tests.support.full_cluster import FullCluster, node_counts
     data=st.data(),
 )
 @settings(
-    max_examples=10,
+    max_examples=6,
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture],
     derandomize=True,
@@ -146,6 +146,24 @@ def test_the_only_fabric_is_kept_for_jobs_and_counters(registry: Registry) -> No
     (only,) = registry.fabrics.observations("toy")
     with pytest.raises(ChangeRefused, match="only one of the fabric of toy; ingest another scan first"):
         delete_observation(registry.database, only.id, with_dependents=True)
+
+
+def test_a_host_of_a_job_is_unknown_without_the_only_observation_of_it(registry: Registry) -> None:
+    def hosts() -> list[str]:
+        return sorted(
+            row[0]
+            for row in registry.database.query("MATCH (:Allocation)-[:ON]->(d:Device) RETURN d.name")[1]
+        )
+
+    save(registry, fat_tree(), 0)
+    save(registry, fat_tree(leaves=3), 1)
+    fill(registry, job("1", 2, hosts=("node00", "node04", "node05")))
+    assert hosts() == ["node00", "node04", "node05"]
+    delete_observation(registry.database, registry.fabrics.observations("toy")[-1].id)
+    assert hosts() == ["node00"]
+    assert registry.jobs.unknown_hosts(registry.jobs.read("1")) == ("node04", "node05")
+    save(registry, fat_tree(leaves=3), 2)
+    assert hosts() == ["node00", "node04", "node05"]
 
 
 def test_deleted_files_are_read_again(registry: Registry, full: FullCluster) -> None:
