@@ -14,6 +14,7 @@ import importlib.util
 import ipaddress
 import json
 import os
+import resource
 import signal
 import socket
 import subprocess
@@ -45,6 +46,14 @@ STOP_SECONDS = 20.0
 ATTEMPTS = 3
 """Number of pairs of ports that are tried."""
 HEAP = "1g"
+LIMITS = (
+    (resource.RLIMIT_AS, "address space (ulimit -v)", 4_000_000_000),
+    (resource.RLIMIT_NOFILE, "open files (ulimit -n)", 512),
+    (resource.RLIMIT_FSIZE, "size of a file (ulimit -f)", 1_000_000_000),
+)
+"""Limits of the operating system, their names, and what the server needs.
+
+Measured: 3.7 GB of addresses and 229 open files."""
 PR_SET_PDEATHSIG = 1
 MAIN_CLASS = "com.arcadedb.server.ArcadeDBServer"
 
@@ -103,6 +112,7 @@ def _supervise(files: ServerFiles, state: ServerState, report: Callable[[dict[st
     files.log.write_bytes(b"")
     java = None
     try:
+        _require_limits()
         files.write_state(state)
         java, state = _start(files, state)
         report({"bolt_port": state.bolt_port})
@@ -135,6 +145,26 @@ def _start_once(files: ServerFiles, state: ServerState) -> tuple[subprocess.Pope
         _stop(java)
         raise
     return java, listening
+
+
+def _require_limits() -> None:
+    """Raise limits that are too small for the server as far as that is allowed.
+
+    Raises
+    ------
+    StartFailed
+        A limit that cannot be raised is too small.
+    """
+    for limit, name, needed in LIMITS:
+        soft, hard = resource.getrlimit(limit)
+        if soft == resource.RLIM_INFINITY or soft >= needed:
+            continue
+        if hard != resource.RLIM_INFINITY and hard < needed:
+            raise StartFailed(
+                f"the limit of {name} is {hard:,} and it needs {needed:,}: raise it, or set ALMANAC_DB to a "
+                "server elsewhere"
+            )
+        resource.setrlimit(limit, (needed, hard))
 
 
 def _watch(files: ServerFiles, state: ServerState, java: subprocess.Popen[bytes]) -> None:

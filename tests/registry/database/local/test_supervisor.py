@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import os
+import resource
 import socket
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -43,3 +46,46 @@ def test_java_listens_on_loopback_with_our_folder_and_ports() -> None:
     assert '"-Darcadedb.bolt.port=1234"' in lines
     assert '"-Darcadedb.server.httpIncomingPort=1235"' in lines
     assert '"-Darcadedb.server.rootPath=/a \\"b\\"/graph"' in lines
+
+
+START = """
+import resource, sys
+from pathlib import Path
+from registry.database.local.server import ensure_server
+from registry.errors import DatabaseUnavailable
+
+resource.setrlimit(int(sys.argv[1]), (int(sys.argv[2]), int(sys.argv[2])))
+try:
+    ensure_server(Path(sys.argv[3]))
+except DatabaseUnavailable as error:
+    print(error)
+"""
+
+
+@pytest.mark.parametrize(
+    ("limit", "value", "name"),
+    [
+        (resource.RLIMIT_AS, 2_000_000_000, "address space (ulimit -v) is 2,000,000,000"),
+        (resource.RLIMIT_NOFILE, 100, "open files (ulimit -n) is 100"),
+        (resource.RLIMIT_FSIZE, 100_000, "size of a file (ulimit -f) is 100,000"),
+    ],
+)
+def test_a_limit_that_is_too_small_is_named(tmp_path: Path, limit: int, value: int, name: str) -> None:
+    command = [sys.executable, "-c", START, str(limit), str(value), str(tmp_path)]
+    shown = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60).stdout
+    assert f"does not start: the limit of {name} and it needs" in shown
+    assert "raise it, or set ALMANAC_DB" in shown
+    assert not (tmp_path / "server" / "state.json").exists()
+
+
+def test_a_limit_that_may_be_raised_is_raised(monkeypatch: pytest.MonkeyPatch) -> None:
+    given = {one: (10, resource.RLIM_INFINITY) for one, _, _ in supervisor.LIMITS}
+    given[resource.RLIMIT_FSIZE] = (resource.RLIM_INFINITY, resource.RLIM_INFINITY)
+    set_to: dict[int, tuple[int, int]] = {}
+    monkeypatch.setattr(resource, "getrlimit", given.__getitem__)
+    monkeypatch.setattr(resource, "setrlimit", set_to.__setitem__)
+    supervisor._require_limits()
+    assert set_to == {
+        resource.RLIMIT_AS: (4_000_000_000, resource.RLIM_INFINITY),
+        resource.RLIMIT_NOFILE: (512, resource.RLIM_INFINITY),
+    }
