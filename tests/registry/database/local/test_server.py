@@ -12,6 +12,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from http.client import HTTPConnection
 from pathlib import Path
 
 import psutil
@@ -278,3 +279,30 @@ def test_a_data_folder_that_cannot_be_written_is_named() -> None:
         DatabaseUnavailable, match=r"/sys/almanac cannot be written \(.*\); set ALMANAC_HOME to"
     ):
         ensure_server(Path("/sys/almanac"))
+
+
+OPEN = {"/": 200, "/index.html": 200, "/api/v1/ready": 204, "/api/v1/health": 204}
+CLOSED = (
+    *("/api/v1/server", "/api/v1/databases", "/api/v1/query/almanac/sql/select%201", "/api/v1/mcp"),
+    *("/api/v1/docs", "/api/v1/openapi.json", "/ws", "/api/v1/export/almanac", "/api/v1/sessions"),
+    *("/prometheus", "/metrics", "/studio", "/config/server-users.jsonl", "/../config/server-users.jsonl"),
+)
+
+
+def test_without_the_password_http_gives_a_static_page_only(embedded_server: ServerAddress) -> None:
+    """The server cannot be started without HTTP; docs/operations.md says what answers."""
+    assert embedded_server.home is not None
+    arguments = (embedded_server.home / "server" / "java.args").read_text()
+    found = re.search(r"httpIncomingPort=(\d+)", arguments)
+    assert found is not None
+    answers = {}
+    for path in (*OPEN, *CLOSED):
+        connection = HTTPConnection("127.0.0.1", int(found[1]), timeout=20)
+        connection.request("GET", path)
+        answer = connection.getresponse()
+        text = answer.read()
+        answers[path] = answer.status
+        assert b"almanac" not in text
+        connection.close()
+    assert {path: answers[path] for path in OPEN} == OPEN
+    assert {answers[path] for path in CLOSED} <= {400, 401, 403, 404, 405}
