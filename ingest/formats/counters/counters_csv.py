@@ -18,7 +18,7 @@ from registry.errors import InputError
 from registry.model import COUNTERS, CounterSweep
 
 _GUID = re.compile(r"(?:0x)?([0-9a-fA-F]{1,16})")
-_NUMBER = re.compile(r"\d{1,19}")
+_NUMBER = re.compile(r"\d{1,19}", re.ASCII)
 _KEYS = ("guid", "port")
 
 

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import csv
 import io
-import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
@@ -34,6 +33,11 @@ COLUMNS = frozenset(("source", "target", "capacity", *_OPTIONAL.split()))
 _KINDS = {"host": HOST, "switch": SWITCH}
 _TRUTH = {"1": True, "0": False, "true": True, "false": False}
 _DIGITS = re.compile(r"\d{1,9}", re.ASCII)
+LARGEST = 65_535
+"""Largest number of a port, and most cables of a row and slots of a host: a larger one is a typing error, and
+arrays with an element per slot or port would fill the memory."""
+RATES = (1e-6, 1e18)
+"""Smallest and largest capacity in bytes/s; loads divided by others are not finite."""
 _GUID = re.compile(r"(?:0x)?[0-9a-fA-F]{1,16}", re.ASCII)
 _NUMBER = re.compile(r"\d{1,30}(?:\.\d{0,30})?(?:[eE][+-]?\d{1,3})?", re.ASCII)
 
@@ -137,6 +141,8 @@ def _whole(row: Mapping[str, str], name: str, place: Place) -> int | None:
     text = row.get(name, "")
     if text and not _DIGITS.fullmatch(text):
         raise place.error(f"{name} is not a whole number: {text!r}")
+    if text and int(text) > LARGEST:
+        raise place.error(f"{name} is above {LARGEST}: {text!r}")
     return int(text) if text else None
 
 
@@ -157,8 +163,8 @@ def _capacity(row: Mapping[str, str], place: Place) -> float | None:
     if not text:
         return None
     value = float(text) if _NUMBER.fullmatch(text) else 0.0
-    if not (math.isfinite(value) and value > 0):
-        raise place.error(f"capacity is not a number of bytes/s above zero: {text!r}")
+    if not RATES[0] <= value <= RATES[1]:
+        raise place.error(f"capacity is not a number of bytes/s from {RATES[0]:g} to {RATES[1]:g}: {text!r}")
     return value
 
 

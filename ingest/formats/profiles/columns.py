@@ -19,7 +19,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ingest.formats.profiles.shared import MAX_RANKS
+from ingest.formats.profiles.shared import MAX_PAIR_BYTES, MAX_RANKS
 from ingest.reading.source import SourceFile
 from registry.errors import InputError
 from registry.model import Bools, Floats
@@ -99,6 +99,7 @@ class Column:
         return self.larger if abs(value) > self.largest else ""
 
 
+BYTES = Column(largest=MAX_PAIR_BYTES, larger="is more than 2^63")
 RANK = Column(whole=True, largest=MAX_RANKS - 1, larger=f"is not a rank below {MAX_RANKS}")
 
 

@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ingest.formats.profiles import columns
-from ingest.formats.profiles.columns import LARGEST, RANK, Column
-from ingest.formats.profiles.shared import profile_of, self_edge_warnings, stem
+from ingest.formats.profiles.columns import BYTES, LARGEST, RANK, Column
+from ingest.formats.profiles.shared import profile_of, self_edge_warnings, silent_rank_warnings, stem
 from ingest.options import Options
 from ingest.parsed import Parsed
 from ingest.reading.source import SourceFile
@@ -27,7 +27,7 @@ COLUMNS = ("src", "dst", "bytes", "messages", "kind")
 NOT_TRAFFIC = "coll_api"
 """Kind of rows that are not traffic."""
 _NEEDED = COLUMNS[:3]
-_NUMBERS = {"src": RANK, "dst": RANK, "bytes": Column(), "messages": Column(whole=True)}
+_NUMBERS = {"src": RANK, "dst": RANK, "bytes": BYTES, "messages": Column(whole=True)}
 _TEXTS = {"kind": "U12"}
 
 
@@ -56,7 +56,12 @@ def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
     messages = kept["messages"] if "messages" in names else None
     edges = kept["src"], kept["dst"], kept["bytes"], messages
     profile = profile_of(edges, declared or ranks, stem(file.path), FORMAT, options)
-    warnings = (*_warnings(names, traffic), *_repeats(rows, names), *self_edge_warnings(profile))
+    warnings = (
+        *_warnings(names, traffic),
+        *_repeats(rows, names),
+        *self_edge_warnings(profile),
+        *silent_rank_warnings(profile, declared),
+    )
     return Parsed(profiles=(profile,), warnings=warnings)
 
 

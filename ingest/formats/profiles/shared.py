@@ -7,9 +7,11 @@ from dataclasses import replace
 from pathlib import PurePath
 from typing import Any
 
+import numpy as np
+
 from ingest.options import Options
 from ingest.reading.source import SourceFile
-from registry.errors import InputError
+from registry.errors import InputError, InvalidValue
 from registry.model import Profile
 
 _COMPRESSION = (".gz", ".xz")
@@ -19,6 +21,9 @@ _SUFFIXES = (
 )
 MAX_RANKS = 1 << 24
 """Largest number of ranks of a profile, to limit the memory that a wrong rank number can use."""
+
+MAX_PAIR_BYTES = float(1 << 63)
+"""Most bytes from one rank to another: larger numbers are damaged, and their sums need not be finite."""
 
 SHOWN = 20
 """Largest number of ranks listed in a message."""
@@ -77,7 +82,24 @@ def profile_of(
         application=name,
         missing_ranks=missing,
     )
+    if profile.pairs and float(profile.bytes.max()) > MAX_PAIR_BYTES:
+        pair = int(np.argmax(profile.bytes))
+        ends = f"from rank {profile.sender[pair]} to {profile.partner[pair]}"
+        raise InvalidValue("Profile.bytes", f"{profile.bytes[pair]:g} bytes {ends} are more than 2^63")
     return replace(profile, source=source)
+
+
+def silent_rank_warnings(profile: Profile, declared: int) -> Iterator[str]:
+    """Yield a warning if most ranks have no traffic and the file does not declare their number.
+
+    Then the highest rank is probably a typing error, and the profile needs as many hosts.
+    """
+    silent = profile.ranks - len(np.union1d(profile.sender, profile.partner))
+    if not declared and profile.pairs and 2 * silent > profile.ranks:
+        yield (
+            f"{silent} of {profile.ranks} ranks neither send nor receive: is rank {profile.ranks - 1} right? "
+            f"'# ranks: {profile.ranks}' before the names of the columns declares the number"
+        )
 
 
 def missing_ranks(

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from ingest.formats.profiles import columns
 from ingest.formats.profiles.columns import RANK, Column, Table
-from ingest.formats.profiles.shared import self_edge_warnings, stem
+from ingest.formats.profiles.shared import self_edge_warnings, silent_rank_warnings, stem
 from ingest.options import Options
 from ingest.parsed import Parsed
 from ingest.reading.source import SourceFile
@@ -58,7 +58,11 @@ def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
         self_edges=int(own.sum()),
         self_bytes=float(rows["bytes"][own].sum()),
     )
-    warnings = (*columns.unread(table.names, (*COLUMNS, time)), *self_edge_warnings(profile))
+    warnings = (
+        *columns.unread(table.names, (*COLUMNS, time)),
+        *self_edge_warnings(profile),
+        *silent_rank_warnings(profile, declared),
+    )
     return Parsed(profiles=(replace(profile, source=FORMAT),), traces=(trace,), warnings=warnings)
 
 

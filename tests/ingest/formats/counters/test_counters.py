@@ -248,6 +248,8 @@ def test_the_time_is_the_callers_else_the_files(parser: Parser) -> None:
         (counters_csv, CSV, "xmit_wait", "xmit_bytes", "a column name is repeated"),
         (counters_csv, CSV, ",10,", ",9,", "listed twice"),
         (counters_csv, CSV, ",120,", ",-120,", "ecn_marked is not a valid count"),
+        (counters_csv, CSV, ",120,", ",\N{ARABIC-INDIC DIGIT ONE},", "ecn_marked is not a valid count"),
+        (counters_csv, CSV, ",120,", ",9223372036854775808,", "ecn_marked is not a valid count"),
         (counters_csv, CSV, ",120,", ",120,120,", "10 cells under 9 columns"),
         (counters_csv, CSV, ",10,", ",255,", "port number"),
         (counters_csv, CSV, "0x0002c90000100100", "leaf01", "port number"),
