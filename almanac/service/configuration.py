@@ -16,7 +16,7 @@ format = "ibnetdiscover"               # default: recognised by content
 
 [[serve.commands]]                     # an almanac command that is run at intervals
 name = "advise"
-arguments = ["advise", "hpc1"]
+arguments = ["advise", "jobs", "hpc1"]
 interval_seconds = 3600
 """
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import Annotated, Any
 
@@ -12,7 +11,8 @@ from pydantic import AfterValidator
 
 from almanac.commands.analysis.today import DAY, rare_formats
 from almanac.options.common import require_cluster
-from almanac.output.json.placements import regression_to_json
+from almanac.output.json.circuits import circuit_plan_info_to_json
+from almanac.output.json.placements import regression_to_json, stored_placement_to_json
 from almanac.output.json.ports import ports_to_json
 from almanac.output.json.running_jobs import congestion_to_json, stored_advice_to_json, today_to_json
 from almanac.output.json.simulations import simulation_info_to_json
@@ -175,30 +175,31 @@ def placements(
     job: Name = None,
     limit: Limit = 100,
 ) -> Any:
-    """Placements with bounds and baselines, the newest first: `almanac history`."""
+    """Placements with bounds and baselines, the newest first: `almanac history placements`."""
     require_cluster(registry, cluster)
-    return [asdict(info) for info in registry.placements.history(cluster, application, job, limit=limit)]
+    infos = registry.placements.history(cluster, application, job, limit=limit)
+    return [stored_placement_to_json(info) for info in infos]
 
 
 def placements_that_got_worse(
     registry: Opened, cluster: OfCluster = None, application: Name = None, limit: Limit = 100
 ) -> Any:
-    """Placements above their control limit, the newest first: `almanac history --regressions`."""
+    """Placements above their control limit, the newest first: `almanac history regressions`."""
     require_cluster(registry, cluster)
     series = registry.placements.series(cluster=cluster, application=application)
     return [regression_to_json(one) for one in regressions(series)[:limit]]
 
 
 def simulations(registry: Opened, cluster: OfCluster = None, limit: Limit = 100) -> Any:
-    """Simulated runs, the newest first: `almanac history --simulations`."""
+    """Simulated runs, the newest first: `almanac history simulations`."""
     require_cluster(registry, cluster)
     return [simulation_info_to_json(info) for info in registry.simulations.list(cluster, limit=limit)]
 
 
 def circuit_plans(registry: Opened, cluster: OfCluster = None, limit: Limit = 100) -> Any:
-    """Circuit plans, the newest first: `almanac history --circuits`."""
+    """Circuit plans, the newest first: `almanac history circuits`."""
     require_cluster(registry, cluster)
-    return [asdict(info) for info in registry.circuit_plans.list(cluster, limit=limit)]
+    return [circuit_plan_info_to_json(info) for info in registry.circuit_plans.list(cluster, limit=limit)]
 
 
 QUESTIONS: dict[str, Callable[..., Any]] = {

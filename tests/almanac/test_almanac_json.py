@@ -52,6 +52,10 @@ CALLS = {
     "doctor": "",
     "config show": "",
     "spool list": "",
+    "ports": "demo-ndr",
+    "today": "demo-ndr --fail-on never",
+    "observation list": "demo-ndr",
+    "run list": "",
 }
 """Arguments of each command of the page, except those that change the registry or need files."""
 ABSENT = {
@@ -60,6 +64,8 @@ ABSENT = {
     "generate": "profile_ids host_count switch_count cable_count",
     "map": "without_layout crossing_bytes crossing_bytes_in_order weighted_bytes weighted_bytes_in_order",
     "congestion": "rank_pairs",
+    "db status": "memory_bytes idle_seconds",
+    "ports": "error_limit per_hour",
 }
 """Documented keys that are absent from these documents: of other options, or of lists that are empty."""
 
@@ -85,7 +91,7 @@ RUNNING = PAGE.partition("Documents on running jobs begin with")[2].partition("\
 def documented(name: str) -> set[str]:
     """Return the words in back quotes of a command's row, and of what the row refers to."""
     text = ROWS.get(name) or ROWS[name.split(" --")[0]]
-    for other in re.findall(r"as in `([a-z ]+)", text) + re.findall(r"metrics of `([a-z ]+)`", text):
+    for other in re.findall(r"as (?:in )?`([a-z ]+)", text) + re.findall(r"metrics of `([a-z ]+)`", text):
         text += ROWS.get(other.strip(), "")
     if "(as above)" in text:
         text += ROWS["evaluate"]

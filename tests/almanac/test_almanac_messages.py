@@ -18,13 +18,14 @@ VALUES = {
     "job": "4711",
     "placement": "PLACEMENT",
     "placements": "PLACEMENT",
-    "format_name": "csv",
+    "exports": "csv",
 }
 """Values of required arguments and options."""
 MORE = {
     "map": ("--hosts", "node[0001-0016]"),
     "whatif": ("--down", "node0001:1"),
     "compare": ("PLACEMENT", "--profile", "cg"),
+    "run delete": ("--failed",),
     "simulate": ("cg",),
 }
 """Words that a command needs in addition."""
@@ -46,7 +47,8 @@ def _calls() -> list[tuple[str, ...]]:
                     one.type.choices[0] if isinstance(one.type, click.Choice) else VALUES.get(name or "", "x")
                 )
                 call += [value] if isinstance(one, click.Argument) else [one.opts[0], value]
-        calls.append((*call, *MORE.get(words, ())))
+        confirmed = ("--yes",) if "yes" in names else ()
+        calls.append((*call, *MORE.get(words, ()), *confirmed))
     return calls
 
 

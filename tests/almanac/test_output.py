@@ -12,7 +12,7 @@ import pytest
 from almanac.output.circuits import circuit_csv, show_circuit_moves
 from almanac.output.json.circuits import named_circuits, optical_switch_to_json
 from almanac.output.json.stored_data import cluster_to_json, findings_to_json, job_to_json
-from almanac.output.placements import bound_row
+from almanac.output.placements import bound_row, changes_text
 from almanac.output.printing import (
     attributes,
     finite,
@@ -196,3 +196,24 @@ def test_labels_are_words() -> None:
     assert label("default_routing_because") == "reason for it"
     assert label("idle_seconds") == "idle (s)"
     assert label("started_at") == "started at"
+
+
+def test_all_metrics_that_change_are_named_with_their_sign() -> None:
+    """Job 4712 of the demonstration: a gain of 1.04 for a third more hop-bytes."""
+    before = {
+        "congestion_seconds": 1.04,
+        "hop_bytes": 300.0,
+        "max_dilation": 4.0,
+        "mean_congestion_seconds": 0.0,
+    }
+    after = {
+        "congestion_seconds": 1.0,
+        "hop_bytes": 399.0,
+        "max_dilation": 3.98,
+        "mean_congestion_seconds": 2.0,
+    }
+    assert changes_text(before, after) == (
+        "hop-bytes +33%, maximum dilation -0.5%, mean of loaded links above zero"
+    )
+    assert changes_text(before, before) == ""
+    assert changes_text({"hop_bytes": 10000.0}, {"hop_bytes": 10001.0}) == ""

@@ -51,7 +51,7 @@ def test_the_screen_of_a_cluster_with_two_jobs_on_one_uplink(today: Today) -> No
     assert ", with job 1 job 1 (ann, halo): worst link 1.25 times as busy as alone: " in text
     assert lines[-2:] == [
         "Best action: search better placements of the running jobs:",
-        "  almanac advise c",
+        "  almanac advise jobs c",
     ]
 
 
@@ -60,8 +60,8 @@ def test_the_most_urgent_action_comes_first(today: Today) -> None:
     failing = {"ibnetdiscover": Freshness(FAILING, "the last try failed")}
     cases = [
         (replace(today, slowed=()), None, None),
-        (today, "almanac advise c", "search better placements"),
-        (replace(today, findings=(NOTE,)), "almanac advise c", ""),
+        (today, "almanac advise jobs c", "search better placements"),
+        (replace(today, findings=(NOTE,)), "almanac advise jobs c", ""),
         (replace(today, findings=(WARNING,)), "almanac cluster check c --only wiring --all", "leaf02 port 1"),
         (replace(lost, findings=(WARNING,)), "almanac cluster changes c --from 2026-03-01T11:00:00Z",
          "cable leaf1 port 4 - spine2 port 1 vanished"),
@@ -69,7 +69,7 @@ def test_the_most_urgent_action_comes_first(today: Today) -> None:
          "2026-03-01 12:00:00"),
         (replace(lost, failed=(RUN,), sources=failing), "almanac ingest --cluster c 'a scan.txt'",
          "truncated"),
-        (replace(today, failed=(RUN,)), "almanac advise c", ""),  # read since
+        (replace(today, failed=(RUN,)), "almanac advise jobs c", ""),  # read since
         (replace(lost, failed=(RUN,), sources=failing, findings=(ERROR, WARNING)),
          "almanac cluster check c --only uplinks --all", "leaf01 (uplinks)"),
     ]  # fmt: skip

@@ -21,7 +21,7 @@ interval_seconds = 900
 ADVISE = """
 [[serve.commands]]
 name = "advise"
-arguments = ["advise", "hpc1"]
+arguments = ["advise", "jobs", "hpc1"]
 interval_seconds = 3600
 timeout_seconds = 60
 jitter_seconds = 5
@@ -49,7 +49,7 @@ def test_tasks_are_read(tmp_path: Path) -> None:
     assert (scan.interval, scan.timeout, scan.jitter) == (900, 900, 0)
     assert scan.options is not None
     assert (scan.options.cluster, scan.options.format, scan.options.rate) == ("hpc1", "ibnetdiscover", 1e9)
-    assert (advise.command, advise.timeout, advise.jitter) == (("advise", "hpc1"), 60, 5)
+    assert (advise.command, advise.timeout, advise.jitter) == (("advise", "jobs", "hpc1"), 60, 5)
     assert advise.options is None
 
 
