@@ -123,7 +123,8 @@ def ingest(
         recognised = _recognise(groups, options)
         attempt = replace(attempt, formats=tuple(format.name for format, _ in recognised))
         sources = _sources(recognised, options, progress)
-        intake = replace(merge(sources, options), started_at=attempt.started_at, key=attempt.key)
+        started_at, begun = attempt.started_at, attempt.begun
+        intake = replace(merge(sources, options), started_at=started_at, begun=begun, key=attempt.key)
         intake, compared = _compare_if_poorer(registry, intake, sources)
         if not options.replace:
             require_same_cluster(registry, intake)

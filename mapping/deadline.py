@@ -70,7 +70,8 @@ class Deadline:
 
     def __setstate__(self, fields: dict[str, Any]) -> None:
         """Continue the clock in this process, counting the time since the object was pickled."""
-        elapsed = fields["begin"] + time.time() - fields.pop("pickled")
+        # clocks may be set, or differ between machines
+        elapsed = fields["begin"] + max(0.0, time.time() - fields.pop("pickled"))
         for name, value in {**fields, "begin": time.perf_counter() - elapsed}.items():
             setattr(self, name, value)
 

@@ -160,8 +160,7 @@ class Registry:
 
     def failed(self, attempt: Attempt, error: BaseException) -> None:
         """Record that a call failed; never raises, as the error itself is more important."""
-        seconds = (datetime.now(UTC) - attempt.started_at).total_seconds()
-        self.runs.failed(attempt, error, seconds)
+        self.runs.failed(attempt, error, attempt.seconds)
 
     def close(self) -> None:
         """Close the connections; a local server runs on until it is idle."""

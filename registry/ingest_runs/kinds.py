@@ -20,6 +20,7 @@ from registry.fabrics.intended import replaced_cables, save_wiring
 from registry.fabrics.layouts import save_layouts
 from registry.fabrics.observations import (
     ObservationDraft,
+    content_as_of,
     fabric_valid_at,
     save_observation,
 )
@@ -164,7 +165,23 @@ def _save_observation(saving: Saving) -> Saved:
         links_opened=entered.links_opened,
         links_closed=entered.links_closed,
     )
-    return _saved([(entered.observation, entered.new_observation)])
+    return _saved([(entered.observation, entered.new_observation)], warnings=tuple(_hiding(saving, seen.at)))
+
+
+def _hiding(saving: Saving, at: datetime) -> Iterator[str]:
+    """Yield a warning for a scan of the future, and for one of now that a scan of the future hides."""
+    if at > saving.moment + CLOCK_SKEW:
+        yield (
+            f"the scan of {moment_text(at)} is in the future and hides later ones until then: check the "
+            "clocks, and delete it with `almanac observation delete`"
+        )
+        return
+    last = content_as_of(saving.transaction, saving.cluster, FOREVER)
+    if last is not None and last[0] > at > saving.moment - CLOCK_SKEW:
+        yield (
+            f"this scan of {moment_text(at)} is not the latest, as one of {moment_text(last[0])} is stored: "
+            "check the clocks of the machines that scan"
+        )
 
 
 def _describe_fabric(intake: Intake, receipt: Receipt | None) -> Iterator[str]:

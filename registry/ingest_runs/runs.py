@@ -7,11 +7,12 @@ each source.
 
 from __future__ import annotations
 
+import time
 import uuid
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, fields, replace
-from datetime import UTC, datetime, timedelta
+from dataclasses import dataclass, field, fields, replace
+from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
 from registry.database.driver import Transaction
@@ -65,6 +66,8 @@ class Attempt:
     ----------
     started_at : datetime
         Start, with a time zone.
+    begun : float
+        The same by the clock that nobody sets (`time.monotonic`), for the duration.
     formats : tuple of str
         Formats of the files that were recognised.
     files : tuple of str
@@ -75,12 +78,18 @@ class Attempt:
     """
 
     started_at: datetime
+    begun: float = field(default_factory=time.monotonic)
     cluster: str | None = None
     formats: tuple[str, ...] = ()
     files: tuple[str, ...] = ()
     digest: str = ""
     key: str = ""
     warnings: tuple[str, ...] = ()
+
+    @property
+    def seconds(self) -> float:
+        """Duration until now."""
+        return time.monotonic() - self.begun
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -249,7 +258,7 @@ class Runs(Store):
 
     def unchanged(self, attempt: Attempt, known: RunInfo) -> None:
         """Record a run with the same input as an earlier one: it changes nothing."""
-        seconds = (datetime.now(UTC) - attempt.started_at).total_seconds()
+        seconds = attempt.seconds
 
         def work(transaction: Transaction) -> None:
             result = RunResult(

@@ -70,6 +70,7 @@ def attempt_of(intake: Intake, started_at: datetime) -> Attempt:
     """Return the log entry of the ingest that read an intake."""
     return Attempt(
         started_at=started_at,
+        begun=time.monotonic() if intake.begun is None else intake.begun,
         cluster=intake.cluster,
         formats=tuple(intake.source.split(", ")) if intake.source else (),
         files=intake.files,
@@ -126,7 +127,7 @@ def _record(transaction: Transaction, intake: Intake, receipt: Receipt, attempt:
         return
     result = RunResult(
         outcome=SAVED if changed else UNCHANGED,
-        seconds=(datetime.now(UTC) - attempt.started_at).total_seconds(),
+        seconds=attempt.seconds,
         jobs=receipt.new("jobs"),
         snapshot=receipt.snapshot or "",
         routing=receipt.routing or "",

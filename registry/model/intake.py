@@ -100,6 +100,8 @@ class Intake(IngestedData):
         Hash of the files and options, see `registry.ingest_runs.runs.Attempt.key`.
     started_at : datetime or None
         Time when reading began, with a time zone (default: the time when saving begins).
+    begun : float or None
+        The same by `time.monotonic`, from which the duration is computed.
     strict : bool
         True to reject all data if a host or device of them is not in the fabric (default: a warning).
     """
@@ -112,6 +114,7 @@ class Intake(IngestedData):
     digest: str = ""
     key: str = ""
     started_at: datetime | None = None
+    begun: float | None = None
     strict: bool = False
 
     def __post_init__(self) -> None:

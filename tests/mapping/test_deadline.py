@@ -127,6 +127,8 @@ def test_the_clock_of_a_pickled_deadline_goes_on_elsewhere(monkeypatch: pytest.M
     other = pickle.loads(sent)
     assert other.left == pytest.approx(4.0)
     assert (other.workers, other.steps) == (3, None)
+    monkeypatch.setattr("mapping.deadline.time.time", lambda: 0.0)  # the clock was set back, or differs
+    assert pickle.loads(sent).left == pytest.approx(6.0)
 
 
 def test_stages_take_their_share_of_the_steps_or_end_at_their_part_of_the_time(

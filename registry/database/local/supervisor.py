@@ -170,17 +170,18 @@ def _require_limits() -> None:
 def _watch(files: ServerFiles, state: ServerState, java: subprocess.Popen[bytes]) -> None:
     """Return when Java has ended or the server has been unused for `idle_seconds`."""
     pause = min(1.0, max(0.05, state.idle_seconds / 4))
-    connected = 0.0
+    touched, idle_since = files.used.stat().st_mtime_ns, time.monotonic()  # the clock of files may be set
     while java.poll() is None:
         time.sleep(pause)
-        if _is_connected(java, state.bolt_port):
-            connected = time.time()
-        if time.time() - max(connected, files.used.stat().st_mtime) <= state.idle_seconds:
+        before, touched = touched, files.used.stat().st_mtime_ns
+        if touched != before or _is_connected(java, state.bolt_port):
+            idle_since = time.monotonic()
+        if time.monotonic() - idle_since <= state.idle_seconds:
             continue
         try:
             # Processes that get the address touch `used` under this lock: before this check or after our end.
             with FileLock(files.start_lock, timeout=0):
-                if time.time() - files.used.stat().st_mtime > state.idle_seconds:
+                if files.used.stat().st_mtime_ns == touched:
                     files.state.unlink(missing_ok=True)
                     return
         except Timeout:

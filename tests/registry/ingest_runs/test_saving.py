@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
@@ -159,3 +160,27 @@ def test_times_come_back_from_numbers_to_the_microsecond(registry: Registry) -> 
         return [row["at"] for row in transaction.run(statement, **instants("when", times))]
 
     assert registry.database.read(work) == times
+
+
+def test_a_scan_of_the_future_and_one_that_it_hides_are_warned_of(registry: Registry) -> None:
+    now = datetime.now(UTC)
+
+    def warnings(minutes: float, without: tuple[int, ...] = ()) -> str:
+        fabric = fat_tree(without=without)
+        scan = Intake(cluster="toy", observed_at=now + timedelta(minutes=minutes), fabric=fabric)
+        return " ".join(registry.save(scan).warnings)
+
+    assert warnings(-60) == ""
+    assert warnings(-90) == ""  # a late scan takes its place in time
+    assert "is in the future and hides later ones" in warnings(60)
+    assert "is not the latest" in warnings(0, without=(0,))
+    assert "check the clocks" in warnings(1, without=(1,))
+    assert warnings(-30) == ""
+
+
+def test_the_duration_of_a_run_is_not_that_of_a_clock_that_was_set(registry: Registry) -> None:
+    wrong = datetime.now(UTC) + timedelta(hours=1)
+    scan = Intake(cluster="toy", observed_at=at(0), fabric=fat_tree(), files=("f",), started_at=wrong)
+    registry.save(replace(scan, begun=time.monotonic() - 5))
+    (run,) = registry.runs.list("toy")
+    assert 5 <= run.seconds < 60

@@ -7,7 +7,9 @@ import resource
 import socket
 import subprocess
 import sys
+import time
 from pathlib import Path
+from typing import cast
 
 import pytest
 
@@ -89,3 +91,27 @@ def test_a_limit_that_may_be_raised_is_raised(monkeypatch: pytest.MonkeyPatch) -
         resource.RLIMIT_AS: (4_000_000_000, resource.RLIM_INFINITY),
         resource.RLIMIT_NOFILE: (512, resource.RLIM_INFINITY),
     }
+
+
+class RunningJava:
+    """A process that does not end."""
+
+    def poll(self) -> None:
+        return None
+
+
+def test_an_unused_server_stops_although_the_clock_was_set_back(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    files = ServerFiles(tmp_path)
+    files.used.parent.mkdir(parents=True, exist_ok=True)
+    files.used.touch()
+    tomorrow = time.time() + 86400
+    os.utime(files.used, (tomorrow, tomorrow))
+    monkeypatch.setattr(supervisor, "_is_connected", lambda java, port: False)
+    state = ServerState(
+        supervisor=1, java=2, bolt_port=7687, machine="here", started_at=0.0, idle_seconds=0.2
+    )
+    begin = time.monotonic()
+    supervisor._watch(files, state, cast("subprocess.Popen[bytes]", RunningJava()))
+    assert 0.2 < time.monotonic() - begin < 20
