@@ -64,7 +64,7 @@ def best_action(today: Today) -> Action | None:
         )
         target = shlex.quote(f"rankfile.{best.job}")
         proposed = (best.proposed or "")[:ID]
-        return Action(reason, f"almanac export {proposed} --format {LAUNCHER} -o {target}")
+        return Action(reason, f"almanac export {proposed} {LAUNCHER}={target}")
     if worst:
         return _look_at(worst[0], cluster)
     if today.slowed and today.advised < len(today.live.shared):

@@ -51,7 +51,6 @@ CALLS = {
     "db migrate": "",
     "doctor": "",
     "config show": "",
-    "spool list": "",
     "ports": "demo-ndr",
     "today": "demo-ndr --fail-on never",
     "observation list": "demo-ndr",
@@ -60,7 +59,6 @@ CALLS = {
 """Arguments of each command of the page, except those that change the registry or need files."""
 ABSENT = {
     "job list": "unknown_hosts",
-    "spool list": "queued_at",
     "generate": "profile_ids host_count switch_count cable_count",
     "map": "without_layout crossing_bytes crossing_bytes_in_order weighted_bytes weighted_bytes_in_order",
     "congestion": "rank_pairs",

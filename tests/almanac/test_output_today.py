@@ -89,7 +89,7 @@ def test_a_better_placement_is_exported_by_its_id(registry: Registry) -> None:
     proposed = today.advice[0].proposed
     assert proposed is not None
     short = action.command.split()[2]
-    assert action.command == f"almanac export {short} --format openmpi-rankfile -o rankfile.1"
+    assert action.command == f"almanac export {short} openmpi-rankfile=rankfile.1"
     assert registry.placements.read(short).id == proposed
     assert "job 1: with 2 ranks moved its worst link is 1.67 times less busy" in action.reason
     text = " ".join(" ".join(today_lines(today)).split())
