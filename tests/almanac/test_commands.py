@@ -145,12 +145,12 @@ def test_a_dump_loads_into_an_empty_registry_only(
 
     before = loaded("cluster", "show", "ft", "--json").json
     backup = tmp_path / "backup.almanac"
-    assert loaded("db", "dump", backup).code == 0
-    assert loaded("db", "load", backup).code == 1
+    assert loaded("db", "backup", backup).code == 0
+    assert loaded("db", "restore", backup).code == 1
     database = request.getfixturevalue("database")
     assert isinstance(database, Database)
     empty(database)
-    assert loaded("db", "load", backup).code == 0
+    assert loaded("db", "restore", backup).code == 0
     assert loaded("cluster", "show", "ft", "--json").json == before
 
 

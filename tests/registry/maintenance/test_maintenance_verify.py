@@ -13,6 +13,8 @@ from registry.database.backups.backup_file import records
 from registry.database.backups.restore import restore
 from registry.database.driver import Database
 from registry.errors import InputError
+from registry.maintenance.clusters import rename_cluster
+from registry.maintenance.deletion import delete_job, delete_observation, delete_profile
 from registry.maintenance.integrity import GRAPH, ORPHAN, UNREADABLE, WRONG_ID, Finding
 from registry.maintenance.repair import repair
 from registry.maintenance.verify import require_intact, verify
@@ -280,3 +282,18 @@ def line_of(path: Path, identity: str) -> int:
     return next(
         line for _, line, _, value in records(path) if isinstance(value, dict) and value["id"] == identity
     )
+
+
+def test_what_other_commands_leave_is_no_damage(stored: Registry) -> None:
+    database = stored.database
+    rename_cluster(database, "hpc1", "hpc2")
+    found = verify(database)
+    assert not found.damaged, found.findings
+    assert {one.label for one in found.findings} == {"Placement", "Simulation"}
+    first = stored.fabrics.observations("hpc2")[0].id
+    delete_job(database, "78", with_dependents=True)
+    assert not verify(database).damaged
+    delete_observation(database, first, with_dependents=True)
+    assert not verify(database).damaged
+    delete_profile(database, "ring", with_dependents=True)
+    assert not verify(database).damaged
