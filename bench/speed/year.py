@@ -3,8 +3,8 @@
 Run ``python -m bench.speed.year`` in the project's folder: a cluster of 2,000 hosts is scanned every hour, 30
 cables a day fail or return, 500 jobs a day run. Counters of all switch ports are swept every five minutes in
 the week before each measurement, and hourly before: earlier sweeps are only stored as sums of hours and days,
-which have the same size either way. For the registry with retention, a copy is pruned by `RULES`, written to
-a backup and restored. Writes ``bench/results/year.json``; begins with an estimate of the time it will take.
+which have the same size either way. For the registry with retention, a copy is pruned by `Size.rules`, backed
+up and restored. Writes ``bench/results/year.json``; begins with an estimate of the time it will take.
 
 ``--small`` is a trial of six days on 20 hosts, ``--days N`` one of N days: they print, and write no record.
 """
@@ -34,6 +34,7 @@ from registry.database.local.server import ensure_server, stop
 from registry.maintenance.retention import Rules, prune
 from registry.maintenance.rules import Keep
 from registry.model import SWITCH, CounterSweep, Fabric, Job
+from registry.model.counters import COUNTERS
 from registry.model.intake import Intake
 from registry.pages.overview import read_overview
 from registry.registry import Registry
@@ -44,17 +45,23 @@ START = datetime(2026, 1, 1, tzinfo=UTC)
 HOUR, DAY = timedelta(hours=1), timedelta(days=1)
 REPEATS = 3
 """Each read counts by the median of so many."""
-COUNTERS = ("xmit_bytes", "rcv_bytes", "xmit_packets", "rcv_packets", "xmit_wait", "symbol_error")
-RULES = Rules(
-    observations=Keep.parse("daily after 30 days"),
-    counters=Keep.parse("daily after 30 days"),
-    runs=Keep.parse("none after 30 days"),
-)
+SWEPT = ("xmit_bytes", "rcv_bytes", "xmit_packets", "rcv_packets", "xmit_wait", "symbol_errors")
+COUNTED = tuple(name for name in COUNTERS if name in SWEPT)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Size:
-    """Size of a run: the fabric, jobs and changes a day, days of the measurements, days with all sweeps."""
+    """Size of a run: the fabric, jobs and changes a day, and days.
+
+    Attributes
+    ----------
+    days : tuple of int
+        Days of the measurements.
+    sweep_days : float
+        Days before each measurement with all sweeps.
+    keep_days : int
+        Days after which observations and ingest runs are pruned.
+    """
 
     pods: int = 10
     leaves: int = 10
@@ -63,9 +70,19 @@ class Size:
     changes: int = 30
     days: tuple[int, ...] = (30, 182, 365)
     sweep_days: float = 7.0
+    keep_days: int = 30
+
+    @property
+    def rules(self) -> Rules:
+        """What is kept with retention."""
+        return Rules(
+            observations=Keep.parse(f"daily after {self.keep_days} days"),
+            counters=Keep.parse("daily after 30 days"),
+            runs=Keep.parse(f"none after {self.keep_days} days"),
+        )
 
 
-SMALL = Size(pods=2, leaves=2, hosts=5, jobs=20, changes=6, days=(1, 3, 6), sweep_days=0.25)
+SMALL = Size(pods=2, leaves=2, hosts=5, jobs=20, changes=6, days=(1, 3, 6), sweep_days=0.25, keep_days=1)
 
 
 class Machine:
@@ -76,17 +93,19 @@ class Machine:
         self.generator = np.random.default_rng(0)
         plain = three_level(size.pods, size.leaves, size.hosts, slots=64)
         guid = np.where(plain.kind == SWITCH, np.arange(len(plain)) + 0xB00000, 0).astype(np.uint64)
-        self.whole = replace(plain, guid=guid)
-        links = self.whole.links
-        forth, back = (links.source, links.source_port), (links.target, links.target_port)
-        ends = np.column_stack([*forth, *back])
-        turned = np.column_stack([*back, *forth])
-        forwards = (links.source < links.target)[:, None]
-        self.cable = np.unique(np.where(forwards, ends, turned), axis=0, return_inverse=True)[1].ravel()
+        links = plain.links
+        ends = np.sort(np.column_stack([links.source, links.target]), axis=1)
+        self.cable = np.unique(ends, axis=0, return_inverse=True)[1].ravel()
+        forth, back = np.argsort(self.cable, kind="stable").reshape(-1, 2).T
+        port = np.arange(len(links)) - np.searchsorted(links.source, links.source) + 1
+        far = np.empty_like(port)
+        far[forth], far[back] = port[back], port[forth]
+        links = replace(links, source_port=port, target_port=far)
+        self.whole = replace(plain, guid=guid, links=links)
         self.up = np.ones(int(self.cable.max()) + 1, np.bool_)
         from_switch = guid[links.source] > 0
         self.ports = guid[links.source][from_switch], links.source_port[from_switch]
-        self.values = np.zeros((int(from_switch.sum()), len(COUNTERS)), np.int64)
+        self.values = np.zeros((int(from_switch.sum()), len(COUNTED)), np.int64)
 
     def scan(self) -> Fabric:
         """Return the fabric after the changes of an hour."""
@@ -106,7 +125,7 @@ class Machine:
             guid=guid,
             lid=zeros,
             port=port,
-            names=COUNTERS,
+            names=COUNTED,
             values=self.values.copy(),
             saturated=np.zeros(self.values.shape, np.bool_),
         )
@@ -144,11 +163,11 @@ def main(size: Size, record: Path | None) -> None:
                 fill_day(registry, machine, day)
                 if day == 0:
                     _estimate(time.perf_counter() - begin, size)
-                if day + 1 in size.days:
-                    now = START + (day + 1) * DAY
-                    steps[f"day {day + 1}"] = measure(registry, home, now)
             if day + 1 in size.days:
-                steps[f"day {day + 1}, with retention"] = pruned(home, Path(folder), now)
+                now = START + (day + 1) * DAY
+                with served(home) as registry:  # started again, as that with retention is
+                    steps[f"day {day + 1}"] = measure(registry, home, now)
+                steps[f"day {day + 1}, with retention"] = pruned(home, Path(folder), now, size.rules)
     sizes = {"hosts": len(machine.whole.hosts), "jobs_a_day": size.jobs, "changes_a_day": size.changes}
     save(record, sizes, steps)
 
@@ -195,13 +214,13 @@ def measure(registry: Registry, home: Path, now: datetime) -> dict[str, Any]:
     }
 
 
-def pruned(home: Path, folder: Path, now: datetime) -> dict[str, Any]:
+def pruned(home: Path, folder: Path, now: datetime, rules: Rules) -> dict[str, Any]:
     """Return the measurement of a copy of a stopped registry, pruned, backed up and restored."""
     copy, fresh, file = folder / "copy", folder / "fresh", folder / "year.backup"
     shutil.copytree(home, copy)
     begin = time.perf_counter()
     with served(copy) as registry:
-        deleted = prune(registry.database, RULES, now).deleted
+        deleted = prune(registry.database, rules, now).deleted
         seconds = time.perf_counter() - begin
         backup(registry.database, file)
     with served(fresh) as registry:
