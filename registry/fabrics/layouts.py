@@ -128,7 +128,7 @@ def _unknown(layout: HostLayout, names: Collection[str]) -> UnknownName:
     remedy = f"its adapters ({guids or 'none with a GUID'}) are not in the fabric either"
     if not layout.name:
         remedy = f"the layout has no host name, and {remedy.removesuffix(' either')}"
-    return UnknownName("host", layout.name or guids.partition(",")[0], names, remedy=remedy)
+    return UnknownName("host", layout.name or guids.partition(",")[0], sorted(names), remedy=remedy)
 
 
 def save_layouts(
