@@ -45,6 +45,8 @@ class PlacementReport:
         What the choice of cores saves, if ranks got cores.
     record_id : str
         Id of the saved placement, or the file of a given one; empty if it was not saved.
+    unsaved : str
+        Reason why the database did not save it; empty if it did, or was not asked to.
     """
 
     case: PlacementCase
@@ -55,6 +57,7 @@ class PlacementReport:
     curve: Curve | None = None
     cores: CoreBinding | None = None
     record_id: str = ""
+    unsaved: str = ""
 
     @property
     def fabric(self) -> Fabric:

@@ -20,7 +20,7 @@ from mapping.evaluation.report import (
 from mapping.placement.case import PlacementCase
 from mapping.placement.partition.cores import ALL
 from mapping.service.request import PlacementRequest
-from registry.errors import InvalidValue, UnknownName
+from registry.errors import DatabaseError, InvalidValue, UnknownName
 from registry.fabrics.fabrics import Snapshot
 from registry.model import Allocation, Evaluation, HostOrder, Metrics, Placement
 from registry.progress import Progress, silent
@@ -35,6 +35,7 @@ BACKGROUND = "PlacementRequest.background"
 def place(registry: Registry, request: PlacementRequest, progress: Progress = silent) -> PlacementReport:
     """Find a placement, evaluate it beside its baselines, and save it.
 
+    A database that cannot save it (read-only, full) does not cost the result: see `PlacementReport.unsaved`.
     Ranks get cores on hosts whose layouts are in the registry or in the request.
 
     Raises
@@ -54,7 +55,7 @@ def place(registry: Registry, request: PlacementRequest, progress: Progress = si
         stored, known = registry.layouts.list(case.cluster, request.at), set(case.fabric.names)
         layouts = {one.host: one.layout for one in stored if one.host in known}
         case = replace(case, layouts={**layouts, **request.layouts})
-    return save(registry, report_placement(case, progress))
+    return _try_to_save(registry, report_placement(case, progress))
 
 
 def pareto(
@@ -62,7 +63,14 @@ def pareto(
 ) -> tuple[PlacementReport, ...]:
     """Find placements that trade congestion against hop-bytes, and save them; raises as `place`."""
     found = report_pareto_set(resolve(registry, request), progress)
-    return tuple(save(registry, one) for one in found)
+    return tuple(_try_to_save(registry, one) for one in found)
+
+
+def _try_to_save(registry: Registry, report: PlacementReport) -> PlacementReport:
+    try:
+        return save(registry, report)
+    except DatabaseError as error:
+        return replace(report, unsaved=error.reason)
 
 
 def evaluate(registry: Registry, request: PlacementRequest) -> PlacementReport:

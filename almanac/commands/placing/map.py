@@ -93,6 +93,8 @@ def command(
     with progress_bars() as progress:
         reports = _find_placements(request, data.fabric_files, pareto, progress)
     launches = _export(exports, reports[0])
+    for reason in dict.fromkeys(report.unsaved for report in reports if report.unsaved):
+        note(f"not saved: {reason}")
     if as_json:
         documents = [placement_to_json(one, launches) for one in reports]
         print_json(documents if pareto else documents[0])

@@ -11,7 +11,7 @@ import pytest
 from mapping.placement.search.options import SearchOptions
 from mapping.service.placing import evaluate, pareto, place, resolve, subject_of
 from mapping.service.request import PlacementRequest
-from registry.errors import InvalidValue, UnknownName
+from registry.errors import DatabaseError, InvalidValue, UnknownName
 from registry.model import HostOrder, Job
 from registry.model.intake import Intake
 from registry.registry import Registry
@@ -40,6 +40,20 @@ def test_a_case_has_given_hosts_or_those_of_the_present_placement(running: Regis
         evaluate(running, PlacementRequest(profile="one-way", cluster="c", keep=order)).record_id
         == "order.txt"
     )
+
+
+def test_a_database_that_refuses_to_save_does_not_cost_the_placement(
+    running: Registry, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(record: object) -> str:
+        raise DatabaseError("the database is in read-only mode")
+
+    monkeypatch.setattr(running.placements, "save", refuse)
+    request = PlacementRequest(profile="across", job="1", options=OPTIONS)
+    report = place(running, request)
+    assert report.evaluation.congestion_seconds == 8.0
+    assert (report.record_id, report.unsaved) == ("", "the database is in read-only mode")
+    assert all(one.unsaved and not one.record_id for one in pareto(running, request))
 
 
 def test_a_placement_is_saved_and_may_be_kept_or_be_the_background_of_others(running: Registry) -> None:
