@@ -45,6 +45,8 @@ _LABELS = {
 """Labels of JSON keys in tables, if not the key with blanks for underscores; see `label`."""
 _SHORT = 24
 """Longest cell that is not wrapped between words: a time, a number with its unit."""
+_LONG = 40
+"""Longest word that keeps a column from being narrower: names of devices; paths of files may be broken."""
 _BORDER = 3
 """Characters that a table has for each column beside its text; one more closes the line."""
 REDRAW_SECONDS = 0.1
@@ -150,7 +152,7 @@ class _Column(NamedTuple):
         line = max(cell_len(line) for text in texts for line in text.split("\n"))
         whole = [text for text in texts[1:] if len(text) <= _SHORT]
         words = [word for text in texts for word in text.split()]
-        word = max(map(cell_len, words + whole), default=0)
+        word = min(max(map(cell_len, words + whole), default=0), _LONG)
         return cls(texts[0], texts[1:], numeric, line, word)
 
 

@@ -217,3 +217,14 @@ def test_all_metrics_that_change_are_named_with_their_sign() -> None:
     )
     assert changes_text(before, before) == ""
     assert changes_text({"hop_bytes": 10000.0}, {"hop_bytes": 10001.0}) == ""
+
+
+def test_a_long_path_is_broken_before_its_column_is_left_out(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("almanac.output.printing.terminal_width", lambda: 70)
+    print_table("", ["check", "state", "result"], [["source", "warning", "/folder" * 12]])
+    printed = capsys.readouterr()
+    assert printed.err == ""
+    assert max(map(len, printed.out.splitlines())) <= 70
+    assert "/folder/folder" in printed.out
