@@ -110,20 +110,30 @@ def machine(pods: int = 25, leaves: int = 20, hosts: int = 20) -> Machine:
 def damaged(whole: Machine, damage: Damage) -> Fabric:
     """Return the machine with lost or slow cables, and forwarding tables that avoid them."""
     fabric = whole.fabric
+    kept = with_faults(fabric, _between(fabric, damage.lost), _between(fabric, damage.slow))
+    return replace(kept, tables=tables(kept, whole.lid))
+
+
+def with_faults(fabric: Fabric, lost: Bools, slow: Bools) -> Fabric:
+    """Return a fabric without the lost links, with a quarter of the lanes of the slow ones, and their ports.
+
+    Parameters
+    ----------
+    lost, slow : bool[m]
+        Both directions of each cable.
+    """
     links = fabric.links
-    lost, slow = _between(fabric, damage.lost), _between(fabric, damage.slow)
     capacity = np.where(slow, links.capacity / 4, links.capacity)
     gone = np.flatnonzero(lost)
     narrow = np.flatnonzero(slow)
     ports = Ports(
         vertex=np.r_[links.source[gone], links.source[narrow]],
-        adapter=np.full(len(gone) + len(narrow), -1, np.int32),
+        adapter=np.r_[links.source_adapter[gone], links.source_adapter[narrow]],
         number=np.r_[links.source_port[gone], links.source_port[narrow]],
         state=np.repeat(np.array([DOWN, ACTIVE], np.uint8), (len(gone), len(narrow))),
         could_be=np.r_[np.zeros(len(gone)), links.capacity[narrow]],
     )
-    kept = replace(fabric, links=replace(links, capacity=capacity).take(np.flatnonzero(~lost)), ports=ports)
-    return replace(kept, tables=tables(kept, whole.lid))
+    return replace(fabric, links=replace(links, capacity=capacity).take(np.flatnonzero(~lost)), ports=ports)
 
 
 def tables(fabric: Fabric, lid: Ints) -> ForwardingTables:

@@ -7,7 +7,15 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from itertools import chain
 
-from registry.counters.sweeps import Retention, roll_up, rolled_until, unpack_rollup, unpack_sweep
+from registry.counters.sweeps import (
+    ROLLUPS,
+    SWEEPS,
+    Retention,
+    roll_up,
+    rolled_until,
+    unpack_rollup,
+    unpack_sweep,
+)
 from registry.database.driver import Transaction
 from registry.database.record_store import Store
 from registry.errors import UnknownName
@@ -15,50 +23,44 @@ from registry.fabrics.observations import fabric_valid_at, lock_cluster
 from registry.fabrics.timeline import time_or_latest
 from registry.model import CounterDeltas, CounterSweep, Fabric, LinkRates, as_utc, growth, link_rates, total
 
-_LIST = """
-MATCH (s:CounterSweep)
-WHERE s.cluster = $cluster AND s.at >= $start AND s.at <= $until
-RETURN s.id AS id, s.at AS at, s.seq AS seq, s.ports AS ports, s.names AS names, s.source AS source
+_LIST = f"""{SWEEPS}
+WHERE at >= $start AND at <= $until
+RETURN s.id AS id, at, seq, s.ports AS ports, s.names AS names, s.source AS source
 ORDER BY at, seq
 """
 
-_LAST = """
-MATCH (s:CounterSweep)
-WHERE s.cluster = $cluster AND s.at <= $at
-WITH s ORDER BY s.at DESC, s.seq DESC LIMIT 1
-RETURN s.at AS at, s.blob AS blob, s.errors_only AS errors_only
+_LAST = f"""{SWEEPS}
+WHERE at <= $at
+WITH s, at, seq ORDER BY at DESC, seq DESC LIMIT 1
+RETURN at, s.blob AS blob, s.errors_only AS errors_only
 """
 
-_LAST_TIMES = """
-MATCH (s:CounterSweep)
-WHERE s.cluster = $cluster AND s.at <= $at
-RETURN s.traffic AS traffic, max(s.at) AS at
+_LAST_TIMES = f"""{SWEEPS}
+WHERE at <= $at
+RETURN traffic, max(at) AS at
 """
 
-_BLOBS = """
-MATCH (s:CounterSweep)
-WHERE s.cluster = $cluster AND (s.at >= $start OR s.at IN $before) AND s.at <= $until
-WITH s ORDER BY s.at, s.seq
-RETURN s.at AS at, s.blob AS blob, s.errors_only AS errors_only
+_BLOBS = f"""{SWEEPS}
+WHERE (at >= $start OR at IN $before) AND at <= $until
+WITH s, at, seq ORDER BY at, seq
+RETURN at, s.blob AS blob, s.errors_only AS errors_only
 """
 
-_ROLLUPS = """
-MATCH (r:CounterRollup)
-WHERE r.cluster = $cluster AND r.start < $until AND r.until > $start
-WITH r ORDER BY r.start
-RETURN r.start AS start, r.until AS until, r.pieces AS pieces, r.blob AS blob
+_ROLLUPS = f"""{ROLLUPS}
+WHERE start < $until AND until > $start
+WITH r, start, until ORDER BY start
+RETURN start, until, r.pieces AS pieces, r.blob AS blob
 """
 
-_ROLLUP_AT = """
-MATCH (r:CounterRollup)
-WHERE r.cluster = $cluster AND r.start < $at
-WITH r ORDER BY r.start DESC LIMIT 1
-RETURN r.start AS start, r.until AS until, r.pieces AS pieces, r.blob AS blob
+_ROLLUP_AT = f"""{ROLLUPS}
+WHERE start < $at
+WITH r, start, until ORDER BY start DESC LIMIT 1
+RETURN start, until, r.pieces AS pieces, r.blob AS blob
 """
 
 _CLUSTERS = """
-MATCH (s:CounterSweep)
-RETURN collect(DISTINCT s.cluster) AS names
+MATCH (c:Cluster)<-[:OF]-(:CounterSweep)
+RETURN collect(DISTINCT c.id) AS names
 """
 
 

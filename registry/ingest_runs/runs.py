@@ -1,8 +1,8 @@
 """Log of ingest runs: each call that read files for the registry, its outcome, and the age of its data.
 
 A run that saved something or found everything known is recorded in its own transaction; a failed run in a
-separate small transaction. Runs that saved nothing are deleted after `RETENTION`, except the last good run of
-each source.
+separate small transaction. Runs that saved nothing are deleted after `RETENTION`, by the next run of
+the cluster that saves nothing, except the last good run of each source.
 """
 
 from __future__ import annotations
@@ -312,7 +312,7 @@ def record_run(
     attempt: Attempt,
     result: RunResult,
 ) -> str:
-    """Save a run and delete old ones that saved nothing; return the id of the run."""
+    """Save a run; if it saved nothing, delete old ones that saved nothing. Return the id of the run."""
     run = uuid.uuid4().hex[:16]
     left_out = len(attempt.files) - MAX_FILES
     files = list(attempt.files[:MAX_FILES]) + ([f"... and {left_out} more"] if left_out > 0 else [])
@@ -335,7 +335,8 @@ def record_run(
         "profiles": list(result.profiles),
     }
     RUN.create(transaction, [NewRecord(run, properties)])
-    _delete_old(transaction, attempt.cluster or "", attempt.started_at - RETENTION)
+    if result.outcome != SAVED:  # it reads all runs of the cluster: too many for every sweep of counters
+        _delete_old(transaction, attempt.cluster or "", attempt.started_at - RETENTION)
     return run
 
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any
 
-from registry.counters.sweeps import Retention, roll_up
+from registry.counters.sweeps import Retention, repeated, roll_up
 from registry.database.driver import Database, Transaction
 from registry.errors import InvalidValue
 from registry.fabrics.observations import lock_cluster
@@ -73,12 +73,12 @@ MATCH (r:IngestRun)
 RETURN r.id AS id, r.cluster AS cluster, r.at AS at, r.formats AS formats, r.outcome AS outcome
 """
 
-_COUNTERS = """
-MATCH (c:Cluster {id: $cluster})
-OPTIONAL MATCH (c)<-[:OF]-(s:CounterSweep)
-WITH c, count(s) AS sweeps, max(s.at) AS newest
-OPTIONAL MATCH (c)<-[:OF]-(r:CounterRollup)
-RETURN newest, sweeps, count(r) AS summaries, min(r.bucket) AS oldest
+_COUNTERS = f"""
+MATCH (c:Cluster {{id: $cluster}})
+OPTIONAL MATCH (c)<-[o:OF]-(s:CounterSweep)
+WITH c, count(s) AS sweeps, max({repeated("at", "s", "o")}) AS newest
+OPTIONAL MATCH (c)<-[o:OF]-(r:CounterRollup)
+RETURN newest, sweeps, count(r) AS summaries, min({repeated("bucket", "r", "o")}) AS oldest
 """
 
 

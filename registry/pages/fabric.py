@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from registry.counters.counters import MAX_SWEEPS, Sweeps, last_two_sweeps
+from registry.counters.sweeps import last_sweeps
 from registry.database.driver import Database, Transaction
 from registry.errors import UnknownName
 from registry.fabrics.fabrics import ClusterInfo
@@ -14,14 +15,14 @@ from registry.fabrics.timeline import time_or_latest
 from registry.pages.changes import Timeline, states_of
 from registry.pages.overview import clusters_of
 
-_HISTORY = """
+_HISTORY = f"""
 OPTIONAL MATCH (o:Observation)-[:SAW]->(x:Content)
 WITH o, x
 ORDER BY o.at, o.seq
 WITH o.cluster AS name, count(o) AS seen, count(DISTINCT x) AS contents,
      min(o.at) AS first, max(o.at) AS last, collect(x) AS states
 WITH name, seen, contents, first, last, states[size(states) - 1] AS x
-OPTIONAL MATCH (c:Cluster {id: name})
+OPTIONAL MATCH (c:Cluster {{id: name}})
 WITH *
 ORDER BY name
 WITH collect(name) AS names, collect(x.id) AS snapshots, collect(first) AS firsts, collect(last) AS lasts,
@@ -33,12 +34,9 @@ WITH names, snapshots, firsts, lasts, counts, chosen, t, collect(y.id) AS saw, c
 ORDER BY t.at, t.seq
 WITH names, snapshots, firsts, lasts, counts, chosen,
      collect(t.at) AS at, collect(saw) AS ids, collect(kind) AS kinds
-OPTIONAL MATCH (s:CounterSweep)
-WHERE s.cluster = chosen AND s.at <= $until AND s.traffic
-WITH *
-ORDER BY s.at DESC, s.seq DESC LIMIT $pieces
+{last_sweeps("chosen", "{at} <= $until")}
 RETURN names, snapshots, firsts, lasts, counts, chosen, at, ids, kinds,
-       collect(s.at) AS sweep_times, collect(s.blob) AS sweep_blobs
+       collect(sweep_time) AS sweep_times, collect(s.blob) AS sweep_blobs
 """
 _NEVER = datetime(1, 1, 1, tzinfo=UTC)
 

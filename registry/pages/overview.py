@@ -11,6 +11,7 @@ from datetime import datetime
 from typing import Any
 
 from registry.counters.counters import MAX_SWEEPS, Sweeps, last_two_sweeps
+from registry.counters.sweeps import last_sweeps
 from registry.database.driver import Database, Transaction
 from registry.errors import UnknownName
 from registry.fabrics.fabrics import ClusterInfo, Snapshot, stored_snapshot
@@ -18,7 +19,7 @@ from registry.fabrics.intended import StoredWiring, stored_wiring
 from registry.ingest_runs.runs import SourceState, source_states
 from registry.model import as_utc
 
-_OVERVIEW = """
+_OVERVIEW = f"""
 OPTIONAL MATCH (r:IngestRun)
 UNWIND coalesce(r.formats, ['']) AS format
 WITH r, format ORDER BY r.at DESC
@@ -32,7 +33,7 @@ WITH run_clusters, run_formats, run_outcomes, run_times, run_errors, o.cluster A
      count(DISTINCT x) AS contents, min(o.at) AS first, max(o.at) AS last, collect(x) AS states
 WITH run_clusters, run_formats, run_outcomes, run_times, run_errors, name, seen, contents, first, last,
      states[size(states) - 1] AS x
-OPTIONAL MATCH (c:Cluster {id: name})
+OPTIONAL MATCH (c:Cluster {{id: name}})
 WITH *
 ORDER BY name
 WITH run_clusters, run_formats, run_outcomes, run_times, run_errors, collect(name) AS names,
@@ -51,12 +52,9 @@ OPTIONAL MATCH (w:IntendedWiring)
 WHERE w.cluster = chosen
 WITH *
 ORDER BY w.at DESC, w.seq DESC LIMIT 1
-OPTIONAL MATCH (s:CounterSweep)
-WHERE s.cluster = chosen AND s.traffic
-WITH *
-ORDER BY s.at DESC, s.seq DESC LIMIT $pieces
+{last_sweeps("chosen")}
 WITH run_clusters, run_formats, run_outcomes, run_times, run_errors, names, snapshots, firsts, lasts, counts,
-     chosen, o, x, q, w, collect(s.at) AS sweep_times, collect(s.blob) AS sweep_blobs
+     chosen, o, x, q, w, collect(sweep_time) AS sweep_times, collect(s.blob) AS sweep_blobs
 RETURN run_clusters, run_formats, run_outcomes, run_times, run_errors,
        names, snapshots, firsts, lasts, counts, chosen, sweep_times, sweep_blobs,
        o.at AS at_before, x.id AS content_before, x.blob AS blob_before, q.id AS routing_before,

@@ -228,6 +228,37 @@ def test_saving_rolls_up_what_is_older_than_a_week(toy: Registry) -> None:
     assert rows == [("hour", at(0), at(10))]
 
 
+UNREPEATED = """
+MATCH (n)-[o:OF]->(:Cluster)
+WHERE (n:CounterSweep AND (o.at IS NULL OR o.at <> n.at OR o.seq <> n.seq OR o.traffic <> n.traffic))
+   OR (n:CounterRollup AND (o.start IS NULL OR o.start <> n.start OR o.until <> n.until
+                            OR o.period <> n.period OR o.bucket <> n.bucket))
+RETURN count(n)
+"""
+FORGET_TIMES = """
+MATCH ()-[o:OF]->(:Cluster)
+REMOVE o.at, o.seq, o.traffic, o.start, o.until, o.period, o.bucket
+"""
+
+
+def test_times_are_read_without_counters_and_those_of_earlier_versions_from_the_nodes(toy: Registry) -> None:
+    """Earlier versions did not repeat the times of counters in their relationships to the cluster."""
+    fill(toy, 2.5)
+    toy.counters.roll_up("toy", RULE, now=at(2.5 * 1440))
+    assert toy.database.query(UNREPEATED)[1] == [(0,)]
+    known, moment = moments(toy), at(2.5 * 1440 - 5)
+    rates, old_rates = (toy.counters.rates("toy", time).bytes_per_second for time in (moment, at(185)))
+    whole = totals(toy, at(0))
+    toy.database.write(lambda transaction: transaction.run(FORGET_TIMES))
+    assert toy.database.query(UNREPEATED)[1] != [(0,)]
+    assert moments(toy) == known
+    assert np.array_equal(toy.counters.rates("toy", moment).bytes_per_second, rates, equal_nan=True)
+    assert np.array_equal(toy.counters.rates("toy", at(185)).bytes_per_second, old_rates, equal_nan=True)
+    assert totals(toy, at(0)) == whole
+    toy.counters.roll_up("toy", replace(RULE, full=timedelta(hours=1)), now=at(2.5 * 1440))
+    assert totals(toy, at(0)) == whole
+
+
 def test_a_sweep_of_a_rolled_up_time_is_left_out_and_said(toy: Registry) -> None:
     fill(toy, 0.5)
     toy.counters.roll_up("toy", RULE, now=at(720))
