@@ -27,10 +27,11 @@ def test_a_cluster_is_renamed_merged_and_deleted(embedded: Almanac) -> None:
     assert embedded("cluster", "merge", "new", "hpc", "--yes").code == 0
     listed = embedded("cluster", "list", "--json").json
     assert [(row["cluster"], row["observations"]) for row in listed] == [("hpc", 2), ("torus", 1)]
-    assert embedded("cluster", "show", "hpc", "--json").json["hosts"] == 63
+    assert embedded("cluster", "show", "hpc", "--json").json["host_count"] == 63
     planned = embedded("cluster", "delete", "torus", "--dry-run", "--json").json
     assert (planned["deleted"]["devices"], planned["deleted"]["clusters"]) == (192, 1)
     assert len(embedded("cluster", "list", "--json").json) == 2
     assert embedded("cluster", "delete", "torus", "--yes", "--json").json == planned | {"dry_run": False}
     call = embedded("cluster", "delete", "torus", "--yes")
-    assert (call.code, call.err) == (1, "almanac: there is no cluster 'torus'\n")
+    assert call.code == 1
+    assert "there is no cluster 'torus'" in call.err

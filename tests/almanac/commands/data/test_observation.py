@@ -44,9 +44,9 @@ def test_observations_are_listed_and_deleted(filled: Almanac) -> None:
         "dependents": {},
         "jobs_without_profile": [],
     }
-    assert filled("cluster", "show", "ft", "--json").json["hosts"] == 63
+    assert filled("cluster", "show", "ft", "--json").json["host_count"] == 63
     assert "deleted: observations: 1" in filled("observation", "delete", second["observation"], "--yes").out
-    assert filled("cluster", "show", "ft", "--json").json["hosts"] == 64
+    assert filled("cluster", "show", "ft", "--json").json["host_count"] == 64
     call = filled("observation", "delete", first["observation"], "--yes")
     assert call.code == 1
     assert "only one of the fabric of ft; ingest another scan first, or delete the cluster" in call.err
