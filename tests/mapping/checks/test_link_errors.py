@@ -40,8 +40,8 @@ def test_few_symbol_errors_and_relay_errors_are_a_note_and_fewer_are_none() -> N
     }
     notes = found(before, after)
     assert [(str(one.severity), one.subject) for one in notes] == [
-        ("note", "leaf0 port 3"),
         ("note", "leaf0 port 2"),
+        ("note", "leaf0 port 3"),
     ]
 
 

@@ -279,7 +279,7 @@ def test_an_unknown_format_is_refused_with_the_closest() -> None:
 
 def test_a_launch_line_has_the_ranks_the_hosts_and_the_quoted_file() -> None:
     fabric = ring(["a", "b", "c"], [2, 2, 2])
-    found = placed(fabric, ["a", "b", "c"], [2, 2, 2], (1, 0, 0))
+    found = placed(fabric, ["a", "b", "c"], [2, 2, 2], (2, 0, 1))
     lines = {name: catalog.launch_line(name, found, fabric, "my file") for name in catalog.FORMATS.names}
     assert lines == {
         "csv": None,

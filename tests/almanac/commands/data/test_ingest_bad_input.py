@@ -186,7 +186,7 @@ class TestOtherHosts:
                 written(f"{host}.txt", f"rank 0={host} slot=0\nrank 1=node0001 slot=0\n")(tmp_path)
                 for host in ("node0002", "node0901")
             ]
-            key, unknown, saved = "unknown_hosts", "node0901", "placements"
+            key, unknown, saved = "unknown_hosts", "node0901", "placement_ids"
         else:
             rows = "guid,port,xmit_bytes\n0x0002c90000100100,1,5\n0xbad,1,5\n"
             files = [written("counters.csv", rows)(tmp_path)]
@@ -198,7 +198,7 @@ class TestOtherHosts:
         assert f"{unknown} " in outcome.err or f"{unknown};" in outcome.err
         again = loaded("ingest", *files, "--cluster", "ft", "--json")
         assert (again.code, again.json[key]) == (5, [unknown])
-        assert again.json[saved] in (0, again.json["placements"][:1])
+        assert again.json[saved] in (0, again.json["placement_ids"][:1])
 
     def test_another_clusters_scan_needs_replace(self, loaded: Almanac) -> None:
         other = DATA / "infiniband" / "ndr-dgx-minhop" / "ibnetdiscover.txt"

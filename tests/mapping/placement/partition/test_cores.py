@@ -97,7 +97,8 @@ def test_a_report_has_cores_if_layouts_are_known() -> None:
     found = report_placement(case)
     assert found.cores is not None
     assert found.cores.crossing_bytes == 0.0
-    assert placement_to_json(found)["cores"] == asdict(found.cores)
+    fields = asdict(found.cores)
+    assert placement_to_json(found)["cores"] == {"host_count": fields.pop("hosts"), **fields}
     assert found.placement.core_of_rank is not None
     without = report_placement(replace(case, layouts={}))
     assert without.cores is None
