@@ -15,10 +15,10 @@ The file is ``config.toml`` in the user's configuration folder, or the one that 
     dashboard_secret_file = "/etc/almanac/pseudonyms"   # mode 0600; default: a file created in `home`
     dashboard_only_user = "alice"         # pages show only this user's jobs; or login:CLAIM, header:NAME
     dashboard_operators = ["root"]        # users who see all jobs in spite of dashboard_only_user
-    error_limits = {link_downed = 5}      # errors that a port may count per period, see docs/operations.md
+    error_limits = {link_downed = 5}      # errors that a port may count per period, see docs/monitoring.md
     error_hours = 24                      # that period
     bit_error_rate = 1e-12                # symbol errors per bit that are only noted
-    keep_observations = "daily after 30 days"   # applied by `almanac db prune`, see docs/operations.md;
+    keep_observations = "daily after 30 days"   # applied by `almanac db prune`, see docs/stored-data.md;
     keep_counters = "all"                 # default: all
     keep_placements = "newest 1000"
     keep_runs = "none after 365 days"
