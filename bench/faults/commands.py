@@ -55,7 +55,7 @@ CASES = (
 """What is disturbed."""
 
 
-KEPT = {"ALMANAC_KEEP_PLACEMENTS": "newest 1", "ALMANAC_KEEP_RUNS": "newest 2"}
+KEPT = {"ALMANAC_KEEP_OBSERVATIONS": "newest 1", "ALMANAC_KEEP_RUNS": "newest 2"}
 """Settings of ``db prune``."""
 
 
@@ -119,10 +119,14 @@ def prepare(folder: Path, *, small: bool) -> Path:
     """Fill ``home`` and ``files`` in a folder with what the commands start from; return ``home``, stopped."""
     home, files = folder / "home", folder / "files"
     files.mkdir(parents=True)
-    sides = "6x6" if small else "16x16x4"
+    torus = ["generate", "fabric", "torus", "--sides", "6,6" if small else "16,16,4", "--capacity"]
+    ingest = ["ingest", "--cluster", "pruned", "--observed-at"]
     for words in (
         ["demo"],
-        ["generate", "fabric", "torus", "--sides", sides.replace("x", ","), "-o", str(files / "big.csv")],
+        [*torus, "1e9", "-o", str(files / "big.csv"), "--format", "csv"],
+        [*torus, "2e9", "-o", str(files / "faster.csv"), "--format", "csv"],
+        [*ingest, "2026-01-01", str(files / "big.csv")],
+        [*ingest, "2026-01-02", str(files / "faster.csv")],
     ):
         outcome = run(words, at_home(home), files)
         if outcome.code:

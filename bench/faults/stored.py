@@ -15,7 +15,7 @@ from bench.faults.commands import run
 
 LOG = "IngestRun"
 """Label of the log of ingests: it records every try."""
-CHANGING = {"at", "as_of", "created_at", "seconds", "seq"}
+CHANGING = {"at", "as_of", "created_at", "recorded_at", "seconds", "wall_seconds", "seq"}
 """Properties that differ between two runs of a command."""
 
 

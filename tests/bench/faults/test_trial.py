@@ -49,7 +49,7 @@ def test_stored_data_are_compared_without_times_of_writing_and_without_the_log(t
         counts = {"Placement": 1, "IngestRun": runs, "IngestRun-RECORDED->Placement": runs}
         with writing(path, Header(schema=1, counts=counts)) as sink:
             sink.section("Placement")
-            sink.record(encode({"id": "p", "hop_bytes": bytes, "seconds": seconds}))
+            sink.record(encode({"id": "p", "hop_bytes": bytes, "wall_seconds": seconds}))
             sink.section("IngestRun")
             for number in range(runs):
                 sink.record(encode({"id": str(number)}))
