@@ -130,6 +130,12 @@ def _mark(transaction: Transaction, unknown: Mapping[HostSlots, Collection[str]]
     transaction.run_columns(_MARK, columns)
 
 
+def host_names(transaction: Transaction, cluster: str) -> list[str]:
+    """Return the names of all hosts that were ever part of the cluster."""
+    names: list[str] = transaction.run(_HOSTS, cluster=cluster)[0]["names"]
+    return names
+
+
 def unknown_hosts(transaction: Transaction, cluster: str, hosts: Iterable[str]) -> tuple[str, ...]:
     """Return the hosts that were never part of the cluster, by name."""
     wanted = sorted(set(hosts))
@@ -147,6 +153,6 @@ def require_hosts(transaction: Transaction, cluster: str, hosts: Iterable[str]) 
 
 def unknown_host(transaction: Transaction, cluster: str, name: str) -> UnknownName:
     """Return the error for a host that was never part of the cluster, with the closest names."""
-    names = transaction.run(_HOSTS, cluster=cluster)[0]["names"]
+    names = host_names(transaction, cluster)
     remedy = "" if names else f"no fabric of cluster {cluster!r} has been ingested"
     return UnknownName("host", name, names, remedy=remedy)

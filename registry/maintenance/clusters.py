@@ -19,7 +19,7 @@ from registry.fabrics.fabrics import rebuild_graph
 from registry.fabrics.facts import device_keys
 from registry.fabrics.observations import content_as_of, lock_cluster, read_content
 from registry.fabrics.timeline import FOREVER
-from registry.jobs.allocations import join_new_hosts
+from registry.jobs.allocations import host_names, join_new_hosts
 from registry.jobs.jobs import differs, jobs_by_key
 from registry.maintenance.deletion import Deletion, carry_out, forget_files
 from registry.maintenance.dependents import NAMES, Nodes, batches, named
@@ -68,12 +68,6 @@ _PARTS = {
 _NAMES = """
 MATCH (c:Cluster)
 RETURN collect(c.id) AS names
-"""
-
-_HOSTS = """
-MATCH (d:Device)
-WHERE d.cluster = $cluster AND d.kind = 'host'
-RETURN collect(d.name) AS names
 """
 
 _CLUSTER = """
@@ -215,7 +209,7 @@ def merge_clusters(
         _keep_cluster_properties(transaction, source, target)
         result = _move(transaction, source, target, {}, conflicts)
         rebuild_graph(transaction, target)
-        join_new_hosts(transaction, target, transaction.run(_HOSTS, cluster=target)[0]["names"])
+        join_new_hosts(transaction, target, host_names(transaction, target))
         return result
 
     return carry_out(database, work, dry_run)

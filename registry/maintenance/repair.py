@@ -17,6 +17,7 @@ from registry.fabrics.contents import content_hash, pack_fabric
 from registry.fabrics.fabrics import rebuild_graph
 from registry.fabrics.facts import fabric_of
 from registry.fabrics.observations import OBSERVATION, lock_cluster
+from registry.jobs.allocations import host_names
 from registry.maintenance.dependents import Deleted
 from registry.maintenance.integrity import GRAPH, ORPHAN, Finding
 from registry.model import as_utc
@@ -48,12 +49,6 @@ SET r.key = ''
 _TIMES = """
 MATCH (o:Observation)-[:SAW]->(:Content {id: $content})
 RETURN collect(o.at) AS times
-"""
-
-_HOSTS = """
-MATCH (d:Device)
-WHERE d.cluster = $cluster AND d.kind = 'host'
-RETURN collect(d.name) AS names
 """
 
 _SET_BLOB = """
@@ -127,7 +122,7 @@ def _restore(transaction: Transaction, finding: Finding) -> bool:
     cluster = finding.cluster or ""
     if finding.problem == ORPHAN:
         return False
-    hosts = transaction.run(_HOSTS, cluster=cluster)[0]["names"]
+    hosts = host_names(transaction, cluster)
     for at in transaction.run(_TIMES, content=finding.id)[0]["times"]:
         try:
             fabric = fabric_of(*derived.read(transaction, cluster, hosts, at))
