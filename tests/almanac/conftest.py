@@ -29,9 +29,9 @@ class Outcome:
 
     @property
     def error(self) -> dict[str, Any]:
-        told = json.loads(self.err.splitlines()[-1])
-        assert set(told) == {"error", "path", "line", "text", "reason"}
-        return dict(told)
+        answer = json.loads(self.err.splitlines()[-1])
+        assert set(answer) == {"error", "path", "line", "text", "reason"}
+        return dict(answer)
 
 
 Almanac = Callable[..., Outcome]

@@ -36,31 +36,36 @@ def test_a_placement_is_found_saved_exported_and_evaluated_again(loaded: Almanac
     call = ["map", "cg", "--cluster", "ft", "--hosts", "node[0001-0004,0033-0036]", "--slots", 2]
     found = loaded(*call, "--steps", 20000, "--export", f"openmpi-rankfile={rankfile}", "--json")
     assert found.code == 0, found.err
-    told = found.json
-    assert (told["ranks"], told["host_count"], told["routing"], told["complete"]) == (16, 8, "tables", True)
+    answer = found.json
+    assert (answer["ranks"], answer["host_count"], answer["routing"], answer["complete"]) == (
+        16,
+        8,
+        "tables",
+        True,
+    )
     for rival in ("in_order", "random"):
-        assert told["placed"]["congestion_seconds"] <= told[rival]["congestion_seconds"] * (1 + 1e-9)
+        assert answer["placed"]["congestion_seconds"] <= answer[rival]["congestion_seconds"] * (1 + 1e-9)
     for name in PLACED[:3]:
-        assert told["lower_bound"][name] <= told["placed"][name] * (1 + 1e-9)
+        assert answer["lower_bound"][name] <= answer["placed"][name] * (1 + 1e-9)
 
     again = loaded(*call, "--steps", 20000, "--json").json
-    assert again["placement"] == told["placement"]
+    assert again["placement"] == answer["placement"]
     history = loaded("history", "--json").json
-    assert [row["placement"] for row in history] == [told["placement"]]
+    assert [row["placement"] for row in history] == [answer["placement"]]
 
     links = tmp_path / "links.csv"
-    for given in (rankfile, told["placement"]):
+    for given in (rankfile, answer["placement"]):
         judged = loaded(
             "evaluate", "cg", "--cluster", "ft", "--placement", given, "--export", f"links={links}", "--json"
         ).json
         for name in PLACED:
-            assert judged[name] == pytest.approx(told["placed"][name], rel=1e-12)
+            assert judged[name] == pytest.approx(answer["placed"][name], rel=1e-12)
     rows = list(csv.DictReader(io.StringIO(links.read_text())))
-    assert max(float(row["seconds"]) for row in rows) == pytest.approx(told["placed"]["congestion_seconds"])
-    assert sum(float(row["bytes"]) for row in rows) == pytest.approx(told["placed"]["hop_bytes"])
+    assert max(float(row["seconds"]) for row in rows) == pytest.approx(answer["placed"]["congestion_seconds"])
+    assert sum(float(row["bytes"]) for row in rows) == pytest.approx(answer["placed"]["hop_bytes"])
     assert all(row["source_guid"].startswith("0x") and row["source_port"].isdigit() for row in rows)
 
-    table = loaded("export", told["placement"], "csv").out
+    table = loaded("export", answer["placement"], "csv").out
     assert len(table.splitlines()) == 17
     assert table.splitlines()[0] == "rank,host,slot"
 
@@ -84,8 +89,8 @@ def test_the_hosts_and_slots_of_a_job_are_used(loaded: Almanac) -> None:
     shown = loaded("job", "show", "1", "--json").json
     assert shown["profile_id"] == loaded("profile", "show", "cg", "--json").json["profile_id"]
     assert (len(shown["hosts"]), set(shown["slots"])) == (16, {4})
-    told = loaded("map", "cg", "--job", "1", "--steps", 2000, "--json").json
-    assert told["host_count"] == 16
+    answer = loaded("map", "cg", "--job", "1", "--steps", 2000, "--json").json
+    assert answer["host_count"] == 16
     assert loaded("history", "--job", "1", "--json").json[0]["job"] == "1"
 
 
@@ -100,11 +105,11 @@ def test_the_byte_counts_of_the_simulated_fabric_come_out_per_link(loaded: Alman
     hosts.write_text("".join(f"{name.split()[0]}\n" for name in truth["hosts"]))
     assert loaded("ingest", edges).code == 0
     links = tmp_path / "links.csv"
-    told = loaded(
+    answer = loaded(
         "evaluate", "stencil", "--cluster", "ft", "--placement", hosts, "--export", f"links={links}", "--json"
     ).json
-    assert told["hop_bytes"] == truth["hop_bytes"]
-    assert told["average_dilation"] == truth["avg_dilation"]
+    assert answer["hop_bytes"] == truth["hop_bytes"]
+    assert answer["average_dilation"] == truth["avg_dilation"]
     rows = csv.DictReader(io.StringIO(links.read_text()))
     found = {f"{row['source_guid'][2:]}/{row['source_port']}": int(row["bytes"]) for row in rows}
     assert found == truth["link_bytes"]
@@ -115,11 +120,11 @@ def test_a_broken_cable_is_reported_as_a_change(almanac: Almanac) -> None:
     for name, at in (("before.ibnetdiscover", "2026-01-01"), ("ibnetdiscover.txt", "2026-01-02")):
         call = almanac("ingest", folder / name, "--cluster", "ft", "--observed-at", f"{at}T00:00:00Z")
         assert call.code == 0, call.err
-    told = almanac("cluster", "changes", "ft", "--json").json
-    assert told["hosts_vanished"] == ["node0042"]
+    answer = almanac("cluster", "changes", "ft", "--json").json
+    assert answer["hosts_vanished"] == ["node0042"]
     words = almanac("cluster", "changes", "ft").out
     assert "host node0042 vanished" in words
-    assert len(told["cables_vanished"]) == words.count("vanished") - 1 == 2
+    assert len(answer["cables_vanished"]) == words.count("vanished") - 1 == 2
     earlier = almanac("cluster", "show", "ft", "--at", "2026-01-01T12:00:00Z", "--json").json
     assert earlier["host_count"] == 64
 

@@ -21,10 +21,10 @@ PROFILE = paths.DATA / "openmpi" / "npb_cg_S_16.tar.gz"
 Samples = dict[tuple[str, tuple[tuple[str, str], ...]], float]
 
 
-def samples(told: str) -> Samples:
+def samples(answer: str) -> Samples:
     return {
         (sample.name, tuple(sorted(sample.labels.items()))): sample.value
-        for family in text_string_to_metric_families(told)
+        for family in text_string_to_metric_families(answer)
         for sample in family.samples
     }
 
@@ -53,24 +53,24 @@ def test_ages_findings_and_quality_are_printed(almanac: Almanac, tmp_path: Path)
     target = tmp_path / "almanac.prom"
     outcome = almanac("metrics", "-o", target)
     assert outcome.code == 0, outcome.err
-    told = samples(target.read_text())
+    answer = samples(target.read_text())
 
     def value(name: str, **labels: str) -> float:
-        return told[name, tuple(sorted(labels.items()))]
+        return answer[name, tuple(sorted(labels.items()))]
 
     assert 0 <= value("almanac_source_age_seconds", cluster="ft", source="ibnetdiscover") < 600
     assert value("almanac_source_failing", cluster="ft", source="ibnetdiscover") == 1
     assert value("almanac_source_failing", cluster="ft", source="opensm-lfts") == 0
     assert value("almanac_fabric_age_seconds", cluster="ft") > 300 * 86400
     assert value("almanac_findings", cluster="ft", severity="error") == 0
-    ratio = value("almanac_placement_over_bound_ratio", cluster="ft", application=placed_application(told))
+    ratio = value("almanac_placement_over_bound_ratio", cluster="ft", application=placed_application(answer))
     wanted = placed["placed"]["congestion_seconds"] / placed["lower_bound"]["congestion_seconds"]
     assert ratio == pytest.approx(wanted)
 
 
-def placed_application(told: Samples) -> str:
-    """The only application that a placement is told of."""
-    (labels,) = {labels for name, labels in told if name == "almanac_placement_over_bound_ratio"}
+def placed_application(answer: Samples) -> str:
+    """The only application that a placement is answer of."""
+    (labels,) = {labels for name, labels in answer if name == "almanac_placement_over_bound_ratio"}
     return dict(labels)["application"]
 
 
@@ -83,8 +83,8 @@ def test_hot_links_are_those_of_sweeps_after_the_last_scan(almanac: Almanac) -> 
     ):
         outcome = almanac("ingest", counters / name, "--cluster", "ft", "--observed-at", f"2025-01-{moment}")
         assert outcome.code == 0, outcome.err
-    told = samples(almanac("metrics", "--top", 3).out)
-    hot = [value for (name, _), value in told.items() if name == "almanac_link_use_ratio"]
+    answer = samples(almanac("metrics", "--top", 3).out)
+    hot = [value for (name, _), value in answer.items() if name == "almanac_link_use_ratio"]
     assert 1 <= len(hot) <= 3
     assert all(value > 0 for value in hot)
 
@@ -98,6 +98,6 @@ def test_the_last_placement_of_an_application_has_its_quality_and_regression(
         [(4.0, None), (4.0, None), (4.1, None), (4.0, None), (4.0, None), (8.0, 1.0), (4.0, 0.0)]
     ):
         registry.placements.save(record(registry, "7", seconds=seconds, seed=number))
-        told = samples(almanac("metrics").out)
-        assert told.get(("almanac_placement_regressed", labels)) == regressed
-        assert told["almanac_placement_over_bound_ratio", labels] == pytest.approx(seconds)
+        answer = samples(almanac("metrics").out)
+        assert answer.get(("almanac_placement_regressed", labels)) == regressed
+        assert answer["almanac_placement_over_bound_ratio", labels] == pytest.approx(seconds)

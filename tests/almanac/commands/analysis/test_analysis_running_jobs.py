@@ -39,10 +39,10 @@ def cluster(embedded: Almanac) -> Almanac:
 def busy(cluster: Almanac, tmp_path: Path) -> Almanac:
     """Jobs 1 and 2 share some leaf switches; job 3 has no profile."""
     jobs = (("1", "ann", "node[0001-0004,0033-0036]"), ("2", MARKUP, "node[0005-0008,0037-0040]"))
-    told = [JOB.format(job=job, name="cg", user=user, hosts=hosts) for job, user, hosts in jobs]
-    told.append(JOB.format(job="3", name="other", user="cid", hosts="node[0009-0016]"))
+    answer = [JOB.format(job=job, name="cg", user=user, hosts=hosts) for job, user, hosts in jobs]
+    answer.append(JOB.format(job="3", name="other", user="cid", hosts="node[0009-0016]"))
     path = tmp_path / "jobs.txt"
-    path.write_text("".join(told))
+    path.write_text("".join(answer))
     call = cluster("ingest", path, "--cluster", "ft")
     assert call.code == 0, call.err
     for job in ("1", "2"):
@@ -51,26 +51,30 @@ def busy(cluster: Almanac, tmp_path: Path) -> Almanac:
 
 
 def test_the_hottest_links_name_whose_traffic_is_on_them(busy: Almanac) -> None:
-    told = busy("congestion", "ft", "--top", 5, "--json").json
-    assert (told["cluster"], told["routing"], told["running_job_count"]) == ("ft", "tables", 3)
-    assert (told["without_profile"], told["left_out"], set(told["evaluated"])) == (["3"], [], {"1", "2"})
-    assert len(told["links"]) == 5
-    seconds = [link["seconds"] for link in told["links"]]
+    answer = busy("congestion", "ft", "--top", 5, "--json").json
+    assert (answer["cluster"], answer["routing"], answer["running_job_count"]) == ("ft", "tables", 3)
+    assert (answer["without_profile"], answer["left_out"], set(answer["evaluated"])) == (
+        ["3"],
+        [],
+        {"1", "2"},
+    )
+    assert len(answer["links"]) == 5
+    seconds = [link["seconds"] for link in answer["links"]]
     assert seconds == sorted(seconds, reverse=True)
-    for link in told["links"]:
+    for link in answer["links"]:
         assert sum(user["bytes"] for user in link["users"]) == pytest.approx(link["bytes"])
-    assert {job["job"]: job["user"] for job in told["jobs"]} == {"1": "ann", "2": MARKUP}
-    assert all(job["slowdown"] >= 1.0 for job in told["jobs"])
+    assert {job["job"]: job["user"] for job in answer["jobs"]} == {"1": "ann", "2": MARKUP}
+    assert all(job["slowdown"] >= 1.0 for job in answer["jobs"])
     shared = busy("congestion", "ft", "--top", 999, "--json").json["links"]
     both = max((link for link in shared if len(link["users"]) == 2), key=lambda link: link["seconds"])
-    assert told["worst_pair"]["link"] == both["link"]
+    assert answer["worst_pair"]["link"] == both["link"]
 
 
 def test_one_link_is_shown_with_the_ranks_that_load_it(busy: Almanac) -> None:
     (hot, *_) = busy("congestion", "ft", "--network", "--json").json["links"]
-    told = busy("congestion", "ft", "--link", hot["link"], "--top", 10_000, "--json").json
-    assert [link["link"] for link in told["links"]] == [hot["link"]]
-    assert sum(pair["bytes"] for pair in told["rank_pairs"]) == pytest.approx(hot["bytes"])
+    answer = busy("congestion", "ft", "--link", hot["link"], "--top", 10_000, "--json").json
+    assert [link["link"] for link in answer["links"]] == [hot["link"]]
+    assert sum(pair["bytes"] for pair in answer["rank_pairs"]) == pytest.approx(hot["bytes"])
     shown = busy("congestion", "ft", "--link", hot["link"])
     assert "pairs of ranks on this link: " in shown.out
     assert "no traffic is known of 1 of 3 running jobs, which have no profile: 3" in shown.err
@@ -100,7 +104,7 @@ def test_without_running_jobs_or_profiles_the_remedy_is_shown(cluster: Almanac, 
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("words", "answer"),
     [
         (("congestion", "fx"), "closest: ft"),
         (("congestion", "ft", "--link", "node0001:99"), "links at node0001"),
@@ -113,11 +117,11 @@ def test_without_running_jobs_or_profiles_the_remedy_is_shown(cluster: Almanac, 
     ],
 )
 def test_unknown_names_are_reported_with_the_closest(
-    busy: Almanac, words: tuple[str, ...], told: str
+    busy: Almanac, words: tuple[str, ...], answer: str
 ) -> None:
     call = busy(*words, "--json")
     assert call.code == 1
-    assert told in call.error["reason"]
+    assert answer in call.error["reason"]
 
 
 def test_a_link_of_another_cluster_names_that_cluster(busy: Almanac) -> None:
@@ -177,8 +181,8 @@ def test_options_of_one_placement_mean_nothing_for_a_cluster(busy: Almanac) -> N
 
 def test_jobs_that_none_could_be_looked_at_fail(cluster: Almanac, tmp_path: Path) -> None:
     path = tmp_path / "jobs.txt"
-    told = JOB.format(job="7", name="x", user="u", hosts="node[0001-0008]")
-    path.write_text(told.replace("NumTasks=16", "NumTasks=12"))
+    answer = JOB.format(job="7", name="x", user="u", hosts="node[0001-0008]")
+    path.write_text(answer.replace("NumTasks=16", "NumTasks=12"))
     assert cluster("ingest", path, "--cluster", "ft").code == 0
     assert cluster("job", "attach", "7", "cg").code == 0
     call = cluster("advise", "jobs", "ft")
@@ -188,18 +192,18 @@ def test_jobs_that_none_could_be_looked_at_fail(cluster: Almanac, tmp_path: Path
 
 def test_a_change_is_shown_before_and_after(busy: Almanac) -> None:
     hot = busy("congestion", "ft", "--network", "--json").json["links"][0]
-    told = busy("whatif", "ft", "--down", hot["link"], "--drain", "node0001", "--json").json
-    assert told["change"] == {
+    answer = busy("whatif", "ft", "--down", hot["link"], "--drain", "node0001", "--json").json
+    assert answer["change"] == {
         "down_links": [hot["link"]],
         "down_switches": [],
         "added": [],
         "drained": ["node0001"],
     }
-    assert hot["link"] not in [link["link"] for link in told["links"]]
-    jobs = {job["job"]: job for job in told["jobs"]}
+    assert hot["link"] not in [link["link"] for link in answer["links"]]
+    jobs = {job["job"]: job for job in answer["jobs"]}
     assert (jobs["1"]["lost_hosts"], jobs["1"]["lost_ranks"]) == (["node0001"], 2)
     assert jobs["2"]["lost_ranks"] == jobs["2"]["unreachable_pairs"] == 0
-    assert told["before"]["network_congestion_seconds"] == pytest.approx(hot["seconds"])
+    assert answer["before"]["network_congestion_seconds"] == pytest.approx(hot["seconds"])
     kept = busy("whatif", "ft", "--down", hot["link"], "--routing-after", "tables", "--json").json
     assert sum(job["unreachable_pairs"] for job in kept["jobs"]) > 0
     shown = busy("whatif", "ft", "--down", hot["link"])
@@ -207,7 +211,7 @@ def test_a_change_is_shown_before_and_after(busy: Almanac) -> None:
     assert "unchanged, shortest-paths" in shown.out
     same = busy("whatif", "ft", "--down", hot["link"], "--routing", "shortest-paths", "--json").json
     assert same["unchanged"] == same["before"]
-    assert same["before"] == pytest.approx(told["unchanged"])
+    assert same["before"] == pytest.approx(answer["unchanged"])
 
 
 def test_a_drain_of_all_hosts_of_a_job_names_it(busy: Almanac) -> None:

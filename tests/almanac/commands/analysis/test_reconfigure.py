@@ -35,26 +35,26 @@ def reconfigure(profiles: Almanac, *arguments: object) -> Any:
 def test_circuits_keep_the_limits_and_the_throughput_is_that_of_the_busiest(
     profiles: Almanac, how: tuple[object, ...]
 ) -> None:
-    told = reconfigure(profiles, *how)
-    ends = [end for one in told["circuits"] for end in (one["a"], one["b"])]
-    assert len(told["circuits"]) <= 5
+    answer = reconfigure(profiles, *how)
+    ends = [end for one in answer["circuits"] for end in (one["a"], one["b"])]
+    assert len(answer["circuits"]) <= 5
     assert max(ends.count(node) for node in range(4)) <= 3
-    assert len(told["node_of_rank"]) == told["ranks"] == 16
-    assert told["complete"] is True
-    busiest = max(one["bytes"] for one in told["circuits"])
-    fullest = max(told["node_of_rank"].count(node) for node in range(4))
-    assert told["communication_throughput"] == pytest.approx(1e6 / busiest)
-    assert told["compute_throughput"] == pytest.approx(1.0 / fullest)
-    assert told["throughput"] == min(told["communication_throughput"], told["compute_throughput"])
-    assert told["throughput"] <= told["upper_bound"]["throughput"]
-    assert told["improvement"] >= 1.0
-    assert [one["number"] for one in told["trail"]] == list(range(len(told["trail"])))
+    assert len(answer["node_of_rank"]) == answer["ranks"] == 16
+    assert answer["complete"] is True
+    busiest = max(one["bytes"] for one in answer["circuits"])
+    fullest = max(answer["node_of_rank"].count(node) for node in range(4))
+    assert answer["communication_throughput"] == pytest.approx(1e6 / busiest)
+    assert answer["compute_throughput"] == pytest.approx(1.0 / fullest)
+    assert answer["throughput"] == min(answer["communication_throughput"], answer["compute_throughput"])
+    assert answer["throughput"] <= answer["upper_bound"]["throughput"]
+    assert answer["improvement"] >= 1.0
+    assert [one["number"] for one in answer["trail"]] == list(range(len(answer["trail"])))
 
 
 def test_the_same_seed_finds_the_same(profiles: Almanac) -> None:
     first, second = (reconfigure(profiles, *FEW, "--seed", 4) for _ in range(2))
-    for told in (first, second):
-        for one in told["trail"]:
+    for answer in (first, second):
+        for one in answer["trail"]:
             del one["wall_seconds"]
     assert first == second
 
@@ -62,10 +62,10 @@ def test_the_same_seed_finds_the_same(profiles: Almanac) -> None:
 def test_the_present_circuits_are_compared_with_those_found(profiles: Almanac, tmp_path: Path) -> None:
     path = tmp_path / "present.csv"
     path.write_text("a,b\n0,1\n1,2\n2,3\n", "utf-8")
-    told = reconfigure(profiles, *FEW, "--present", path, "--reconfiguration-seconds", 2)
-    against = told["present"]
-    assert against["gain"] == pytest.approx(told["throughput"] / against["throughput"])
-    found = {(one["a"], one["b"]) for one in told["circuits"]}
+    answer = reconfigure(profiles, *FEW, "--present", path, "--reconfiguration-seconds", 2)
+    against = answer["present"]
+    assert against["gain"] == pytest.approx(answer["throughput"] / against["throughput"])
+    found = {(one["a"], one["b"]) for one in answer["circuits"]}
     kept = {(0, 1), (1, 2), (2, 3)} - {tuple(pair) for pair in against["removed"]}
     assert kept | {tuple(pair) for pair in against["added"]} == found
     if against["seconds_saved"] > 0:
@@ -77,33 +77,33 @@ def test_the_present_circuits_are_compared_with_those_found(profiles: Almanac, t
 
 def test_written_routes_load_circuits_as_reported_and_go_one_way(profiles: Almanac, tmp_path: Path) -> None:
     path = tmp_path / "routes.csv"
-    told = reconfigure(profiles, *FEW, "--compute-seconds", 100, "--export", f"routes={path}")
-    load = dict.fromkeys(((one["a"], one["b"]) for one in told["circuits"]), 0.0)
+    answer = reconfigure(profiles, *FEW, "--compute-seconds", 100, "--export", f"routes={path}")
+    load = dict.fromkeys(((one["a"], one["b"]) for one in answer["circuits"]), 0.0)
     seen = set()
     for row in csv.DictReader(path.read_text("utf-8").splitlines()):
         one, other = int(row["one"]), int(row["other"])
         way = [int(node) for node in row["route"].split()]
-        assert (way[0], way[-1]) == (told["node_of_rank"][one], told["node_of_rank"][other])
+        assert (way[0], way[-1]) == (answer["node_of_rank"][one], answer["node_of_rank"][other])
         assert (one, other) not in seen
         seen.add((one, other))
         for pair in itertools.pairwise(way):
             a, b = sorted(pair)
             load[a, b] += float(row["bytes"])
     assert seen
-    assert load == pytest.approx({(one["a"], one["b"]): one["bytes"] for one in told["circuits"]})
+    assert load == pytest.approx({(one["a"], one["b"]): one["bytes"] for one in answer["circuits"]})
 
 
 def test_ranks_compute_by_their_weights(profiles: Almanac, tmp_path: Path) -> None:
     path = tmp_path / "weights.csv"
     weight = [7.0, *[0.5] * 15]
     path.write_text("rank,weight\n" + "".join(f"{at},{one}\n" for at, one in enumerate(weight)), "utf-8")
-    told = reconfigure(profiles, *FEW, "--compute-seconds", 2, "--weights", path)
+    answer = reconfigure(profiles, *FEW, "--compute-seconds", 2, "--weights", path)
     load = [0.0] * 4
-    for rank, node in enumerate(told["node_of_rank"]):
+    for rank, node in enumerate(answer["node_of_rank"]):
         load[node] += 2 * weight[rank]
-    assert told["compute_throughput"] == pytest.approx(1 / max(load))
-    assert told["upper_bound"]["throughput"] == pytest.approx(1 / 14)
-    assert told["weights"] == str(path)
+    assert answer["compute_throughput"] == pytest.approx(1 / max(load))
+    assert answer["upper_bound"]["throughput"] == pytest.approx(1 / 14)
+    assert answer["weights"] == str(path)
     (kept,) = profiles("history", "circuits", "--json").json
     assert len(kept["parameters"]["weights"]) == 12
 
@@ -141,9 +141,9 @@ def test_a_default_limit_is_named(profiles: Almanac) -> None:
 
 def test_written_circuits_can_be_started_from(profiles: Almanac, tmp_path: Path) -> None:
     path = tmp_path / "circuits.csv"
-    told = reconfigure(profiles, *FEW, "--export", f"circuits={path}")
+    answer = reconfigure(profiles, *FEW, "--export", f"circuits={path}")
     lines = path.read_text("utf-8").splitlines()
-    assert lines[1:] == [f"{one['a']},{one['b']}" for one in told["circuits"]]
+    assert lines[1:] == [f"{one['a']},{one['b']}" for one in answer["circuits"]]
     again = reconfigure(profiles, *FEW, "--start", path, "--present", path)
     assert again["throughput"] >= again["trail"][0]["throughput"]
 
@@ -188,17 +188,17 @@ def test_a_bad_file_of_circuits_is_refused(profiles: Almanac, tmp_path: Path, co
 
 
 def test_what_is_found_is_saved_once(profiles: Almanac, embedded_database: Database) -> None:
-    told = reconfigure(profiles, "--trials", 20, "--seed", 2)
-    assert reconfigure(profiles, "--trials", 20, "--seed", 2)["circuit_plan"] == told["circuit_plan"]
+    answer = reconfigure(profiles, "--trials", 20, "--seed", 2)
+    assert reconfigure(profiles, "--trials", 20, "--seed", 2)["circuit_plan"] == answer["circuit_plan"]
     registry = Registry(embedded_database)
     (info,) = registry.circuit_plans.list()
-    assert (info.id, info.cluster, info.profile_names) == (told["circuit_plan"], None, ("cg",))
+    assert (info.id, info.cluster, info.profile_names) == (answer["circuit_plan"], None, ("cg",))
     assert info.parameters == {"trials": 20}
     plan = registry.circuit_plans.read(info.id).plan
-    assert plan.node_of_vertex.tolist() == told["node_of_rank"]
-    assert [list(pair) for pair in plan.circuits] == [[one["a"], one["b"]] for one in told["circuits"]]
-    assert plan.trail_throughput.tolist() == [one["throughput"] for one in told["trail"]]
-    assert (plan.throughput, plan.upper_bound) == (told["throughput"], told["upper_bound"]["throughput"])
+    assert plan.node_of_vertex.tolist() == answer["node_of_rank"]
+    assert [list(pair) for pair in plan.circuits] == [[one["a"], one["b"]] for one in answer["circuits"]]
+    assert plan.trail_throughput.tolist() == [one["throughput"] for one in answer["trail"]]
+    assert (plan.throughput, plan.upper_bound) == (answer["throughput"], answer["upper_bound"]["throughput"])
 
 
 def test_nothing_is_saved_where_the_search_fails(profiles: Almanac, embedded_database: Database) -> None:

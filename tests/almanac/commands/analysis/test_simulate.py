@@ -65,14 +65,19 @@ def simulate(cluster: Almanac, *arguments: object, profile: str = "four") -> Any
 
 def test_a_saved_placements_run_is_printed_and_saved(cluster: Almanac, embedded_database: Database) -> None:
     placement = placed(cluster)
-    told = simulate(cluster, "--placement", placement, "--seed", 5)
+    answer = simulate(cluster, "--placement", placement, "--seed", 5)
     registry = Registry(embedded_database)
     (info,) = registry.simulations.list("ft")
     (trace,) = registry.traces.list()
-    assert (told["profile"], told["cluster"], told["snapshot"]) == ("four", "ft", info.snapshot)
-    assert (told["trace"], told["mode"], told["routing"], told["seed"]) == (trace.id, "packets", "tables", 5)
-    assert (told["complete"], told["parameters"]["scale"]) == (True, 1.0)
-    (run,) = told["runs"]
+    assert (answer["profile"], answer["cluster"], answer["snapshot"]) == ("four", "ft", info.snapshot)
+    assert (answer["trace"], answer["mode"], answer["routing"], answer["seed"]) == (
+        trace.id,
+        "packets",
+        "tables",
+        5,
+    )
+    assert (answer["complete"], answer["parameters"]["scale"]) == (True, 1.0)
+    (run,) = answer["runs"]
     assert (run["placement"], run["simulation"]) == (placement, info.id)
     assert (run["messages"], run["delivered_bytes"]) == (6, 423_000.0)
     # the last message is sent after 20 us
@@ -80,7 +85,7 @@ def test_a_saved_placements_run_is_printed_and_saved(cluster: Almanac, embedded_
     assert run["bytes_per_second"] == pytest.approx(run["delivered_bytes"] / run["completion_seconds"])
     assert list(run["latency_seconds"]) == ["0", "1", "5", "25", "50", "75", "95", "99", "99.9", "100"]
     stored = registry.simulations.read(info.id)
-    assert (stored.placement, stored.trace, stored.parameters) == (placement, trace.id, told["parameters"])
+    assert (stored.placement, stored.trace, stored.parameters) == (placement, trace.id, answer["parameters"])
     assert stored.simulation.completion_seconds == run["completion_seconds"]
 
 
@@ -105,14 +110,14 @@ def test_links_carry_the_load_of_the_exact_congestion_model(cluster: Almanac, tm
 
 def test_several_placements_are_compared(cluster: Almanac, tmp_path: Path) -> None:
     placement, path = placed(cluster), order(tmp_path)
-    told = simulate(cluster, "--placement", path, "--placement", placement)
-    assert [run["placement"] for run in told["runs"]] == [str(path), placement]
-    assert [run["simulation"] is None for run in told["runs"]] == [True, False]
+    answer = simulate(cluster, "--placement", path, "--placement", placement)
+    assert [run["placement"] for run in answer["runs"]] == [str(path), placement]
+    assert [run["simulation"] is None for run in answer["runs"]] == [True, False]
     shown = cluster("simulate", "four", "--cluster", "ft", "--placement", path, "--placement", placement)
     assert shown.code == 0
     assert "relative" in shown.out
     assert "not saved" in shown.out
-    assert f"saved as {told['runs'][1]['simulation']}" in shown.out
+    assert f"saved as {answer['runs'][1]['simulation']}" in shown.out
 
 
 def test_the_same_run_again_is_the_same_to_the_byte_and_adds_nothing(
@@ -120,8 +125,8 @@ def test_the_same_run_again_is_the_same_to_the_byte_and_adds_nothing(
 ) -> None:
     placement = placed(cluster)
     first, second = (simulate(cluster, "--placement", placement, "--seed", 3) for _ in range(2))
-    for told in (first, second):
-        del told["runs"][0]["wall_seconds"]
+    for answer in (first, second):
+        del answer["runs"][0]["wall_seconds"]
     assert first == second
     assert len(Registry(embedded_database).simulations.list()) == 1
 
@@ -140,29 +145,29 @@ def test_a_trace_is_sent_faster_and_cut_by_options(cluster: Almanac) -> None:
 
 def test_a_profile_is_sent_in_rounds_without_a_trace_or_on_request(cluster: Almanac, tmp_path: Path) -> None:
     placement = placed(cluster)
-    told = simulate(cluster, "--placement", placement, "--rounds", 3)
-    assert (told["trace"], told["parameters"]["rounds"]) == (None, 3)
-    assert told["runs"][0]["delivered_bytes"] == 423_000.0
+    answer = simulate(cluster, "--placement", placement, "--rounds", 3)
+    assert (answer["trace"], answer["parameters"]["rounds"]) == (None, 3)
+    assert answer["runs"][0]["delivered_bytes"] == 423_000.0
     path = tmp_path / "edges.csv"
     path.write_text("src,dst,bytes\n0,1,500\n3,2,9000\n", "utf-8")
     assert cluster("ingest", path).code == 0
-    told = simulate(cluster, "--placement", placed(cluster, profile="edges"), profile="edges")
-    assert (told["trace"], told["parameters"]["rounds"], told["runs"][0]["messages"]) == (None, 1, 2)
+    answer = simulate(cluster, "--placement", placed(cluster, profile="edges"), profile="edges")
+    assert (answer["trace"], answer["parameters"]["rounds"], answer["runs"][0]["messages"]) == (None, 1, 2)
 
 
 def test_flits_are_sent_too(cluster: Almanac) -> None:
-    told = simulate(
+    answer = simulate(
         cluster, "--placement", placed(cluster), "--mode", "flits", "--first", 3, "--flit-bytes", 64
     )
-    assert (told["mode"], told["parameters"]["flit_bytes"]) == ("flits", 64)
-    assert told["runs"][0]["delivered_bytes"] == 303_000.0
+    assert (answer["mode"], answer["parameters"]["flit_bytes"]) == ("flits", 64)
+    assert answer["runs"][0]["delivered_bytes"] == 303_000.0
 
 
 def test_the_traffic_over_time_is_written(cluster: Almanac, tmp_path: Path) -> None:
     path = tmp_path / "points.csv"
-    told = simulate(cluster, "--placement", placed(cluster), "--export", f"points={path}")
+    answer = simulate(cluster, "--placement", placed(cluster), "--export", f"points={path}")
     rows = list(csv.DictReader(path.read_text("utf-8").splitlines()))
-    points = told["runs"][0]["points"]
+    points = answer["runs"][0]["points"]
     assert [float(row["delivered_bytes"]) for row in rows] == [point["delivered_bytes"] for point in points]
 
 
@@ -293,23 +298,23 @@ def test_files_alone_give_what_the_database_gives(cluster: Almanac, tmp_path: Pa
     asked = ("--trace-file", path, "--placement", placement, "--scale", 2)
     outcome = cluster("simulate", *FILES, *asked, "--json")
     assert outcome.code == 0, outcome.err
-    told = outcome.json
-    for document in (saved, told):
+    answer = outcome.json
+    for document in (saved, answer):
         del document["runs"][0]["wall_seconds"]
-    assert told["runs"] == saved["runs"]
+    assert answer["runs"] == saved["runs"]
     same = ("mode", "routing", "seed", "parameters", "code_version", "complete")
-    assert {name: told[name] for name in same} == {name: saved[name] for name in same}
+    assert {name: answer[name] for name in same} == {name: saved[name] for name in same}
 
 
 def test_files_alone_need_no_database(offline: Almanac, tmp_path: Path) -> None:
     path, links = written(tmp_path, "four.csv", TRACE), tmp_path / "links.csv"
     asked = ("--trace-file", path, "--placement", order(tmp_path), "--first", 2, "--export", f"links={links}")
-    told = offline("simulate", *FILES, *asked, "--json")
-    assert told.code == 0, told.err
-    assert (told.json["snapshot"], told.json["observed_at"]) == (None, None)
-    assert (told.json["profile"], told.json["cluster"]) == ("four.csv", "ibnetdiscover.txt")
-    assert (told.json["trace"], told.json["routing"]) == (str(path), "tables")
-    (run,) = told.json["runs"]
+    answer = offline("simulate", *FILES, *asked, "--json")
+    assert answer.code == 0, answer.err
+    assert (answer.json["snapshot"], answer.json["observed_at"]) == (None, None)
+    assert (answer.json["profile"], answer.json["cluster"]) == ("four.csv", "ibnetdiscover.txt")
+    assert (answer.json["trace"], answer.json["routing"]) == (str(path), "tables")
+    (run,) = answer.json["runs"]
     assert (run["simulation"], run["delivered_bytes"]) == (None, 300_000.0)
     assert links.read_text("utf-8").count("\n") > 1
     shown = offline("simulate", *FILES, *asked, "--cluster", "ft")
@@ -321,10 +326,10 @@ def test_a_profiles_file_is_sent_in_rounds_even_a_traces(offline: Almanac, tmp_p
     placement = order(tmp_path)
     for name, text, messages in (("edges.csv", EDGES, 4), ("four.csv", TRACE, 9)):
         asked = (written(tmp_path, name, text), "--placement", placement, "--rounds", 2)
-        told = offline("simulate", *FILES, *asked, "--json")
-        assert told.code == 0, told.err
-        assert (told.json["trace"], told.json["parameters"]["rounds"]) == (None, 2)
-        assert told.json["runs"][0]["messages"] == messages
+        answer = offline("simulate", *FILES, *asked, "--json")
+        assert answer.code == 0, answer.err
+        assert (answer.json["trace"], answer.json["parameters"]["rounds"]) == (None, 2)
+        assert answer.json["runs"][0]["messages"] == messages
 
 
 @pytest.mark.parametrize(
@@ -375,14 +380,14 @@ def test_the_history_lists_simulated_runs_the_newest_first(cluster: Almanac) -> 
     first, second = placed(cluster), placed(cluster, steps=400)
     runs = [simulate(cluster, "--placement", first, "--seed", seed) for seed in (1, 2)]
     runs.append(simulate(cluster, "--placement", second))
-    told = cluster("history", "simulations", "--json").json
-    assert [row["simulation"] for row in told] == [run["runs"][0]["simulation"] for run in reversed(runs)]
-    assert told[0]["bytes_per_second"] == runs[2]["runs"][0]["bytes_per_second"]
-    assert told[1]["parameters"] == runs[1]["parameters"]
-    of_second = [row for row in told if row["placement"] == second]
+    answer = cluster("history", "simulations", "--json").json
+    assert [row["simulation"] for row in answer] == [run["runs"][0]["simulation"] for run in reversed(runs)]
+    assert answer[0]["bytes_per_second"] == runs[2]["runs"][0]["bytes_per_second"]
+    assert answer[1]["parameters"] == runs[1]["parameters"]
+    of_second = [row for row in answer if row["placement"] == second]
     for asked in (("--placement", second), ("--placement", second[:8], "--application", "four")):
         assert cluster("history", "simulations", *asked, "--json").json == (
-            told if first == second else of_second
+            answer if first == second else of_second
         )
     assert len(cluster("history", "simulations", "--cluster", "ft", "--top", 2, "--json").json) == 2
     assert cluster("history", "simulations", "--application", "other", "--json").json == []

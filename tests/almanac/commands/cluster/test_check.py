@@ -65,11 +65,11 @@ def test_doctor_reports_the_age_of_each_source_and_what_failed(almanac: Almanac,
     cut.write_text((TREE / "ibnetdiscover.txt").read_text()[:3000])
     assert almanac("ingest", cut, "--cluster", "ft").code == 1
     states = {row["check"]: row for row in almanac("doctor", "--json").json}
-    told = states["source ft ibnetdiscover"]
-    assert told["state"] == "warning"
-    assert told["seen"].startswith("last good ")
-    assert " ago; the last try failed: " in told["seen"]
-    assert "truncated" in told["seen"]
+    answer = states["source ft ibnetdiscover"]
+    assert answer["state"] == "warning"
+    assert answer["seen"].startswith("last good ")
+    assert " ago; the last try failed: " in answer["seen"]
+    assert "truncated" in answer["seen"]
 
 
 def test_a_plan_among_the_files_is_compared(almanac: Almanac, tmp_path: Path) -> None:

@@ -84,6 +84,6 @@ def test_a_rank_order_is_read_with_the_given_hosts(loaded: Almanac, tmp_path: Pa
     bare = loaded("ingest", order, "--cluster", "ft")
     assert bare.code == 1
     assert "--hosts" in bare.err
-    told = loaded("ingest", order, "--cluster", "ft", "--hosts", "node[0007,0003]", "--slots", 2, "--json")
-    assert told.code == 0, told.err
-    assert len(told.json["placement_ids"]) == 1
+    answer = loaded("ingest", order, "--cluster", "ft", "--hosts", "node[0007,0003]", "--slots", 2, "--json")
+    assert answer.code == 0, answer.err
+    assert len(answer.json["placement_ids"]) == 1

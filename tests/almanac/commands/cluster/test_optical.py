@@ -57,12 +57,12 @@ def hosts(cluster: Almanac, embedded_database: Database) -> tuple[str, ...]:
 @pytest.fixture
 def busy(cluster: Almanac, hosts: tuple[str, ...], tmp_path: Path) -> Almanac:
     """Jobs 1 and 2 run that application on four hosts each; job 3 has no profile."""
-    told = [
+    answer = [
         JOB.format(job=job, name="four", user="ann", hosts=",".join(where), count=len(where), cpus=cpus)
         for job, where, cpus in (("1", hosts[:4], "0"), ("2", hosts[4:], "0"), ("3", hosts[:1], "0-3"))
     ]
     path = tmp_path / "jobs.txt"
-    path.write_text("".join(told), "utf-8")
+    path.write_text("".join(answer), "utf-8")
     call = cluster("ingest", path, "--cluster", "opt")
     assert call.code == 0, call.err
     for job in ("1", "2"):
@@ -88,20 +88,22 @@ def found(almanac: Almanac, *arguments: object) -> Any:
 
 
 def test_a_switch_is_stored_once_and_shown(switched: Almanac, hosts: tuple[str, ...]) -> None:
-    told = switched("cluster", "optical", "opt", "--json").json
-    assert told["hosts"] == list(hosts)
-    assert (told["max_degree"], told["max_edges"], told["link_speed"]) == (3, 12, 1e6)
-    assert (told["compute_seconds"], told["circuit_plan"]) == (0.0, None)
-    assert len(told["circuits"]) == 8
+    answer = switched("cluster", "optical", "opt", "--json").json
+    assert answer["hosts"] == list(hosts)
+    assert (answer["max_degree"], answer["max_edges"], answer["link_speed"]) == (3, 12, 1e6)
+    assert (answer["compute_seconds"], answer["circuit_plan"]) == (0.0, None)
+    assert len(answer["circuits"]) == 8
     shown = switched("cluster", "optical", "opt")
     assert shown.code == 0
     assert f"{hosts[0]} - {hosts[1]}" in shown.out
 
 
 def test_values_that_are_not_given_stay(switched: Almanac, hosts: tuple[str, ...], tmp_path: Path) -> None:
-    told = switched("cluster", "optical", "opt", "--max-degree", 4, "--compute-seconds", 0.25, "--json").json
-    assert (told["max_degree"], told["max_edges"], told["compute_seconds"]) == (4, 12, 0.25)
-    assert len(told["circuits"]) == 8
+    answer = switched(
+        "cluster", "optical", "opt", "--max-degree", 4, "--compute-seconds", 0.25, "--json"
+    ).json
+    assert (answer["max_degree"], answer["max_edges"], answer["compute_seconds"]) == (4, 12, 0.25)
+    assert len(answer["circuits"]) == 8
     path = tmp_path / "out.csv"
     assert switched("cluster", "optical", "opt", "--export", f"circuits={path}").code == 0
     assert path.read_text("utf-8").splitlines()[0] == "a,b"
@@ -160,27 +162,27 @@ def test_circuits_that_leave_a_host_out_are_refused(
 def test_the_next_circuits_suit_the_running_jobs(
     switched: Almanac, hosts: tuple[str, ...], embedded_database: Database
 ) -> None:
-    told = found(switched, "--reconfiguration-seconds", 2)
-    assert {(job["job"], job["ranks"], job["user"]) for job in told["jobs"]} == {
+    answer = found(switched, "--reconfiguration-seconds", 2)
+    assert {(job["job"], job["ranks"], job["user"]) for job in answer["jobs"]} == {
         ("1", 4, "ann"),
         ("2", 4, "ann"),
     }
-    assert (told["running_job_count"], told["without_profile"], told["left_out"]) == (3, ["3"], [])
-    ends = [end for one in told["circuits"] for end in (one["a"], one["b"])]
+    assert (answer["running_job_count"], answer["without_profile"], answer["left_out"]) == (3, ["3"], [])
+    ends = [end for one in answer["circuits"] for end in (one["a"], one["b"])]
     assert set(ends) == set(hosts)
     assert max(ends.count(host) for host in hosts) <= 3
     # on the ring the two that exchange most are two circuits apart, and share them with others
-    pairs = {frozenset((one["a"], one["b"])) for one in told["circuits"]}
+    pairs = {frozenset((one["a"], one["b"])) for one in answer["circuits"]}
     assert {frozenset((hosts[0], hosts[2])), frozenset((hosts[4], hosts[6]))} <= pairs
-    present = told["present"]
-    assert present["gain"] == pytest.approx(told["throughput"] / present["throughput"])
+    present = answer["present"]
+    assert present["gain"] == pytest.approx(answer["throughput"] / present["throughput"])
     assert present["gain"] > 1.0
     assert present["break_even_seconds"] == pytest.approx(2 * present["gain"] / (present["gain"] - 1))
-    assert told["throughput"] <= told["upper_bound"]["throughput"] * (1 + 1e-9)
-    assert len(told["node_of_rank"]) == 8
+    assert answer["throughput"] <= answer["upper_bound"]["throughput"] * (1 + 1e-9)
+    assert len(answer["node_of_rank"]) == 8
     registry = Registry(embedded_database)
     (info,) = registry.circuit_plans.list("opt")
-    assert (info.id, set(info.jobs)) == (told["circuit_plan"], {"1", "2"})
+    assert (info.id, set(info.jobs)) == (answer["circuit_plan"], {"1", "2"})
     assert registry.circuit_plans.read(info.id).hosts == hosts
 
 
@@ -188,15 +190,15 @@ def test_routes_are_written_by_hosts_if_ranks_stay(
     switched: Almanac, hosts: tuple[str, ...], tmp_path: Path
 ) -> None:
     path = tmp_path / "routes.csv"
-    told = found(switched, "--export", f"routes={path}")
-    load = {frozenset((one["a"], one["b"])): 0.0 for one in told["circuits"]}
+    answer = found(switched, "--export", f"routes={path}")
+    load = {frozenset((one["a"], one["b"])): 0.0 for one in answer["circuits"]}
     for row in csv.DictReader(path.read_text("utf-8").splitlines()):
         way = row["route"].split()
         assert (way[0], way[-1]) == (row["one"], row["other"])
         assert set(way) <= set(hosts)
         for one, other in itertools.pairwise(way):
             load[frozenset((one, other))] += float(row["bytes"])
-    assert load == {frozenset((one["a"], one["b"])): one["bytes"] for one in told["circuits"]}
+    assert load == {frozenset((one["a"], one["b"])): one["bytes"] for one in answer["circuits"]}
     assert sum(load.values()) > 0
 
 
@@ -229,17 +231,17 @@ def test_unknown_present_circuits_are_reported_and_may_be_given(
 
 
 def test_computing_limits_what_can_be_gained(switched: Almanac) -> None:
-    told = found(switched, "--compute-seconds", 1000)
-    assert told["compute_throughput"] == pytest.approx(1e-3)
-    assert (told["throughput"], told["upper_bound"]["name"]) == (pytest.approx(1e-3), "compute")
-    assert told["present"]["added"] == []
+    answer = found(switched, "--compute-seconds", 1000)
+    assert answer["compute_throughput"] == pytest.approx(1e-3)
+    assert (answer["throughput"], answer["upper_bound"]["name"]) == (pytest.approx(1e-3), "compute")
+    assert answer["present"]["added"] == []
 
 
 def test_jobs_beside_the_switch_are_left_out(switched: Almanac, hosts: tuple[str, ...]) -> None:
     assert switched("cluster", "optical", "opt", "--hosts", ",".join(hosts[:4])).code == 0
-    told = found(switched)
-    assert [job["job"] for job in told["jobs"]] == ["1"]
-    (left,) = told["left_out"]
+    answer = found(switched)
+    assert [job["job"] for job in answer["jobs"]] == ["1"]
+    (left,) = answer["left_out"]
     assert left["job"] == "2"
     assert f"'{hosts[4]}' is not on the optical switch" in left["reason"]
 
@@ -260,20 +262,20 @@ def test_a_profile_is_planned_on_a_clusters_switch(
         "reconfigure", "four", "--cluster", "opt", *FEW, "--export", f"circuits={path}", "--json"
     )
     assert outcome.code == 0, outcome.err
-    told = outcome.json
-    assert (told["profile"], told["cluster"], told["nodes"], told["compute_seconds"]) == (
+    answer = outcome.json
+    assert (answer["profile"], answer["cluster"], answer["nodes"], answer["compute_seconds"]) == (
         "four",
         "opt",
         8,
         1.0,
     )
-    assert {one["a"] for one in told["circuits"]} <= set(hosts)
+    assert {one["a"] for one in answer["circuits"]} <= set(hosts)
     assert path.read_text("utf-8").splitlines()[1].split(",")[0] in hosts
-    assert told["present"]["throughput"] > 0
+    assert answer["present"]["throughput"] > 0
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("words", "answer"),
     [
         ((), "give PROFILE, --cluster, or both"),
         (("cg",), "without --cluster give --nodes, --max-degree, --max-edges, --link-speed"),
@@ -288,11 +290,11 @@ def test_a_profile_is_planned_on_a_clusters_switch(
     ids=lambda value: " ".join(map(str, value)) if isinstance(value, tuple) else "",
 )
 def test_options_that_do_not_go_together_are_usage_errors(
-    offline: Almanac, words: tuple[object, ...], told: str
+    offline: Almanac, words: tuple[object, ...], answer: str
 ) -> None:
     outcome = offline("reconfigure", *words)
     assert outcome.code == 2
-    assert told in outcome.err
+    assert answer in outcome.err
 
 
 def test_an_interrupt_saves_the_best_so_far(

@@ -30,14 +30,14 @@ def test_a_profile_goes_to_standard_output_or_a_file_that_ingest_reads(
             "generate", "profile", "stencil", "--sides", "4x4", "--points", 5, "-o", path, "--format", format
         )
         assert "stencil5-4x4: 16 ranks, 48 pairs; written to" in made.err
-        told = offline("ingest", path, "--dry-run", "--json").json
-        assert told["profiles"] == ["a"]
+        answer = offline("ingest", path, "--dry-run", "--json").json
+        assert answer["profiles"] == ["a"]
 
 
 def test_a_fabric_goes_to_a_file(offline: Almanac, tmp_path: Path) -> None:
     path = tmp_path / "fabric.json"
-    told = offline("generate", "fabric", "torus", "--sides", "3x3", "-o", path, "--json").json
-    assert (told["host_count"], told["switch_count"], told["cable_count"]) == (9, 0, 18)
+    answer = offline("generate", "fabric", "torus", "--sides", "3x3", "-o", path, "--json").json
+    assert (answer["host_count"], answer["switch_count"], answer["cable_count"]) == (9, 0, 18)
     assert len(json.loads(path.read_text())["nodes"]) == 9
 
 
@@ -59,19 +59,19 @@ def test_a_profile_and_a_fabric_are_saved(almanac: Almanac) -> None:
     saved = almanac("generate", "profile", "ring", "--ranks", 8, "--save", "--name", "mine", "--json").json
     assert len(saved["profile_ids"]) == 1
     assert almanac("profile", "show", "mine", "--json").json["ranks"] == 8
-    told = almanac("generate", "fabric", "mesh", "--sides", "2x3", "--cluster", "toy")
-    assert "6 hosts, 0 switches, 7 cables; saved as cluster toy" in told.err
+    answer = almanac("generate", "fabric", "mesh", "--sides", "2x3", "--cluster", "toy")
+    assert "6 hosts, 0 switches, 7 cables; saved as cluster toy" in answer.err
     assert almanac("cluster", "list", "--json").json[0]["cluster"] == "toy"
 
 
 def test_options_of_profiles_reach_their_readers(offline: Almanac, tmp_path: Path) -> None:
     matrix = tmp_path / "m.csv"
     matrix.write_text("0,4,0\n0,0,6\n0,0,0\n")
-    told = offline("ingest", matrix, "--dry-run", "--parts", 2, "--json").json
-    assert "METIS cut the 3 rows into 2 parts" in " ".join(told["warnings"])
-    assert told["profiles"] == ["m-2"]
-    told = offline("ingest", matrix, "--dry-run", "--divide", 2, "--transposed", "--json").json
-    assert "divided by 2" in " ".join(told["warnings"])
+    answer = offline("ingest", matrix, "--dry-run", "--parts", 2, "--json").json
+    assert "METIS cut the 3 rows into 2 parts" in " ".join(answer["warnings"])
+    assert answer["profiles"] == ["m-2"]
+    answer = offline("ingest", matrix, "--dry-run", "--divide", 2, "--transposed", "--json").json
+    assert "divided by 2" in " ".join(answer["warnings"])
     assert offline("ingest", matrix, "--dry-run", "--divide", 4).code == 1
     assert offline("ingest", matrix, "--dry-run", "--collectives", "star").code == 2
 
@@ -83,10 +83,12 @@ def test_the_list_needs_no_generator_imported(offline: Almanac, kind: str) -> No
 
 def test_weights_go_to_a_file_that_reconfigure_reads(offline: Almanac, tmp_path: Path) -> None:
     path = tmp_path / "weights.csv"
-    told = offline("generate", "weights", "stream", "--vertices", 30, "--seed", 4, "-o", path, "--json").json
-    assert told["ranks"] == 30
-    assert told["sum"] >= told["heaviest"] > 0
-    assert read_weights(str(path), 30).sum() == told["sum"]
+    answer = offline(
+        "generate", "weights", "stream", "--vertices", 30, "--seed", 4, "-o", path, "--json"
+    ).json
+    assert answer["ranks"] == 30
+    assert answer["sum"] >= answer["heaviest"] > 0
+    assert read_weights(str(path), 30).sum() == answer["sum"]
     printed = offline("generate", "weights", "stream", "--vertices", 30, "--seed", 4)
     assert printed.out == path.read_text()
     assert offline("generate", "weights", "stream", "--vertices", 30, "--save").code == 2

@@ -101,8 +101,8 @@ def test_missing_ranks_can_be_allowed_and_are_reported(embedded: Almanac, tmp_pa
 def test_a_self_edge_is_counted_and_dropped(embedded: Almanac, tmp_path: Path) -> None:
     path = written("s.csv", "src,dst,bytes,messages\n0,0,7,1\n0,1,5,1\n")(tmp_path)
     assert embedded("ingest", path).code == 0
-    told = embedded("profile", "show", "s", "--json").json
-    assert (told["pairs"], told["bytes"], told["self_edges"], told["self_bytes"]) == (1, 5, 1, 7)
+    answer = embedded("profile", "show", "s", "--json").json
+    assert (answer["pairs"], answer["bytes"], answer["self_edges"], answer["self_bytes"]) == (1, 5, 1, 7)
 
 
 class TestPlacing:

@@ -29,15 +29,20 @@ def test_a_regression_is_reported_with_what_changed_and_exits_4(drifting: Almana
     history = drifting("history", "--json").json
     outcome = drifting("history", "regressions", "--json")
     assert outcome.code == EXIT_PROBLEMS == 4
-    (told,) = outcome.json
-    assert told["placement"] == history[0]["placement"]
-    assert told["last_good"] == history[1]["placement"]
-    assert (told["ratio"], told["centre"]) == (8.0, 4.0)
-    assert told["changed"] == ["order of ranks", "program"]
-    assert (told["profile"], told["application"], told["job"], told["role"]) == ("ring", "cg", "7", "present")
+    (answer,) = outcome.json
+    assert answer["placement"] == history[0]["placement"]
+    assert answer["last_good"] == history[1]["placement"]
+    assert (answer["ratio"], answer["centre"]) == (8.0, 4.0)
+    assert answer["changed"] == ["order of ranks", "program"]
+    assert (answer["profile"], answer["application"], answer["job"], answer["role"]) == (
+        "ring",
+        "cg",
+        "7",
+        "present",
+    )
     shown = drifting("history", "regressions")
     assert shown.code == 4
-    assert told["placement"] in shown.out
+    assert answer["placement"] in shown.out
 
 
 @pytest.mark.parametrize(

@@ -98,18 +98,18 @@ def test_pinned_ranks_are_exported_where_they_are_pinned(loaded: Almanac, tmp_pa
 
 def test_a_kept_placement_shows_the_gain_of_each_moved_rank(loaded: Almanac) -> None:
     first = placed(loaded, "--strategy", "random", "--steps", 1)
-    told = placed(
+    answer = placed(
         loaded, "--keep", first["placement"], "--moves", 4, "--steps", 6000, "--objective", "hop-bytes"
     )
-    moved = [point["moved"] for point in told["curve"]]
-    gained = [point["hop_bytes"] for point in told["curve"]]
+    moved = [point["moved"] for point in answer["curve"]]
+    gained = [point["hop_bytes"] for point in answer["curve"]]
     assert moved == sorted(set(moved))
     assert moved[0] == 0
     assert moved[-1] <= 4
     assert gained == sorted(gained, reverse=True)
-    assert told["moved"] == moved[-1]
-    assert told["placed"]["hop_bytes"] == pytest.approx(gained[-1])
-    assert told["placement"] != first["placement"]
+    assert answer["moved"] == moved[-1]
+    assert answer["placed"]["hop_bytes"] == pytest.approx(gained[-1])
+    assert answer["placement"] != first["placement"]
 
 
 def test_advice_weighs_moves_and_saves_nothing(loaded: Almanac) -> None:
@@ -119,12 +119,12 @@ def test_advice_weighs_moves_and_saves_nothing(loaded: Almanac) -> None:
         "--rank-seconds", 1e-9, "--iterations-left", 1e9,
     )  # fmt: skip
     assert call.code == 0, call.err
-    told = call.json
-    assert told["curve"][0]["congestion_seconds"] == pytest.approx(first["placed"]["congestion_seconds"])
-    assert [one["moved"] for one in told["advice"]] == [point["moved"] for point in told["curve"][1:]]
-    saving = [one for one in told["advice"] if one["seconds_saved"] > 0]
+    answer = call.json
+    assert answer["curve"][0]["congestion_seconds"] == pytest.approx(first["placed"]["congestion_seconds"])
+    assert [one["moved"] for one in answer["advice"]] == [point["moved"] for point in answer["curve"][1:]]
+    saving = [one for one in answer["advice"] if one["seconds_saved"] > 0]
     assert all(one["break_even_iterations"] is not None for one in saving)
-    assert told["best_moved"] in [one["moved"] for one in saving] or not saving
+    assert answer["best_moved"] in [one["moved"] for one in saving] or not saving
     assert len(loaded("history", "--json").json) == 1
     assert (
         "pays off"
@@ -139,13 +139,13 @@ def test_placements_are_compared_link_by_link(loaded: Almanac, tmp_path: Path) -
     for other in (second["placement"], rankfile):
         call = loaded("compare", first["placement"], other, "--export", f"links={links}", "--json")
         assert call.code == 0, call.err
-        told = call.json
-        assert [p["congestion_seconds"] for p in told["placements"]] == pytest.approx(
+        answer = call.json
+        assert [p["congestion_seconds"] for p in answer["placements"]] == pytest.approx(
             [first["placed"]["congestion_seconds"], second["placed"]["congestion_seconds"]]
         )
-        seconds = [row["difference_seconds"] for row in told["links"]]
+        seconds = [row["difference_seconds"] for row in answer["links"]]
         assert seconds == sorted(seconds, reverse=True)
-        for row in told["links"]:
+        for row in answer["links"]:
             assert row["difference_seconds"] == pytest.approx(
                 abs(row["seconds_by_placement"][0] - row["seconds_by_placement"][1])
             )
