@@ -44,6 +44,8 @@ from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from platformdirs import user_config_path, user_data_path
+
 from almanac.secret_files import read_secret
 from almanac.setting_values import keep_rule, limits, names, number, only_user, truth
 from registry.errors import AlmanacError, ConfigError
@@ -248,59 +250,96 @@ def load_settings(
     ConfigError
         A file is not TOML, has an unknown key, or is a password file that other users can read.
     """
-    from platformdirs import user_config_path, user_data_path
-
-    config_path = Path(environment.get("ALMANAC_CONFIG") or user_config_path("almanac") / "config.toml")
-    stored = _read_config(config_path, required="ALMANAC_CONFIG" in environment)
-    origin: dict[str, str] = {}
-
-    def pick(key: str, option: str | None = None) -> str | None:
-        variable = f"ALMANAC_{key.upper()}"
-        for value, source in (
-            (option or options.get(key), "command line"),
-            (environment.get(variable) or None, variable),
-            (stored.get(key), str(config_path)),
-        ):
-            if value is not None:
-                origin[key] = source
-                return _text(value)
-        origin[key] = "default"
-        return None
-
-    uri = pick("db", db)
+    given = _Given(environment, options | {"db": db})
+    uri = given.pick("db")
     if uri == "embedded":
         uri = None
     if uri is not None and "://" not in uri:
         raise ConfigError("db", f"{uri!r} is not a URI such as bolt://localhost:7687")
-    home = pick("home")
-    home_folder = Path(home).expanduser() if home else user_data_path("almanac")
-    spool = pick("spool_folder")
-    hide = truth("dashboard_hide_users", pick("dashboard_hide_users"))
-    secret = _secret(environment, "dashboard_secret", pick("dashboard_secret_file"), origin)
+    home = given.folder("home", user_data_path("almanac"))
+    secret = given.secret("dashboard_secret")
     if secret is not None and len(secret.encode("utf-8")) < SHORTEST_SECRET:
         raise ConfigError("dashboard_secret", f"is shorter than {SHORTEST_SECRET} bytes")
     return Settings(
         db=uri,
-        user=pick("db_user"),
-        password=_secret(environment, "db_password", pick("db_password_file"), origin),
-        name=pick("db_name"),
-        home=home_folder,
-        idle_seconds=number("idle_seconds", pick("idle_seconds"), DEFAULT_IDLE_SECONDS, 1.0),
-        wait_seconds=number("db_wait_seconds", pick("db_wait_seconds"), DEFAULT_WAIT_SECONDS, 0.0),
-        origin=origin,
-        config_path=config_path,
-        hide_users=hide,
+        user=given.pick("db_user"),
+        password=given.secret("db_password"),
+        name=given.pick("db_name"),
+        home=home,
+        idle_seconds=given.number("idle_seconds", DEFAULT_IDLE_SECONDS, 1.0),
+        wait_seconds=given.number("db_wait_seconds", DEFAULT_WAIT_SECONDS, 0.0),
+        origin=given.origin,
+        config_path=given.path,
+        hide_users=truth("dashboard_hide_users", given.pick("dashboard_hide_users")),
         secret=secret,
-        only_user=only_user(pick("dashboard_only_user")),
-        operators=names(pick("dashboard_operators")),
-        spool=Path(spool).expanduser() if spool else home_folder / "spool",
-        spool_megabytes=number("spool_megabytes", pick("spool_megabytes"), DEFAULT_SPOOL_MEGABYTES, 1.0),
-        serve=_table(stored, "serve", config_path),
-        limits=limits("error_limits", pick("error_limits")),
-        error_hours=number("error_hours", pick("error_hours"), DEFAULT_ERROR_HOURS, 1e-3),
-        bit_error_rate=number("bit_error_rate", pick("bit_error_rate"), DEFAULT_BIT_ERROR_RATE, 0.0, 1e-3),
-        keep={key: keep_rule(key, pick(key)) for key in KEEP},
+        only_user=only_user(given.pick("dashboard_only_user")),
+        operators=names(given.pick("dashboard_operators")),
+        spool=given.folder("spool_folder", home / "spool"),
+        spool_megabytes=given.number("spool_megabytes", DEFAULT_SPOOL_MEGABYTES, 1.0),
+        serve=_table(given.stored, "serve", given.path),
+        limits=limits("error_limits", given.pick("error_limits")),
+        error_hours=given.number("error_hours", DEFAULT_ERROR_HOURS, 1e-3),
+        bit_error_rate=given.number("bit_error_rate", DEFAULT_BIT_ERROR_RATE, 0.0, 1e-3),
+        keep={key: keep_rule(key, given.pick(key)) for key in KEEP},
     )
+
+
+class _Given:
+    """What options, the environment and the configuration file give.
+
+    Attributes
+    ----------
+    path : Path
+        Configuration file.
+    stored : dict
+        Its keys and values.
+    origin : dict of str to str
+        Source of each value that was asked for, by key.
+    """
+
+    def __init__(self, environment: Mapping[str, str], options: Mapping[str, str | None]) -> None:
+        named = environment.get("ALMANAC_CONFIG")
+        self.path = Path(named or user_config_path("almanac") / "config.toml")
+        self.stored = _read_config(self.path, required="ALMANAC_CONFIG" in environment)
+        self.origin: dict[str, str] = {}
+        self._environment = environment
+        self._options = options
+
+    def pick(self, key: str) -> str | None:
+        """Return the text of a setting, or None if nothing gives it."""
+        variable = f"ALMANAC_{key.upper()}"
+        for value, source in (
+            (self._options.get(key) or None, "command line"),
+            (self._environment.get(variable) or None, variable),
+            (self.stored.get(key), str(self.path)),
+        ):
+            if value is not None:
+                self.origin[key] = source
+                return _text(value)
+        self.origin[key] = "default"
+        return None
+
+    def number(self, key: str, default: float, low: float, high: float = 1e9) -> float:
+        """Return a number in a range."""
+        return number(key, self.pick(key), default, low, high)
+
+    def folder(self, key: str, default: Path) -> Path:
+        """Return a folder."""
+        text = self.pick(key)
+        return Path(text).expanduser() if text else default
+
+    def secret(self, key: str) -> str | None:
+        """Return a password or secret from the environment, or from a file that only its owner can read."""
+        variable = f"ALMANAC_{key.upper()}"
+        if self._environment.get(variable):
+            self.origin[key] = variable
+            return self._environment[variable]
+        file = self.folder(f"{key}_file", Path())
+        if file == Path():
+            self.origin[key] = "default"
+            return None
+        self.origin[key] = str(file)
+        return read_secret(file, f"{key}_file")
 
 
 def _read_config(path: Path, required: bool) -> dict[str, object]:
@@ -315,20 +354,6 @@ def _read_config(path: Path, required: bool) -> dict[str, object]:
         if key not in (*_KEYS, "serve"):
             raise ConfigError(key, f"is not a known setting; known: {', '.join(_KEYS)}", path=path)
     return stored
-
-
-def _secret(environment: Mapping[str, str], key: str, file: str | None, origin: dict[str, str]) -> str | None:
-    """Return a password or secret from the environment, or from a file that only its owner can read."""
-    variable = f"ALMANAC_{key.upper()}"
-    if environment.get(variable):
-        origin[key] = variable
-        return environment[variable]
-    if file is None:
-        origin[key] = "default"
-        return None
-    path = Path(file).expanduser()
-    origin[key] = str(path)
-    return read_secret(path, f"{key}_file")
 
 
 def _text(value: object) -> str:

@@ -1,24 +1,25 @@
 """Measure size, reads and ingests of a registry after 1, 6 and 12 months, with and without retention.
 
 Run ``python -m bench.year`` in the project's folder; the machine should do nothing else meanwhile. The
-history of a year is written twice into embedded servers in a temporary folder (``--home``: in this one, and
-kept), without rules and with `RULES`, applied every night. Writes ``bench/results/year_hourly.json``.
+history of a year is written twice into embedded servers, without rules and with `RULES`, applied every night.
+That takes hours: with ``--home FOLDER`` the servers stay in this folder, and the next run goes on there.
+Each measurement replaces its own in ``bench/results/year.json``.
 
-``--small`` is a trial with 200 hosts and one month; it prints and writes no record, as do ``--months 1`` and
-``--only without``. ``--output`` writes one nevertheless, after each measurement.
+``--small`` is a trial with 200 hosts and one month; it prints and writes no record.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import pickle
 import sys
 import tempfile
 import time
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -35,7 +36,7 @@ from registry.maintenance.rules import Keep
 from registry.progress import silent
 from registry.registry import Registry
 
-RECORD = RESULTS / "year_hourly.json"
+RECORD = RESULTS / "year.json"
 START = datetime(2025, 1, 1, tzinfo=UTC)
 DAYS = {1: 30, 6: 182, 12: 365}
 """Days of so many months."""
@@ -57,31 +58,23 @@ Measured = dict[str, Any]
 
 def main() -> None:
     """Write the histories, measure each after some months, and record the results."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m bench.year", description=__doc__)
     parser.add_argument("--small", action="store_true", help="200 hosts and one month")
     parser.add_argument("--months", type=int, choices=DAYS, default=12)
     parser.add_argument("--only", choices=("without", "with"))
     parser.add_argument("--home", type=Path, help="folder for the databases, which stay there")
-    parser.add_argument("--output", type=Path)
     given = parser.parse_args()
     sizes, months = (SMALL, 1) if given.small else (Sizes(), given.months)
-    chosen = [name for name in VARIANTS if given.only in (None, name.split()[0])]
-    whole = sizes == Sizes() and months == 12 and given.only is None
-    record: Measured = {
-        "date": now(),
-        "machine": machine(),
-        "sizes": asdict(sizes),
-        "rules": RULES,
-        "months": {},
-    }
+    record: Measured = json.loads(RECORD.read_text()) if RECORD.exists() and not given.small else {}
+    record |= {"machine": machine(), "sizes": asdict(sizes), "rules": RULES}
     with tempfile.TemporaryDirectory() as folder:
-        for name in chosen:
+        for name in (one for one in VARIANTS if given.only in (None, one.split()[0])):
             home = (given.home or Path(folder)) / name.split()[0]
             rules = None if name == WITHOUT else rules_of(RULES)
             for month, found in _measured(home, sizes, months, rules):
-                record["months"].setdefault(str(month), {})[name] = found
-                _save(given.output, record)
-    _save(RECORD if whole else None, record)
+                record.setdefault("months", {}).setdefault(str(month), {})[name] = {"date": now(), **found}
+                if not given.small:
+                    RECORD.write_text(json.dumps(record, indent=1) + "\n")
     json.dump(record, sys.stdout, indent=1)
 
 
@@ -99,37 +92,80 @@ def stored_bytes(home: Path) -> dict[str, int]:
     return {"all": sum(sizes.values()), **dict(sizes.most_common(LARGEST))}
 
 
+@dataclass(slots=True)
+class YearSoFar:
+    """A history that is written day by day, as it is kept between two runs of the benchmark.
+
+    Attributes
+    ----------
+    days : int
+        Number of written days.
+    write_seconds, prune_seconds : float
+        Time that they took.
+    """
+
+    history: History
+    days: int = 0
+    write_seconds: float = 0.0
+    prune_seconds: float = 0.0
+
+    @classmethod
+    def at(cls, path: Path, registry: Registry, sizes: Sizes) -> YearSoFar:
+        """Go on where the last run ended, or begin."""
+        if not path.exists():
+            return cls(History.begin(registry, sizes, START))
+        found: YearSoFar = pickle.loads(path.read_bytes())
+        if found.history.sizes != sizes:
+            raise SystemExit(f"{path} is of another size: {found.history.sizes}")
+        return found
+
+    def save(self, path: Path) -> None:
+        """Keep the state for another run."""
+        draft = path.with_suffix(".new")
+        draft.write_bytes(pickle.dumps(self))
+        draft.replace(path)
+
+    def write_day(self, registry: Registry, rules: Rules | None) -> None:
+        """Write the next day, and prune."""
+        begin = time.perf_counter()
+        self.history.write_day(registry)
+        written = time.perf_counter()
+        if rules is not None:
+            prune(registry.database, rules, self.history.time)
+        self.days += 1
+        self.write_seconds += written - begin
+        self.prune_seconds += time.perf_counter() - written
+        seconds = self.write_seconds + self.prune_seconds
+        print(f"{seconds:8.0f} s  {self.history.time:%Y-%m-%d}", file=sys.stderr, flush=True)
+
+
 def _measured(home: Path, sizes: Sizes, months: int, rules: Rules | None) -> Iterator[tuple[int, Measured]]:
     """Write a history; yield after some months their number and what was measured."""
-    history, days = None, 0
+    state = home / "history.pickle"
     try:
-        for month in (one for one in DAYS if one <= months):
+        for month, days in ((one, DAYS[one]) for one in DAYS if one <= months):
             with _opened(home) as registry:
-                history = history or History.begin(registry, sizes, START)
-                found: Measured = _written(history.on(registry), DAYS[month] - days, rules)
+                year = YearSoFar.at(state, registry, sizes)
+                if year.days >= days:
+                    continue
+                while year.days < days - 1:
+                    year.write_day(registry, rules)
+                    year.save(state)
+                year.write_day(registry, rules)
             stop(home)  # until then its log of transactions is part of the size
-            found |= {"written": asdict(history.written), "stored_bytes": stored_bytes(home)}
+            found: Measured = {
+                "write_seconds": round(year.write_seconds, 1),
+                "prune_seconds": round(year.prune_seconds, 1),
+                "written": asdict(year.history.written),
+                "stored_bytes": stored_bytes(home),
+            }
             with _opened(home) as registry:
-                found["reads"] = measure_reads(registry, history.time, sizes.seed)
-                found["ingests"] = measure_ingests(history.on(registry))
-            days = DAYS[month]
+                found["reads"] = measure_reads(registry, year.history.time, sizes.seed)
+                found["ingests"] = measure_ingests(registry, year.history)
+                year.save(state)
             yield month, found
     finally:
         stop(home)
-
-
-def _written(history: History, days: int, rules: Rules | None) -> Measured:
-    """Write days of a history, and prune after each; return the seconds of both."""
-    begin, pruned = time.perf_counter(), 0.0
-    for _ in range(days):
-        history.write_day()
-        if rules is not None:
-            start = time.perf_counter()
-            prune(history.registry.database, rules, history.time)
-            pruned += time.perf_counter() - start
-        seconds = time.perf_counter() - begin
-        print(f"{seconds:8.0f} s  {history.time:%Y-%m-%d}", file=sys.stderr, flush=True)
-    return {"seconds_to_write": round(seconds - pruned, 1), "seconds_to_prune": round(pruned, 1)}
 
 
 @contextmanager
@@ -138,12 +174,6 @@ def _opened(home: Path) -> Iterator[Registry]:
     ensure_server(home, idle_seconds=IDLE_SECONDS, progress=silent)
     with Registry.open(home=home) as registry:
         yield registry
-
-
-def _save(path: Path | None, record: Measured) -> None:
-    if path is not None:
-        path.parent.mkdir(exist_ok=True)
-        path.write_text(json.dumps(record, indent=1) + "\n")
 
 
 if __name__ == "__main__":

@@ -82,7 +82,7 @@ class Written:
 
 @dataclass(slots=True)
 class History:
-    """A cluster and its history so far, written to a registry.
+    """A cluster and its history so far, which is written to a registry.
 
     Attributes
     ----------
@@ -90,7 +90,6 @@ class History:
         End of what is written.
     """
 
-    registry: Registry
     sizes: Sizes
     time: datetime
     wiring: Wiring
@@ -108,7 +107,6 @@ class History:
         registry.save(Intake(profiles=applications, source="edges"))
         stored = (registry.profiles.read(one.name).id for one in applications)
         return cls(
-            registry=registry,
             sizes=sizes,
             time=start,
             wiring=wiring,
@@ -121,17 +119,12 @@ class History:
             profiles=dict(zip(SIDES, zip(stored, applications, strict=True), strict=True)),
         )
 
-    def on(self, registry: Registry) -> History:
-        """Continue in the same data through another connection."""
-        self.registry = registry
-        return self
-
-    def write_day(self) -> None:
+    def write_day(self, registry: Registry) -> None:
         """Write the next day."""
         started: list[tuple[Job, str, Fabric]] = []
         for _ in range(24):
-            started += self._write_hour()
-        self._place(started[: self.sizes.advised])
+            started += self._write_hour(registry)
+        self._place(registry, started[: self.sizes.advised])
 
     def hour(self) -> tuple[Intake, Intake, Intake]:
         """Return what the next hour's ingests read: the scan, the counters, the jobs."""
@@ -162,7 +155,7 @@ class History:
         )
         return scan, counted, reported
 
-    def _write_hour(self) -> list[tuple[Job, str, Fabric]]:
+    def _write_hour(self, registry: Registry) -> list[tuple[Job, str, Fabric]]:
         """Write an hour; return the jobs that started and can be advised, with their snapshot."""
         scan, counted, reported = self.hour()
         seen = draft_observation(scan)
@@ -181,7 +174,7 @@ class History:
                 record_run(transaction, _attempt(reported, moment), _result(jobs=len(reported.jobs)))
             return receipt.new_content, receipt.snapshot or ""
 
-        new, snapshot = self.registry.database.write(work)
+        new, snapshot = registry.database.write(work)
         done = self.written
         done.scans += 1
         done.snapshots += new
@@ -197,7 +190,7 @@ class History:
             if job.ended_at is None and len(job.hosts) in self.profiles
         ]
 
-    def _place(self, chosen: Sequence[tuple[Job, str, Fabric]]) -> None:
+    def _place(self, registry: Registry, chosen: Sequence[tuple[Job, str, Fabric]]) -> None:
         """Save placements of jobs as they run and as proposed, and advice."""
         if not chosen:
             return
@@ -205,7 +198,7 @@ class History:
         advice: list[AdviceRecord] = []
         for job, snapshot, fabric in chosen:
             identity, profile = self.profiles[len(job.hosts)]
-            self.registry.jobs.attach(job.id, identity, CLUSTER)
+            registry.jobs.attach(job.id, identity, CLUSTER)
             assert job.started_at is not None
             at = job.started_at + timedelta(minutes=5)
             present, proposed = _placements(job, snapshot, fabric, identity, profile)
@@ -216,8 +209,8 @@ class History:
             lock_cluster(transaction, CLUSTER)
             save_placements(transaction, placed)
 
-        self.registry.database.write(work)
-        self.registry.advices.save(advice)
+        registry.database.write(work)
+        registry.advices.save(advice)
         self.written.placements += len(placed)
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from bench.dashboard.machine import CAPACITY
-from bench.year.__main__ import RULES, rules_of, stored_bytes
+from bench.year.__main__ import RULES, YearSoFar, rules_of, stored_bytes
 from bench.year.accounting import Accounting
 from bench.year.counting import NAMES, Counting
 from bench.year.ingests import measure_ingests
@@ -104,7 +104,7 @@ def test_a_job_is_reported_when_it_starts_and_when_it_ends(reported: list[tuple[
 def history(registry: Registry) -> History:
     """One day of a cluster of 32 hosts."""
     history = History.begin(registry, SMALL, START)
-    history.write_day()
+    history.write_day(registry)
     return history
 
 
@@ -130,10 +130,24 @@ def test_all_that_is_written_is_stored_and_every_read_finds_it(history: History,
     assert len(READS) == 10
     assert all(read(case) is not None for read in READS.values())
 
-    measured = measure_ingests(history, hours=1)
+    measured = measure_ingests(registry, history, hours=1)
     assert [one["repeats"] for one in measured.values()] == [1, 12, 1]
     assert len(registry.counters.list(CLUSTER)) == 300
     assert len(registry.fabrics.observations(CLUSTER)) == 25
+
+
+def test_a_run_goes_on_where_the_last_one_ended(history: History, registry: Registry, tmp_path: Path) -> None:
+    year, path = YearSoFar(history, days=1, write_seconds=2.0), tmp_path / "history.pickle"
+    year.save(path)
+    again = YearSoFar.at(path, registry, SMALL)
+    assert (again.days, again.write_seconds, again.history.time) == (1, 2.0, history.time)
+    for one, other in zip(history.hour(), again.history.hour(), strict=True):
+        assert (one.jobs, one.observed_at) == (other.jobs, other.observed_at)
+        assert [sweep.values.tolist() for sweep in one.counters] == [
+            s.values.tolist() for s in other.counters
+        ]
+    with pytest.raises(SystemExit, match="of another size"):
+        YearSoFar.at(path, registry, Sizes())
 
 
 def test_times_are_summarised() -> None:
