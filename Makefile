@@ -35,8 +35,8 @@ fuzz: $(VENV)/.installed-dev  ## damaged files of every format, more than in the
 bench: $(VENV)/.installed-bench  ## measure again and record under bench/results
 	$(BIN)/python -m bench
 
-docs: $(VENV)/.installed-dev  ## write docs/commands.md from the commands
-	$(BIN)/python -m almanac.reference > docs/commands.md
+docs: $(VENV)/.installed-dev  ## write docs/reference/commands.md from the commands
+	$(BIN)/python -m almanac.reference > docs/reference/commands.md
 
 audit: $(VENV)/.installed  ## known vulnerabilities and the licence of each package that an installation brings
 	$(PYTHON) -m venv build/audit

@@ -15,15 +15,15 @@ The file is ``config.toml`` in the user's configuration folder, or the one that 
     dashboard_secret_file = "/etc/almanac/pseudonyms"   # mode 0600; default: a file created in `home`
     dashboard_only_user = "alice"         # pages show only this user's jobs; or login:CLAIM, header:NAME
     dashboard_operators = ["root"]        # users who see all jobs in spite of dashboard_only_user
-    error_limits = {link_downed = 5}      # errors that a port may count per period, see docs/monitoring.md
+    error_limits = {link_downed = 5}      # errors of a port per period, see docs/how-to/monitoring.md
     error_hours = 24                      # that period
     bit_error_rate = 1e-12                # symbol errors per bit that are only noted
-    keep_observations = "daily after 30 days"   # applied by `almanac db prune`, see docs/stored-data.md;
+    keep_observations = "daily after 30 days"   # of `almanac db prune`, see docs/how-to/stored-data.md;
     keep_counters = "all"                 # default: all
     keep_placements = "newest 1000"
     keep_runs = "none after 365 days"
 
-    [serve]                               # of `almanac serve`: see docs/service.md
+    [serve]                               # of `almanac serve`: see docs/how-to/service.md
 
 Environment: ALMANAC_DB, ALMANAC_DB_USER, ALMANAC_DB_PASSWORD, ALMANAC_DB_PASSWORD_FILE, ALMANAC_DB_NAME,
 ALMANAC_DB_WAIT_SECONDS, ALMANAC_HOME, ALMANAC_IDLE_SECONDS, ALMANAC_SPOOL_FOLDER,

@@ -2,7 +2,7 @@
 
 Speeds are signalling rates of a lane. The data rate is lower due to the line code: 8b/10b up to QDR, 64b/66b
 from FDR10 to EDR, and 256b/257b with forward error correction (544/514) from HDR on. Source: InfiniBand
-Architecture Specification, volume 2 (the link and its speeds). Table: docs/formats/infiniband.md.
+Architecture Specification, volume 2 (the link and its speeds). Table: docs/reference/formats/infiniband.md.
 """
 
 from __future__ import annotations

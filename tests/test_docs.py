@@ -32,7 +32,7 @@ def test_every_command_that_the_readme_shows_exists() -> None:
 
 
 def test_every_command_with_json_has_its_keys_documented() -> None:
-    keys = (ROOT / "docs" / "json.md").read_text("utf-8")
+    keys = (ROOT / "docs" / "reference" / "json.md").read_text("utf-8")
     for words, command in commands():
         if any(parameter.name == "as_json" for parameter in command.params):
             assert f"`{words}`" in keys, words

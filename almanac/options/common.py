@@ -24,13 +24,13 @@ MAX_SEED = (1 << 53) - 1
 """Largest seed that every JSON reader and the database store exactly."""
 ROUTING_OPTIONS = (
     click.option(
-        "--routing", help="Routing, see docs/mapping/routing.md (default: forwarding tables if complete)."
+        "--routing", help="Routing, see docs/explanation/routing.md (default: forwarding tables if complete)."
     ),
     click.option(
         "--rails",
         default="all-connected",
         show_default=True,
-        help="How rails are used: all-connected or same-rail, see docs/congestion.md.",
+        help="How rails are used: all-connected or same-rail, see docs/explanation/congestion.md.",
     ),
 )
 """Options ``--routing`` and ``--rails``."""

@@ -55,7 +55,7 @@ _SEARCH = (
         default="congestion",
         show_default=True,
         callback=_objective,
-        help="What to minimise, see docs/mapping/objectives.md.",
+        help="What to minimise, see docs/explanation/objectives.md.",
     ),
     click.option("--pin", "pins", metavar="RANK=HOST", multiple=True, help="Put a rank on a host (repeat)."),
 )

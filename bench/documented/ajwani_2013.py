@@ -11,7 +11,7 @@ from bench.papers.circuits import recorded
 from bench.papers.circuits.plane import READINGS
 from bench.papers.circuits.said import table
 
-PAGE = "docs/papers/ajwani-2013.md"
+PAGE = "docs/explanation/papers/ajwani-2013.md"
 
 
 def tables() -> Iterator[Passage]:

@@ -1,4 +1,4 @@
-"""Figures in docs/mapping/benchmarks.md."""
+"""Figures in docs/explanation/benchmarks.md."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from bench.documented.passage import Passage, Record, at
 
-PAGE = "docs/mapping/benchmarks.md"
+PAGE = "docs/explanation/benchmarks.md"
 PLACED = "curves/placement on {}/points/100000/{}"
 
 

@@ -1,11 +1,11 @@
-"""Figures in docs/dashboard.md."""
+"""Figures in docs/how-to/dashboard.md."""
 
 from __future__ import annotations
 
 from bench.documented.passage import Passage, at
 from bench.documented.readme import warm_pages
 
-PAGE = "docs/dashboard.md"
+PAGE = "docs/how-to/dashboard.md"
 PASSAGES = (
     Passage(
         "pages are ready in {:.1f} to {:.1f} s when warm ({:.0f} s)",

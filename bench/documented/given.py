@@ -14,18 +14,18 @@ GIVEN: dict[str, tuple[str, ...]] = {
         "at least 60% more",
         "(3 minutes in the paper)",
     ),
-    "docs/cookbook.md": ("at least 90% of the load",),
-    "docs/dashboard.md": (
+    "docs/reference/cookbook.md": ("at least 90% of the load",),
+    "docs/how-to/dashboard.md": (
         "at least 5 %",
         "95 % of the frames",
     ),
-    "docs/fabric-map.md": ("is less than 1 MB",),
-    "docs/formats.md": (
+    "docs/how-to/fabric-map.md": ("is less than 1 MB",),
+    "docs/reference/formats.md": (
         "300 MB after decompression",
         "lines of 10 MB",
         "20 s of processor time",
     ),
-    "docs/formats/infiniband.md": (
+    "docs/reference/formats/infiniband.md": (
         "2.5 SDR, 5 DDR, 10 QDR, FDR10, 14 or 14.0625 FDR, 25 or 25.78125 EDR",
         "50 or 53.125 HDR, 100 or 106.25",
         "200 or 212.5 XDR",
@@ -38,27 +38,27 @@ GIVEN: dict[str, tuple[str, ...]] = {
         "| XDR | 212.5 |",
         "*Could be 53.125 Gbps*",
     ),
-    "docs/formats/jobs.md": (
+    "docs/reference/formats/jobs.md": (
         "300 MB unpacked",
         "| v0.0.38 | 22.05 |",
         "| 23.02, 23.11 |",
         "| 24.05 and later |",
         "newer than 22.05",
     ),
-    "docs/formats/profiles.md": ("(3% imbalance, edge cut)",),
-    "docs/formats/routes-and-counters.md": ("more than 10 minutes in the future",),
-    "docs/generators.md": (
+    "docs/reference/formats/profiles.md": ("(3% imbalance, edge cut)",),
+    "docs/reference/formats/routes-and-counters.md": ("more than 10 minutes in the future",),
+    "docs/reference/generators.md": (
         "| PERCS | 32 s |",
         "their sum within 1%",
         "with their rows and 95% and 93% of their",
     ),
-    "docs/history.md": (
+    "docs/how-to/history.md": (
         "median + 3 * 1.4826 * median(|ratio - median|) and ratio >= 1.05 * median",
         "the factor 1.4826",
     ),
-    "docs/service.md": ("SIGKILL after 5 s", "at most 15 s old", "(OpenAPI 3.1)"),
-    "docs/operations.md": ("for 60 s or",),
-    "docs/mapping/benchmarks.md": (
+    "docs/how-to/service.md": ("SIGKILL after 5 s", "at most 15 s old", "(OpenAPI 3.1)"),
+    "docs/how-to/operations.md": ("for 60 s or",),
+    "docs/explanation/benchmarks.md": (
         "at 1, 10 and 30 s, for hop-bytes",
         "two threads in 10 s compared with one in 18 s",
         "within 2% of the certified bound",
@@ -70,35 +70,35 @@ GIVEN: dict[str, tuple[str, ...]] = {
         "At 1 s one instance",
         "Single chains in 1 s",
     ),
-    "docs/mapping/hand-back.md": ("takes 5 s by default",),
-    "docs/mapping/metrics-and-bounds.md": (
+    "docs/how-to/hand-back.md": ("takes 5 s by default",),
+    "docs/explanation/metrics-and-bounds.md": (
         "`floor` (1%)",
         '"at most 1.31 times the best possible, certified by nested-cuts"',
     ),
-    "docs/mapping/partition-for-topology.md": (
+    "docs/explanation/partition-for-topology.md": (
         "max(P^1.5, 100)",
         "(imbalance 1.05)",
         "removes less than 2% of the vertices",
     ),
-    "docs/mapping/search-congestion.md": (
+    "docs/explanation/search-congestion.md": (
         "by itself in 1 s",
         "| `hottest`, `coldest` | 0.3, 0 |",
         "| `screen` | 0.5 |",
         "A `coldest` of 0 means 0.1 with one worker and 0.01 with several. With several workers 0.1 is",
     ),
-    "docs/mapping/search-hop-bytes.md": (
+    "docs/explanation/search-hop-bytes.md": (
         "falls geometrically to 0.002: from 0.25 if the descent gained 1% or more",
         "from 0.01 if it gained less",
         "again, the last 3%",
         "a table of 1 MB",
         "Two threads in 10 s compared with one in 18 s",
     ),
-    "docs/mapping/simulation-evidence.md": ("range of 95% of 500 resamples",),
-    "docs/mapping/reconfiguration.md": (
+    "docs/explanation/simulation-evidence.md": ("range of 95% of 500 resamples",),
+    "docs/explanation/reconfiguration.md": (
         "imbalance 1.05",
         "(`skip`, 0.3)",
     ),
-    "docs/papers/ajwani-2013.md": (
+    "docs/explanation/papers/ajwani-2013.md": (
         "of the run of 3 minutes",
         "at most 5%; the tables",
         "(Table 2, row 11: 5.4%)",
@@ -109,21 +109,21 @@ GIVEN: dict[str, tuple[str, ...]] = {
         "in units of 0.05 (improvement, ratio to the perfect balance) and 0.1 (shares",
         "not 5%; all calibrated rows are known to 5%",
     ),
-    "docs/simulate.md": ("95, 99, 99.9, 100",),
-    "docs/mapping/simulation.md": (
+    "docs/how-to/simulate.md": ("95, 99, 99.9, 100",),
+    "docs/explanation/simulation.md": (
         "changes one of them by more than 1%",
         "8 bytes at 1 GB/s a link takes 12.5 cycles exactly, at 12.5 GB/s 156 instead of 156.25",
         "a byte, 2 kB, 1 MB",
         "SimGrid 3.32's flow model",
         "`network/optim:Lazy` 3.32 gives",
     ),
-    "docs/mapping/strategies-2020-2004.md": (
+    "docs/explanation/strategies-2020-2004.md": (
         "recursive bisection, 3% slack",
         "and 4.2) without additions",
         "with 5% slack",
         "releases 1.3, 1.11, 2.9.3",
     ),
-    "docs/papers/li-2020.md": (
+    "docs/explanation/papers/li-2020.md": (
         "doi 10.1631/FITEE.1900075",
         "(section 5.2)",
         "hop-bytes in 2 s of one processor",
@@ -131,7 +131,7 @@ GIVEN: dict[str, tuple[str, ...]] = {
         "have at most 2 s of one processor",
         "(10 s and 195 s)",
     ),
-    "docs/mapping/strategies-2011.md": (
+    "docs/explanation/strategies-2011.md": (
         "| 3.1, Algorithm 1; many starts: 4.2 |",
         "the text of section 3.1",
         "as in section 3.1",
@@ -144,7 +144,7 @@ GIVEN: dict[str, tuple[str, ...]] = {
         "Li et al. (2020), 5.2",
         "(2004), 5.2",
     ),
-    "docs/papers/hoefler-snir-2011.md": (
+    "docs/explanation/papers/hoefler-snir-2011.md": (
         "in-order dilation of 9.00",
         '"With TA": 5 s of CPU',
         "Our search has 10 s of CPU",

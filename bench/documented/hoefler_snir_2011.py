@@ -1,4 +1,4 @@
-"""Figures in docs/papers/hoefler-snir-2011.md."""
+"""Figures in docs/explanation/papers/hoefler-snir-2011.md."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from functools import partial
 
 from bench.documented.passage import Passage, Record, row
 
-PAGE = "docs/papers/hoefler-snir-2011.md"
+PAGE = "docs/explanation/papers/hoefler-snir-2011.md"
 Key = tuple[str, str | None]
 """Case and baseline of a row; no baseline: the only row of the case."""
 

@@ -1,4 +1,4 @@
-"""Figures in docs/papers/li-2020.md."""
+"""Figures in docs/explanation/papers/li-2020.md."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from itertools import product
 
 from bench.documented.passage import Passage, Record, row
 
-PAGE = "docs/papers/li-2020.md"
+PAGE = "docs/explanation/papers/li-2020.md"
 HOP_BYTES, TIMES, SCALE = "papers/2020-figure-2.json", "simulation/2020-figure-3.json", "scale.json"
 ALLOCATIONS = ("first nodes", "scattered nodes", "all nodes")
 MACHINES = ("full", "quarter")

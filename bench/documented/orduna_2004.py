@@ -1,4 +1,4 @@
-"""Figures in docs/papers/orduna-2004.md."""
+"""Figures in docs/explanation/papers/orduna-2004.md."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from functools import partial
 
 from bench.documented.passage import Passage, Record, row
 
-PAGE = "docs/papers/orduna-2004.md"
+PAGE = "docs/explanation/papers/orduna-2004.md"
 TABLES, SEEDS = "papers/2004-table-2.json", "papers/2004-figure-7.json"
 RUNS, EQUAL = "simulation/2004-figures-8-13.json", "simulation/2004-equal-time.json"
 SEARCHES = {

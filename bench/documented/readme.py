@@ -160,7 +160,7 @@ PASSAGES = (
         lambda found: [row(found, f"CG's trace by {name}: time") for name in ("packets", "flits")],
     ),
     Passage(
-        "(docs/mapping/simulation-evidence.md#which-metric-to-trust)) | {:.2f}; {:.2f}; {:.2f}; {:.2f} |",
+        "(docs/explanation/simulation-evidence.md#which-metric-to-trust)) | {:.2f}; {:.2f}; {:.2f}; {:.2f} |",
         "simulation/correlation.json",
         predictors("all cases"),
     ),

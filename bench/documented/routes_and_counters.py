@@ -1,10 +1,10 @@
-"""Figures in docs/formats/routes-and-counters.md."""
+"""Figures in docs/reference/formats/routes-and-counters.md."""
 
 from __future__ import annotations
 
 from bench.documented.passage import Passage, at
 
-PAGE = "docs/formats/routes-and-counters.md"
+PAGE = "docs/reference/formats/routes-and-counters.md"
 PASSAGES = (
     Passage(
         "never held: {:.1f} GB of tables, those of 20,000 hosts, took {:.0f} s and {:.2f} GB of memory",

@@ -1,10 +1,10 @@
-"""Figures in docs/mapping/search-congestion.md."""
+"""Figures in docs/explanation/search-congestion.md."""
 
 from __future__ import annotations
 
 from bench.documented.passage import Passage
 
-PAGE = "docs/mapping/search-congestion.md"
+PAGE = "docs/explanation/search-congestion.md"
 PASSAGES = (
     Passage(
         "comes nearest to the default portfolio: {:.3f} of its result",

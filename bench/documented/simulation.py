@@ -1,4 +1,4 @@
-"""Figures in docs/mapping/simulation.md."""
+"""Figures in docs/explanation/simulation.md."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 from bench.documented.passage import Passage, Record
 
-PAGE = "docs/mapping/simulation.md"
+PAGE = "docs/explanation/simulation.md"
 SIMGRID = "simgrid.json"
 CASES = (
     ("a message at a time over one switch: a byte, 2 kB, 1 MB | last", "one-link", "last", 4),

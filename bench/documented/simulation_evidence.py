@@ -1,4 +1,4 @@
-"""Figures in docs/mapping/simulation-evidence.md."""
+"""Figures in docs/explanation/simulation-evidence.md."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 
 from bench.documented.passage import Passage, Record, row
 
-PAGE = "docs/mapping/simulation-evidence.md"
+PAGE = "docs/explanation/simulation-evidence.md"
 TIME = "simulated time"
 METRICS = {
     "network congestion times hop-bytes": "network congestion times hop-bytes",

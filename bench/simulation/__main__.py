@@ -26,8 +26,8 @@ HEAD = (
     "",
     "Written by `python -m bench.simulation`. A change is our value over the baseline, minus one. A "
     "value of the paper is empty if its text does not give it. Method: "
-    "[docs/mapping/simulation.md](../../../docs/mapping/simulation.md); conclusions: "
-    "[docs/mapping/simulation-evidence.md](../../../docs/mapping/simulation-evidence.md).",
+    "[docs/explanation/simulation.md](../../../docs/explanation/simulation.md); conclusions: "
+    "[docs/explanation/simulation-evidence.md](../../../docs/explanation/simulation-evidence.md).",
 )
 
 

@@ -2,7 +2,7 @@
 
 Vertices are identified by GUID, else by name. What one source lacks (GUIDs, LIDs, speeds, ports, states of
 ports) is filled from another. If two disagree, the one given first is used and the disagreement is reported;
-see docs/formats/infiniband.md.
+see docs/reference/formats/infiniband.md.
 """
 
 from __future__ import annotations

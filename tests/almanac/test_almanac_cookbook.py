@@ -1,4 +1,4 @@
-"""Every question of docs/cookbook.md, on both servers, against the same counted by other means."""
+"""Every question of docs/reference/cookbook.md, on both servers, against the same counted by other means."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from tests.conftest import SERVERS, empty
 from tests.support import paths
 
 DATA = paths.DATA
-COOKBOOK = paths.ROOT / "docs" / "cookbook.md"
+COOKBOOK = paths.ROOT / "docs" / "reference" / "cookbook.md"
 TREE = DATA / "infiniband" / "fattree2-64-broken-link"
 FIRST = datetime(2026, 1, 1, 8, tzinfo=UTC)
 HOUR = timedelta(hours=1)

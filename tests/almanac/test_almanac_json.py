@@ -1,4 +1,4 @@
-"""The documents of all commands have the keys that docs/json.md lists; a key has one type and meaning."""
+"""The documents of all commands have the keys of docs/reference/json.md; a key has one type and meaning."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import pytest
 from tests.almanac.conftest import Almanac
 from tests.support import paths
 
-PAGE = (paths.ROOT / "docs" / "json.md").read_text("utf-8")
+PAGE = (paths.ROOT / "docs" / "reference" / "json.md").read_text("utf-8")
 OPEN = ("parameters", "latency_seconds", "above_in_order", "certified")
 """Keys of objects whose own keys are names of options, percentiles or metrics."""
 MIXED = {"a", "b", "value"}

@@ -22,5 +22,5 @@ def test_every_command_and_option_is_described(words: str, command: click.Comman
 
 
 def test_the_written_reference_is_that_of_the_commands() -> None:
-    written = (ROOT / "docs" / "commands.md").read_text("utf-8")
+    written = (ROOT / "docs" / "reference" / "commands.md").read_text("utf-8")
     assert written == reference(), "run: make docs"

@@ -142,7 +142,7 @@ def test_every_line_of_the_catalog_leads_to_a_parser(format: Format) -> None:
 
 @pytest.mark.parametrize("format", FORMATS, ids=lambda format: format.name)
 def test_every_format_stands_in_the_documentation(format: Format) -> None:
-    docs = DATA.parents[1] / "docs"
+    docs = DATA.parents[1] / "docs" / "reference"
     pages = [docs / "formats.md", *sorted((docs / "formats").glob("*.md"))]
     rows = [row for page in pages for row in page.read_text().splitlines()]
     assert any(row.startswith(f"| `{format.name}` | {format.kind} | {format.evidence} |") for row in rows)

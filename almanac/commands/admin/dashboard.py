@@ -36,7 +36,10 @@ def command(port: int, address: str, no_browser: bool, hide_users: bool, only_us
         dashboard_only_user=only_user,
     )
     if address not in LOOPBACK:
-        note(f"warning: other machines can reach {address}, and there is no password: see docs/dashboard.md")
+        note(
+            f"warning: other machines can reach {address}, and there is no password: "
+            "see docs/how-to/dashboard.md"
+        )
     note(f"dashboard: http://{address}:{port}  (Ctrl-C stops it)")
     # The arguments come from this module, and no shell interprets them.
     process = subprocess.Popen(  # noqa: S603

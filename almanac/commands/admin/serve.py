@@ -18,7 +18,7 @@ from registry.errors import MissingExtra
 @click.option("--port", type=click.IntRange(0, 65535), help="TCP port; 0 for any (default: 8600).")
 @click.option("--check", is_flag=True, help="Check the configuration and exit.")
 def command(address: str | None, port: int | None, check: bool) -> None:
-    """Run until SIGTERM or Ctrl-C; the configuration file lists what to run, see docs/service.md.
+    """Run until SIGTERM or Ctrl-C; the configuration file lists what to run, see docs/how-to/service.md.
 
     Output of collectors that cannot be saved waits in the spool: see `almanac spool`.
     """

@@ -19,7 +19,7 @@ EXIT_PROBLEMS = 4
     "with_repair",
     is_flag=True,
     help="Restore what can be computed, rebuild derived graphs, delete what cannot be read; see "
-    "docs/stored-data.md.",
+    "docs/how-to/stored-data.md.",
 )
 @json_option
 def verify(with_repair: bool, as_json: bool) -> None:

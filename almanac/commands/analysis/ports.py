@@ -64,7 +64,9 @@ def _show(live: Live, table: PortTable, top: int) -> None:
     errors, rates = table.errors, table.rates
     if errors is None:
         cluster = live.running.snapshot.cluster
-        note(f"{cluster} has no two sweeps of port counters: ingest them regularly (docs/operations.md)")
+        note(
+            f"{cluster} has no two sweeps of port counters: ingest them regularly (docs/how-to/operations.md)"
+        )
     else:
         many, over = int((errors.amount > 0).any(axis=1).sum()), int(errors.over.any(axis=1).sum())
         since = units.moment_text(errors.grown.start)

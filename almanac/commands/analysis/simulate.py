@@ -33,7 +33,7 @@ NETWORK = {
     ),
     "buffer_bytes": (
         click.IntRange(min=1),
-        "Buffer of each channel, at the end of its link (default: docs/simulate.md).",
+        "Buffer of each channel, at the end of its link (default: docs/how-to/simulate.md).",
     ),
     "lanes": (click.IntRange(min=1), "Virtual channels per class and link [default: 1]."),
     "selection": (
@@ -85,7 +85,9 @@ def _network(function: F) -> F:
     metavar="FILE",
     help="With --fabric, instead of PROFILE: read messages with their times from a file.",
 )
-@click.option("--routing", help="Routing, see docs/simulate.md (default: forwarding tables if complete).")
+@click.option(
+    "--routing", help="Routing, see docs/how-to/simulate.md (default: forwarding tables if complete)."
+)
 @click.option(
     "--mode",
     type=click.Choice(["packets", "flits"]),
@@ -99,7 +101,7 @@ def _network(function: F) -> F:
     metavar="FACTOR|saturate",
     type=Scale(),
     help="Replay the trace faster by this factor [default: 1]; inf: all messages at once; saturate: see "
-    "docs/simulate.md.",
+    "docs/how-to/simulate.md.",
 )
 @click.option("--first", type=click.IntRange(min=1), help="Replay only this number of messages of the trace.")
 @click.option(
@@ -109,7 +111,7 @@ def _network(function: F) -> F:
 @click.option(
     "--rails",
     type=click.Choice(["all-connected", "same-rail"]),
-    help="How rails are used, see docs/congestion.md [default: all-connected].",
+    help="How rails are used, see docs/explanation/congestion.md [default: all-connected].",
 )
 @click.option(
     "--every",

@@ -39,7 +39,8 @@ TOP = 20
     "--routing-after",
     default="shortest-paths",
     show_default=True,
-    help="Routing after the change, see docs/mapping/routing.md; `tables`: the present tables, not repaired.",
+    help="Routing after the change, see docs/explanation/routing.md; `tables`: the present tables, "
+    "not repaired.",
 )
 @running_jobs_options
 @top_option(TOP)

@@ -52,7 +52,10 @@ def is_reached(findings: Sequence[Finding], fail_on: str) -> bool:
     help="Check a scan with forwarding tables or intended wiring from files, not from the database (repeat).",
 )
 @click.option(
-    "--only", multiple=True, metavar="CHECK", help="Run only this check, see docs/monitoring.md (repeat)."
+    "--only",
+    multiple=True,
+    metavar="CHECK",
+    help="Run only this check, see docs/how-to/monitoring.md (repeat).",
 )
 @fail_on_option
 @click.option(

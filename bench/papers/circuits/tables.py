@@ -159,7 +159,7 @@ def _best(lines: list[Line]) -> Table:
         rows=tuple(rows),
         notes=(
             "The best of ours has no limit of steps in its refinements, coarsens by the highest expansion, "
-            "and begins anew by the mapping engine's congestion search (docs/mapping/reconfiguration.md)",
+            "and begins anew by the mapping engine's congestion search (docs/explanation/reconfiguration.md)",
             TIME_DIFFERS,
         ),
     )

@@ -1,8 +1,8 @@
 """The communication profile of training a large model, from its declared layout in TOML.
 
 The file contains what users know without a recording: the sizes of the parallel groups, the numbering of
-ranks, and bytes per step. docs/formats/profiles.md lists all keys; `ingest.generate.ai_layouts.ai_layout`
-converts them to edges.
+ranks, and bytes per step. docs/reference/formats/profiles.md lists all keys;
+`ingest.generate.ai_layouts.ai_layout` converts them to edges.
 """
 
 from __future__ import annotations

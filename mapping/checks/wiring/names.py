@@ -6,7 +6,7 @@ without a domain, a rail (``-ib0``, ``-mlx5_1``) or the label of its own port, o
 fits several devices, it is ambiguous. The chips of a director (``MF0;NAME:MODEL/L16/U2``) are one device.
 
 A label that is not understood fits every port of its device. All spellings:
-docs/formats/routes-and-counters.md.
+docs/reference/formats/routes-and-counters.md.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Who looks is told by a login: by OpenID Connect, and by the reverse proxy that docs/dashboard.md shows."""
+"""Who looks is told by a login: by OpenID Connect, and by the proxy that docs/how-to/dashboard.md shows."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from tests.support import paths
 from tests.support.browsing import READY_MS, WIDE, keep, settle
 from tests.support.openid_provider import Provider, new_key, provider
 
-GUIDE = paths.ROOT / "docs" / "dashboard.md"
+GUIDE = paths.ROOT / "docs" / "how-to" / "dashboard.md"
 USERS = {
     "eve": {"preferred_username": "eve"},
     "demo": {"preferred_username": "demo"},

@@ -86,7 +86,7 @@ def test_every_line_leads_to_a_function_whose_parameters_can_be_given_as_text(ge
 
 @pytest.mark.parametrize("generator", PROFILES, ids=lambda generator: generator.name)
 def test_every_generator_of_a_profile_is_in_the_documentation(generator: Generator) -> None:
-    text = (DATA.parents[1] / "docs" / "generators.md").read_text()
+    text = (DATA.parents[1] / "docs" / "reference" / "generators.md").read_text()
     assert f"`{generator.name}`" in text
 
 

@@ -1,6 +1,6 @@
 """Simulated times beside those of SimGrid's flow model, recorded by ``python -m bench.simgrid``.
 
-Where they differ and why: docs/mapping/simulation.md.
+Where they differ and why: docs/explanation/simulation.md.
 """
 
 from __future__ import annotations

@@ -90,7 +90,7 @@ def test_the_coefficient_falls_within_a_few_iterations_as_in_figure_7(seed: int)
 
 @pytest.mark.parametrize("seed", range(5))
 def test_one_seed_of_ten_reaches_the_minimum_where_figure_7_has_three(seed: int) -> None:
-    """Section 4.2 reports three seeds; here 40 failures in a row end in different minima (docs/papers)."""
+    """Section 4.2 reports three seeds; 40 failures in a row end in different minima (docs/explanation)."""
     found = search(on_figure_7s_setting(seed), generator())
     ends = np.array([curve[-1] for curve in found.coefficients])
     assert (ends <= ends.min() * (1 + 1e-9)).sum() == 1

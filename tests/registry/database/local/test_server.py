@@ -290,7 +290,7 @@ CLOSED = (
 
 
 def test_without_the_password_http_gives_a_static_page_only(embedded_server: ServerAddress) -> None:
-    """The server cannot be started without HTTP; docs/stored-data.md says what answers."""
+    """The server cannot be started without HTTP; docs/how-to/stored-data.md says what answers."""
     assert embedded_server.home is not None
     arguments = (embedded_server.home / "server" / "java.args").read_text()
     found = re.search(r"httpIncomingPort=(\d+)", arguments)
