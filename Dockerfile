@@ -7,7 +7,7 @@ COPY ingest ingest
 COPY mapping mapping
 COPY dashboard dashboard
 COPY almanac almanac
-RUN pip install --no-cache-dir --constraint constraints.txt '.[login,serve]' \
+RUN pip install --no-cache-dir --constraint constraints.txt '.[dashboard,login,serve]' \
     && useradd --create-home --uid 10001 almanac \
     && install --directory --mode 700 --owner almanac /home/almanac/data
 USER almanac

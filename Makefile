@@ -9,7 +9,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 demo: $(VENV)/.installed  ## the whole way once, on shipped sample data
 	$(BIN)/almanac demo
 
-dashboard: $(VENV)/.installed  ## the pages in a browser
+dashboard: $(VENV)/.installed-dashboard  ## the pages in a browser
 	$(BIN)/almanac dashboard
 
 test: check unit  ## what CI runs: lint, types, and the whole suite on both servers
@@ -38,7 +38,7 @@ bench: $(VENV)/.installed-bench  ## measure again and record under bench/results
 docs: $(VENV)/.installed-dev  ## write docs/reference/commands.md from the commands
 	$(BIN)/python -m almanac.reference > docs/reference/commands.md
 
-audit: $(VENV)/.installed  ## known vulnerabilities and the licence of each package that an installation brings
+audit: $(VENV)/.installed-dashboard  ## known vulnerabilities and the licence of each package that an installation brings
 	$(PYTHON) -m venv build/audit
 	build/audit/bin/python -m pip --disable-pip-version-check --quiet install pip-audit pip-licenses
 	build/audit/bin/pip-licenses --python $(BIN)/python --order license
@@ -52,13 +52,19 @@ $(VENV)/.python:
 	$(PYTHON) -m venv $(VENV)
 	@touch $@
 
+# --no-compile: pip would write bytecode of every module, twice as much as of those that are ever imported.
 $(VENV)/.installed: $(VENV)/.python pyproject.toml constraints.txt
-	$(PIP) install --constraint constraints.txt --editable .
+	$(PIP) install --no-compile --constraint constraints.txt --editable .
+	@$(BIN)/python -c 'import networkx, neo4j, numba, pymetis, rich.table, scipy.optimize, scipy.sparse.linalg'
 	@touch $@
 
-$(VENV)/.installed-dev: $(VENV)/.python pyproject.toml constraints.txt
-	$(PIP) install --constraint constraints.txt --editable '.[dev,py2neo,otf2]'
+$(VENV)/.installed-dashboard: $(VENV)/.python pyproject.toml constraints.txt
+	$(PIP) install --no-compile --constraint constraints.txt --editable '.[dashboard]'
 	@touch $@ $(VENV)/.installed
+
+$(VENV)/.installed-dev: $(VENV)/.python pyproject.toml constraints.txt
+	$(PIP) install --constraint constraints.txt --editable '.[dev,dashboard,login,serve,py2neo,otf2]'
+	@touch $@ $(VENV)/.installed $(VENV)/.installed-dashboard
 
 $(VENV)/.installed-bench: $(VENV)/.installed-dev
 	$(PIP) install --constraint constraints.txt --editable '.[bench]'

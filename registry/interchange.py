@@ -1,4 +1,7 @@
-"""Conversion of data types for networkx, pandas and py2neo; each library is imported on use."""
+"""Conversion of data types for networkx, pandas and py2neo; each library is imported on use.
+
+pandas and py2neo are optional: without them the functions that need them raise `MissingExtra`.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from registry.errors import InvalidValue, MissingExtra
+from registry.errors import InvalidValue
 from registry.fabrics.contents import canonical
 from registry.fabrics.facts import (
     DEVICE_LISTS,
@@ -20,6 +23,7 @@ from registry.fabrics.facts import (
     fabric_of,
     link_facts,
 )
+from registry.installation import require
 from registry.model import HOST, NO_PORT, Fabric, Guids, Profile, format_guid
 
 if TYPE_CHECKING:
@@ -66,6 +70,7 @@ def from_networkx(graph: nx.Graph[Any]) -> Fabric | Profile:
 
 def fabric_tables(fabric: Fabric) -> dict[str, pd.DataFrame]:
     """Return tables ``vertices``, ``links`` and ``adapters`` of a fabric, with names instead of indices."""
+    require("pandas", "pandas")
     import pandas as pd
 
     names = np.asarray(fabric.names, object)
@@ -111,6 +116,7 @@ def fabric_tables(fabric: Fabric) -> dict[str, pd.DataFrame]:
 
 def profile_table(profile: Profile) -> pd.DataFrame:
     """Return a row per ordered pair of ranks with messages: ``source target bytes messages``."""
+    require("pandas", "pandas")
     import pandas as pd
 
     return pd.DataFrame(
@@ -125,6 +131,7 @@ def profile_table(profile: Profile) -> pd.DataFrame:
 
 def history_table(rows: Iterable[StoredPlacementInfo]) -> pd.DataFrame:
     """Return a row per placement, with bounds and baselines as ``bound_*``, ``in_order_*``, ``random_*``."""
+    require("pandas", "pandas")
     import pandas as pd
 
     return pd.DataFrame([_flat(asdict(row)) for row in rows])
@@ -148,13 +155,12 @@ def py2neo_graph(
     MissingExtra
         py2neo is not installed.
     """
+    require("py2neo", "py2neo")
     with warnings.catch_warnings():
         # py2neo is no longer maintained and uses deprecated parts of the standard library.
         warnings.simplefilter("ignore", DeprecationWarning)
-        try:
-            import py2neo
-        except ImportError as error:
-            raise MissingExtra("py2neo", "pip install 'fabric-almanac[py2neo]'") from error
+        import py2neo
+
         auth = None if user is None else (user, password or "")
         return py2neo.Graph(uri, auth=auth, name=name)
 

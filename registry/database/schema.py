@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from registry.database.driver import Database
 from registry.database.labels import INDEXES, LABELS, constraint_statement, index_statement
 from registry.errors import DatabaseError, SchemaVersionError
+from registry.installation import upgrade_advice
 
 MIGRATE_COMMAND = "run almanac db migrate"
 RESTORE_COMMAND = "run almanac db restore again with that file"
-UPGRADE_COMMAND = "upgrade this program: pip install --upgrade fabric-almanac"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -196,7 +196,7 @@ def check_version(database: Database, *, migrations: tuple[Migration, ...] = MIG
     """
     found, needed = current_version(database), migrations[-1].version
     if found != needed:
-        raise SchemaVersionError(found, needed, MIGRATE_COMMAND if found < needed else UPGRADE_COMMAND)
+        raise SchemaVersionError(found, needed, MIGRATE_COMMAND if found < needed else upgrade_advice())
     if is_half_loaded(database):
         raise half_restored()
 
@@ -213,7 +213,7 @@ def migrate(database: Database, *, migrations: tuple[Migration, ...] = MIGRATION
     """
     found = current_version(database)
     if found > migrations[-1].version:
-        raise SchemaVersionError(found, migrations[-1].version, UPGRADE_COMMAND)
+        raise SchemaVersionError(found, migrations[-1].version, upgrade_advice())
     if found == 0 and not is_empty(database):
         raise DatabaseError(
             f"the database at {database.uri} holds another program's graph: give an empty database"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from dataclasses import replace
 
 import networkx as nx
@@ -13,6 +14,7 @@ from hypothesis import given
 from registry.database.local.server import ServerAddress
 from registry.errors import InvalidValue, MissingExtra
 from registry.fabrics.contents import canonical, content_hash
+from registry.installation import install_command
 from registry.interchange import (
     fabric_tables,
     from_networkx,
@@ -167,7 +169,19 @@ def test_py2neo_reads_the_same_database(registry: Registry, server_of: ServerAdd
     assert links == 4
 
 
-def test_without_py2neo_the_command_that_installs_it_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "py2neo", None)
-    with pytest.raises(MissingExtra, match=r"pip install 'fabric-almanac\[py2neo\]'"):
-        py2neo_graph("bolt://localhost")
+@pytest.mark.parametrize(
+    ("library", "call"),
+    [
+        ("py2neo", lambda: py2neo_graph("bolt://localhost")),
+        ("pandas", lambda: fabric_tables(fat_tree())),
+        ("pandas", lambda: profile_table(Profile.from_edges([0], [1], [8.0]))),
+        ("pandas", lambda: history_table([])),
+    ],
+)
+def test_without_a_library_the_error_has_the_command_that_installs_it(
+    library: str, call: Callable[[], object], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, library, None)
+    with pytest.raises(MissingExtra) as missing:
+        call()
+    assert (missing.value.package, missing.value.command) == (library, install_command(library))

@@ -11,6 +11,7 @@ import click
 from almanac.options.common import current_settings
 from almanac.output.printing import note
 from almanac.settings import environment_of
+from registry.installation import require
 
 DEFAULT_PORT = 8501
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
@@ -31,6 +32,7 @@ LOOPBACK = ("127.0.0.1", "::1", "localhost")
 )
 def command(port: int, address: str, no_browser: bool, hide_users: bool, only_user: str | None) -> None:
     """Serve the web pages until interrupted with Ctrl-C."""
+    require("dashboard", "streamlit", "altair", "pandas", "PIL")
     settings = current_settings(
         dashboard_hide_users="true" if hide_users else None,
         dashboard_only_user=only_user,

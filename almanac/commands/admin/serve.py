@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import signal
-from importlib.util import find_spec
 
 import click
 
 from almanac.commands.admin.dashboard import LOOPBACK
 from almanac.options.common import current_settings, current_spool
 from almanac.output.printing import note
-from registry.errors import MissingExtra
+from registry.installation import require
 
 
 @click.command("serve")
@@ -22,8 +21,7 @@ def command(address: str | None, port: int | None, check: bool) -> None:
 
     Output of collectors that cannot be saved waits in the spool: see `almanac spool`.
     """
-    if find_spec("fastapi") is None or find_spec("uvicorn") is None:
-        raise MissingExtra("fastapi", "pip install 'fabric-almanac[serve]'")
+    require("serve", "fastapi", "uvicorn")
     from almanac.service.api import build, listen, server
     from almanac.service.configuration import read_service
     from almanac.service.service import Service

@@ -62,16 +62,20 @@ def _python() -> Check:
 
 
 def _packages() -> Iterator[Check]:
-    """Check that the driver and its compiled part have the same version; py2neo is optional."""
-    from importlib.metadata import PackageNotFoundError, version
+    """Check that the driver and its compiled part have the same version; list the optional parts."""
+    from importlib.metadata import version
 
+    from registry.installation import install_command, optional_parts, origin
+    from registry.version import code_version
+
+    yield Check("program", "ok", f"{code_version()} from {origin()}")
     driver, rust = version("neo4j"), version("neo4j-rust-ext")
     same = rust.startswith(driver)
     yield Check("neo4j driver", "ok" if same else "warning", f"{driver}, neo4j-rust-ext {rust}")
-    try:
-        yield Check("py2neo (optional)", "ok", version("py2neo"))
-    except PackageNotFoundError:
-        yield Check("py2neo (optional)", "ok", "not installed: pip install 'fabric-almanac[py2neo]'")
+    for extra, packages in optional_parts():
+        found = ", ".join(f"{name} {number}" for name, number in packages.items())
+        seen = f"not installed: {install_command(extra)}" if None in packages.values() else found
+        yield Check(f"{extra} (optional)", "ok", seen)
 
 
 def _spool() -> Check:

@@ -8,7 +8,6 @@ only.
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import subprocess
 import sys
@@ -22,7 +21,8 @@ from ingest.formats.profiles.shared import profile_of, self_edge_warnings, stem
 from ingest.options import Options
 from ingest.parsed import Parsed
 from ingest.reading.source import ANCHOR, SourceFile
-from registry.errors import InputError, MissingExtra
+from registry.errors import InputError
+from registry.installation import require
 
 FORMAT = "otf2"
 SECONDS = 3600
@@ -50,8 +50,7 @@ def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
         raise InputError(reason, path=files[0].path)
     if len(files) == 1:
         raise InputError("the .def file and the folder of the anchor file are missing", path=files[0].path)
-    if importlib.util.find_spec("otf2") is None:
-        raise MissingExtra("otf2", "pip install 'fabric-almanac[otf2]'")
+    require("otf2", "otf2")
     sums = _read(files, anchors[0])
     columns = list(zip(*sums["edges"], strict=True)) or [()] * 4
     profile = profile_of(columns, sums["ranks"], _name(anchors[0].path), FORMAT, options)

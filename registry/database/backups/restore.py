@@ -30,13 +30,13 @@ from registry.database.driver import Database, Transaction
 from registry.database.labels import LABELS
 from registry.database.schema import (
     MIGRATIONS,
-    UPGRADE_COMMAND,
     is_half_loaded,
     mark_loading,
     migrate,
     write_version,
 )
 from registry.errors import DatabaseError, InputError
+from registry.installation import upgrade_advice
 from registry.progress import Progress, silent
 
 CREATE_NODES = """
@@ -92,7 +92,7 @@ def restore(
     header = verify(path)
     if header.schema > MIGRATIONS[-1].version:
         reason = f"the backup has schema version {header.schema}, this program {MIGRATIONS[-1].version}"
-        raise InputError(f"{reason}: {UPGRADE_COMMAND}", path=path)
+        raise InputError(f"{reason}: {upgrade_advice()}", path=path)
     if check is not None:
         check(records(path))
     _make_room(database, path, progress, replace=replace)

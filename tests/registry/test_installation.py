@@ -1,0 +1,170 @@
+"""Optional parts: what is imported without them, and commands that install them into any installation."""
+
+from __future__ import annotations
+
+import ast
+import json
+import shlex
+import subprocess
+import sys
+import tomllib
+from importlib.metadata import PathDistribution
+from pathlib import Path
+
+import pytest
+
+from registry import installation
+from registry.errors import MissingExtra
+from registry.installation import install_command, optional_parts, origin, require, upgrade_advice
+from tests.support import paths
+
+PROJECT = tomllib.loads((paths.ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+OPTIONAL = ("PIL", "altair", "fastapi", "otf2", "pandas", "py2neo", "pyarrow", "streamlit", "uvicorn")
+"""Modules of extras."""
+METADATA = """Metadata-Version: 2.4
+Name: fabric-almanac
+Version: 0.1.0
+Requires-Dist: numpy<3,>=2.1
+Provides-Extra: dashboard
+Requires-Dist: numpy<3,>=2.1; extra == "dashboard"
+Requires-Dist: no-such-package>=1; extra == "dashboard"
+Provides-Extra: login
+Requires-Dist: numpy[auth]<3,>=1; python_version >= "3.11" and extra == "login"
+Provides-Extra: dev
+Requires-Dist: no-such-tool; extra == "dev"
+"""
+
+
+@pytest.fixture
+def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The metadata of an installation that is no checkout."""
+    (tmp_path / "METADATA").write_text(METADATA)
+    found = PathDistribution(tmp_path)
+    monkeypatch.setattr(installation, "ROOT", tmp_path)
+    monkeypatch.setattr(installation, "distribution", lambda name: found)
+    monkeypatch.setattr(installation, "metadata", lambda name: found.metadata)
+    return tmp_path
+
+
+def test_a_checkout_is_installed_again_with_the_extra(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    checkout = tmp_path / "my checkout"
+    checkout.mkdir()
+    (checkout / "pyproject.toml").touch()
+    monkeypatch.setattr(installation, "ROOT", checkout)
+    command = shlex.split(install_command("dashboard"))
+    assert command == [sys.executable, "-m", "pip", "install", "--editable", f"{checkout}[dashboard]"]
+    assert origin() == f"the checkout {checkout}"
+
+
+def test_elsewhere_the_packages_of_the_extra_are_installed_by_name(installed: Path) -> None:
+    begin = [sys.executable, "-m", "pip", "install"]
+    assert shlex.split(install_command("dashboard")) == [*begin, "numpy<3,>=2.1", "no-such-package>=1"]
+    assert shlex.split(install_command("login")) == [*begin, "numpy[auth]<3,>=1"]
+
+
+def test_without_pip_the_command_is_that_of_uv(installed: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(installation, "find_spec", lambda name: None)
+    assert install_command("login").startswith(f"uv pip install --python {sys.executable} ")
+
+
+def test_optional_parts_are_listed_with_what_is_missing_of_each(installed: Path) -> None:
+    import numpy
+
+    assert dict(optional_parts()) == {
+        "dashboard": {"numpy": numpy.__version__, "no-such-package": None},
+        "login": {"numpy": numpy.__version__},
+    }
+
+
+@pytest.mark.parametrize(
+    ("source", "expected"),
+    [
+        (None, "a package index"),
+        ({"url": "file:///opt/fabric-almanac", "dir_info": {}}, "file:///opt/fabric-almanac"),
+        ({"url": "file:///tmp/a.whl", "archive_info": {"hashes": {}}}, "file:///tmp/a.whl"),
+        (
+            {"url": "https://host/a.git", "vcs_info": {"vcs": "git", "commit_id": "8fd3"}},
+            "git+https://host/a.git@8fd3",
+        ),
+    ],
+)
+def test_the_origin_is_read_from_what_the_installer_wrote(
+    installed: Path, source: dict[str, object] | None, expected: str
+) -> None:
+    if source is not None:
+        (installed / "direct_url.json").write_text(json.dumps(source))
+    assert origin() == expected
+    assert upgrade_advice().endswith(f", installed from {expected})")
+
+
+def test_a_missing_module_is_an_error_with_the_command(monkeypatch: pytest.MonkeyPatch) -> None:
+    require("pandas", "json", "ast")
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    with pytest.raises(MissingExtra) as missing:
+        require("pandas", "json", "pandas")
+    assert (missing.value.package, missing.value.command) == ("pandas", install_command("pandas"))
+
+
+def test_every_extra_that_the_code_requires_is_declared() -> None:
+    named = {
+        node.args[0].value
+        for part in ("registry", "ingest", "mapping", "dashboard", "almanac")
+        for path in (paths.ROOT / part).rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text("utf-8")))
+        if isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Name)
+        and node.func.id == "require"
+        and isinstance(node.args[0], ast.Constant)
+    }
+    assert named == {"dashboard", "otf2", "pandas", "py2neo", "serve"}
+    assert named <= set(PROJECT["optional-dependencies"])
+
+
+WITHOUT_EXTRAS = """
+import importlib, pkgutil, sys
+
+for name in sys.argv[1].split():
+    sys.modules[name] = None  # an import of it raises ModuleNotFoundError
+skipped = []
+for part in ("registry", "ingest", "mapping", "almanac"):
+    for module in pkgutil.walk_packages(importlib.import_module(part).__path__, f"{part}."):
+        try:
+            importlib.import_module(module.name)
+        except ModuleNotFoundError as error:
+            skipped.append(f"{module.name} needs {error.name}")
+print(*skipped, sep="\\n")
+"""
+
+
+def test_all_of_the_base_is_imported_without_the_extras() -> None:
+    """Except the script that Streamlit runs and the HTTP interface, which their commands import."""
+    process = subprocess.run(
+        [sys.executable, "-c", WITHOUT_EXTRAS, " ".join(OPTIONAL)],
+        cwd=paths.ROOT,
+        capture_output=True,
+        text=True,
+    )
+    assert process.returncode == 0, process.stderr
+    needing = {line.split()[0]: line.split()[-1] for line in process.stdout.splitlines()}
+    assert set(needing) == {"almanac.dashboard_page", "almanac.service.api", "almanac.service.questions"}
+    assert needing.pop("almanac.dashboard_page") in ("altair", "pandas", "PIL", "streamlit")
+    assert set(needing.values()) <= {"fastapi", "uvicorn"}
+
+
+def test_the_base_depends_on_no_package_of_the_dashboard() -> None:
+    """Follow the dependencies of dependencies, as the metadata of installed packages list them."""
+    from importlib.metadata import requires
+
+    from packaging.requirements import Requirement
+
+    needed, waiting = set[str](), list(PROJECT["dependencies"])
+    while waiting:
+        requirement = Requirement(waiting.pop())
+        name = requirement.name.lower().replace("_", "-")
+        if name not in needed and (requirement.marker is None or requirement.marker.evaluate({"extra": ""})):
+            needed.add(name)
+            waiting += requires(name) or []
+    assert {"numpy", "llvmlite", "jpype1"} <= needed
+    assert needed & {"altair", "matplotlib", "pandas", "pillow", "pyarrow", "pydeck", "streamlit"} == set()
