@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from almanac.demo import generated_data
+from almanac.demo import generated_data, history
 from registry.errors import UnknownName
 from registry.progress import Progress, silent
 
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
     from mapping.evaluation.report import PlacementReport
     from mapping.service.circuit_search import CircuitPlanReport
     from mapping.service.simulations import SimulationReport
-    from registry.model import Fabric
+    from registry.model import Fabric, Job
     from registry.registry import Registry
 
 DATA = Path(__file__).parent.parent / "demo_data"
@@ -25,13 +26,17 @@ SCAN = (DATA / "ndr-dgx.ibnetdiscover", DATA / "opensm-lfts.dump.gz")
 CLUSTER = "demo-ndr"
 PROFILE = "demo-hpcg-64"
 JOB = "4711"
+"""The last nightly job, which slows down after a cable was lost."""
 STEPS = 400_000
 """Steps of the search: a number instead of a time, so that a second run finds the same placement."""
 RUNNING = {"4712": PROFILE, "4713": "demo-training-64", "4714": "demo-lulesh-64"}
 """Profile of each running job."""
+JOBS = (DATA / "slurm_job.txt", DATA / "slurm_running.txt")
+"""Records of `JOB` and of the running jobs."""
 ADVICE_STEPS = 40_000
 """Search steps for each running job."""
-BASELINES = {"in order": "in-order", "random": "random"}
+IN_ORDER = "in order"
+BASELINES = {IN_ORDER: "in-order", "random": "random"}
 """Placements to compare by simulation with the one that is found: name and strategy."""
 ROUNDS = 50
 """Times that the profile is sent: HPCG runs 50 iterations at a time."""
@@ -50,6 +55,8 @@ class DemoResult:
 
     Attributes
     ----------
+    moment : datetime
+        Time to which all times of the demonstration are relative, UTC.
     placed : PlacementReport
         Placement of the ranks of `JOB`.
     simulated : SimulationReport
@@ -58,6 +65,7 @@ class DemoResult:
         Next circuits of the optical switch.
     """
 
+    moment: datetime
     placed: PlacementReport
     simulated: SimulationReport
     planned: CircuitPlanReport
@@ -70,71 +78,140 @@ class DemoResult:
 
 
 def fill(
-    registry: Registry, progress: Progress = silent, *, before_runs: Callable[[], None] = lambda: None
+    registry: Registry,
+    progress: Progress = silent,
+    *,
+    moment: datetime | None = None,
+    before_runs: Callable[[], None] = lambda: None,
 ) -> DemoResult:
     """Load the files, save the generated data, and compute and save the results; a second call adds nothing.
 
     Parameters
     ----------
+    moment : datetime, optional
+        Time to which all times are relative (default: now). If the registry holds the demonstration already,
+        its time counts.
     before_runs : function
         Called before placements are simulated and circuits are searched.
     """
     from ingest.options import Options
     from ingest.pipeline import ingest
-    from mapping.placement.search.options import SearchOptions
-    from mapping.service.placing import place
-    from mapping.service.request import PlacementRequest
 
-    ingest(registry, SCAN, Options(cluster=CLUSTER), progress=progress)
-    for jobs in ("slurm_job.txt", "slurm_running.txt"):
-        ingest(registry, [DATA / jobs], Options(cluster=CLUSTER), progress=progress)
+    moment = stored_moment(registry) or (moment or datetime.now(UTC)).replace(second=0, microsecond=0)
+    scanned = moment - history.MOVED
+    ingest(registry, SCAN, Options(cluster=CLUSTER, observed_at=scanned), progress=progress)
     ingest(registry, [DATA / "hpcg_16_64.tar.gz"], Options(name=PROFILE), progress=progress)
-    fabric = registry.fabrics.read(CLUSTER).fabric
-    _save_generated_data(registry, fabric)
-    request = PlacementRequest(profile=PROFILE, job=JOB, cluster=CLUSTER)
-    baselines = {}
-    for name, strategy in BASELINES.items():
-        options = SearchOptions(strategies=(strategy,), steps=1)
-        baselines[name] = place(registry, replace(request, options=options), progress).record_id
-    placed = place(registry, replace(request, options=SearchOptions(steps=STEPS)), progress)
-    _advise_running_jobs(registry, fabric, progress)
+    fabric = registry.fabrics.read(CLUSTER, scanned).fabric
+    _save_generated_data(registry, fabric, moment)
+    placed = _place_last_job(registry, moment, progress)
+    _advise_running_jobs(registry, fabric, moment, progress)
     before_runs()
-    simulated = _simulate(registry, {**baselines, "found": placed.record_id}, progress)
-    return DemoResult(placed=placed, simulated=simulated, planned=_plan_circuits(registry, progress))
+    ids = {name: report.record_id for name, report in placed.items()}
+    return DemoResult(
+        moment=moment,
+        placed=placed["found"],
+        simulated=_simulate(registry, ids, progress),
+        planned=_plan_circuits(registry, progress),
+    )
 
 
-def _save_generated_data(registry: Registry, fabric: Fabric) -> None:
-    """Save an earlier scan, two applications and the optical cluster; attach profiles to jobs."""
+def stored_moment(registry: Registry) -> datetime | None:
+    """Return the time to which the stored demonstration is relative, or None if there is none."""
+    try:
+        observations = registry.fabrics.observations(CLUSTER)
+    except UnknownName:
+        return None
+    made = [one.at + history.MONTH for one in observations if one.source == generated_data.SOURCE]
+    return min(made, default=None)
+
+
+def delete_demonstration(registry: Registry) -> None:
+    """Delete the clusters of the demonstration with all their data; profiles stay."""
+    from registry.maintenance.clusters import delete_cluster
+
+    for cluster in (CLUSTER, OPTICAL):
+        with suppress(UnknownName):
+            delete_cluster(registry.database, cluster)
+
+
+def _save_generated_data(registry: Registry, fabric: Fabric, moment: datetime) -> None:
+    """Save the past of the cluster, jobs with profiles, two applications and the optical cluster."""
     from registry.model.intake import Intake
 
-    assert fabric.observed_at is not None
-    registry.save(
-        Intake(
-            cluster=CLUSTER,
-            observed_at=fabric.observed_at - generated_data.EARLIER,
-            fabric=generated_data.earlier(fabric),
-            source=generated_data.SOURCE,
-        )
+    _save_past_wiring(registry, fabric, moment)
+    nightly, jobs = _jobs(moment)
+    source = generated_data.SOURCE
+    registry.save(Intake(cluster=CLUSTER, observed_at=moment, jobs=(*nightly, *jobs), source=source))
+    registry.save(Intake(profiles=generated_data.applications(), source=source))
+    _save_optical_cluster(registry, moment)
+    nights = dict.fromkeys([job.id for job in nightly], PROFILE)
+    registry.jobs.attach_many(CLUSTER, {**nights, JOB: PROFILE, **RUNNING})
+    registry.jobs.attach_many(OPTICAL, ON_CIRCUITS)
+    _save_nightly_placements(registry, nightly, moment)
+
+
+def _save_past_wiring(registry: Registry, fabric: Fabric, moment: datetime) -> None:
+    """Save the scans of the last month before the present one, and the plan of the wiring."""
+    from registry.model.intake import Intake
+
+    changed = history.before_move(fabric)
+    planned = history.before_loss(changed)
+    plan = history.wiring_plan(planned, moment - history.MONTH)
+    scans = (
+        *((age, planned) for age in (history.MONTH, history.BEFORE_LOSS)),
+        (history.LOST, changed),
     )
-    registry.save(Intake(profiles=generated_data.applications(), source=generated_data.SOURCE))
-    _save_optical_cluster(registry, fabric.observed_at)
-    jobs = {(CLUSTER, job): name for job, name in {JOB: PROFILE, **RUNNING}.items()}
-    jobs |= {(OPTICAL, job): name for job, name in ON_CIRCUITS.items()}
-    for (cluster, job), profile in jobs.items():
-        if registry.jobs.read(job, cluster).profile is None:
-            registry.jobs.attach(job, registry.profiles.read(profile).id, cluster)
+    for age, past in scans:
+        registry.save(
+            Intake(
+                cluster=CLUSTER,
+                observed_at=moment - age,
+                fabric=past,
+                tables=past.tables,
+                intended=plan if age == history.MONTH else None,
+                source=generated_data.SOURCE,
+            )
+        )
 
 
-def _save_optical_cluster(registry: Registry, at: datetime) -> None:
+def _jobs(moment: datetime) -> tuple[tuple[Job, ...], tuple[Job, ...]]:
+    """Return the nightly jobs, and the jobs of the files with times relative to a moment."""
+    from ingest.options import Options
+    from ingest.pipeline import plan
+
+    jobs = generated_data.recent_jobs(plan(JOBS, Options(cluster=CLUSTER)).jobs, moment)
+    (last,) = (job for job in jobs if job.id == JOB)
+    return history.nightly_jobs(last), jobs
+
+
+def _save_nightly_placements(registry: Registry, nightly: Sequence[Job], moment: datetime) -> None:
+    """Save the placements of the nightly jobs: their ranks ran in order, before a cable was lost."""
+    from mapping.evaluation.report import report_given, with_baselines
+    from mapping.placement.strategies.baselines import in_order
+    from mapping.service.placing import record_of, resolve
+    from mapping.service.request import PlacementRequest
+    from registry.records.placements.records import PRESENT
+
+    request = PlacementRequest(
+        profile=PROFILE, job=nightly[-1].id, cluster=CLUSTER, at=moment - history.BEFORE_LOSS
+    )
+    case = resolve(registry, request)
+    report = with_baselines(report_given(case, in_order(case.profile.ranks, case.allocation)))
+    record = record_of(report, PRESENT)
+    times = [job.ended_at or moment for job in nightly]
+    registry.placements.save_many([replace(record, job=job.id) for job in nightly], times)
+
+
+def _save_optical_cluster(registry: Registry, moment: datetime) -> None:
     """Save the hosts and jobs of the optical cluster, and its switch if none is stored yet."""
     from registry.model.intake import Intake
 
     fabric, tables = generated_data.optical_cluster()
-    jobs = generated_data.optical_jobs(fabric, at, tuple(ON_CIRCUITS))
+    jobs = generated_data.optical_jobs(fabric, moment, tuple(ON_CIRCUITS))
     registry.save(
         Intake(
             cluster=OPTICAL,
-            observed_at=at,
+            observed_at=moment - history.MOVED,
             fabric=fabric,
             tables=tables,
             jobs=jobs,
@@ -147,19 +224,49 @@ def _save_optical_cluster(registry: Registry, at: datetime) -> None:
         registry.optical.save(generated_data.optical_switch(OPTICAL, registry.fabrics.read(OPTICAL).fabric))
 
 
-def _advise_running_jobs(registry: Registry, fabric: Fabric, progress: Progress) -> None:
+def _place_last_job(registry: Registry, moment: datetime, progress: Progress) -> dict[str, PlacementReport]:
+    """Save placements of `JOB`: in order, as it ran; at random; found, with advice that compares it."""
+    from mapping.placement.search.options import SearchOptions
+    from mapping.service.placing import place, save
+    from mapping.service.request import PlacementRequest
+    from registry.records.placements.records import PRESENT
+    from registry.running.advice import AdviceRecord
+
+    at = moment - history.MOVED
+    request = PlacementRequest(profile=PROFILE, job=JOB, cluster=CLUSTER, at=at)
+    searches = {name: SearchOptions(strategies=(one,), steps=1) for name, one in BASELINES.items()}
+    searches["found"] = SearchOptions(steps=STEPS)
+    placed = {
+        name: place(registry, replace(request, options=options), progress)
+        for name, options in searches.items()
+    }
+    present, found = save(registry, placed[IN_ORDER], PRESENT), placed["found"]
+    advice = AdviceRecord(
+        cluster=CLUSTER,
+        job=JOB,
+        at=moment,
+        present=present.record_id,
+        proposed=found.record_id,
+        present_seconds=present.evaluation.congestion_seconds,
+        proposed_seconds=found.evaluation.congestion_seconds,
+        moved=int((found.placement.host_of_rank != present.placement.host_of_rank).sum()),
+    )
+    if found.placement.complete:
+        registry.advices.save([advice])
+    return placed
+
+
+def _advise_running_jobs(registry: Registry, fabric: Fabric, moment: datetime, progress: Progress) -> None:
     """Save advice for each running job, and port counters that fit their traffic."""
     from mapping.placement.search.options import SearchOptions
     from mapping.service.advising import advise_all
     from mapping.service.live import traffic
     from registry.model.intake import Intake
 
-    assert fabric.observed_at is not None
-    at = fabric.observed_at + generated_data.COUNTED  # not the present time: a second run must give the same
-    live = traffic(registry, CLUSTER, at, progress=progress)
+    live = traffic(registry, CLUSTER, moment, progress=progress)
     for _ in advise_all(registry, live, SearchOptions(steps=ADVICE_STEPS), progress):
         pass
-    sweeps = generated_data.counters(fabric, live.shared.link_bytes)
+    sweeps = generated_data.counters(fabric, live.shared.link_bytes, moment)
     registry.save(Intake(cluster=CLUSTER, counters=sweeps, source=generated_data.SOURCE))
 
 

@@ -1,8 +1,9 @@
 """Generated data of the demonstration, which completes its real files so that every page has content.
 
-All of it is saved with the source "made for the demonstration": a scan of the day before, in which three
-cables of the real scan are missing; two applications by formula; port counters that agree with the predicted
-traffic of the running jobs up to random noise; and a small cluster with an optical switch and two jobs.
+All of it is saved with the source "made for the demonstration": jobs with times relative to a moment; two
+applications by formula; port counters of the last hour, which agree with the predicted traffic of the running
+jobs up to random noise, with errors at one port; and a small cluster with an optical switch and two jobs. The
+past of the cluster is in `almanac.demo.history`.
 """
 
 from __future__ import annotations
@@ -13,19 +14,18 @@ from datetime import datetime, timedelta
 
 import numpy as np
 
+from almanac.demo.history import MOVED_AT, PORT, moved_job
 from mapping.traffic.device_names import reverse_rows
 from registry.model import CounterSweep, Fabric, Floats, ForwardingTables, Job, Profile
 from registry.records.optical_switches import OpticalSwitch
 
 SOURCE = "made for the demonstration"
-EARLIER = timedelta(days=1)
-"""Age of the generated scan when the real one was taken."""
-COUNTED = timedelta(hours=2)
-"""Time from the real scan to the first sweep of port counters."""
-SWEEP = timedelta(minutes=15)
-"""Time between the two sweeps."""
-HOST_WITHOUT_RAIL = "b07-p1-dgx-07-c09"
-"""Host that lacks one rail in the earlier scan."""
+STARTED = timedelta(minutes=65)
+"""Age of the running job that started last: before the first sweep of port counters."""
+SWEEP, SWEEPS = timedelta(minutes=15), 5
+"""Time between two sweeps of port counters, and their number."""
+ERRORS = (9, 4)
+"""Symbol errors and receive errors between two sweeps at the port of the moved cable."""
 BUSY = 0.6
 """Utilisation of the busiest link."""
 OPTICAL_SIDES = (4, 4)
@@ -36,16 +36,11 @@ OPTICAL_SPEED = 25e9
 """Bytes/s of a circuit: 200 Gbit/s."""
 
 
-def earlier(fabric: Fabric) -> Fabric:
-    """Return the fabric of a scan without two cables between switches and one rail of a host."""
-    links, switch = fabric.links, fabric.kind == 1
-    between = np.flatnonzero(switch[links.source] & switch[links.target] & (links.source < links.target))
-    rail = next(
-        row for row, host in enumerate(links.target.tolist()) if fabric.names[host] == HOST_WITHOUT_RAIL
-    )
-    lost = np.array([*between[[40, 200]].tolist(), rail])
-    gone = np.isin(np.arange(len(links)), [*lost, *reverse_rows(fabric, lost)])
-    return _cabled_ports(replace(fabric, links=links.take(np.flatnonzero(~gone)), tables=None))
+def recent_jobs(jobs: Sequence[Job], moment: datetime) -> tuple[Job, ...]:
+    """Return jobs with names that show that they are made, the latest started `STARTED` before a moment."""
+    latest = max(job.started_at for job in jobs if job.started_at is not None)
+    by = moment - STARTED - latest
+    return tuple(replace(moved_job(job, by), name=f"demo-{job.name}", source=SOURCE) for job in jobs)
 
 
 def applications() -> tuple[Profile, ...]:
@@ -64,41 +59,41 @@ def applications() -> tuple[Profile, ...]:
     )
 
 
-def counters(fabric: Fabric, link_bytes: Floats) -> tuple[CounterSweep, ...]:
-    """Return two sweeps of port counters between which the links carried the predicted bytes, with noise.
+def counters(fabric: Fabric, link_bytes: Floats, moment: datetime) -> tuple[CounterSweep, ...]:
+    """Return sweeps of port counters of the hour before a moment.
+
+    Between them the links carried the predicted bytes, with noise; the port of the moved cable counts errors.
 
     Parameters
     ----------
     link_bytes : float64[m]
         Bytes of all running jobs per period; the length of a period follows from `BUSY`.
     """
-    assert fabric.observed_at is not None
     draw = np.random.default_rng(4711)
-    links = fabric.links
+    links, seconds = fabric.links, SWEEP.total_seconds()
     own = np.append(fabric.adapters.guid, np.uint64(0))
     guid = np.where(links.source_adapter >= 0, own[links.source_adapter], fabric.guid[links.source])
     back = np.concatenate([reverse_rows(fabric, np.array([row])) for row in range(len(links))])
     worst = float((link_bytes / links.capacity).max())
-    rate = BUSY / worst * link_bytes * draw.lognormal(0.0, 0.25, len(links))
-    rate += links.capacity * draw.gamma(0.5, 0.01, len(links))  # traffic of no known job
-    rate = np.minimum(rate, 0.97 * links.capacity)
-    start = draw.integers(1 << 34, 1 << 42, len(links))
-    waited = draw.integers(0, 1 << 24, len(links))
-    seconds = SWEEP.total_seconds()
-    sweeps = []
-    for number in range(2):
-        sent = start + (number * seconds * rate).astype(np.int64)
-        wait = waited + (number * seconds * 1e6 * np.maximum(rate / links.capacity - 0.4, 0)).astype(np.int64)
-        sweeps.append(
-            CounterSweep(
-                at=fabric.observed_at + COUNTED + number * SWEEP,
-                guid=guid,
-                port=links.source_port,
-                names=("xmit_bytes", "rcv_bytes", "xmit_wait"),
-                values=np.stack((sent, sent[back], wait), axis=1),
-            )
+    mean = BUSY / worst * link_bytes * draw.lognormal(0.0, 0.25, len(links))
+    mean += links.capacity * draw.gamma(0.5, 0.01, len(links))  # traffic of no known job
+    rate = np.minimum(mean * draw.lognormal(0.0, 0.1, (SWEEPS, len(links))), 0.97 * links.capacity)
+    rate[0] = 0.0  # the first sweep only begins the count
+    waiting = seconds * 1e6 * np.maximum(rate / links.capacity - 0.4, 0.0)
+    sent = draw.integers(1 << 34, 1 << 42, len(links)) + np.cumsum(seconds * rate, axis=0).astype(np.int64)
+    wait = draw.integers(0, 1 << 24, len(links)) + np.cumsum(waiting, axis=0).astype(np.int64)
+    faulty = (links.source == fabric.names.index(MOVED_AT)) & (links.source_port == PORT)
+    errors = [[number * each * faulty for each in ERRORS] for number in range(SWEEPS)]
+    return tuple(
+        CounterSweep(
+            at=moment - (SWEEPS - 1 - number) * SWEEP,
+            guid=guid,
+            port=links.source_port,
+            names=("xmit_bytes", "rcv_bytes", "xmit_wait", "symbol_errors", "rcv_errors"),
+            values=np.stack((sent[number], sent[number][back], wait[number], *errors[number]), axis=1),
         )
-    return tuple(sweeps)
+        for number in range(SWEEPS)
+    )
 
 
 def optical_cluster() -> tuple[Fabric, ForwardingTables]:
@@ -118,7 +113,7 @@ def optical_jobs(fabric: Fabric, at: datetime, jobs: Sequence[str]) -> tuple[Job
     return tuple(
         Job(
             id=job,
-            name=f"optical-{job}",
+            name=f"demo-optical-{job}",
             user="dave",
             account="optics",
             state="RUNNING",
@@ -145,17 +140,4 @@ def optical_switch(cluster: str, fabric: Fabric) -> OpticalSwitch:
         max_edges=len(pairs),
         link_speed=OPTICAL_SPEED,
         circuits=tuple(pairs),
-    )
-
-
-def _cabled_ports(before: Fabric) -> Fabric:
-    """Return the fabric without adapter ports that lost their cable, as scans list no ports that are down."""
-    adapters, links = before.adapters, before.links
-    own = np.flatnonzero(links.source_adapter >= 0)
-    cabled = set(zip(links.source_adapter[own].tolist(), links.source_port[own].tolist(), strict=True))
-    ports = zip(adapters.port_adapter.tolist(), adapters.port_number.tolist(), strict=True)
-    kept = np.fromiter((port in cabled for port in ports), bool, len(adapters.port_adapter))
-    names = ("port_adapter", "port_number", "port_guid", "port_lid", "port_lmc")
-    return replace(
-        before, adapters=replace(adapters, **{name: getattr(adapters, name)[kept] for name in names})
     )

@@ -92,7 +92,12 @@ def evaluate(registry: Registry, request: PlacementRequest) -> PlacementReport:
 
 
 def save(registry: Registry, report: PlacementReport, role: str = PROPOSED) -> PlacementReport:
-    """Save the placement of a report and return the report with its id.
+    """Save the placement of a report and return the report with its id; `role` as in `record_of`."""
+    return replace(report, record_id=registry.placements.save(record_of(report, role)))
+
+
+def record_of(report: PlacementReport, role: str = PROPOSED) -> PlacementRecord:
+    """Return the record of a report with baselines, to be saved.
 
     Parameters
     ----------
@@ -102,7 +107,7 @@ def save(registry: Registry, report: PlacementReport, role: str = PROPOSED) -> P
     case = report.case
     assert report.in_order is not None
     assert report.random is not None
-    record = PlacementRecord(
+    return PlacementRecord(
         cluster=case.cluster,
         content=case.snapshot,
         routing=case.tables,
@@ -115,7 +120,6 @@ def save(registry: Registry, report: PlacementReport, role: str = PROPOSED) -> P
         code_version=code_version(),
         role=role,
     )
-    return replace(report, record_id=registry.placements.save(record))
 
 
 def subject_of(

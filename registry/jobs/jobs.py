@@ -10,7 +10,7 @@ and saving it again adds nothing, so an interrupted call can be repeated.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from datetime import UTC, datetime
 from typing import Any
@@ -94,8 +94,9 @@ RETURN collect(j.id) AS ids
 """
 
 _ATTACH = """
-MATCH (j:Job {id: $job})
-MATCH (p:Profile {id: $profile})
+UNWIND range(0, size($job) - 1) AS i
+MATCH (j:Job {id: $job[i]})
+MATCH (p:Profile {id: $profile[i]})
 CREATE (j)-[:RAN {at: $at}]->(p)
 """
 
@@ -196,10 +197,26 @@ class Jobs(Store):
             lock_cluster(transaction, stored.cluster)
             found = find_profile(transaction, profile)
             if find_job(transaction, job, stored.cluster).profile != found:
-                transaction.run(_ATTACH, job=stored.id, profile=found, at=datetime.now(UTC))
+                transaction.run(_ATTACH, job=[stored.id], profile=[found], at=datetime.now(UTC))
             return found
 
         return self._database.write(work)
+
+    def attach_many(self, cluster: str, profiles: Mapping[str, str]) -> None:
+        """Record the profile, by name or id, that each job of a cluster ran; all or none."""
+
+        def work(transaction: Transaction) -> None:
+            lock_cluster(transaction, cluster)
+            found = {name: find_profile(transaction, name) for name in set(profiles.values())}
+            wanted = {job_key(cluster, job): found[name] for job, name in profiles.items()}
+            known = jobs_by_key(transaction, list(wanted))
+            for missing in [job for job in profiles if job_key(cluster, job) not in known][:1]:
+                find_job(transaction, missing, cluster)  # raises with the closest ids
+            new = [key for key, profile in wanted.items() if known[key].profile != profile]
+            columns = {"job": new, "profile": [wanted[key] for key in new]}
+            transaction.run_columns(_ATTACH, columns, at=datetime.now(UTC))
+
+        self._database.write(work)
 
 
 def jobs_of_user(database: Database, user: str) -> frozenset[str]:

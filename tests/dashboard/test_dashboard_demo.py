@@ -1,20 +1,38 @@
-"""What ``almanac demo`` saves and prints: simulated runs, a plan of circuits; a second time adds nothing."""
+"""What ``almanac demo`` saves and prints: a month with a regression, simulated runs, a plan of circuits."""
 
 from __future__ import annotations
 
 import math
 import re
 from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from almanac.cli import main
-from almanac.demo import generated_data
-from almanac.demo.fill import BASELINES, CLUSTER, JOB, ON_CIRCUITS, OPTICAL, PROFILE, ROUNDS
+from almanac.commands.admin.demo import NEXT
+from almanac.commands.cluster.check import EXIT_PROBLEMS
+from almanac.demo import generated_data, history
+from almanac.demo.fill import (
+    BASELINES,
+    CLUSTER,
+    IN_ORDER,
+    JOB,
+    ON_CIRCUITS,
+    OPTICAL,
+    PROFILE,
+    ROUNDS,
+    RUNNING,
+    stored_moment,
+)
+from mapping.checks.catalog import check
 from mapping.reconfiguration.model.topology import Topology
 from mapping.service.circuits import machine_of
+from mapping.service.placing import subject_of
+from mapping.service.today import read_today
+from mapping.traffic.quality import regressions
 from registry.database.driver import Transaction
 from registry.registry import Registry
 from tests.dashboard.conftest import Connect
@@ -24,7 +42,7 @@ from tests.support import paths
 
 KEPT = (
     *("Cluster", "Content", "Observation", "Routing", "Profile", "Job", "Placement", "LinkLoads", "Advice"),
-    *("CounterSweep", "Simulation", "Reconfiguration"),
+    *("CounterSweep", "IntendedWiring", "Simulation", "Reconfiguration"),
 )
 """Labels of what a second run of the demo must not add to; that it ran is kept each time."""
 
@@ -57,6 +75,85 @@ def test_the_demo_replays_what_it_finds_beside_ranks_in_order_and_at_random(conn
     static = [placed[run.placement].congestion_seconds or math.nan for run in (found, in_order, random)]
     assert static[0] < static[1] < static[2]
     assert found.completion_seconds < in_order.completion_seconds < random.completion_seconds
+
+
+def made(registry: Registry) -> datetime:
+    """Return the time to which the demonstration is relative."""
+    moment = stored_moment(registry)
+    assert moment is not None
+    return moment
+
+
+def test_all_times_are_of_the_month_before_the_demonstration(connect: Connect) -> None:
+    with connect() as registry:
+        moment = made(registry)
+        seen = registry.fabrics.observations(CLUSTER)
+        jobs = [stored.job for stored in registry.jobs.list(CLUSTER)]
+        sweeps = registry.counters.recent(CLUSTER, timedelta(hours=2))
+    assert timedelta(0) <= datetime.now(UTC) - moment < timedelta(hours=1)
+    assert [moment - one.at for one in seen] == [
+        history.MONTH,
+        history.BEFORE_LOSS,
+        history.LOST,
+        history.MOVED,
+    ]
+    assert [one.source == generated_data.SOURCE for one in seen] == [True, True, True, False]
+    times = [time for job in jobs for time in (job.submitted_at, job.started_at, job.ended_at) if time]
+    assert moment - history.MONTH < min(times) < max(times) < moment
+    assert {job.id for job in jobs if job.ended_at is None} == set(RUNNING)
+    assert {job.source for job in jobs} == {generated_data.SOURCE}
+    assert sweeps is not None
+    assert (moment - sweeps.start, sweeps.end) == (timedelta(hours=1), moment)
+
+
+def test_the_last_nightly_job_is_the_only_regression_and_its_cause_is_named(connect: Connect) -> None:
+    with connect() as registry:
+        (found,) = regressions(registry.placements.series())
+        placed = {info.id: info for info in registry.placements.history(CLUSTER)}
+        moment = made(registry)
+        lost = registry.fabrics.changes(CLUSTER, moment - history.BEFORE_LOSS, moment - history.LOST)
+    good = placed[found.last_good]
+    assert (found.cluster, found.job, found.role) == (CLUSTER, JOB, "present")
+    assert found.changed == ("fabric", "routes")
+    assert (good.job, good.recorded_at < moment - history.LOST) == (str(int(JOB) - min(history.NIGHTS)), True)
+    assert [cable.cables for cable in lost.cables_vanished] == [1]
+    assert len(lost.switches_rerouted) == 2
+    assert found.ratio > found.limit > found.centre > 1.0
+
+
+def test_the_slow_job_has_a_better_placement(connect: Connect) -> None:
+    with connect() as registry:
+        placed = {info.id: info for info in registry.placements.history(CLUSTER, job=JOB)}
+        (advice,) = (one for one in registry.advices.list(CLUSTER) if one.job == JOB)
+    present, proposed = placed[advice.present], placed[advice.proposed or ""]
+    assert (present.role, proposed.role) == ("present", "proposed")
+    assert present.strategy == BASELINES[IN_ORDER]
+    assert (present.congestion_seconds, proposed.congestion_seconds) == (
+        advice.present_seconds,
+        advice.proposed_seconds,
+    )
+    assert advice.gain > 1.5
+    assert 0 < advice.moved <= present.ranks
+
+
+def test_today_shows_the_moved_and_the_lost_cable_and_jobs_that_share_links(connect: Connect) -> None:
+    with connect() as registry:
+        moment = made(registry)
+        today = read_today(registry, CLUSTER, moment - timedelta(days=1))
+        planned = check(subject_of(registry, CLUSTER, moment - history.BEFORE_LOSS), ["wiring"])
+    assert today.scanned
+    assert today.changes is not None
+    gone, come = today.changes.cables_vanished, today.changes.cables_appeared
+    assert (len(gone), len(come)) == (2, 1)
+    assert not planned
+    groups = sorted(one.group for one in today.findings if one.check == "wiring")
+    assert groups == ["missing", "wrong port"]
+    (port,) = (one for one in today.findings if one.check == "link-errors")
+    assert f"{history.MOVED_AT} port {history.PORT}" in port.text
+    assert {one.load.job for one in today.slowed} == set(RUNNING)
+    assert {one.job for one in today.advice} < set(RUNNING)
+    assert not today.failed
+    assert not today.sources
 
 
 def test_the_optical_cluster_is_a_switch_within_its_limits_with_all_jobs_on_it(connect: Connect) -> None:
@@ -153,7 +250,7 @@ def test_a_second_run_of_the_demo_shows_the_same_and_adds_nothing(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     with connect() as registry:
-        before = counted(registry)
+        before, moment = counted(registry), made(registry)
         (info,) = registry.circuit_plans.list(OPTICAL)
         runs = registry.simulations.list(CLUSTER)
     config = tmp_path / "config.toml"
@@ -165,6 +262,7 @@ def test_a_second_run_of_the_demo_shows_the_same_and_adds_nothing(
     assert not stop.value.code
     with connect() as registry:
         assert counted(registry) == before
+        assert stored_moment(registry) == moment
     printed = " ".join(capsys.readouterr().out.split())
     for words in (
         f"{PROFILE} on {CLUSTER}: profile sent in rounds; packets; routing: tables",
@@ -176,5 +274,12 @@ def test_a_second_run_of_the_demo_shows_the_same_and_adds_nothing(
         assert words in printed
     for words in shown_in_the_readme(printed):
         assert words in README
+    for arguments in NEXT:
+        assert f"almanac {arguments} #" in printed
+        if not arguments.startswith("advise"):  # it saves what it finds
+            with pytest.raises(SystemExit) as stop:
+                main(arguments.split())
+            assert stop.value.code in (None, 0, EXIT_PROBLEMS)
+            assert capsys.readouterr().out
     assert len(runs) == len(BASELINES) + 1
     assert len((tmp_path / "ranks").read_text("utf-8").splitlines()) == 64

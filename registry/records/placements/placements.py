@@ -91,14 +91,22 @@ class Placements(Records[StoredPlacement]):
         """
         return self.save_many([record])[0]
 
-    def save_many(self, records: Sequence[PlacementRecord]) -> tuple[str, ...]:
-        """Save all placements or none; return the id of each."""
+    def save_many(
+        self, records: Sequence[PlacementRecord], times: Sequence[datetime] | None = None
+    ) -> tuple[str, ...]:
+        """Save all placements or none; return the id of each.
+
+        Parameters
+        ----------
+        times : sequence of datetime, optional
+            Time at which each was recorded (default: now).
+        """
 
         def work(transaction: Transaction) -> tuple[str, ...]:
             for cluster in sorted({record.cluster for record in records}):
                 lock_cluster(transaction, cluster)
-            now = datetime.now(UTC)
-            return save_placements(transaction, [(record, now) for record in records])
+            recorded = [datetime.now(UTC)] * len(records) if times is None else map(as_utc, times)
+            return save_placements(transaction, list(zip(records, recorded, strict=True)))
 
         return self._database.write(work) if records else ()
 

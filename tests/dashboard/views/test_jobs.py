@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,8 @@ import pandas as pd
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from almanac.demo.fill import CLUSTER, ON_CIRCUITS, RUNNING
+from almanac.demo.fill import CLUSTER, JOB, ON_CIRCUITS, RUNNING
+from almanac.demo.history import NIGHTS
 from dashboard.state.viewer import OTHERS, Viewer
 from mapping.service.live import traffic
 from registry.model import Job
@@ -24,6 +26,11 @@ __all__ = ["nothing"]
 
 RUN = {*RUNNING, *ON_CIRCUITS}
 """Jobs that run, on both clusters of the demo."""
+NIGHTLY = {str(int(JOB) - night) for night in NIGHTS}
+"""Jobs that ended before `JOB`."""
+ALL = {*NIGHTLY, JOB, *RUN}
+LATELY = f"{datetime.now(UTC) - timedelta(minutes=30):%Y-%m-%dT%H:%M}"
+"""After all jobs that ended."""
 
 
 @pytest.fixture(scope="module")
@@ -37,12 +44,13 @@ def listed(app: AppTest) -> pd.DataFrame:
 
 def test_all_jobs_are_listed_with_what_judges_them(connect: Connect) -> None:
     jobs = listed(page(connect, JOBS)).set_index("job")
-    assert set(jobs.index) == {"4711", *RUN}
+    assert set(jobs.index) == ALL
     assert (jobs["fragmentation"].dropna() >= 1).all()
     assert jobs.loc[["4711", *RUNNING], "fragmentation"].notna().all()
     assert (jobs["over the bound"].dropna() >= 1).all()
-    assert jobs.loc[list(RUNNING), "possible gain"].notna().all()
-    assert jobs.loc[["4711"], "possible gain"].isna().all()
+    assert jobs.loc[[JOB, *RUNNING], "possible gain"].notna().all()
+    assert jobs.loc[sorted(NIGHTLY), "possible gain"].isna().all()
+    assert jobs["name"].str.startswith("demo-").all()
 
 
 @pytest.mark.parametrize(
@@ -50,9 +58,9 @@ def test_all_jobs_are_listed_with_what_judges_them(connect: Connect) -> None:
     [
         ({"state": "RUNNING"}, RUN),
         ({"state": "RUNNING", "cluster": CLUSTER}, set(RUNNING)),
-        ({"text": "471"}, {"4711", *RUNNING}),
+        ({"text": "471"}, {JOB, *RUNNING}),
         ({"text": "4712"}, {"4712"}),
-        ({"since": "2025-08-07T00:00"}, RUN),
+        ({"since": LATELY}, RUN),
     ],
 )
 def test_the_address_narrows_the_table(connect: Connect, given: dict[str, str], expected: set[str]) -> None:
@@ -66,7 +74,7 @@ def test_a_choice_that_no_job_fits_is_reported_and_undone_by_a_button(connect: C
     assert "No job matches this choice." in messages(app)
     app.button(key="all jobs").click().run()
     assert not app.exception
-    assert len(listed(app)) == 1 + len(RUN)
+    assert len(listed(app)) == len(ALL)
 
 
 def test_a_filter_is_kept_in_the_address_and_begins_at_the_first_page(connect: Connect) -> None:
@@ -83,11 +91,11 @@ def test_a_filter_is_kept_in_the_address_and_begins_at_the_first_page(connect: C
 
 def test_invalid_numbers_and_pages_are_reported_or_ignored(connect: Connect) -> None:
     assert "is not a number of 1 or more" in messages(page(connect, JOBS, gain="much"))
-    assert len(listed(page(connect, JOBS, page="-3"))) == 1 + len(RUN)
+    assert len(listed(page(connect, JOBS, page="-3"))) == len(ALL)
     beyond = page(connect, JOBS, page="99")
     beyond.button(key="page back").click().run()
     assert "page" not in address(beyond)
-    assert len(listed(beyond)) == 1 + len(RUN)
+    assert len(listed(beyond)) == len(ALL)
 
 
 def test_a_job_can_be_opened_by_the_keyboard(connect: Connect) -> None:

@@ -245,6 +245,22 @@ def test_the_profile_attached_last_is_the_one_a_job_ran(known: Registry) -> None
     assert known.database.query("MATCH (:Job)-[r:RAN]->() RETURN count(r)")[1] == [(2,)]
 
 
+def test_profiles_are_attached_to_many_jobs_or_to_none(known: Registry) -> None:
+    known.save(Intake(profiles=(Profile.from_edges([0], [1], [1.0], name="a"),)))
+    for job in ("4711", "4712"):
+        save(known, running(job))
+    with pytest.raises(UnknownName, match="no job '4713'"):
+        known.jobs.attach_many("toy", {"4711": "a", "4713": "a"})
+    with pytest.raises(UnknownName, match="no profile 'x'"):
+        known.jobs.attach_many("toy", {"4711": "a", "4712": "x"})
+    assert known.jobs.read("4711").profile is None
+    for _ in range(2):
+        known.jobs.attach_many("toy", {"4711": "a", "4712": "a"})
+    identity = known.profiles.read("a").id
+    assert [known.jobs.read(job).profile for job in ("4711", "4712")] == [identity, identity]
+    assert known.database.query("MATCH (:Job)-[r:RAN]->() RETURN count(r)")[1] == [(2,)]
+
+
 def test_attaching_needs_a_known_job_and_profile(known: Registry) -> None:
     save(known, running())
     with pytest.raises(UnknownName, match="no profile 'x'"):

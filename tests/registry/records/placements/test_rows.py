@@ -138,6 +138,16 @@ def test_many_placements_are_saved_together_or_not_at_all(placed: Registry) -> N
     assert placed.placements.save_many([]) == ()
 
 
+def test_placements_of_the_past_are_saved_with_their_times(placed: Registry) -> None:
+    times = [at(-2), at(-1)]
+    old = [record(placed, "7", seconds=5.0, seed=1), record(placed, "8", seconds=6.0, seed=2)]
+    ids = placed.placements.save_many(old, times)
+    assert [placed.placements.read(identity).recorded_at for identity in ids] == times
+    assert [info.id for info in placed.placements.history()][-2:] == [*ids[::-1]]
+    with pytest.raises(ValueError, match="shorter"):
+        placed.placements.save_many(old, times[:1])
+
+
 def test_columns_of_another_length_are_refused() -> None:
     empty = dict.fromkeys(PlacementSeries.__slots__, ())
     assert len(PlacementSeries(**empty)) == 0  # type: ignore[arg-type]
