@@ -35,8 +35,11 @@ fuzz: $(VENV)/.installed-dev  ## damaged files of every format, more than in the
 bench: $(VENV)/.installed-bench  ## measure again and record under bench/results
 	$(BIN)/python -m bench
 
-docs: $(VENV)/.installed-dev  ## write docs/reference/commands.md from the commands
+docs: $(VENV)/.installed-dev  ## the site in build/site, man pages in build/man, and docs/reference/commands.md from the commands
 	$(BIN)/python -m almanac.reference > docs/reference/commands.md
+	$(BIN)/python -m almanac.man_pages build/man
+	$(BIN)/python -m sphinx --quiet --fail-on-warning --keep-going -d build/doctrees docs build/site
+	@echo "build/site/index.html, build/man"
 
 audit: $(VENV)/.installed-dashboard  ## known vulnerabilities and the licence of each package that an installation brings
 	$(PYTHON) -m venv build/audit
@@ -63,7 +66,7 @@ $(VENV)/.installed-dashboard: $(VENV)/.python pyproject.toml constraints.txt
 	@touch $@ $(VENV)/.installed
 
 $(VENV)/.installed-dev: $(VENV)/.python pyproject.toml constraints.txt
-	$(PIP) install --constraint constraints.txt --editable '.[dev,dashboard,login,serve,py2neo,otf2]'
+	$(PIP) install --constraint constraints.txt --editable '.[dev,docs,dashboard,login,serve,py2neo,otf2]'
 	@touch $@ $(VENV)/.installed $(VENV)/.installed-dashboard
 
 $(VENV)/.installed-bench: $(VENV)/.installed-dev

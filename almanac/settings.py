@@ -1,37 +1,7 @@
 """Settings, from the command line, the environment, the configuration file or a default, in this order.
 
-The file is ``config.toml`` in the user's configuration folder, or the one that ALMANAC_CONFIG names::
-
-    db = "bolt://fabric.example:7687"     # default: the embedded server
-    db_user = "neo4j"
-    db_password_file = "/etc/almanac/password"   # mode 0600
-    db_name = "neo4j"
-    db_wait_seconds = 60                  # how long commands wait for that server if it restarts
-    home = "/var/lib/almanac"             # data folder of the embedded server
-    idle_seconds = 900                    # the embedded server stops if idle for this long
-    spool_folder = "/var/spool/almanac"   # ingests that wait for the database; default: `spool` in `home`
-    spool_megabytes = 1000                # maximum size of that folder
-    dashboard_hide_users = true           # pages show pseudonyms
-    dashboard_secret_file = "/etc/almanac/pseudonyms"   # mode 0600; default: a file created in `home`
-    dashboard_only_user = "alice"         # pages show only this user's jobs; or login:CLAIM, header:NAME
-    dashboard_operators = ["root"]        # users who see all jobs in spite of dashboard_only_user
-    error_limits = {link_downed = 5}      # errors of a port per period, see docs/how-to/monitoring.md
-    error_hours = 24                      # that period
-    bit_error_rate = 1e-12                # symbol errors per bit that are only noted
-    keep_observations = "daily after 30 days"   # of `almanac db prune`, see docs/how-to/stored-data.md;
-    keep_counters = "all"                 # default: all
-    keep_placements = "newest 1000"
-    keep_runs = "none after 365 days"
-
-    [serve]                               # of `almanac serve`: see docs/how-to/service.md
-
-Environment: ALMANAC_DB, ALMANAC_DB_USER, ALMANAC_DB_PASSWORD, ALMANAC_DB_PASSWORD_FILE, ALMANAC_DB_NAME,
-ALMANAC_DB_WAIT_SECONDS, ALMANAC_HOME, ALMANAC_IDLE_SECONDS, ALMANAC_SPOOL_FOLDER,
-ALMANAC_SPOOL_MEGABYTES, ALMANAC_DASHBOARD_HIDE_USERS, ALMANAC_DASHBOARD_SECRET,
-ALMANAC_DASHBOARD_SECRET_FILE, ALMANAC_DASHBOARD_ONLY_USER, ALMANAC_DASHBOARD_OPERATORS (separated by commas),
-ALMANAC_ERROR_LIMITS (``link_downed=5,rcv_errors=0``), ALMANAC_ERROR_HOURS, ALMANAC_BIT_ERROR_RATE,
-ALMANAC_KEEP_OBSERVATIONS, ALMANAC_KEEP_COUNTERS, ALMANAC_KEEP_PLACEMENTS, ALMANAC_KEEP_RUNS.
-Passwords and secrets are never read from the command line nor from the configuration file itself.
+docs/reference/settings.md lists them. Passwords and secrets are never read from the command line nor from
+the configuration file itself.
 """
 
 from __future__ import annotations

@@ -24,6 +24,7 @@ def fabric_option(function: F) -> F:
     return click.option(
         "--fabric",
         "fabric_files",
+        type=click.Path(),
         metavar="FILE",
         multiple=True,
         help="Read the fabric from a scan and forwarding tables instead of the database (repeat); PROFILE is "

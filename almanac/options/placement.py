@@ -38,6 +38,7 @@ _COSTS = (
     *ROUTING_OPTIONS,
     click.option(
         "--distance",
+        type=click.Path(),
         metavar="NAME|FILE",
         help="Distances for hop-bytes: links, switches, equivalent, equivalent+2, or a CSV file.",
     ),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bench.documented.passage import Passage, at
-from bench.documented.readme import warm_pages
+from bench.documented.performance import warm_pages
 
 PAGE = "docs/how-to/dashboard.md"
 PASSAGES = (

@@ -83,3 +83,33 @@ def test_an_unreachable_database_has_its_own_exit_code_and_a_remedy(offline: Alm
     assert outcome.code == 3
     assert "bolt://127.0.0.1:1" in outcome.err
     assert offline("cluster", "list", "--json").error["error"] == "DatabaseUnavailable"
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_the_script_for_the_tab_key_is_printed(
+    offline: Almanac, monkeypatch: pytest.MonkeyPatch, shell: str
+) -> None:
+    monkeypatch.setenv("_ALMANAC_COMPLETE", f"{shell}_source")
+    outcome = offline()
+    assert outcome.code == 0
+    assert f"_ALMANAC_COMPLETE={shell}_complete" in outcome.out
+
+
+@pytest.mark.parametrize(
+    ("words", "completed"),
+    [
+        (["cl"], ["plain,cluster"]),
+        (["cluster", "ch"], ["plain,changes", "plain,check"]),
+        (["map", "--mov"], ["plain,--moves"]),
+        (["ingest", "sc"], ["file,sc"]),
+        (["simulate", "--trace-file", "sc"], ["file,sc"]),
+        (["evaluate", "--placement", "rf"], ["file,rf"]),
+    ],
+)
+def test_the_tab_key_completes_commands_options_and_files(
+    offline: Almanac, monkeypatch: pytest.MonkeyPatch, words: list[str], completed: list[str]
+) -> None:
+    monkeypatch.setenv("_ALMANAC_COMPLETE", "bash_complete")
+    monkeypatch.setenv("COMP_WORDS", " ".join(["almanac", *words]))
+    monkeypatch.setenv("COMP_CWORD", str(len(words)))
+    assert offline().out.split() == completed

@@ -25,6 +25,7 @@ SHOWN = 5
     "--fabric",
     "files",
     multiple=True,
+    type=click.Path(),
     metavar="FILE",
     help="Use a scan with its forwarding tables instead of the database (repeat; default: the sample scan).",
 )

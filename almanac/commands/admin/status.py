@@ -166,6 +166,7 @@ def _sources(registry: Registry) -> Iterator[Check]:
 @click.option(
     "--output",
     "-o",
+    type=click.Path(),
     metavar="FILE",
     help="File, written completely or not at all (default: standard output).",
 )

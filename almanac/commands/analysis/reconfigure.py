@@ -56,12 +56,14 @@ OF_LOOP = ("patience", "skip", "steps", "expansion")
 )
 @click.option(
     "--start",
+    type=click.Path(),
     metavar="NAME|FILE",
     help="First topology: condensed, torus, ring, chordal-ring-Q (-Q-Q: chords of several lengths), or a CSV "
     "file with the columns a,b.",
 )
 @click.option(
     "--present",
+    type=click.Path(),
     metavar="FILE",
     help="Present circuits, to report which of them to move (default: as stored for the cluster's switch).",
 )

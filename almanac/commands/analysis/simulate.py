@@ -74,6 +74,7 @@ def _network(function: F) -> F:
 @click.option(
     "--placement",
     "placements",
+    type=click.Path(),
     metavar="ID|FILE",
     multiple=True,
     required=True,
@@ -82,6 +83,7 @@ def _network(function: F) -> F:
 @fabric_option
 @click.option(
     "--trace-file",
+    type=click.Path(),
     metavar="FILE",
     help="With --fabric, instead of PROFILE: read messages with their times from a file.",
 )

@@ -48,6 +48,7 @@ def is_reached(findings: Sequence[Finding], fail_on: str) -> bool:
 @click.option(
     "--fabric",
     multiple=True,
+    type=click.Path(),
     metavar="FILE",
     help="Check a scan with forwarding tables or intended wiring from files, not from the database (repeat).",
 )

@@ -36,6 +36,7 @@ REQUIRED = ("max_degree", "max_edges", "link_speed")
 @click.option(
     "--circuits",
     "file",
+    type=click.Path(),
     metavar="FILE",
     help="Present circuits: a CSV file with the columns a,b and host names.",
 )

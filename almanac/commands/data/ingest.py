@@ -25,7 +25,7 @@ EXIT_PARTIAL = 5
 
 
 @click.command("ingest")
-@click.argument("paths", metavar="PATH...", nargs=-1, required=True)
+@click.argument("paths", type=click.Path(), metavar="PATH...", nargs=-1, required=True)
 @click.option("--cluster", help="Cluster that the files describe; required for everything but profiles.")
 @click.option("--format", "format_name", help="Format of the files (default: recognised by content).")
 @click.option("--observed-at", type=Time(), help="Time of the observation (default: the time in the file).")

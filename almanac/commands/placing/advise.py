@@ -88,7 +88,7 @@ def jobs(
 
 @command.command("placement")
 @click.argument("profile")
-@click.argument("placement", metavar="ID|FILE")
+@click.argument("placement", type=click.Path(), metavar="ID|FILE")
 @click.option("--job", help="Job whose hosts, including its free ones, the ranks may move to.")
 @click.option(
     "--cluster", help="Cluster of the placement, or of --job if two clusters have a job with this id."

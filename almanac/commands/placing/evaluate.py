@@ -34,7 +34,11 @@ SHOWN = 20
 @click.argument("profile")
 @click.option("--cluster", required=True, help="Cluster whose fabric is used.")
 @click.option(
-    "--placement", required=True, metavar="ID|FILE", help="A saved placement, or a launcher's file."
+    "--placement",
+    required=True,
+    type=click.Path(),
+    metavar="ID|FILE",
+    help="A saved placement, or a launcher's file.",
 )
 @cost_options
 @export_option(lambda: ["links"], "Write a CSV file with a row per loaded link direction: links=FILE.")
@@ -74,7 +78,7 @@ def _link_csv(fabric: Fabric, evaluation: Evaluation) -> str:
 
 
 @click.command("compare")
-@click.argument("placements", metavar="ID|FILE...", nargs=-1, required=True)
+@click.argument("placements", type=click.Path(), metavar="ID|FILE...", nargs=-1, required=True)
 @click.option("--profile", help="Profile to send (default: that of the first saved placement).")
 @click.option("--cluster", help="Cluster whose fabric is used (default: that of the first saved placement).")
 @cost_options

@@ -48,7 +48,9 @@ def _formats() -> tuple[str, ...]:
     "--here", "in_job", is_flag=True, help="Use the hosts and slots of the allocation of this process."
 )
 @fabric_option
-@click.option("--keep", metavar="ID|FILE", help="Improve this placement by moving few ranks.")
+@click.option(
+    "--keep", type=click.Path(), metavar="ID|FILE", help="Improve this placement by moving few ranks."
+)
 @click.option("--moves", type=click.IntRange(min=0), help="With --keep: maximum number of ranks to move.")
 @click.option(
     "--pareto", is_flag=True, help="Find several placements that trade congestion against hop-bytes."

@@ -14,6 +14,7 @@ from registry.maintenance.deletion import delete_job, delete_observation, delete
 from registry.model.intake import Intake
 from registry.registry import Registry
 from tests.conftest import empty
+from tests.registry.database.test_labels import documented_properties
 from tests.registry.fabrics.test_fabrics import CONTENTS, derived, save
 from tests.support.busy_cluster import fill, job
 from tests.support.fat_tree import at, fat_tree
@@ -55,6 +56,10 @@ def test_after_random_deletions_the_graph_is_the_one_built_from_the_rest(
 
 def test_a_full_cluster_has_data_of_every_label(registry: Registry, full: FullCluster) -> None:
     assert set(node_counts(registry.database)) == set(LABELS)
+    documented = documented_properties()
+    for label in LABELS:
+        rows = registry.database.query(f"MATCH (n:{label}) UNWIND keys(n) AS name RETURN DISTINCT name")[1]
+        assert {name for (name,) in rows} <= {*documented[label], "id"}, label
 
 
 def test_deleting_everything_leaves_nothing(registry: Registry, full: FullCluster) -> None:
