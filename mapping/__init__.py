@@ -42,6 +42,11 @@ _MODULES = {
 }
 
 
+def __dir__() -> list[str]:
+    """Return the names of the public functions and classes."""
+    return sorted(__all__)
+
+
 def __getattr__(name: str) -> Any:
     if name not in _MODULES:
         raise AttributeError(f"module 'mapping' has no attribute {name!r}")

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from registry.errors import InvalidValue
+from registry.model.arguments import whole_number
 
 ROUNDS = 100
 """Least number of rounds that a limit in steps is divided into, so that a schedule has enough points."""
@@ -175,7 +176,7 @@ class Deadline:
 
 
 def check_limit(seconds: float | None, steps: int | None) -> None:
-    """Raise `InvalidValue` if seconds or steps are negative or not finite.
+    """Raise `InvalidValue` if seconds are negative or not finite, or steps are no whole number from 0.
 
     Raises
     ------
@@ -183,5 +184,5 @@ def check_limit(seconds: float | None, steps: int | None) -> None:
     """
     if steps is None and seconds is not None and not 0 <= seconds < math.inf:
         raise InvalidValue("seconds", "must be finite and not below zero")
-    if steps is not None and steps < 0:
-        raise InvalidValue("steps", "must not be below zero")
+    if steps is not None:
+        whole_number(steps, "steps")

@@ -6,7 +6,7 @@ pandas and py2neo are optional: without them the functions that need them raise 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
 
@@ -20,11 +20,12 @@ from registry.fabrics.facts import (
     DeviceFact,
     LinkFact,
     device_facts,
-    fabric_of,
     link_facts,
+    ordered_fabric,
 )
 from registry.installation import require
-from registry.model import HOST, NO_PORT, Fabric, Guids, Profile, format_guid
+from registry.model import HOST, NO_PORT, SWITCH, Fabric, Floats, Guids, Ints, Profile, format_guid
+from registry.model.arguments import whole_number
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -46,17 +47,39 @@ def to_networkx(thing: Fabric | Profile) -> nx.MultiDiGraph[str] | nx.DiGraph[in
     return _fabric_graph(thing) if isinstance(thing, Fabric) else _profile_graph(thing)
 
 
+def loaded_graph(fabric: Fabric, host_of_rank: Ints, link_bytes: Floats) -> nx.DiGraph[str]:
+    """Return a fabric with a placement's ranks and loads: an edge per pair of neighbours.
+
+    Vertices have ``kind`` and ``ranks`` (a list), edges ``capacity`` (bytes/s), ``cables`` and ``bytes``: the
+    sums over parallel cables.
+    """
+    import networkx as nx
+
+    graph: nx.DiGraph[str] = nx.DiGraph()
+    for name, kind in zip(fabric.names, fabric.kind.tolist(), strict=True):
+        graph.add_node(name, kind=KINDS[kind], ranks=[])
+    for rank, host in enumerate(host_of_rank.tolist()):
+        graph.nodes[fabric.names[host]]["ranks"].append(rank)
+    loads = np.bincount(fabric.arc_of_link, link_bytes, len(fabric.neighbour))
+    tails = np.repeat(np.arange(len(fabric)), np.diff(fabric.indptr))
+    columns = (tails, fabric.neighbour, fabric.capacity, fabric.cables, loads)
+    for tail, head, capacity, cables, load in zip(*(each.tolist() for each in columns), strict=True):
+        graph.add_edge(fabric.names[tail], fabric.names[head], capacity=capacity, cables=cables, bytes=load)
+    return graph
+
+
 def from_networkx(graph: nx.Graph[Any]) -> Fabric | Profile:
     """Return the fabric or profile of a graph: the inverse of `to_networkx`, also for plain graphs.
 
     A graph with ``capacity`` (bytes/s) on all edges is a fabric, one with ``bytes`` a profile over ranks
-    0, 1, ... A fabric needs only capacities: by default, as in `Fabric.from_arcs`, each vertex has one slot
-    and forwards. Names are sorted. An undirected edge counts in both directions.
+    0, 1, ... A fabric needs only capacities: by default, as in `Fabric.from_arcs`, each vertex is a host with
+    one slot, and hosts forward only if there is no switch. The order of the nodes is kept. An undirected edge
+    counts in both directions.
 
     Raises
     ------
     InvalidValue
-        The graph is neither, or has invalid values.
+        The graph is neither, or has invalid values, or two nodes have the same text, such as 1 and "1".
     """
     directed = graph if graph.is_directed() else graph.to_directed()
     edges = list(directed.edges(data=True))
@@ -74,7 +97,7 @@ def fabric_tables(fabric: Fabric) -> dict[str, pd.DataFrame]:
     import pandas as pd
 
     names = np.asarray(fabric.names, object)
-    links, adapters = fabric.links, fabric.adapters
+    adapters = fabric.adapters
     vertices: dict[str, Any] = {
         "name": names,
         "kind": [KINDS[kind] for kind in fabric.kind.tolist()],
@@ -88,21 +111,9 @@ def fabric_tables(fabric: Fabric) -> dict[str, pd.DataFrame]:
     if fabric.coordinates is not None:
         for axis, values in enumerate(fabric.coordinates.T):
             vertices[f"coordinate_{axis}"] = values
-    guids = np.asarray([*_guids(adapters.guid), ""], object)  # the last for NO_PORT
     return {
         "vertices": pd.DataFrame(vertices),
-        "links": pd.DataFrame(
-            {
-                "source": names[links.source],
-                "source_port": links.source_port,
-                "source_guid": guids[links.source_adapter],
-                "target": names[links.target],
-                "target_port": links.target_port,
-                "target_guid": guids[links.target_adapter],
-                "capacity": links.capacity,
-                "cables": links.cables,
-            }
-        ),
+        "links": data_frame(fabric.columns()),
         "adapters": pd.DataFrame(
             {
                 "name": list(adapters.names),
@@ -114,19 +125,12 @@ def fabric_tables(fabric: Fabric) -> dict[str, pd.DataFrame]:
     }
 
 
-def profile_table(profile: Profile) -> pd.DataFrame:
-    """Return a row per ordered pair of ranks with messages: ``source target bytes messages``."""
+def data_frame(columns: Mapping[str, Any]) -> pd.DataFrame:
+    """Return columns by name as a DataFrame."""
     require("pandas", "pandas")
     import pandas as pd
 
-    return pd.DataFrame(
-        {
-            "source": profile.sender,
-            "target": profile.partner,
-            "bytes": profile.bytes,
-            "messages": profile.messages,
-        }
-    )
+    return pd.DataFrame(dict(columns))
 
 
 def history_table(rows: Iterable[StoredPlacementInfo]) -> pd.DataFrame:
@@ -201,38 +205,51 @@ def _profile_graph(profile: Profile) -> nx.DiGraph[int]:
 
 def _fabric(graph: nx.Graph[Any], edges: Sequence[tuple[Any, Any, dict[str, Any]]]) -> Fabric:
     """Return the fabric of a graph."""
+    names: dict[str, Any] = {}
+    for node in graph:
+        if str(node) in names:
+            raise InvalidValue("graph", f"the nodes {names[str(node)]!r} and {node!r} need different names")
+        names[str(node)] = node
     try:
-        devices = [_device(str(node), data) for node, data in graph.nodes(data=True)]
+        kinds = [_kind(data) for _, data in graph.nodes(data=True)]
+        direct = KINDS[SWITCH] not in kinds
+        devices = [
+            _device(str(node), kind, direct, data)
+            for kind, (node, data) in zip(kinds, graph.nodes(data=True), strict=True)
+        ]
         links = [
             LinkFact(
                 source=str(source),
                 target=str(target),
-                src_port=int(data.get("src_port", NO_PORT)),
-                dst_port=int(data.get("dst_port", NO_PORT)),
+                src_port=whole_number(data.get("src_port", NO_PORT), "src_port", NO_PORT),
+                dst_port=whole_number(data.get("dst_port", NO_PORT), "dst_port", NO_PORT),
                 src_guid=str(data.get("src_guid", "")),
                 dst_guid=str(data.get("dst_guid", "")),
                 twin=0,
                 capacity=float(data["capacity"]),
-                cables=int(data.get("cables", 1)),
+                cables=whole_number(data.get("cables", 1), "cables", 1),
             )
             for source, target, data in edges
         ]
-        return fabric_of(devices, links)
+        return ordered_fabric(devices, links)
     except (KeyError, TypeError, ValueError) as error:
         raise InvalidValue("graph", f"is no fabric: {error}") from error
 
 
-def _device(name: str, data: dict[str, Any]) -> DeviceFact:
-    """Return the facts about a device from the attributes of its node."""
-    kind = data.get("kind") or KINDS[0 if data.get("slots", 1) else 1]
+def _kind(data: dict[str, Any]) -> str:
+    return data.get("kind") or KINDS[HOST if data.get("slots", 1) else SWITCH]
+
+
+def _device(name: str, kind: str, direct: bool, data: dict[str, Any]) -> DeviceFact:
+    """Return the facts about a device from the attributes of its node; hosts of direct networks forward."""
     coordinates = data.get("coordinates")
     lists: dict[str, Any] = {field: tuple(data.get(field, ())) for field in DEVICE_LISTS}
     return DeviceFact(
         key=name,
         name=name,
         kind=kind,
-        forwards=bool(data.get("forwards", True)),
-        slots=int(data.get("slots", KINDS.index(kind) == HOST)),
+        forwards=bool(data.get("forwards", direct or kind == KINDS[SWITCH])),
+        slots=whole_number(data.get("slots", int(kind == KINDS[HOST])), "slots"),
         guid=str(data.get("guid", "")),
         level=data.get("level"),
         coordinates=None if coordinates is None else tuple(coordinates),

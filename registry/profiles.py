@@ -19,6 +19,7 @@ from registry.database.pause import require_writable
 from registry.database.record_store import Join, NewRecord, RecordKind, Records
 from registry.errors import UnknownName
 from registry.model import Profile
+from registry.model.views import one_line
 
 MAX_GRAPH_PAIRS = 100_000
 """Profiles with more pairs or ranks than this are stored as arrays only (``in_graph`` is false)."""
@@ -86,6 +87,8 @@ class StoredProfile:
     profile: Profile
     names: tuple[str, ...]
     recorded_at: datetime
+
+    __repr__ = one_line
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -20,7 +20,9 @@ from registry.fabrics.observations import draft_observation, restore_guids
 from registry.ingest_runs.runs import Attempt, RunInfo, Runs
 from registry.ingest_runs.saving import attempt_of, save_intake
 from registry.jobs.jobs import Jobs
+from registry.model import Time
 from registry.model.intake import Intake, Receipt
+from registry.model.views import Rows
 from registry.pages.jobs import JobPages
 from registry.profiles import Profiles
 from registry.progress import Progress, silent
@@ -128,18 +130,40 @@ class Registry:
                 self.failed(attempt_of(intake, started_at), error)
             raise
 
-    def running(self, cluster: str, at: datetime | None = None) -> Running:
+    def query(self, statement: str, /, **parameters: object) -> Rows:
+        """Return the rows of a statement in Cypher, which may only read; `Rows.to_pandas` makes a DataFrame.
+
+        The labels and properties are those of ``docs/reference/cookbook.md``.
+
+        Raises
+        ------
+        WriteRefused
+            The statement would write.
+        DatabaseError
+            The server does not accept the statement.
+
+        Examples
+        --------
+        Count the hosts of a cluster::
+
+            with Registry.open() as registry:
+                rows = registry.query("MATCH (d:Device {cluster: $c}) RETURN count(d) AS n", c="hpc1")
+        """
+        columns, rows = self.database.query(statement, **parameters)
+        return Rows(dict(zip(columns, row, strict=True)) for row in rows)
+
+    def running(self, cluster: str, at: Time | None = None) -> Running:
         """Return the jobs that run on a cluster at a time, with their fabric."""
         return running(self.database, cluster, at)
 
-    def last_seen(self, cluster: str, at: datetime) -> Snapshot | None:
+    def last_seen(self, cluster: str, at: Time) -> Snapshot | None:
         """Return the fabric of a cluster at a time without tables, or None if none had been seen by then."""
         try:
             return self.fabrics.read(cluster, at, tables=False)
         except UnknownName:
             return None
 
-    def nearest_seen(self, cluster: str, at: datetime) -> Snapshot | None:
+    def nearest_seen(self, cluster: str, at: Time) -> Snapshot | None:
         """Return the fabric at a time, or the first one if none was seen before; None if there is none."""
         seen = self.last_seen(cluster, at)
         if seen is None and cluster in (known := {one.name: one for one in self.fabrics.clusters()}):

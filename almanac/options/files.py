@@ -176,7 +176,7 @@ def case_from_files(request: PlacementRequest, paths: tuple[str, ...]) -> Placem
     if request.keep is not None and not isinstance(request.keep, HostOrder):
         raise click.BadParameter(f"there is no file {request.keep!r}", param_hint="--keep")
     cluster = request.cluster or Path(paths[0]).name
-    fabric, profile = read_fabric(paths, cluster), read_profile(request.profile)
+    fabric, profile = read_fabric(paths, cluster), read_profile(str(request.profile))
     present = None if request.keep is None else request.keep.on(fabric)
     if request.hosts is not None:
         slots = 1 if request.slots is None else request.slots

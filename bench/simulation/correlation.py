@@ -122,8 +122,8 @@ def _judged(setting: Setting, placement: Placement) -> Both:
     fabric, profile = setting.fabric, setting.profile
     costs = CostModel(routing=setting.routing, distance=EQUIVALENT_2)
     return (
-        evaluate(fabric, profile, placement, costs),
-        evaluate(fabric, profile, placement, CostModel(routing="shortest-paths")),
+        evaluate(fabric, profile, placement, costs=costs),
+        evaluate(fabric, profile, placement, costs=CostModel(routing="shortest-paths")),
     )
 
 

@@ -178,7 +178,7 @@ def _coefficients(fabric: Fabric, profile: Profile, best: list[Placement]) -> di
 def mapping_coefficient(fabric: Fabric, profile: Profile, placement: Placement) -> float:
     """Return the paper's mapping coefficient: packets times equivalent distance plus two."""
     costs = replace(COSTS, distance=EQUIVALENT_2)
-    return evaluate(fabric, profile, placement, costs).mapping_coefficient or 0.0
+    return evaluate(fabric, profile, placement, costs=costs).mapping_coefficient or 0.0
 
 
 def _in_rounds(fabric: Fabric, program: str, network: int, drawn: int) -> Tried:

@@ -145,7 +145,7 @@ def placement(ranks: int, objective: str) -> dict[str, float]:
     fabric, profile = fat_tree(ranks), cube(ranks)
     allocation = Allocation.of(fabric, fabric.hosts[: -(-ranks // 5)].tolist(), 5)
     limit = SEARCH_SECONDS if ranks > 10_000 else SHORT_SECONDS
-    start = evaluate(fabric, profile, in_order(ranks, allocation), CostModel(routing="shortest-paths"))
+    start = evaluate(fabric, profile, in_order(ranks, allocation), costs=CostModel(routing="shortest-paths"))
     # A search of its own before the clock starts: kernels are compiled, or loaded.
     place(
         fabric,
@@ -163,7 +163,7 @@ def placement(ranks: int, objective: str) -> dict[str, float]:
         CostModel(routing="shortest-paths"),
     )
     seconds = time.perf_counter() - begin
-    end = evaluate(fabric, profile, found, CostModel(routing="shortest-paths"))
+    end = evaluate(fabric, profile, found, costs=CostModel(routing="shortest-paths"))
     return {
         "seconds": seconds,
         "hop_bytes_change": end.hop_bytes / start.hop_bytes - 1.0,

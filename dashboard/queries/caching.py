@@ -90,6 +90,6 @@ def cached_in_order(placement_id: str, _opened: OpenPlacement) -> Evaluation | N
     baseline = in_order(placement.ranks, placement.allocation)
     costs = CostModel(routing=evaluation.routing, rails=evaluation.rails)
     try:
-        return evaluate(fabric, profile.profile, baseline, costs)
+        return evaluate(fabric, profile.profile, baseline, costs=costs)
     except (DisconnectedAllocation, UnreachablePair):
         return None

@@ -22,6 +22,7 @@ from numpy.typing import ArrayLike
 
 from registry.errors import InvalidValue
 from registry.model import Evaluation, Fabric, Floats
+from registry.model.views import one_line
 
 ADDED, REDUCED = "added", "reduced"
 FLOOR = 0.01
@@ -48,6 +49,8 @@ class Background:
     load: Floats
     jobs: int = 1
     floor: float = FLOOR
+
+    __repr__ = one_line
 
     def __post_init__(self) -> None:
         if self.kind not in (ADDED, REDUCED):

@@ -12,6 +12,7 @@ from mapping.distances.distances import LINKS, Distances, distances
 from mapping.routing.catalog import build_routes, choose_routing
 from mapping.routing.routes import ALL_CONNECTED, Routes
 from registry.model import Fabric
+from registry.model.views import one_line
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -46,6 +47,8 @@ class CostModel:
     one_way: bool = False
     packet_bytes: float | None = None
     background: Background | None = None
+
+    __repr__ = one_line
 
     def choose_routing(self, fabric: Fabric) -> tuple[str, str]:
         """Return the routing to use on a fabric and the reason for it."""

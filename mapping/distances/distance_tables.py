@@ -16,6 +16,7 @@ import numpy as np
 from mapping.routing.path_table import read_number, read_rows
 from registry.errors import InputError, InvalidValue, UnknownName
 from registry.model import Floats
+from registry.model.views import one_line
 
 SAME = 1e-9
 """Relative difference of a pair's two directions that is ignored, since tables have few digits."""
@@ -38,6 +39,8 @@ class DistanceTable:
     names: tuple[str, ...]
     values: Floats
     path: str = ""
+
+    __repr__ = one_line
 
     def __post_init__(self) -> None:
         values = np.array(self.values, np.float64)

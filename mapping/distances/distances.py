@@ -28,6 +28,7 @@ from mapping.distances.distance_tables import DistanceTable, check_distances
 from mapping.routing.routes import Routes
 from registry.errors import InvalidValue, UnknownName
 from registry.model import Floats, Int8s, Ints
+from registry.model.views import one_line
 
 LINKS, SWITCHES, EQUIVALENT, EQUIVALENT_2, TABLE = "links", "switches", "equivalent", "equivalent+2", "table"
 CONVENTIONS = (LINKS, SWITCHES, EQUIVALENT, EQUIVALENT_2, TABLE)
@@ -51,6 +52,8 @@ class Distances:
     name: str
     group: Ints
     between: Floats
+
+    __repr__ = one_line
 
     def __post_init__(self) -> None:
         group = np.array(self.group, np.int32)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -15,52 +16,82 @@ from mapping.distances.background import Background
 from mapping.distances.cost_model import CostModel
 from mapping.distances.distances import LINKS, SWITCHES, distances
 from mapping.evaluation.bounds.catalog import lower_bounds
+from mapping.placement.arguments import placement_on
 from mapping.placement.case import PlacementCase
 from mapping.placement.problem.problem import host_indices
+from mapping.placement.search.options import SearchOptions, search_options
 from mapping.routing.host_traffic import HostTraffic, host_traffic
 from mapping.routing.routes import Routes
 from registry.errors import InvalidPlacement
-from registry.model import Bound, Evaluation, Fabric, Floats, Placement, Profile
+from registry.model import (
+    Bound,
+    Evaluation,
+    Fabric,
+    Floats,
+    HasFabric,
+    HasPlacement,
+    HasProfile,
+    Placement,
+    Profile,
+)
+from registry.model.arguments import content
 from registry.version import code_version
 
 
 def evaluate(
-    fabric: Fabric,
-    profile: Profile,
-    placement: Placement,
+    fabric: Fabric | HasFabric,
+    profile: Profile | HasProfile,
+    placement: Placement | HasPlacement,
+    options: SearchOptions | None = None,
     costs: CostModel | None = None,
     *,
+    pins: Mapping[int, str | int] | None = None,
     bounds: bool = False,
+    **search: Any,
 ) -> Evaluation:
     """Evaluate a placement on the routes of a fabric.
 
     Parameters
     ----------
+    fabric, profile, placement
+        What the registry returns is accepted too: a `Snapshot`, a `StoredProfile`, a `StoredPlacement`.
+    options, **search
+        As in `mapping.place`: the objective decides on distances if the cost model names none; the rest has
+        no effect.
     costs : CostModel, optional
         Routing, rails, distances and load of other jobs.
+    pins : mapping of int to str or int, optional
+        Rank -> the host that it must be on.
     bounds : bool
         Also compute lower bounds for every placement on the same allocation.
 
     Raises
     ------
     InvalidPlacement
-        The placement has another number of ranks than the profile, or a vertex that the fabric lacks.
+        The placement has another number of ranks than the profile, a vertex that the fabric lacks, or a rank
+        elsewhere than where it is pinned.
     InvalidValue
         A table of distances or a background that does not fit.
     UnknownName
         An unknown routing, rails rule or distance convention.
     """
     begin = time.perf_counter()
-    costs = costs or CostModel()
-    traffic = host_traffic(profile, placement, packet_bytes=costs.packet_bytes)
-    if len(traffic.hosts) and int(traffic.hosts[-1]) >= len(fabric):
-        raise InvalidPlacement(f"vertex {int(traffic.hosts[-1])} is not in the fabric")
+    fabric = content(fabric, Fabric, "fabric")
+    placement = placement_on(fabric, placement)
+    case = PlacementCase.of(
+        fabric, profile, placement.allocation, search_options(options, search), costs, pins, placement
+    )
+    costs = replace(case.costs, distance=case.distance)
+    traffic = host_traffic(case.profile, placement, packet_bytes=costs.packet_bytes)
+    if pins:
+        pinned = case.pinned_hosts()
+        away = np.flatnonzero((pinned >= 0) & (pinned != case.host_indices(placement)))
+        if len(away):
+            raise InvalidPlacement(f"rank {away[0]} is not on the host that it is pinned to")
     routes = costs.build_routes(fabric, traffic.hosts)
-    found: Mapping[str, Bound] = {}
-    if bounds:
-        case = PlacementCase(fabric=fabric, profile=profile, allocation=placement.allocation, costs=costs)
-        found = case_bounds(case)
-    return evaluate_traffic(routes, traffic, float(profile.bytes.sum()), costs, bounds=found, begin=begin)
+    found = case_bounds(case) if bounds else {}
+    total_bytes = float(case.profile.bytes.sum())
+    return evaluate_traffic(routes, traffic, total_bytes, costs, bounds=found, begin=begin)
 
 
 def evaluate_on(

@@ -9,6 +9,9 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from mapping.evaluation.metrics import case_bounds, evaluate_on
 from mapping.placement.case import PlacementCase
@@ -19,15 +22,19 @@ from mapping.placement.search.pareto import PARETO, find_pareto_set
 from mapping.placement.search.placing import find_placement
 from mapping.placement.strategies.baselines import in_order, random_placement
 from registry.model import Bound, Evaluation, Fabric, Metrics, Placement
+from registry.model.views import Drawn, Tabular, load, one_line
 from registry.progress import Progress, silent
+
+if TYPE_CHECKING:
+    import networkx as nx
 
 RANDOM_SEEDS = (0, 1, 2, 3, 4)
 """Seeds of the random placements whose mean is reported."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class PlacementReport:
-    """A placement with its costs.
+class PlacementReport(Drawn, Tabular):
+    """A placement with its costs; notebooks show it as a picture of the fabric.
 
     Attributes
     ----------
@@ -58,6 +65,19 @@ class PlacementReport:
     cores: CoreBinding | None = None
     record_id: str = ""
     unsaved: str = ""
+
+    __repr__ = one_line
+
+    def columns(self) -> Mapping[str, Any]:
+        """Return a row per rank: ``rank host slot``, and ``core cpu`` if cores were chosen."""
+        names = np.asarray(self.fabric.names, object)
+        return {**self.placement.columns(), "host": names[self.placement.host_of_rank]}
+
+    def to_networkx(self) -> nx.DiGraph[str]:
+        """Return the fabric as a networkx graph with the ranks of hosts and the bytes of links."""
+        ranks, link_bytes = self.placement.host_of_rank, self.evaluation.link_bytes
+        graph: nx.DiGraph[str] = load("registry.interchange", "loaded_graph")(self.fabric, ranks, link_bytes)
+        return graph
 
     @property
     def fabric(self) -> Fabric:

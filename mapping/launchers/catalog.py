@@ -16,7 +16,8 @@ import numpy as np
 
 from mapping.launchers.validation import check_placement
 from registry.catalog import Catalog, Entry
-from registry.model import Fabric, Placement
+from registry.model import Fabric, HasFabric, HasPlacement, Placement
+from registry.model.arguments import content
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -117,12 +118,14 @@ FORMATS = Catalog(
 """All formats."""
 
 
-def write(format: str, placement: Placement, fabric: Fabric) -> str:
+def write(format: str, placement: Placement | HasPlacement, fabric: Fabric | HasFabric) -> str:
     """Return a placement on a fabric as the content of a launcher's file, in a format of `FORMATS`.
 
     `InvalidPlacement` is raised if the placement does not fit its allocation or the format cannot express it.
     """
     chosen = FORMATS.find(format)
+    fabric = content(fabric, Fabric, "fabric")
+    placement = content(placement, Placement, "placement")
     check_placement(placement, fabric)
     return str(chosen.load()(placement, fabric))
 

@@ -10,14 +10,28 @@ from typing import Self
 import numpy as np
 
 from mapping.distances.cost_model import CostModel
+from mapping.placement.arguments import allocation_on, placement_on
 from mapping.placement.problem.pins import apply_pins, resolve_pins
 from mapping.placement.problem.problem import Problem, host_indices
 from mapping.placement.search.options import SearchOptions
 from mapping.placement.strategies.baselines import in_order
 from mapping.routing.routes import Routes
 from registry.errors import WrongRanks
-from registry.model import Allocation, Fabric, Ints, Placement, Profile
+from registry.model import (
+    Allocation,
+    Fabric,
+    HasFabric,
+    HasJob,
+    HasPlacement,
+    HasProfile,
+    Ints,
+    Job,
+    Placement,
+    Profile,
+)
+from registry.model.arguments import content
 from registry.model.host_layout import HostLayout
+from registry.model.views import one_line
 
 GIVEN = "given"
 """Name of the present placement among the baselines of a search."""
@@ -65,26 +79,35 @@ class PlacementCase:
     profile_id: str | None = None
     job: str | None = None
 
+    __repr__ = one_line
+
     @classmethod
     def of(
         cls,
-        fabric: Fabric,
-        profile: Profile,
-        allocation: Allocation,
-        options: SearchOptions | None,
+        fabric: Fabric | HasFabric,
+        profile: Profile | HasProfile,
+        allocation: Allocation | Job | HasJob,
+        options: SearchOptions,
         costs: CostModel | None,
         pins: Mapping[int, str | int] | None,
-        present: Placement | None,
+        present: Placement | HasPlacement | None,
     ) -> Self:
-        """Return the case of data in memory."""
+        """Return the case of data in memory.
+
+        Raises
+        ------
+        InvalidValue
+            Names an argument of the wrong type.
+        """
+        fabric = content(fabric, Fabric, "fabric")
         return cls(
             fabric=fabric,
-            profile=profile,
-            allocation=allocation,
-            costs=costs or CostModel(),
-            options=options or SearchOptions(),
+            profile=content(profile, Profile, "profile"),
+            allocation=allocation_on(fabric, allocation),
+            costs=content(costs or CostModel(), CostModel, "costs"),
+            options=options,
             pins=pins or {},
-            present=present,
+            present=None if present is None else placement_on(fabric, present, "present"),
         )
 
     @cached_property

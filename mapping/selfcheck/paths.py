@@ -31,7 +31,7 @@ def compare(subject: Subject) -> Comparison:
             expected[row] += part
         ranks = hosts.index(source), hosts.index(target)
         profile = Profile.from_edges([ranks[0]], [ranks[1]], [1.0], ranks=len(hosts))
-        found = evaluate(fabric, profile, one_rank_per_host(fabric, hosts), CostModel(routing=routing))
+        found = evaluate(fabric, profile, one_rank_per_host(fabric, hosts), costs=CostModel(routing=routing))
         for row in np.flatnonzero((expected > 0) | (found.link_bytes > 0)).tolist():
             name = f"{fabric.names[source]} to {fabric.names[target]}, link {row}"
             comparison.add(name, float(found.link_bytes[row]), float(expected[row]))

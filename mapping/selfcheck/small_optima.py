@@ -44,7 +44,7 @@ def compare(subject: Subject) -> Comparison:
             options = SearchOptions(objective=objective, steps=STEPS, workers=1, seed=case)
             allocation = one_rank_per_host(fabric, hosts).allocation
             placement = place(fabric, profile, allocation, options, costs)
-            evaluation = evaluate(fabric, profile, placement, costs, bounds=True)
+            evaluation = evaluate(fabric, profile, placement, costs=costs, bounds=True)
             comparison.add(f"{objective} of case {case}", float(getattr(evaluation, metric)), least[metric])
             bound = evaluation.bounds[metric].value
             comparison.add(

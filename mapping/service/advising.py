@@ -19,6 +19,7 @@ from mapping.service.live import Live, Unloaded
 from mapping.service.placing import save
 from registry.errors import AlmanacError, DatabaseError
 from registry.model import Allocation, Evaluation, Fabric, Job, Placement
+from registry.model.views import one_line
 from registry.progress import Progress, silent
 from registry.records.placements.records import PRESENT
 from registry.registry import Registry
@@ -46,6 +47,8 @@ class Advised:
     user: str
     application: str | None
     complete: bool
+
+    __repr__ = one_line
 
 
 def advise_all(

@@ -29,6 +29,7 @@ from mapping.reconfiguration.search.local_search import (
 from mapping.service.circuits import CircuitPlanCase
 from registry.errors import InvalidValue
 from registry.model.circuit_plan import BEST, METHODS, PAPER, CircuitPlan, CircuitRoutes
+from registry.model.views import one_line
 from registry.progress import Progress, silent
 from registry.records.circuit_plans import CircuitPlanRecord
 from registry.registry import Registry
@@ -85,6 +86,8 @@ class CircuitSearchOptions:
     seed: int = 0
     reconfiguration_seconds: float | None = None
     weights: str | None = None
+
+    __repr__ = one_line
 
     def __post_init__(self) -> None:
         if self.method not in METHODS:
@@ -144,6 +147,8 @@ class CircuitPlanReport:
     bound: UpperBound
     seconds: float
     record_id: str = ""
+
+    __repr__ = one_line
 
     @property
     def improvement(self) -> float:

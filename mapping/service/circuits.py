@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from datetime import datetime
 
 import numpy as np
 
@@ -12,7 +11,8 @@ from mapping.reconfiguration.model.problem import Application, Machine
 from mapping.reconfiguration.model.topology import Topology
 from mapping.service.live import Unloaded, placed_jobs
 from registry.errors import InvalidValue, WrongRanks
-from registry.model import Ints, Placement
+from registry.model import Ints, Placement, Time
+from registry.model.views import one_line
 from registry.profiles import StoredProfile
 from registry.records.optical_switches import OpticalSwitch
 from registry.registry import Registry
@@ -40,7 +40,7 @@ class CircuitPlanRequest:
 
     profile: str | None = None
     cluster: str | None = None
-    at: datetime | None = None
+    at: Time | None = None
     compute_seconds: float | None = None
     machine: Machine | None = None
 
@@ -65,6 +65,8 @@ class JobsOnSwitch:
     jobs: tuple[RunningJob, ...]
     without_profile: tuple[RunningJob, ...]
     unloaded: tuple[Unloaded, ...]
+
+    __repr__ = one_line
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -99,6 +101,8 @@ class CircuitPlanCase:
     profiles: tuple[StoredProfile, ...] = ()
     switch: OpticalSwitch | None = None
     jobs: JobsOnSwitch | None = None
+
+    __repr__ = one_line
 
     @property
     def hosts(self) -> tuple[str, ...]:

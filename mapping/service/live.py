@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
 
 from mapping.distances.cost_model import CostModel
 from mapping.service.request import PlacementRequest
@@ -20,9 +19,10 @@ from registry.errors import (
     UnknownName,
     UnreachablePair,
 )
-from registry.model import Fabric, Placement
+from registry.model import Fabric, Placement, Time
 from registry.model.loaded_links import LoadedLinks
 from registry.model.rank_order import order_of_job
+from registry.model.views import one_line
 from registry.progress import Progress, silent
 from registry.registry import Registry
 from registry.running.running_jobs import Running, RunningJob
@@ -41,6 +41,8 @@ class Unloaded:
 
     job: RunningJob
     reason: str
+
+    __repr__ = one_line
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -76,6 +78,8 @@ class Live:
     unloaded: tuple[Unloaded, ...]
     evaluated: tuple[str, ...]
 
+    __repr__ = one_line
+
     @property
     def fabric(self) -> Fabric:
         """Fabric of all jobs."""
@@ -103,7 +107,7 @@ class Live:
 def traffic(
     registry: Registry,
     cluster: str,
-    at: datetime | None = None,
+    at: Time | None = None,
     costs: CostModel | None = None,
     progress: Progress = silent,
 ) -> Live:
@@ -169,7 +173,7 @@ def with_running_jobs(registry: Registry, request: PlacementRequest) -> Placemen
     if request.cluster is None:
         raise InvalidValue("PlacementRequest.cluster", "is needed for the load of running jobs")
     live = traffic(registry, request.cluster, request.at, request.costs)
-    background = live.shared.background(request.job or "")
+    background = live.shared.background(request.job_id or "")
     return replace(request, at=live.running.at, costs=replace(request.costs, background=background))
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import datetime
 
 import numpy as np
 
@@ -22,9 +21,9 @@ from mapping.placement.partition.cores import ALL
 from mapping.service.request import PlacementRequest
 from registry.errors import DatabaseError, InvalidValue, UnknownName
 from registry.fabrics.fabrics import Snapshot
-from registry.model import Allocation, Evaluation, HostOrder, Metrics, Placement
+from registry.model import Allocation, Evaluation, HostOrder, Metrics, Placement, Time
 from registry.progress import Progress, silent
-from registry.records.placements.records import PROPOSED, PlacementRecord
+from registry.records.placements.records import PROPOSED, PlacementRecord, StoredPlacement
 from registry.registry import Registry
 from registry.version import code_version
 
@@ -123,7 +122,7 @@ def record_of(report: PlacementReport, role: str = PROPOSED) -> PlacementRecord:
 
 
 def subject_of(
-    registry: Registry, cluster: str, at: datetime | None = None, limits: ErrorLimits | None = None
+    registry: Registry, cluster: str, at: Time | None = None, limits: ErrorLimits | None = None
 ) -> Subject:
     """Read what `mapping.checks.catalog.check` needs: a fabric, its intended wiring, its counters.
 
@@ -163,8 +162,9 @@ def resolve(registry: Registry, request: PlacementRequest) -> PlacementCase:
     InvalidValue
         A job without hosts, or neither a job nor a cluster with hosts; a background on another fabric.
     """
-    stored = registry.profiles.read(request.profile)
-    job = None if request.job is None else registry.jobs.read(request.job, request.cluster)
+    stored, job = request.profile, request.job
+    stored = registry.profiles.read(stored) if isinstance(stored, str) else stored
+    job = registry.jobs.read(job, request.cluster) if isinstance(job, str) else job
     if job is not None and not job.job.hosts:
         raise InvalidValue("PlacementRequest.job", f"job {job.job.id!r} has no hosts: it is {job.job.state}")
     cluster = request.cluster if job is None else job.cluster
@@ -197,7 +197,9 @@ def resolve(registry: Registry, request: PlacementRequest) -> PlacementCase:
     )
 
 
-def placement_on(registry: Registry, given: str | HostOrder, snapshot: Snapshot) -> tuple[Placement, str]:
+def placement_on(
+    registry: Registry, given: str | StoredPlacement | HostOrder, snapshot: Snapshot
+) -> tuple[Placement, str]:
     """Return a placement on the snapshot's fabric and its name; a saved one is mapped by host names.
 
     Raises
@@ -208,7 +210,7 @@ def placement_on(registry: Registry, given: str | HostOrder, snapshot: Snapshot)
     fabric = snapshot.fabric
     if isinstance(given, HostOrder):
         return given.on(fabric), given.name or given.source
-    stored = registry.placements.read(given)
+    stored = registry.placements.read(given) if isinstance(given, str) else given
     if stored.content == snapshot.id:
         return stored.placement, stored.id
     older = registry.fabrics.read_content(stored.content).fabric

@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from datetime import datetime
 
 from mapping.checks.error_limits import ErrorLimits, port_errors
 from mapping.service.live import Live
 from mapping.traffic.port_table import PortTable
 from registry.errors import UnknownName
-from registry.model import LinkRates, link_rates
+from registry.model import LinkRates, Time, link_rates
 from registry.registry import Registry
 
 
-def read_ports(
-    registry: Registry, live: Live, limits: ErrorLimits, since: datetime | None = None
-) -> PortTable:
+def read_ports(registry: Registry, live: Live, limits: ErrorLimits, since: Time | None = None) -> PortTable:
     """Read the growth of a cluster's port counters until the time of its running jobs.
 
     Parameters

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
 
 from mapping.distances.cost_model import CostModel
 from mapping.placement.search.options import SearchOptions
-from registry.model import HostOrder
+from registry.jobs.jobs import StoredJob
+from registry.model import HostOrder, Time
 from registry.model.host_layout import HostLayout
+from registry.model.views import one_line
+from registry.profiles import StoredProfile
+from registry.records.placements.records import StoredPlacement
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -18,15 +21,17 @@ class PlacementRequest:
 
     Attributes
     ----------
-    profile : str
+    profile : str or StoredProfile
         Name or id.
-    job, cluster : str or None
-        Job whose hosts and slots are used; its cluster if two clusters have a job of that id.
+    job : str, StoredJob or None
+        Job whose hosts and slots are used.
+    cluster : str or None
+        Cluster of the hosts, or of the job if two clusters have a job of that id.
     hosts : tuple of str or None
         Hosts of `cluster` in launch order, instead of a job.
     slots : int, tuple of int or None
         Ranks per host; default: the job's, else 1.
-    keep : str, HostOrder or None
+    keep : str, StoredPlacement, HostOrder or None
         Present placement, by the id of a saved one or by hosts. Without a job and hosts, its hosts are the
         allocation.
     costs : CostModel
@@ -35,8 +40,8 @@ class PlacementRequest:
     background : tuple of (str, float or None)
         Other jobs by the ids of saved placements, instead of a background of the cost model, with the seconds
         in which each sends its profile; None: in the same period as this one.
-    at : datetime or None
-        Time of the fabric; default: now.
+    at : datetime, str or None
+        Time of the fabric, also as ISO text; default: now.
     options : SearchOptions
     pins : mapping of int to str or int
         Rank -> the host that it must be on.
@@ -45,15 +50,22 @@ class PlacementRequest:
         registry.
     """
 
-    profile: str = ""
-    job: str | None = None
+    profile: str | StoredProfile = ""
+    job: str | StoredJob | None = None
     cluster: str | None = None
     hosts: tuple[str, ...] | None = None
     slots: int | tuple[int, ...] | None = None
-    keep: str | HostOrder | None = None
+    keep: str | StoredPlacement | HostOrder | None = None
     costs: CostModel = field(default_factory=CostModel)
     background: tuple[tuple[str, float | None], ...] = ()
-    at: datetime | None = None
+    at: Time | None = None
     options: SearchOptions = field(default_factory=SearchOptions)
     pins: Mapping[int, str | int] = field(default_factory=dict)
     layouts: Mapping[str, HostLayout] = field(default_factory=dict)
+
+    __repr__ = one_line
+
+    @property
+    def job_id(self) -> str | None:
+        """The scheduler's id of the job."""
+        return self.job.job.id if isinstance(self.job, StoredJob) else self.job

@@ -6,7 +6,6 @@ import math
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
 from functools import partial
 from typing import NamedTuple
 
@@ -18,7 +17,8 @@ from mapping.simulation.messages import Messages, from_profile, from_trace, satu
 from mapping.simulation.options import Options
 from registry.errors import UnknownName, WrongRanks
 from registry.fabrics.fabrics import Snapshot
-from registry.model import Fabric, HostOrder, Placement, Profile, Simulation, Trace
+from registry.model import Fabric, HostOrder, Placement, Profile, Simulation, Time, Trace
+from registry.model.views import one_line
 from registry.profiles import StoredProfile
 from registry.progress import Progress, silent
 from registry.records.simulations import SimulationRecord
@@ -63,6 +63,8 @@ class SimulationOptions:
     network: Options = Options()  # noqa: RUF009 (frozen)
     seed: int = 0
 
+    __repr__ = one_line
+
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class SimulationRequest:
@@ -85,7 +87,9 @@ class SimulationRequest:
     placements: Sequence[HostOrder | str]
     options: SimulationOptions
     trace: str | None = None
-    at: datetime | None = None
+    at: Time | None = None
+
+    __repr__ = one_line
 
 
 class PlacedRanks(NamedTuple):
@@ -130,6 +134,8 @@ class SimulationCase:
     trace: Trace | None
     trace_name: str | None
     placed: tuple[PlacedRanks, ...]
+
+    __repr__ = one_line
 
     def __post_init__(self) -> None:
         for placement, name, saved in self.placed:
@@ -182,6 +188,8 @@ class SimulationReport:
     parameters: Parameters
     code_version: str
     runs: tuple[Run, ...]
+
+    __repr__ = one_line
 
     @property
     def complete(self) -> bool:

@@ -17,6 +17,7 @@ from mapping.traffic.shared_load import HotLink, JobLoad
 from registry.errors import UnknownName
 from registry.fabrics.changes import Changes
 from registry.ingest_runs.runs import FAILED, FRESH, OLD, Freshness, RunInfo, freshness
+from registry.model.views import one_line
 from registry.progress import Progress, silent
 from registry.registry import Registry
 from registry.running.advice import StoredAdvice
@@ -45,6 +46,8 @@ class SlowedJob:
     alone_seconds: float
     together_seconds: float
     link: HotLink
+
+    __repr__ = one_line
 
     @property
     def slowdown(self) -> float:
@@ -90,6 +93,8 @@ class Today:
     slowed: tuple[SlowedJob, ...]
     advice: tuple[StoredAdvice, ...]
     advised: int
+
+    __repr__ = one_line
 
     @property
     def scanned(self) -> bool:

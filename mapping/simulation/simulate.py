@@ -12,7 +12,8 @@ from mapping.simulation.levels import Level, new_level
 from mapping.simulation.messages import Messages, check_messages
 from mapping.simulation.options import Options
 from registry.errors import DeadlockFound, InvalidPlacement, UnknownName
-from registry.model import Fabric, Longs, Placement
+from registry.model import Fabric, HasFabric, HasPlacement, Longs, Placement
+from registry.model.arguments import content, whole_number
 from registry.model.simulation import MODES, PACKETS, Simulation
 from registry.progress import Progress, silent
 
@@ -50,8 +51,8 @@ def circle_of_links(fabric: Fabric, waiting_for: Longs, width: int) -> tuple[str
 
 
 def simulate(
-    fabric: Fabric,
-    placement: Placement,
+    fabric: Fabric | HasFabric,
+    placement: Placement | HasPlacement,
     messages: Messages,
     costs: CostModel | None = None,
     *,
@@ -99,7 +100,9 @@ def simulate(
     DeadlockFound
         Packets wait for each other in a circle; names the links.
     """
-    chosen = options or Options()
+    chosen = content(options or Options(), Options, "options")
+    fabric, placement = content(fabric, Fabric, "fabric"), content(placement, Placement, "placement")
+    seed = whole_number(seed, "seed")
     if mode not in MODES:
         raise UnknownName("mode", mode, MODES)
     checked = check_messages(messages, placement.ranks)

@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike
 
 from registry.errors import InvalidValue
 from registry.model import Fabric, Ints, Longs
+from registry.model.views import one_line
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,6 +52,8 @@ class Neighbours:
 
     group: Ints
     room: Longs
+
+    __repr__ = one_line
 
     @classmethod
     def of(cls, fabric: Fabric) -> Self:

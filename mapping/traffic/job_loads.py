@@ -17,6 +17,7 @@ from mapping.routing.routes import Routes
 from registry.errors import InvalidPlacement
 from registry.model import Bools, Fabric, Floats, Ints, Longs, Placement, Profile
 from registry.model.loaded_links import LoadedLinks
+from registry.model.views import one_line
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -40,6 +41,8 @@ class JobTraffic:
     profile: Profile
     placement: Placement
 
+    __repr__ = one_line
+
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Delivered:
@@ -57,6 +60,8 @@ class Delivered:
     loads: LoadedLinks
     unreachable_pairs: int
     unreachable_bytes: float
+
+    __repr__ = one_line
 
 
 class Loader:
@@ -178,6 +183,8 @@ class RankPairs:
     bytes: Floats
     total_bytes: float
     pairs: int
+
+    __repr__ = one_line
 
 
 def rank_pairs(

@@ -13,6 +13,7 @@ from mapping.checks.error_limits import PortErrors
 from mapping.traffic.device_names import link_text
 from mapping.traffic.shared_load import AgainstCounters, SharedLoad, against_counters
 from registry.model import HOST, Fabric, Floats, LinkRates, Longs
+from registry.model.views import one_line
 
 
 class ErrorGrowth(NamedTuple):
@@ -103,6 +104,8 @@ class PortTable:
     jobs_of_host: Mapping[str, tuple[str, ...]]
     errors: PortErrors | None
     rates: LinkRates | None
+
+    __repr__ = one_line
 
     @property
     def fabric(self) -> Fabric:

@@ -17,6 +17,7 @@ import numpy as np
 
 from registry.model.arrays import Bools, Floats, Longs, freeze
 from registry.model.placement_series import PlacementSeries
+from registry.model.views import one_line
 
 WINDOW = 20
 """Largest number of earlier placements that one is compared with."""
@@ -54,6 +55,8 @@ class Quality:
     limit: Floats
     regression: Bools
     last_good: Longs
+
+    __repr__ = one_line
 
     def __post_init__(self) -> None:
         n = len(self.ratio)

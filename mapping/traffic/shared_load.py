@@ -19,6 +19,7 @@ from mapping.evaluation.loaded_links import LoadedLink, link_with
 from registry.errors import InvalidValue, UnknownName
 from registry.model import Fabric, Floats, Ints, Longs
 from registry.model.loaded_links import LoadedLinks
+from registry.model.views import one_line
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -44,6 +45,8 @@ class JobLoad:
     application: str | None = None
     placement: str = ""
     loads: LoadedLinks
+
+    __repr__ = one_line
 
     @property
     def link_bytes(self) -> Floats:
@@ -117,6 +120,8 @@ class SharedLoad:
     indptr: Longs
     link: Ints
     bytes: Floats
+
+    __repr__ = one_line
 
     @classmethod
     def of(cls, fabric: Fabric, jobs: Iterable[JobLoad]) -> Self:
@@ -288,6 +293,8 @@ class AgainstCounters:
     periods_per_second: float
     predicted_share: Floats
     measured_share: Floats
+
+    __repr__ = one_line
 
     @property
     def difference(self) -> Floats:

@@ -13,6 +13,7 @@ from mapping.traffic.job_loads import Delivered, JobTraffic, Loader
 from mapping.traffic.shared_load import JobLoad, SharedLoad
 from registry.errors import InvalidValue
 from registry.model import Bools, Fabric, Ints
+from registry.model.views import one_line
 from registry.progress import Progress, silent
 
 __all__ = ["DEFAULT_RULE", "KEEP_TABLES", "Change", "JobEffect", "WhatIf", "what_if"]
@@ -79,6 +80,8 @@ class WhatIf:
     rule: str
     jobs: tuple[JobEffect, ...]
     row_before: Ints
+
+    __repr__ = one_line
 
     def jobs_by_effect(self) -> list[JobEffect]:
         """Return the jobs that lose ranks or connections first, then those that are slowed down most."""

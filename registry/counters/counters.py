@@ -21,7 +21,17 @@ from registry.database.record_store import Store
 from registry.errors import UnknownName
 from registry.fabrics.observations import fabric_valid_at, lock_cluster
 from registry.fabrics.timeline import time_or_latest
-from registry.model import CounterDeltas, CounterSweep, Fabric, LinkRates, as_utc, growth, link_rates, total
+from registry.model import (
+    CounterDeltas,
+    CounterSweep,
+    Fabric,
+    LinkRates,
+    Time,
+    as_utc,
+    growth,
+    link_rates,
+    total,
+)
 
 _LIST = f"""{SWEEPS}
 WHERE at >= $start AND at <= $until
@@ -98,9 +108,7 @@ class Counters(Store):
             hottest = np.argsort(-np.nan_to_num(rates.share))[:10]
     """
 
-    def list(
-        self, cluster: str, start: datetime | None = None, end: datetime | None = None
-    ) -> tuple[SweepInfo, ...]:
+    def list(self, cluster: str, start: Time | None = None, end: Time | None = None) -> tuple[SweepInfo, ...]:
         """Return the sweeps of a period (default: all) that are not rolled up, by time."""
 
         def work(transaction: Transaction) -> tuple[SweepInfo, ...]:
@@ -111,7 +119,7 @@ class Counters(Store):
 
         return self._database.read(work)
 
-    def read(self, cluster: str, at: datetime | None = None) -> CounterSweep:
+    def read(self, cluster: str, at: Time | None = None) -> CounterSweep:
         """Return the last sweep at or before a time (default: the latest)."""
 
         def work(transaction: Transaction) -> CounterSweep:
@@ -122,7 +130,7 @@ class Counters(Store):
 
         return self._database.read(work)
 
-    def between(self, cluster: str, start: datetime, end: datetime | None = None) -> CounterDeltas:
+    def between(self, cluster: str, start: Time, end: Time | None = None) -> CounterDeltas:
         """Return the growth of counters from `start` to `end` (default: the latest sweep).
 
         It is the sum of the growth to each sweep after `start` and up to `end` from the sweep before it.
@@ -145,7 +153,7 @@ class Counters(Store):
 
         return self._database.read(work)
 
-    def recent(self, cluster: str, over: timedelta, at: datetime | None = None) -> CounterDeltas | None:
+    def recent(self, cluster: str, over: timedelta, at: Time | None = None) -> CounterDeltas | None:
         """Return the growth of counters in a period that ends with the last sweep, or None if it is unknown.
 
         Parameters
@@ -165,7 +173,7 @@ class Counters(Store):
         except UnknownName:  # a single sweep
             return None
 
-    def rates(self, cluster: str, at: datetime | None = None, *, over: timedelta | None = None) -> LinkRates:
+    def rates(self, cluster: str, at: Time | None = None, *, over: timedelta | None = None) -> LinkRates:
         """Return the rates of the links of the fabric at a time.
 
         Rows are those of ``registry.fabrics.read(cluster, at).fabric.links``.
@@ -192,7 +200,7 @@ class Counters(Store):
 
         return self._database.read(work)
 
-    def roll_up(self, cluster: str, rule: Retention | None = None, now: datetime | None = None) -> int:
+    def roll_up(self, cluster: str, rule: Retention | None = None, now: Time | None = None) -> int:
         """Roll up sweeps older than a rule allows; return the number of deleted sweeps.
 
         Saving a sweep does the same with the default rule.
@@ -288,5 +296,5 @@ def _no_counters(transaction: Transaction, cluster: str, remedy: str) -> Unknown
     return UnknownName("counters", cluster, remedy=remedy)
 
 
-def _from(at: datetime | None) -> datetime:
+def _from(at: Time | None) -> datetime:
     return datetime.min.replace(tzinfo=UTC) if at is None else as_utc(at)

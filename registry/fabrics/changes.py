@@ -13,6 +13,7 @@ from datetime import datetime
 
 from registry import units
 from registry.model import HOST, SWITCH, Fabric, format_guid
+from registry.model.views import one_line
 
 _HOW = ("appeared", "vanished")
 
@@ -91,6 +92,8 @@ class Changes:
     cables_vanished: tuple[Cable, ...] = ()
     capacity_changed: tuple[CapacityChange, ...] = ()
     switches_rerouted: tuple[str, ...] = ()
+
+    __repr__ = one_line
 
     @property
     def empty(self) -> bool:

@@ -13,6 +13,7 @@ from registry.database.record_store import Join, NewRecord, RecordKind, Store
 from registry.errors import InvalidValue, UnknownName
 from registry.model import Floats, Ints
 from registry.model.arrays import freeze_all
+from registry.model.views import one_line
 
 DRAWING = RecordKind(name="drawing", label="Drawing", owner=Join("OF", "Content"))
 _COLUMNS = ("x", "y", "tier")
@@ -43,6 +44,8 @@ class StoredDrawing:
     x: Floats
     y: Floats
     tier: Ints
+
+    __repr__ = one_line
 
     def __post_init__(self) -> None:
         n = len(self.x)

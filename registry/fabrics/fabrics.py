@@ -19,8 +19,9 @@ from registry.fabrics.interruptions import read_interruptions
 from registry.fabrics.observations import content_as_of, lock_cluster, no_fabric, read_content
 from registry.fabrics.routings import read_routing, rerouted
 from registry.fabrics.timeline import FOREVER, time_or_latest
-from registry.model import Fabric, ForwardingTables, as_utc
+from registry.model import Fabric, ForwardingTables, Time, as_utc
 from registry.model.interruption import Interruption
+from registry.model.views import one_line
 
 _CLUSTERS = """
 MATCH (o:Observation)-[:SAW]->(x:Content)
@@ -140,6 +141,8 @@ class Snapshot:
     routing: str | None
     fabric: Fabric
 
+    __repr__ = one_line
+
 
 def stored_snapshot(
     cluster: str,
@@ -179,7 +182,7 @@ class Fabrics(Store):
         """Return all clusters with a fabric, by name."""
         return tuple(ClusterInfo(name=row.pop("cluster"), **row) for row in self._rows(_CLUSTERS))
 
-    def read(self, cluster: str, at: datetime | None = None, *, tables: bool = True) -> Snapshot:
+    def read(self, cluster: str, at: Time | None = None, *, tables: bool = True) -> Snapshot:
         """Return the fabric at a time: that of the last observation at or before it.
 
         Parameters
@@ -218,7 +221,7 @@ class Fabrics(Store):
 
         return self._database.read(work)
 
-    def changes(self, cluster: str, start: datetime, end: datetime | None = None) -> Changes:
+    def changes(self, cluster: str, start: Time, end: Time | None = None) -> Changes:
         """Return the differences between the fabric at `start` and at `end` (default: the latest)."""
 
         def work(transaction: Transaction) -> Changes:
@@ -239,16 +242,14 @@ class Fabrics(Store):
 
         return self._database.read(work)
 
-    def interruptions(
-        self, cluster: str, start: datetime, end: datetime | None = None
-    ) -> tuple[Interruption, ...]:
+    def interruptions(self, cluster: str, start: Time, end: Time | None = None) -> tuple[Interruption, ...]:
         """Return the cables that scans after `start` and until `end` (default: the latest) no longer saw."""
         until = FOREVER - timedelta(microseconds=1) if end is None else as_utc(end)
         return self._database.read(
             lambda transaction: read_interruptions(transaction, cluster, as_utc(start), until)
         )
 
-    def before_last_change(self, cluster: str, end: datetime | None = None) -> datetime:
+    def before_last_change(self, cluster: str, end: Time | None = None) -> datetime:
         """Return the time of the last observation that differs from the latest one until `end`.
 
         Observations differ in wiring or routing. Without a difference, return the first one's time.
@@ -258,13 +259,13 @@ class Fabrics(Store):
         UnknownName
         """
         observations = self.observations(cluster)
-        until = [one for one in observations if end is None or one.at <= end]
+        until = [one for one in observations if one.at <= time_or_latest(end)]
         for one in reversed(until):
             if (one.snapshot, one.routing) != (until[-1].snapshot, until[-1].routing):
                 return one.at
         return (until or list(observations))[0].at
 
-    def subgraph(self, cluster: str, hosts: Iterable[str], at: datetime | None = None) -> Fabric:
+    def subgraph(self, cluster: str, hosts: Iterable[str], at: Time | None = None) -> Fabric:
         """Return some hosts and all forwarding devices at a time, from the derived graph."""
         names = tuple(hosts)
         moment = time_or_latest(at)

@@ -7,7 +7,7 @@ GUID, so that a rename is a change of state; the key of any other device is its 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -143,14 +143,18 @@ def fabric_of(devices: Collection[DeviceFact], links: Collection[LinkFact]) -> F
 
     Links to devices that are not given are left out.
     """
-    ordered = sorted(devices, key=lambda fact: fact.name)
+    return canonical(ordered_fabric(sorted(devices, key=lambda fact: fact.name), links))
+
+
+def ordered_fabric(ordered: Sequence[DeviceFact], links: Collection[LinkFact]) -> Fabric:
+    """Return the fabric of facts with its vertices in the order of the devices."""
     vertex = {fact.key: v for v, fact in enumerate(ordered)}
     adapters = _adapters_of(ordered)
     adapter = {guid: a for a, guid in enumerate(_adapter_keys(adapters)) if guid}
     kept = [fact for fact in links if fact.source in vertex and fact.target in vertex]
     levels = [fact.level for fact in ordered]
     coordinates = [fact.coordinates for fact in ordered]
-    fabric = Fabric(
+    return Fabric(
         names=tuple(fact.name for fact in ordered),
         kind=np.asarray([KINDS.index(fact.kind) for fact in ordered], np.uint8),
         slots=np.asarray([fact.slots for fact in ordered], np.int32),
@@ -172,7 +176,6 @@ def fabric_of(devices: Collection[DeviceFact], links: Collection[LinkFact]) -> F
         level=None if None in levels else np.asarray(levels, np.int32),
         coordinates=None if None in coordinates else np.asarray(coordinates, np.int32),
     )
-    return canonical(fabric)
 
 
 def _adapter_keys(adapters: Adapters) -> list[str]:
@@ -213,7 +216,7 @@ def _port_fields(ports: Ports, low: int, high: int, first_adapter: int) -> dict[
     }
 
 
-def _ports_of(devices: list[DeviceFact]) -> Ports:
+def _ports_of(devices: Sequence[DeviceFact]) -> Ports:
     """Return the listed ports of all devices."""
     rows: list[tuple[int, int, int, int, float]] = []
     first = 0
@@ -234,7 +237,7 @@ def _ports_of(devices: list[DeviceFact]) -> Ports:
     )
 
 
-def _adapters_of(devices: list[DeviceFact]) -> Adapters:
+def _adapters_of(devices: Sequence[DeviceFact]) -> Adapters:
     """Return the adapters of all devices."""
     names: list[str] = []
     columns: dict[str, list[int]] = {name: [] for name in ADAPTER_COLUMNS if name != "names"}

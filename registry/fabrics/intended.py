@@ -13,7 +13,7 @@ from registry.database.driver import Transaction
 from registry.database.record_store import OF_CLUSTER, NewRecord, RecordKind, Store, hashed_id
 from registry.errors import UnknownName
 from registry.fabrics.timeline import time_or_latest
-from registry.model import IntendedWiring, as_utc
+from registry.model import IntendedWiring, Time, as_utc
 from registry.model.intended import cable_key
 
 WIRING = RecordKind(name="intended wiring", label="IntendedWiring", owner=OF_CLUSTER)
@@ -73,7 +73,7 @@ class Intended(Store):
         found = mapping.checks.wiring.differences.compare(plan, fabric)
     """
 
-    def read(self, cluster: str, at: datetime | None = None) -> StoredWiring:
+    def read(self, cluster: str, at: Time | None = None) -> StoredWiring:
         """Return the plan that is valid at a time (default: the latest).
 
         Raises

@@ -16,8 +16,9 @@ from registry.database.driver import Transaction
 from registry.database.record_store import OF_CLUSTER, NewRecord, RecordKind, Store, hashed_id
 from registry.errors import InvalidValue, UnknownName
 from registry.fabrics.timeline import time_or_latest
-from registry.model import Fabric, as_utc, format_guid
+from registry.model import Fabric, Time, as_utc, format_guid
 from registry.model.host_layout import HostLayout
+from registry.model.views import one_line
 
 LAYOUT = RecordKind(name="layout", label="HostLayout", owner=OF_CLUSTER)
 _ARRAYS = (
@@ -63,6 +64,8 @@ class StoredLayout:
     at: datetime
     layout: HostLayout
 
+    __repr__ = one_line
+
 
 class Layouts(Store):
     """Stored layouts of hosts.
@@ -75,7 +78,7 @@ class Layouts(Store):
             cores = {one.host: one.layout.cores for one in registry.layouts.list("hpc1")}
     """
 
-    def list(self, cluster: str, at: datetime | None = None) -> tuple[StoredLayout, ...]:
+    def list(self, cluster: str, at: Time | None = None) -> tuple[StoredLayout, ...]:
         """Return the layout of each host at a time (default: the latest) by host name; may be empty."""
         moment = time_or_latest(at)
 

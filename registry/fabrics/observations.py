@@ -23,6 +23,7 @@ from registry.fabrics.routings import PackedRouting, pack_routing, save_routing
 from registry.fabrics.timeline import FOREVER
 from registry.model import HOST, Adapters, Bools, Fabric, as_utc, is_made_up
 from registry.model.intake import Intake
+from registry.model.views import one_line
 
 _LOCK_CLUSTER = """
 MERGE (c:Cluster {id: $cluster})
@@ -81,6 +82,8 @@ class ObservationDraft:
     routing: PackedRouting | None
     source: str
     digest: str
+
+    __repr__ = one_line
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -18,7 +18,7 @@ from itertools import chain, pairwise
 from typing import Generic, NamedTuple, TypeVar
 
 from registry.errors import InconsistentGraph
-from registry.model import as_utc
+from registry.model import Time, as_utc
 
 FOREVER = datetime(9999, 12, 31, tzinfo=UTC)
 """End of an open interval."""
@@ -26,7 +26,7 @@ FOREVER = datetime(9999, 12, 31, tzinfo=UTC)
 Fact = TypeVar("Fact", bound=Hashable)
 
 
-def time_or_latest(at: datetime | None) -> datetime:
+def time_or_latest(at: Time | None) -> datetime:
     """Return a time in UTC, or a time after all others if none is given."""
     return FOREVER if at is None else as_utc(at)
 

@@ -22,6 +22,7 @@ from registry.errors import UnknownName
 from registry.fabrics.observations import lock_cluster, require_cluster
 from registry.jobs.allocations import HostSlots, save_allocations, unknown_hosts
 from registry.model import Job
+from registry.model.views import one_line
 from registry.name_lists import list_names
 from registry.profiles import find_profile
 
@@ -155,6 +156,8 @@ class StoredJob:
     job: Job
     profile: str | None
     as_of: datetime
+
+    __repr__ = one_line
 
 
 class Jobs(Store):

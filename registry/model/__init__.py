@@ -17,9 +17,9 @@ from registry.model.arrays import Bools, Floats, Guids, Int8s, Ints, Longs
 from registry.model.circuit_plan import CircuitPlan
 from registry.model.counter_deltas import CounterDeltas, deltas, growth, total
 from registry.model.counters import COUNTERS, NOT_COUNTED, CounterSweep
-from registry.model.fabric import HOST, SWITCH, Fabric, format_guid, is_made_up
+from registry.model.fabric import HOST, SWITCH, Fabric, HasFabric, format_guid, is_made_up
 from registry.model.intended import IntendedWiring, join_wiring
-from registry.model.job import Job, as_utc
+from registry.model.job import HasJob, Job, Time, as_utc
 from registry.model.links import (
     LINK_COLUMNS,
     NO_PORT,
@@ -30,8 +30,16 @@ from registry.model.links import (
     Links,
     Ports,
 )
-from registry.model.placement import Allocation, Bound, Evaluation, HostOrder, Metrics, Placement
-from registry.model.profile import Profile
+from registry.model.placement import (
+    Allocation,
+    Bound,
+    Evaluation,
+    HasPlacement,
+    HostOrder,
+    Metrics,
+    Placement,
+)
+from registry.model.profile import HasProfile, Profile
 from registry.model.rates import LinkRates, link_rates
 from registry.model.simulation import Simulation
 from registry.model.trace import Trace
@@ -57,6 +65,10 @@ __all__ = [
     "Floats",
     "ForwardingTables",
     "Guids",
+    "HasFabric",
+    "HasJob",
+    "HasPlacement",
+    "HasProfile",
     "HostOrder",
     "Int8s",
     "IntendedWiring",
@@ -70,6 +82,7 @@ __all__ = [
     "Ports",
     "Profile",
     "Simulation",
+    "Time",
     "Trace",
     "as_utc",
     "deltas",

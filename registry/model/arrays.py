@@ -33,11 +33,8 @@ def freeze(owner: Any, name: str, dtype: Any, size: int | None) -> None:
     """Replace a field of a frozen dataclass by a read-only vector of this type with `size` entries."""
     label = f"{type(owner).__name__}.{name}"
     values = readonly(getattr(owner, name), dtype, label)
-    if values.ndim != 1:
-        raise InvalidValue(label, f"has {values.ndim} dimensions, not 1")
-    if size is not None and len(values) != size:
-        raise InvalidValue(label, f"has {len(values)} entries, not {size}")
-    object.__setattr__(owner, name, values)
+    count = values.size if size is None else size
+    object.__setattr__(owner, name, of_length(values, count, label))
 
 
 def freeze_all(owner: Any, size: int | None, *names: str) -> None:
@@ -48,19 +45,56 @@ def freeze_all(owner: Any, size: int | None, *names: str) -> None:
 
 
 def readonly(values: Any, dtype: Any, label: str) -> NDArray[Any]:
-    """Return the values as a read-only C-ordered array; the same object if it already is one."""
-    given = np.asarray(values)
+    """Return the values as a read-only C-ordered array; the same object if it already is one.
+
+    Raises
+    ------
+    InvalidValue
+        Values that are no numbers, fractions where whole numbers are needed, or numbers too large.
+    """
+    given = _array(values, label)
     if given.dtype == dtype and not given.flags.writeable and given.flags.c_contiguous:
         return given
     with np.errstate(invalid="ignore"):
         try:
             copy = np.array(given, dtype=dtype, order="C")
-        except (OverflowError, TypeError, ValueError) as error:
+        except OverflowError as error:
             raise InvalidValue(label, f"does not fit {np.dtype(dtype).name}") from error
-    if np.dtype(dtype).kind in "iu" and given.dtype.kind in "fiu" and not np.array_equal(copy, given):
-        raise InvalidValue(label, f"does not fit {np.dtype(dtype).name}")
+        except (TypeError, ValueError) as error:
+            raise InvalidValue(label, "must be numbers") from error
+    if np.dtype(dtype).kind in "iu" and not np.array_equal(copy, given):
+        fraction = given.dtype.kind == "f" and not np.array_equal(np.floor(given), given)
+        raise InvalidValue(label, "must be whole numbers" if fraction else f"does not fit {copy.dtype.name}")
     copy.flags.writeable = False
     return copy
+
+
+def one_each(values: ArrayLike, dtype: Any, count: int, label: str) -> NDArray[Any]:
+    """Return `count` values: those given, or one number repeated; raises as `readonly`."""
+    given = readonly(values, dtype, label)
+    if given.ndim == 0:
+        return np.broadcast_to(given, (count,))
+    return of_length(given, count, label)
+
+
+def of_length(values: NDArray[Any], count: int, label: str) -> NDArray[Any]:
+    """Return the values; raise `InvalidValue` if they are no vector of `count` entries."""
+    if values.ndim != 1:
+        raise InvalidValue(label, f"has {values.ndim} dimensions, not 1")
+    if len(values) != count:
+        raise InvalidValue(label, f"has {len(values)} entries, not {count}")
+    return values
+
+
+def _array(values: Any, label: str) -> NDArray[Any]:
+    """Return the values as an array of numbers."""
+    try:
+        given = np.asarray(values)
+    except ValueError as error:  # rows of several lengths
+        raise InvalidValue(label, "must be numbers in rows of one length") from error
+    if given.dtype.kind not in "biufO":
+        raise InvalidValue(label, "must be numbers")
+    return given
 
 
 def check_range(owner: Any, name: str, low: int, high: int) -> None:
@@ -72,14 +106,7 @@ def check_range(owner: Any, name: str, low: int, high: int) -> None:
 
 def whole_numbers(values: ArrayLike, label: str) -> Longs:
     """Return the values as int64[...], flat; raise `InvalidValue` if one is not a whole number."""
-    given = np.asarray(values).reshape(-1)
-    if given.dtype.kind not in "iufb":
-        raise InvalidValue(label, "must be whole numbers")
-    with np.errstate(invalid="ignore"):
-        whole = given.astype(np.int64)
-    if not np.array_equal(whole, given):
-        raise InvalidValue(label, "must be whole numbers")
-    return whole
+    return readonly(_array(values, label).reshape(-1), np.int64, label)
 
 
 def first_repeat(names: Sequence[str]) -> str:

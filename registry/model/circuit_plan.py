@@ -11,6 +11,7 @@ import numpy as np
 
 from registry.errors import InvalidValue
 from registry.model.arrays import Floats, Ints, Longs, check_range, freeze_all
+from registry.model.views import one_line
 
 PAPER, BEST = METHODS = ("paper", "best")
 """Methods: only the loop of the 2013 paper; the best of our searches."""
@@ -48,6 +49,8 @@ class CircuitRoutes:
     bytes: Floats
     first: Longs
     circuit: Ints
+
+    __repr__ = one_line
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "of_nodes", bool(self.of_nodes))
@@ -147,6 +150,8 @@ class CircuitPlan:
     seed: int
     method: str
     routes: CircuitRoutes | None = None
+
+    __repr__ = one_line
 
     def __post_init__(self) -> None:
         self._check_numbers()

@@ -28,6 +28,7 @@ from registry.model.counters import (
     column_of,
     frozen,
 )
+from registry.model.views import one_line
 
 Port = tuple[int, int]
 """GUID and port number."""
@@ -79,6 +80,8 @@ class CounterDeltas:
     saturated: Bools = field(default_factory=lambda: np.zeros((0, 0), np.bool_))
     pieces: int = 1
     backwards: bool = False
+
+    __repr__ = one_line
 
     def __post_init__(self) -> None:
         if not self.start < self.end:

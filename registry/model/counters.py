@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from registry.errors import InvalidValue, UnknownName
 from registry.model.arrays import Bools, Guids, Ints, Longs, freeze_all, readonly
 from registry.model.fabric import Fabric, format_guid
+from registry.model.views import one_line
 
 TRAFFIC = ("xmit_bytes", "rcv_bytes", "xmit_packets", "rcv_packets")
 """Bytes and packets sent and received."""
@@ -69,6 +70,8 @@ class CounterSweep:
     lid: Ints = field(default_factory=lambda: np.zeros(0, np.int32))
     saturated: Bools = field(default_factory=lambda: np.zeros((0, 0), np.bool_))
     errors_only: bool = False
+
+    __repr__ = one_line
 
     def __post_init__(self) -> None:
         if self.at.tzinfo is None:

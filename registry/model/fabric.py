@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Self
+from typing import Any, Protocol, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from registry.errors import InvalidValue, UnknownName
+from registry.model.arguments import sequence_of
 from registry.model.arrays import (
     Bools,
     Floats,
@@ -22,9 +23,11 @@ from registry.model.arrays import (
     check_range,
     first_repeat,
     freeze_all,
+    one_each,
     readonly,
 )
 from registry.model.links import NO_PORT, Adapters, ForwardingTables, Links, Ports
+from registry.model.views import Drawn, Tabular, to_networkx
 
 HOST = 0
 SWITCH = 1
@@ -32,8 +35,8 @@ _MADE_UP = re.compile(r"(guid-0x|lid-)[0-9a-f]+( |$)")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Fabric:
-    """A cluster interconnect at one time.
+class Fabric(Drawn, Tabular):
+    """A cluster interconnect at one time; notebooks show it as a picture.
 
     Attributes
     ----------
@@ -173,12 +176,19 @@ class Fabric:
         slots : int[n] or int, optional
             Ranks of each vertex (default: 1). A vertex with 0 is a switch.
         forwards : bool[n] or bool, optional
-            True for vertices that forward traffic of others (default: all).
+            True for vertices that forward traffic of others. Switches always do; hosts do by default if
+            there is no switch.
+
+        Raises
+        ------
+        InvalidValue
+            Names the argument.
         """
-        names = tuple(str(name) for name in names)
+        names = tuple(str(name) for name in sequence_of(names, object, "Fabric.names"))
         n = len(names)
-        slots = np.broadcast_to(np.asarray(1 if slots is None else slots, np.int32), (n,))
-        forwards = np.broadcast_to(np.asarray(True if forwards is None else forwards, bool), (n,))
+        slots = one_each(1 if slots is None else slots, np.int32, n, "Fabric.slots")
+        direct = bool((slots > 0).all())
+        forwards = one_each(direct if forwards is None else forwards, np.bool_, n, "Fabric.forwards")
         return cls(
             names=names,
             kind=np.where(slots > 0, HOST, SWITCH),
@@ -188,6 +198,27 @@ class Fabric:
             lid=np.zeros(n, np.int32),
             links=Links.of(source, target, capacity),
         )
+
+    to_networkx = to_networkx
+
+    def columns(self) -> Mapping[str, Any]:
+        """Return the links by column: names, ports and GUIDs of both ends, capacity and cables."""
+        names, links, adapters = np.asarray(self.names, object), self.links, self.adapters
+        guids = np.asarray([*map(format_guid, adapters.guid.tolist()), ""], object)  # the last for NO_PORT
+        return {
+            "source": names[links.source],
+            "source_port": links.source_port,
+            "source_guid": guids[links.source_adapter],
+            "target": names[links.target],
+            "target_port": links.target_port,
+            "target_guid": guids[links.target_adapter],
+            "capacity": links.capacity,
+            "cables": links.cables,
+        }
+
+    def __repr__(self) -> str:
+        count = f"{len(self.hosts)} hosts, {len(self.switches)} switches, {self.cable_count} cables"
+        return f"Fabric({count}{'' if self.tables is None else ', with forwarding tables'})"
 
     def __len__(self) -> int:
         return len(self.names)
@@ -222,15 +253,25 @@ class Fabric:
         ------
         UnknownName
             With the closest names.
+        InvalidValue
+            One text, or something else than names.
         """
         index = {name: vertex for vertex, name in enumerate(self.names)}
         found = []
-        for name in names:
+        for name in sequence_of(names, str, f"{kind}s"):
             if name not in index:
                 wanted = self.hosts if kind == "host" else range(len(self))
                 raise UnknownName(kind, name, [self.names[v] for v in wanted])
             found.append(index[name])
         return np.asarray(found, np.int32)
+
+
+class HasFabric(Protocol):
+    """An object with a fabric, such as a `Snapshot`; functions accept it in place of the fabric."""
+
+    @property
+    def fabric(self) -> Fabric:
+        """Fabric of the object."""
 
 
 def format_guid(guid: int) -> str:

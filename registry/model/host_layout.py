@@ -8,6 +8,7 @@ import numpy as np
 
 from registry.errors import InvalidValue
 from registry.model.arrays import Bools, Floats, Guids, Ints, check_range, freeze_all, readonly
+from registry.model.views import one_line
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -48,6 +49,8 @@ class HostLayout:
     nic_near: Bools
     name: str = ""
     source: str = ""
+
+    __repr__ = one_line
 
     def __post_init__(self) -> None:
         cores, nics = len(np.atleast_1d(self.core_domain)), len(self.nic_name)

@@ -19,6 +19,7 @@ from registry.model import (
     Trace,
 )
 from registry.model.host_layout import HostLayout
+from registry.model.views import one_line
 
 MAX_NAME = 200
 """Longest name of a cluster."""
@@ -71,6 +72,8 @@ class IngestedData:
     jobs: tuple[Job, ...] = ()
     placements: tuple[HostOrder, ...] = ()
 
+    __repr__ = one_line
+
     def kinds(self) -> dict[str, Any]:
         """Return the kinds of data that are present, by name."""
         values = ((item.name, getattr(self, item.name)) for item in fields(IngestedData))
@@ -116,6 +119,8 @@ class Intake(IngestedData):
     started_at: datetime | None = None
     begun: float | None = None
     strict: bool = False
+
+    __repr__ = one_line
 
     def __post_init__(self) -> None:
         check_cluster_name(self.cluster or "")

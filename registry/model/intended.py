@@ -8,6 +8,7 @@ from datetime import datetime
 from functools import cached_property
 
 from registry.errors import InvalidValue
+from registry.model.views import one_line
 
 _SHOWN = 3
 End = tuple[str, str]
@@ -39,6 +40,8 @@ class IntendedWiring:
     kind: tuple[str, ...]
     speed: tuple[float, ...] = ()
     declared_at: datetime | None = None
+
+    __repr__ = one_line
 
     def __post_init__(self) -> None:
         if not any(self.speed):

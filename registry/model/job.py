@@ -4,9 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from typing import Protocol
 
 from registry.errors import InvalidValue
 from registry.model.arrays import first_repeat
+from registry.model.views import one_line
+
+Time = datetime | str
+"""A time as functions accept it: UTC if it has no zone; a text is in the format of ISO 8601."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,6 +56,8 @@ class Job:
     distribution: str = ""
     source: str = ""
 
+    __repr__ = one_line
+
     def __post_init__(self) -> None:
         if not self.id:
             raise InvalidValue("Job.id", "must not be empty")
@@ -62,6 +69,27 @@ class Job:
             raise InvalidValue("Job.slots", "must be at least 1")
 
 
-def as_utc(moment: datetime) -> datetime:
-    """Return a time in UTC; a time without a zone is taken as UTC."""
+class HasJob(Protocol):
+    """An object with a job, such as a `StoredJob`; functions accept it in place of the job."""
+
+    @property
+    def job(self) -> Job:
+        """Job of the object."""
+
+
+def as_utc(moment: Time, label: str = "time") -> datetime:
+    """Return a time in UTC; a time without a zone is taken as UTC.
+
+    Raises
+    ------
+    InvalidValue
+        A text that is no time in the format of ISO 8601, such as ``2026-11-23T08:00``.
+    """
+    if isinstance(moment, str):
+        try:
+            moment = datetime.fromisoformat(moment)
+        except ValueError as error:
+            raise InvalidValue(label, f"{moment!r} is no time such as 2026-11-23T08:00+01:00") from error
+    if not isinstance(moment, datetime):
+        raise InvalidValue(label, f"must be a datetime or text, not {moment!r}")
     return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)

@@ -9,7 +9,18 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from registry.errors import InvalidValue
-from registry.model.arrays import Floats, Guids, Int8s, Ints, Longs, check_range, freeze_all, readonly
+from registry.model.arrays import (
+    Floats,
+    Guids,
+    Int8s,
+    Ints,
+    Longs,
+    check_range,
+    freeze_all,
+    one_each,
+    readonly,
+)
+from registry.model.views import one_line
 
 NO_PORT = -1
 """Port number, adapter index or LID that is unknown."""
@@ -56,6 +67,8 @@ class Adapters:
     port_guid: Guids = field(default_factory=lambda: np.zeros(0, np.uint64))
     port_lid: Ints = field(default_factory=lambda: np.zeros(0, np.int32))
     port_lmc: Ints = field(default_factory=lambda: np.zeros(0, np.int32))
+
+    __repr__ = one_line
 
     def __post_init__(self) -> None:
         a, p = len(self.names), len(np.atleast_1d(self.port_adapter))
@@ -107,6 +120,8 @@ class Links:
     target_adapter: Ints
     cables: Ints
 
+    __repr__ = one_line
+
     def __post_init__(self) -> None:
         m = len(np.atleast_1d(self.source))
         freeze_all(self, m, *LINK_COLUMNS)
@@ -131,21 +146,20 @@ class Links:
         cables: ArrayLike | None = None,
     ) -> Self:
         """Return links with defaults: unknown ports and adapters, one cable per row."""
-        m = len(np.atleast_1d(np.asarray(source)))
-        unknown = np.full(m, NO_PORT, np.int32)
+        ends = readonly(source, np.int32, "Links.source")
 
-        def given(values: ArrayLike | None, default: Ints) -> Any:
-            return default if values is None else np.asarray(values)
+        def given(values: ArrayLike | None, default: int) -> Any:
+            return np.full(ends.size, default, np.int32) if values is None else values
 
         return cls(
-            source=np.asarray(source),
-            target=np.asarray(target),
-            capacity=np.broadcast_to(np.asarray(capacity, np.float64), (m,)),
-            source_port=given(source_port, unknown),
-            target_port=given(target_port, unknown),
-            source_adapter=given(source_adapter, unknown),
-            target_adapter=given(target_adapter, unknown),
-            cables=given(cables, np.ones(m, np.int32)),
+            source=ends,
+            target=given(target, NO_PORT),
+            capacity=one_each(capacity, np.float64, ends.size, "Links.capacity"),
+            source_port=given(source_port, NO_PORT),
+            target_port=given(target_port, NO_PORT),
+            source_adapter=given(source_adapter, NO_PORT),
+            target_adapter=given(target_adapter, NO_PORT),
+            cables=given(cables, 1),
         )
 
     def __len__(self) -> int:
@@ -193,6 +207,8 @@ class Ports:
     state: Int8s = field(default_factory=lambda: np.zeros(0, np.uint8))
     could_be: Floats = field(default_factory=lambda: np.zeros(0, np.float64))
 
+    __repr__ = one_line
+
     def __post_init__(self) -> None:
         q = len(np.atleast_1d(self.vertex))
         freeze_all(self, q, *PORT_COLUMNS)
@@ -238,6 +254,8 @@ class ForwardingTables:
     switch_guid: Guids
     ports: Int8s
     lid_guid: Guids
+
+    __repr__ = one_line
 
     def __post_init__(self) -> None:
         freeze_all(self, None, "switch_guid", "lid_guid")

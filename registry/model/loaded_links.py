@@ -9,6 +9,7 @@ import numpy as np
 
 from registry.errors import InvalidValue
 from registry.model.arrays import Floats, Ints, freeze_all
+from registry.model.views import one_line
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -28,6 +29,8 @@ class LoadedLinks:
     link: Ints
     bytes: Floats
     links: int
+
+    __repr__ = one_line
 
     def __post_init__(self) -> None:
         freeze_all(self, None, "link")

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Self
+from typing import Any, Protocol, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from registry.errors import InfeasibleAllocation, InvalidPlacement, InvalidValue, UnknownName
-from registry.model.arrays import Floats, Ints, check_range, freeze_all
-from registry.model.fabric import HOST, Fabric
+from registry.model.arguments import content, sequence_of
+from registry.model.arrays import Floats, Ints, check_range, freeze_all, of_length, one_each, readonly
+from registry.model.fabric import HOST, Fabric, HasFabric
+from registry.model.views import Drawn, Tabular, one_line
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -29,6 +31,8 @@ class Allocation:
     hosts: Ints
     slots: Ints
 
+    __repr__ = one_line
+
     def __post_init__(self) -> None:
         h = len(np.atleast_1d(self.hosts))
         freeze_all(self, h, "hosts", "slots")
@@ -39,7 +43,9 @@ class Allocation:
         check_range(self, "slots", 1, 1 << 31)
 
     @classmethod
-    def of(cls, fabric: Fabric, hosts: Iterable[str] | Iterable[int], slots: ArrayLike = 1) -> Self:
+    def of(
+        cls, fabric: Fabric | HasFabric, hosts: Iterable[str] | Iterable[int], slots: ArrayLike = 1
+    ) -> Self:
         """Return the allocation of hosts by name or vertex, with one number of slots or one per host.
 
         Raises
@@ -47,19 +53,23 @@ class Allocation:
         UnknownName
             The fabric lacks a host, or a vertex is not a host.
         InvalidValue
+            Names the argument.
         """
-        given = list(hosts)
-        if all(isinstance(host, str) for host in given):
-            vertices = fabric.vertices([str(host) for host in given])
+        fabric = content(fabric, Fabric, "fabric")
+        given = sequence_of(hosts, object, "Allocation.hosts")
+        if any(isinstance(host, str) for host in given):
+            vertices = fabric.vertices(sequence_of(given, str, "Allocation.hosts"))
         else:
-            vertices = np.asarray(given, np.int32)
+            vertices = of_length(
+                readonly(given, np.int32, "Allocation.hosts"), len(given), "Allocation.hosts"
+            )
             if len(vertices) and (int(vertices.min()) < 0 or int(vertices.max()) >= len(fabric.names)):
                 raise InvalidValue("Allocation.hosts", f"outside 0 .. {len(fabric) - 1}")
         for vertex in vertices:
             if fabric.kind[vertex] != HOST:
                 names = [fabric.names[v] for v in fabric.hosts]
                 raise UnknownName("host", fabric.names[vertex], names)
-        counts = np.broadcast_to(np.asarray(slots, np.int32), vertices.shape)
+        counts = one_each(slots, np.int32, len(vertices), "Allocation.slots")
         return cls(hosts=vertices, slots=counts)
 
     def __len__(self) -> int:
@@ -78,7 +88,7 @@ class Allocation:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Placement:
+class Placement(Drawn, Tabular):
     """Host of each rank, and how the placement was found.
 
     Attributes
@@ -118,8 +128,11 @@ class Placement:
     core_of_rank: Ints | None = None
     cpu_of_rank: Ints | None = None
 
+    __repr__ = one_line
+
     def __post_init__(self) -> None:
         freeze_all(self, None, "host_of_rank")
+        content(self.allocation, Allocation, "Placement.allocation")
         self._check_cores()
         hosts, taken = np.unique(self.host_of_rank, return_counts=True)
         room = dict(zip(self.allocation.hosts.tolist(), self.allocation.slots.tolist(), strict=True))
@@ -141,6 +154,16 @@ class Placement:
         if len(np.unique(np.c_[self.host_of_rank, self.core_of_rank], axis=0)) != self.ranks:
             raise InvalidPlacement("two ranks are on one core of a host")
 
+    def columns(self) -> Mapping[str, Any]:
+        """Return a row per rank: ``rank host slot``, and ``core cpu`` if cores were chosen."""
+        cores = {} if self.core_of_rank is None else {"core": self.core_of_rank, "cpu": self.cpu_of_rank}
+        return {
+            "rank": np.arange(self.ranks),
+            "host": self.host_of_rank,
+            "slot": self.slot_of_rank,
+            **cores,
+        }
+
     @property
     def ranks(self) -> int:
         """Number of ranks."""
@@ -154,6 +177,14 @@ class Placement:
         slot = np.empty(len(hosts), np.int32)
         slot[order] = np.arange(len(hosts)) - np.searchsorted(hosts, hosts)
         return slot
+
+
+class HasPlacement(Protocol):
+    """An object with a placement, such as a `StoredPlacement`; functions accept it in place of that."""
+
+    @property
+    def placement(self) -> Placement:
+        """Placement of the object."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -176,6 +207,8 @@ class HostOrder:
     source: str = ""
     name: str = ""
     job: str = ""
+
+    __repr__ = one_line
 
     def on(self, fabric: Fabric) -> Placement:
         """Return the placement on a fabric; the slots of each host are its ranks."""
@@ -217,8 +250,16 @@ class Bound:
         return f"at most {times:.4g} times the best possible, certified by {self.name or self.proof}"
 
 
+METRICS = (
+    *("congestion_seconds", "network_congestion_seconds", "mean_congestion_seconds", "hop_bytes"),
+    *("total_bytes", "average_dilation", "max_dilation", "total_dilation", "message_dilation"),
+    "mapping_coefficient",
+)
+"""Metrics of an evaluation."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Evaluation:
+class Evaluation(Tabular):
     """Cost of a placement with one routing.
 
     Attributes
@@ -282,8 +323,17 @@ class Evaluation:
     counted: str = "bytes"
     background: str = ""
 
+    __repr__ = one_line
+
     def __post_init__(self) -> None:
         freeze_all(self, None, "link_bytes")
+
+    def columns(self) -> Mapping[str, Any]:
+        """Return a row per metric: ``metric value bound``; the bound is NaN if it was not computed."""
+        named = {name: getattr(self, name) for name in METRICS}
+        known = {name: value for name, value in named.items() if value is not None}
+        bounds = [self.bounds[name].value if name in self.bounds else np.nan for name in known]
+        return {"metric": list(known), "value": list(known.values()), "bound": bounds}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from registry.errors import InvalidValue
 from registry.model.arrays import Bools, Floats, Ints, Longs, freeze, freeze_all
+from registry.model.views import one_line
 
 Moments = NDArray[np.datetime64]
 
@@ -81,6 +82,8 @@ class PlacementSeries:
     in_order_network_congestion_seconds: Floats
     in_order_hop_bytes: Floats
     in_order_average_dilation: Floats
+
+    __repr__ = one_line
 
     def __post_init__(self) -> None:
         n = len(self.id)

@@ -2,18 +2,38 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any, Protocol, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from registry.errors import InvalidValue
-from registry.model.arrays import Floats, Ints, Longs, check_range, freeze_all, whole_numbers
+from registry.errors import InvalidValue, shorten
+from registry.model.arguments import whole_number
+from registry.model.arrays import (
+    Floats,
+    Ints,
+    Longs,
+    check_range,
+    freeze_all,
+    of_length,
+    readonly,
+    whole_numbers,
+)
+from registry.model.views import Tabular, to_networkx
+
+
+class HasProfile(Protocol):
+    """An object with a profile, such as a `StoredProfile`; functions accept it in place of the profile."""
+
+    @property
+    def profile(self) -> Profile:
+        """Profile of the object."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Profile:
+class Profile(Tabular):
     """Traffic from each rank of an application to the others, as directed CSR over ranks.
 
     Attributes
@@ -42,6 +62,21 @@ class Profile:
     self_edges: int = 0
     self_bytes: float = 0.0
     missing_ranks: tuple[int, ...] = ()
+
+    to_networkx = to_networkx
+
+    def columns(self) -> Mapping[str, Any]:
+        """Return the traffic by column, a row per ordered pair: ``source target bytes messages``."""
+        return {
+            "source": self.sender,
+            "target": self.partner,
+            "bytes": self.bytes,
+            "messages": self.messages,
+        }
+
+    def __repr__(self) -> str:
+        name = repr(shorten(self.name or self.application, 40))
+        return f"Profile({name}, {self.ranks} ranks, {self.pairs} pairs, {self.bytes.sum():.4g} bytes)"
 
     def __post_init__(self) -> None:
         freeze_all(self, None, "indptr")
@@ -92,16 +127,14 @@ class Profile:
         """
         src = whole_numbers(source, "Profile.source")
         dst = whole_numbers(target, "Profile.target")
-        size = np.asarray(bytes, np.float64).reshape(-1)
-        count = (
-            np.zeros(len(src), np.int64) if messages is None else whole_numbers(messages, "Profile.messages")
-        )
-        if not len(src) == len(dst) == len(size) == len(count):
-            raise InvalidValue("Profile", "columns differ in length")
+        size = readonly(bytes, np.float64, "Profile.bytes").reshape(-1)
+        count = whole_numbers(np.zeros(len(src)) if messages is None else messages, "Profile.messages")
+        for name, values in (("target", dst), ("bytes", size), ("messages", count)):
+            of_length(values, len(src), f"Profile.{name}")
         if len(size) and not (np.isfinite(size).all() and (size >= 0).all()):
             raise InvalidValue("Profile.bytes", "must be finite and not negative")
         highest = int(max(src.max(), dst.max())) if len(src) else -1
-        ranks = highest + 1 if ranks is None else int(ranks)
+        ranks = highest + 1 if ranks is None else whole_number(ranks, "Profile.ranks")
         if len(src) and (highest >= ranks or int(min(src.min(), dst.min())) < 0):
             raise InvalidValue("Profile.source", f"a rank is outside 0 .. {ranks - 1}")
         loops = src == dst

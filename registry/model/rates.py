@@ -10,6 +10,7 @@ import numpy as np
 from registry.model.arrays import Bools, Floats, Guids, Int8s, Ints, Longs, freeze_all
 from registry.model.counter_deltas import CounterDeltas
 from registry.model.fabric import Fabric
+from registry.model.views import one_line
 
 UNKNOWN, BY_SENDER, BY_RECEIVER = 0, 1, 2
 """Port whose counter gave the rate of a link."""
@@ -51,6 +52,8 @@ class LinkRates:
     wait_ticks_per_second: Floats
     ecn_marked_per_second: Floats
     pauses_per_second: Floats
+
+    __repr__ = one_line
 
     def __post_init__(self) -> None:
         size = len(self.bytes_per_second)

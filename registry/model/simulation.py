@@ -11,6 +11,7 @@ import numpy as np
 
 from registry.errors import InvalidValue
 from registry.model.arrays import Floats, freeze
+from registry.model.views import one_line
 
 PACKETS, FLITS = MODES = ("packets", "flits")
 """Modes: packet by packet (virtual cut-through), flit by flit (wormhole)."""
@@ -71,6 +72,8 @@ class Simulation:
     latency_seconds: Floats
     mean_latency_seconds: float
     latency_over_time: Floats
+
+    __repr__ = one_line
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "complete", bool(self.complete))

@@ -11,6 +11,7 @@ import numpy as np
 from registry.errors import InvalidValue
 from registry.model.arrays import Bools, Floats, Ints, Longs, freeze_all
 from registry.model.profile import Profile
+from registry.model.views import one_line
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -44,6 +45,8 @@ class Trace:
     receiver: Ints
     bytes: Longs
     tag: Ints
+
+    __repr__ = one_line
 
     def __post_init__(self) -> None:
         if self.ranks < 1:

@@ -18,6 +18,7 @@ from registry.fabrics.fabrics import Snapshot, stored_snapshot
 from registry.fabrics.observations import no_fabric
 from registry.fabrics.timeline import FOREVER
 from registry.model import as_utc
+from registry.model.views import one_line
 
 _OBSERVATIONS = """
 MATCH (o:Observation)-[:SAW]->(x)
@@ -85,6 +86,8 @@ class SnapshotDiff:
     before: Snapshot
     after: Snapshot
     changes: Changes
+
+    __repr__ = one_line
 
 
 def read_timeline(database: Database, cluster: str) -> Timeline:

@@ -12,6 +12,7 @@ from registry.database.driver import Database, Transaction
 from registry.errors import UnknownName
 from registry.fabrics.fabrics import ClusterInfo
 from registry.fabrics.timeline import time_or_latest
+from registry.model.views import one_line
 from registry.pages.changes import Timeline, states_of
 from registry.pages.overview import clusters_of
 
@@ -58,6 +59,8 @@ class FabricHistory:
     clusters: dict[str, ClusterInfo]
     timeline: Timeline | None
     sweeps: Sweeps
+
+    __repr__ = one_line
 
 
 def read_fabric_history(

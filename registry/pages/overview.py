@@ -18,6 +18,7 @@ from registry.fabrics.fabrics import ClusterInfo, Snapshot, stored_snapshot
 from registry.fabrics.intended import StoredWiring, stored_wiring
 from registry.ingest_runs.runs import SourceState, source_states
 from registry.model import as_utc
+from registry.model.views import one_line
 
 _OVERVIEW = f"""
 OPTIONAL MATCH (r:IngestRun)
@@ -90,6 +91,8 @@ class ClusterOverview:
     before: Snapshot | None
     plan: StoredWiring | None
     sweeps: Sweeps
+
+    __repr__ = one_line
 
 
 def read_overview(database: Database, cluster: str | None, before: datetime) -> ClusterOverview:

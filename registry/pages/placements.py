@@ -12,6 +12,7 @@ from typing import Any
 from registry.database.driver import Database, Transaction
 from registry.fabrics.fabrics import Snapshot, stored_snapshot
 from registry.fabrics.routings import unpack_tables
+from registry.model.views import one_line
 from registry.profiles import StoredProfile, stored_profile
 from registry.records.placements.records import StoredPlacement
 from registry.records.placements.rows import PLACEMENT, stored_placement
@@ -39,6 +40,8 @@ class OpenPlacement:
     stored: StoredPlacement
     snapshot: Snapshot
     profile: StoredProfile | None
+
+    __repr__ = one_line
 
 
 def open_placement(database: Database, placement: str) -> OpenPlacement:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from registry.database.driver import Database, Transaction
 from registry.fabrics.fabrics import Snapshot, stored_snapshot
+from registry.model.views import one_line
 from registry.records.simulations import SIMULATION, StoredSimulation, stored_simulation
 
 _OPEN = """
@@ -27,6 +28,8 @@ class OpenSimulation:
 
     stored: StoredSimulation
     snapshot: Snapshot
+
+    __repr__ = one_line
 
 
 def open_simulations(database: Database, simulations: Sequence[str]) -> dict[str, OpenSimulation]:

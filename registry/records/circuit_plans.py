@@ -21,8 +21,9 @@ from registry.database.record_store import OF_CLUSTER, Join, NewRecord, RecordKi
 from registry.errors import InvalidValue, UnknownName
 from registry.fabrics.observations import lock_cluster, require_cluster
 from registry.jobs.jobs import job_key
-from registry.model import as_utc
+from registry.model import Time, as_utc
 from registry.model.circuit_plan import CircuitPlan, CircuitRoutes
+from registry.model.views import one_line
 from registry.profiles import ranks_of_profiles
 from registry.records.optical_switches import read_switch, write_switch
 
@@ -89,6 +90,8 @@ class CircuitPlanRecord:
     wall_seconds: float = 0.0
     code_version: str = ""
 
+    __repr__ = one_line
+
     def __post_init__(self) -> None:
         if not self.profiles:
             raise InvalidValue("CircuitPlanRecord.profiles", "needs at least one profile")
@@ -124,6 +127,8 @@ class StoredCircuitPlan(CircuitPlanRecord):
     id: str
     recorded_at: datetime
     applied_at: datetime | None = None
+
+    __repr__ = one_line
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -222,7 +227,7 @@ class CircuitPlans(Records[StoredCircuitPlan]):
         return identity
 
     def list(
-        self, cluster: str | None = None, *, since: datetime | None = None, limit: int | None = None
+        self, cluster: str | None = None, *, since: Time | None = None, limit: int | None = None
     ) -> tuple[CircuitPlanInfo, ...]:
         """Return the circuit plans of a cluster or of all clusters, the newest first; one statement.
 

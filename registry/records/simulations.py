@@ -18,6 +18,7 @@ from registry.database.record_store import Join, NewRecord, RecordKind, Records
 from registry.errors import InvalidValue, UnknownName, WrongRanks
 from registry.fabrics.observations import lock_cluster, read_content
 from registry.model import Simulation
+from registry.model.views import one_line
 from registry.profiles import ranks_of_profiles
 
 _PLACEMENT = """
@@ -87,6 +88,8 @@ class SimulationRecord:
     wall_seconds: float = 0.0
     code_version: str = ""
 
+    __repr__ = one_line
+
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class StoredSimulation(SimulationRecord):
@@ -101,6 +104,8 @@ class StoredSimulation(SimulationRecord):
     id: str
     cluster: str
     recorded_at: datetime
+
+    __repr__ = one_line
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

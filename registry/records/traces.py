@@ -18,6 +18,7 @@ from registry.database.driver import Transaction
 from registry.database.record_store import Join, NewRecord, RecordKind, Records
 from registry.errors import InvalidValue
 from registry.model import Trace
+from registry.model.views import one_line
 
 MAX_MESSAGES = 1 << 24
 """Most messages of a trace that can be stored: 28 bytes each, uncompressed."""
@@ -40,6 +41,8 @@ class StoredTrace:
     profile: str
     trace: Trace
     recorded_at: datetime
+
+    __repr__ = one_line
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,7 +12,7 @@ from registry.database.record_store import Join, NewRecord, RecordKind, Store, k
 from registry.errors import UnknownName
 from registry.fabrics.observations import lock_cluster
 from registry.jobs.jobs import job_key
-from registry.model import as_utc
+from registry.model import Time, as_utc
 
 _TO_JOB = Join("HAS_ADVICE", "Job", incoming=True)
 _OF, _PROPOSES = Join("OF", "Placement"), Join("PROPOSES", "Placement")
@@ -107,7 +107,7 @@ class Advices(Store):
         return tuple(advice_id(record) for record in records)
 
     def list(
-        self, cluster: str | None = None, *, running_at: datetime | None = None, limit: int | None = None
+        self, cluster: str | None = None, *, running_at: Time | None = None, limit: int | None = None
     ) -> tuple[StoredAdvice, ...]:
         """Return the newest advice of each job, the largest gain first.
 

@@ -20,8 +20,9 @@ from registry.jobs.jobs import (
     with_advice,
     with_allocation_and_profile,
 )
-from registry.model import Metrics, Placement, as_utc
+from registry.model import Metrics, Placement, Time, as_utc
 from registry.model.loaded_links import LoadedLinks
+from registry.model.views import one_line
 from registry.records.placements.records import PRESENT
 from registry.records.placements.rows import METRICS, PLACEMENT, SEARCHED, placement_of, unpack_loads
 from registry.running.advice import StoredAdvice, stored_advice
@@ -117,6 +118,8 @@ class PresentPlacement:
     metrics: Metrics | None
     loads: LoadedLinks | None
 
+    __repr__ = one_line
+
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class RunningJob:
@@ -139,6 +142,8 @@ class RunningJob:
     present: PresentPlacement | None
     advice: StoredAdvice | None
 
+    __repr__ = one_line
+
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Running:
@@ -158,8 +163,10 @@ class Running:
     jobs: tuple[RunningJob, ...]
     at: datetime
 
+    __repr__ = one_line
 
-def running(database: Database, cluster: str, at: datetime | None = None) -> Running:
+
+def running(database: Database, cluster: str, at: Time | None = None) -> Running:
     """Return the jobs that run on a cluster at a time, with the fabric; one statement.
 
     Parameters

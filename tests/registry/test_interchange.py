@@ -19,7 +19,6 @@ from registry.interchange import (
     fabric_tables,
     from_networkx,
     history_table,
-    profile_table,
     py2neo_graph,
     to_networkx,
 )
@@ -64,7 +63,7 @@ def test_a_plain_graph_is_a_fabric_whose_vertices_host_and_forward() -> None:
     graph.add_edges_from(nx.grid_2d_graph(2, 2).edges, capacity=5.0)
     fabric = from_networkx(graph)
     assert isinstance(fabric, Fabric)
-    assert fabric.names == ("(0, 0)", "(0, 1)", "(1, 0)", "(1, 1)")
+    assert fabric.names == tuple(map(str, graph.nodes)) == ("(0, 0)", "(1, 0)", "(0, 1)", "(1, 1)")
     assert fabric.forwards.all()
     assert fabric.slots.tolist() == [1, 1, 1, 1]
     assert fabric.cable_count == 4
@@ -79,8 +78,31 @@ def test_a_plain_graph_may_tell_slots_and_kinds() -> None:
     graph.add_edge("h", "s", capacity=1)
     fabric = from_networkx(graph)
     assert isinstance(fabric, Fabric)
-    assert (fabric.names, fabric.slots.tolist()) == (("h", "s", "t"), [3, 0, 0])
-    assert (fabric.kind.tolist(), fabric.forwards.tolist()) == ([0, 1, 1], [False, True, True])
+    assert (fabric.names, fabric.slots.tolist()) == (("s", "t", "h"), [0, 0, 3])
+    assert (fabric.kind.tolist(), fabric.forwards.tolist()) == ([1, 1, 0], [True, True, False])
+
+
+def test_hosts_of_a_plain_graph_with_a_switch_forward_only_on_request() -> None:
+    graph: nx.Graph[str] = nx.Graph()
+    graph.add_node("s", slots=0)
+    graph.add_node("b", forwards=True)
+    graph.add_edges_from([("a", "s"), ("b", "s")], capacity=1.0)
+    fabric = from_networkx(graph)
+    assert isinstance(fabric, Fabric)
+    assert dict(zip(fabric.names, fabric.forwards.tolist(), strict=True)) == {
+        "s": True,
+        "b": True,
+        "a": False,
+    }
+
+
+def test_nodes_with_the_same_text_are_not_merged() -> None:
+    graph = graph_of((1, "2", {"capacity": 1.0}), ("1", 3, {"capacity": 1.0}))
+    with pytest.raises(InvalidValue, match="the nodes 1 and '1' need different names"):
+        from_networkx(graph)
+    halves = graph_of((0, 1, {"capacity": 1.0, "cables": 1.5}))
+    with pytest.raises(InvalidValue, match="cables: must be a whole number"):
+        from_networkx(halves)
 
 
 def test_a_plain_graph_of_bytes_is_a_profile() -> None:
@@ -132,7 +154,7 @@ def test_tables_of_a_fabric_name_what_they_tell() -> None:
 
 
 def test_a_table_of_a_profile_has_a_row_a_pair() -> None:
-    table = profile_table(Profile.from_edges([1, 0], [0, 1], [3.0, 4.0], messages=[1, 2]))
+    table = Profile.from_edges([1, 0], [0, 1], [3.0, 4.0], messages=[1, 2]).to_pandas()
     assert table.to_dict("list") == {
         "source": [0, 1],
         "target": [1, 0],
@@ -174,7 +196,7 @@ def test_py2neo_reads_the_same_database(registry: Registry, server_of: ServerAdd
     [
         ("py2neo", lambda: py2neo_graph("bolt://localhost")),
         ("pandas", lambda: fabric_tables(fat_tree())),
-        ("pandas", lambda: profile_table(Profile.from_edges([0], [1], [8.0]))),
+        ("pandas", lambda: Profile.from_edges([0], [1], [8.0]).to_pandas()),
         ("pandas", lambda: history_table([])),
     ],
 )

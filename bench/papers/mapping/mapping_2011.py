@@ -149,7 +149,7 @@ def compare(
 
 def judged(fabric: Fabric, profile: Profile, placement: Placement, seconds: float = 0.0) -> Mapped:
     """Return exact metrics over all shortest paths, and the worst congestion by Algorithm 3."""
-    found: Evaluation = evaluate(fabric, profile, placement, CostModel(routing=ROUTING))
+    found: Evaluation = evaluate(fabric, profile, placement, costs=CostModel(routing=ROUTING))
     estimate, hops = algorithm_3(fabric, profile, placement)
     return Mapped(
         worst=found.congestion_seconds,
@@ -300,5 +300,5 @@ def _refined(fabric: Fabric, profile: Profile, problem: Problem, text: str, seco
         return plain
     options = SearchOptions(strategies=["threshold-accepting"], seconds=seconds, workers=1)
     costs = CostModel(routing=ROUTING)
-    refined = place(fabric, profile, problem.allocation, options, costs, start=plain.placement)
+    refined = place(fabric, profile, problem.allocation, options, costs, present=plain.placement)
     return replace(judged(fabric, profile, refined, plain.seconds), plain=plain)

@@ -65,7 +65,9 @@ def measure(name: str, contest: Contest, limits: Limits, recorded: list[dict[str
     with tempfile.TemporaryDirectory() as folder:
         peers += [_scored(theirs, answer) for answer in answers(theirs, Path(folder), limits.peer_seconds)]
     given = in_order(profile.ranks, allocation)
-    bounds = evaluate(contest.fabric, profile, given, CostModel(routing="shortest-paths"), bounds=True).bounds
+    bounds = evaluate(
+        contest.fabric, profile, given, costs=CostModel(routing="shortest-paths"), bounds=True
+    ).bounds
     return {
         "hosts": len(allocation),
         "slots": int(allocation.slots.sum()),
@@ -110,7 +112,7 @@ def ours(contest: Contest, objective: str, seconds: float, seed: int) -> dict[st
 
 def score(contest: Contest, placement: Placement) -> dict[str, float]:
     """Return the three metrics, exact, over all shortest paths."""
-    found = evaluate(contest.fabric, contest.profile, placement, CostModel(routing="shortest-paths"))
+    found = evaluate(contest.fabric, contest.profile, placement, costs=CostModel(routing="shortest-paths"))
     return {metric: float(getattr(found, metric)) for metric in METRICS}
 
 

@@ -25,6 +25,7 @@ from ingest.reading.source import Place, SourceFile
 from ingest.reading.xml_text import load_xml
 from registry.errors import InputError, InvalidValue
 from registry.exports.graphs import LISTS
+from registry.fabrics.contents import canonical
 from registry.interchange import from_networkx
 from registry.model import Fabric
 
@@ -149,6 +150,7 @@ def _fabric(graph: nx.Graph[Any], path: str, options: Options) -> Parsed:
     if not isinstance(fabric, Fabric):
         raise place.error("no fabric")
     assumed = np.ones(len(fabric.links), np.bool_) if without == graph.number_of_edges() else None
+    fabric = canonical(fabric)
     return Parsed(fabric=fabric, assumed=assumed, warnings=tuple(notes))
 
 

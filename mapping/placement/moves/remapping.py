@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -27,11 +28,23 @@ from mapping.placement.moves.path_relinking import nearest, relink
 from mapping.placement.problem.objective import Objective, Score, better, parse_objective, score
 from mapping.placement.problem.problem import Problem
 from mapping.placement.search.members import CONGESTED, Features, near_members, refining_members
-from mapping.placement.search.options import SearchOptions
+from mapping.placement.search.options import SearchOptions, search_options
 from mapping.placement.search.portfolio import Portfolio
 from mapping.placement.search.workers import Member, warm_up
 from registry.errors import InvalidValue
-from registry.model import Allocation, Fabric, Ints, Placement, Profile
+from registry.model import (
+    Allocation,
+    Fabric,
+    HasFabric,
+    HasJob,
+    HasPlacement,
+    HasProfile,
+    Ints,
+    Job,
+    Placement,
+    Profile,
+)
+from registry.model.views import Tabular, one_line
 from registry.progress import Progress, silent
 
 NEAR, FAR, PATHS = 0.2, 0.35, 0.15
@@ -59,9 +72,11 @@ class Point:
     placement: Placement
     score: Score
 
+    __repr__ = one_line
+
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Curve:
+class Curve(Tabular):
     """Number of moved ranks against the objective.
 
     Attributes
@@ -77,6 +92,15 @@ class Curve:
     objective: Objective
     points: tuple[Point, ...]
     complete: bool
+
+    __repr__ = one_line
+
+    def columns(self) -> Mapping[str, Any]:
+        """Return a row per point: ``moved gain`` and its metrics."""
+        scores = [point.score for point in self.points]
+        metrics = {name: [getattr(one, name) for one in scores] for name in Score._fields}
+        gains = [self.gain(point) for point in self.points]
+        return {"moved": [point.moved for point in self.points], "gain": gains, **metrics}
 
     @property
     def metric(self) -> str:
@@ -102,25 +126,26 @@ class Curve:
 
 
 def remap_few(
-    fabric: Fabric,
-    profile: Profile,
-    allocation: Allocation,
-    present: Placement,
+    fabric: Fabric | HasFabric,
+    profile: Profile | HasProfile,
+    allocation: Allocation | Job | HasJob,
     options: SearchOptions | None = None,
     costs: CostModel | None = None,
     *,
+    present: Placement | HasPlacement,
     pins: Mapping[int, str | int] | None = None,
     progress: Progress = silent,
+    **search: Any,
 ) -> Curve:
     """Improve the present placement by moving few ranks.
 
     Parameters
     ----------
     present : Placement
-        On hosts of the allocation, which may have free ones.
+        Present placement, on hosts of the allocation, which may have free ones.
     options : SearchOptions, optional
         Objective, limit, seed, threads and `moves`, the most ranks to move (default: as many as help).
-    costs, pins, progress
+    fabric, profile, allocation, costs, pins, progress, **search
         As in `mapping.place`.
 
     Raises
@@ -130,6 +155,7 @@ def remap_few(
     InvalidValue, UnknownName, InfeasibleAllocation, DisconnectedAllocation, UnreachablePair
         As `mapping.place`.
     """
+    options = search_options(options, search)
     return find_curve(PlacementCase.of(fabric, profile, allocation, options, costs, pins, present), progress)
 
 

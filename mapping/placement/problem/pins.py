@@ -7,8 +7,9 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from registry.errors import InvalidPlacement, UnknownName
+from registry.errors import InvalidPlacement, InvalidValue, UnknownName
 from registry.model import Allocation, Fabric, Ints
+from registry.model.arguments import whole_number
 
 
 def resolve_pins(pins: Mapping[int, str | int], ranks: int, allocation: Allocation, fabric: Fabric) -> Ints:
@@ -25,13 +26,20 @@ def resolve_pins(pins: Mapping[int, str | int], ranks: int, allocation: Allocati
         A host that the fabric lacks.
     InvalidPlacement
         A rank that the profile lacks, a host outside the allocation, or more pins than slots on a host.
+    InvalidValue
+        No mapping, or a rank or host that is no whole number.
     """
+    if not isinstance(pins, Mapping):
+        raise InvalidValue("pins", f"must map ranks to hosts, such as {{0: 'node01'}}, not {pins!r}")
     found = np.full(ranks, -1, np.int32)
     index = {int(vertex): at for at, vertex in enumerate(allocation.hosts)}
-    for rank, host in pins.items():
+    for given, host in pins.items():
+        rank = whole_number(given, "pins", None)
         if not 0 <= rank < ranks:
             raise InvalidPlacement(f"rank {rank} cannot be pinned: the profile has ranks 0 to {ranks - 1}")
-        vertex = int(fabric.vertices([host])[0]) if isinstance(host, str) else int(host)
+        vertex = (
+            int(fabric.vertices([host])[0]) if isinstance(host, str) else whole_number(host, "pins", None)
+        )
         if not 0 <= vertex < len(fabric):
             raise UnknownName("vertex", str(vertex))
         if vertex not in index:

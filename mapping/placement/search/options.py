@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, replace
+from typing import Any
 
 from mapping.deadline import Deadline, check_limit
 from mapping.distances.distances import EQUIVALENT_2, LINKS
@@ -10,7 +12,8 @@ from mapping.placement.catalog import Chain
 from mapping.placement.problem.objective import parse_objective
 from mapping.placement.search.executors import THREADS, Executor
 from mapping.threads import cores
-from registry.errors import InvalidValue
+from registry.errors import InvalidValue, UnknownName
+from registry.model.arguments import content, whole_number
 
 DEFAULT_STEP_WORKERS = 2
 """Default number of workers under a limit in steps: fixed, so that results depend on no machine."""
@@ -46,7 +49,7 @@ class SearchOptions:
     Raises
     ------
     InvalidValue
-        Seconds, steps, workers or moves out of range.
+        Seconds, steps, seed, workers or moves out of range.
     """
 
     objective: str = "congestion"
@@ -60,10 +63,9 @@ class SearchOptions:
 
     def __post_init__(self) -> None:
         check_limit(self.seconds, self.steps)
-        if self.workers is not None and self.workers < 1:
-            raise InvalidValue("workers", "must be at least 1")
-        if self.moves is not None and self.moves < 0:
-            raise InvalidValue("moves", "must not be below zero")
+        for name, low in (("steps", 0), ("seed", 0), ("workers", 1), ("moves", 0)):
+            if (value := getattr(self, name)) is not None:
+                object.__setattr__(self, name, whole_number(value, name, low))
 
     @property
     def default_distance(self) -> str:
@@ -96,3 +98,22 @@ class SearchOptions:
         """Return the deadline of a search that starts now."""
         default = cores() if self.steps is None else DEFAULT_STEP_WORKERS
         return Deadline(seconds=self.seconds, steps=self.steps, workers=self.workers or default)
+
+
+def search_options(
+    options: SearchOptions | None, changes: Mapping[str, Any], default: SearchOptions | None = None
+) -> SearchOptions:
+    """Return search options with some of them changed, as `mapping.place` takes them by keyword.
+
+    Raises
+    ------
+    UnknownName
+        An unknown option, with the closest names.
+    InvalidValue
+    """
+    found = content(options or default or SearchOptions(), SearchOptions, "options")
+    known = [field.name for field in fields(SearchOptions)]
+    for name in changes:
+        if name not in known:
+            raise UnknownName("search option", name, known)
+    return replace(found, **changes)

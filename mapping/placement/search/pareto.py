@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -18,10 +19,21 @@ from mapping.placement.case import IN_ORDER, PlacementCase
 from mapping.placement.problem.objective import SAME, Score, better, parse_objective
 from mapping.placement.problem.problem import Problem
 from mapping.placement.search.members import Features, default_members, pareto_members
-from mapping.placement.search.options import SearchOptions
+from mapping.placement.search.options import SearchOptions, search_options
 from mapping.placement.search.portfolio import Portfolio
 from mapping.placement.search.workers import Member, MemberResult, warm_up
-from registry.model import Allocation, Fabric, Ints, Placement, Profile
+from registry.model import (
+    Allocation,
+    Fabric,
+    HasFabric,
+    HasJob,
+    HasPlacement,
+    HasProfile,
+    Ints,
+    Job,
+    Placement,
+    Profile,
+)
 from registry.progress import Progress, silent
 
 CONGESTION, HOP_BYTES = "congestion", "hop-bytes"
@@ -34,15 +46,16 @@ SECONDS = 30.0
 
 
 def pareto(
-    fabric: Fabric,
-    profile: Profile,
-    allocation: Allocation,
+    fabric: Fabric | HasFabric,
+    profile: Profile | HasProfile,
+    allocation: Allocation | Job | HasJob,
     options: SearchOptions | None = None,
     costs: CostModel | None = None,
     *,
+    present: Placement | HasPlacement | None = None,
     pins: Mapping[int, str | int] | None = None,
-    start: Placement | None = None,
     progress: Progress = silent,
+    **search: Any,
 ) -> tuple[Placement, ...]:
     """Find placements that trade congestion against hop-bytes.
 
@@ -50,9 +63,9 @@ def pareto(
     ----------
     options : SearchOptions, optional
         Limit, seed and threads; default: 30 seconds.
-    costs, pins, progress
+    fabric, profile, allocation, costs, pins, progress, **search
         As in `mapping.place`.
-    start : Placement, optional
+    present : Placement, optional
         No result is worse than this placement in both.
 
     Returns
@@ -66,8 +79,8 @@ def pareto(
     InfeasibleAllocation, InvalidPlacement, DisconnectedAllocation, UnreachablePair
     InvalidValue, UnknownName
     """
-    options = options or SearchOptions(seconds=SECONDS)
-    case = PlacementCase.of(fabric, profile, allocation, options, costs, pins, start)
+    options = search_options(options, search, SearchOptions(seconds=SECONDS))
+    case = PlacementCase.of(fabric, profile, allocation, options, costs, pins, present)
     return find_pareto_set(case, progress)
 
 

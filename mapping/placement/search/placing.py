@@ -6,43 +6,60 @@ Not in a module called ``place``: importing that would replace the function of t
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 from mapping.distances.cost_model import CostModel
 from mapping.placement.case import GIVEN, PlacementCase
 from mapping.placement.problem.objective import parse_objective
 from mapping.placement.search.members import Features, default_members
-from mapping.placement.search.options import SearchOptions
+from mapping.placement.search.options import SearchOptions, search_options
 from mapping.placement.search.portfolio import Portfolio
 from mapping.placement.search.workers import Member, MemberResult, SearchResult, warm_up
-from registry.model import Allocation, Fabric, Placement, Profile
+from registry.model import (
+    Allocation,
+    Fabric,
+    HasFabric,
+    HasJob,
+    HasPlacement,
+    HasProfile,
+    Job,
+    Placement,
+    Profile,
+)
 from registry.progress import Progress, silent
 
 
 def place(
-    fabric: Fabric,
-    profile: Profile,
-    allocation: Allocation,
+    fabric: Fabric | HasFabric,
+    profile: Profile | HasProfile,
+    allocation: Allocation | Job | HasJob,
     options: SearchOptions | None = None,
     costs: CostModel | None = None,
     *,
+    present: Placement | HasPlacement | None = None,
     pins: Mapping[int, str | int] | None = None,
-    start: Placement | None = None,
     progress: Progress = silent,
+    **search: Any,
 ) -> Placement:
     """Find a placement of a profile's ranks on an allocation's hosts.
 
     Parameters
     ----------
+    fabric, profile, allocation
+        What the registry returns is accepted too: a `Snapshot`, a `StoredProfile`, a `StoredJob` (whose hosts
+        and slots are the allocation).
     options : SearchOptions, optional
         Objective, strategies, limit, seed and threads; default: congestion in 10 seconds.
     costs : CostModel, optional
         Routing, rails, distances and load of other jobs.
     pins : mapping of int to str or int, optional
         Rank -> the host that it must be on, by name or as a vertex of the fabric.
-    start : Placement, optional
-        The result is never worse than this placement.
+    present : Placement, optional
+        Present placement: the result is never worse.
     progress : Progress
         Called with the seconds (or steps) done and the best value of the objective.
+    **search
+        Fields of `options` by name, such as ``seconds=2`` or ``strategies=["greedy"]``.
 
     Returns
     -------
@@ -56,15 +73,16 @@ def place(
     DisconnectedAllocation, UnreachablePair
         Two hosts of the allocation are not connected.
     InvalidPlacement
-        A start or a pin that does not fit the profile or the allocation.
+        A present placement or a pin that does not fit the profile or the allocation.
     InvalidValue
         Seconds, steps, workers, an option or a table of distances out of range, or a routing by forwarding
         tables that the fabric does not have.
     UnknownName
         An unknown objective, routing, rails rule, distance, strategy or option, with the closest names.
     """
+    options = search_options(options, search)
     return find_placement(
-        PlacementCase.of(fabric, profile, allocation, options, costs, pins, start), progress
+        PlacementCase.of(fabric, profile, allocation, options, costs, pins, present), progress
     )
 
 

@@ -14,6 +14,7 @@ from scipy.sparse.csgraph import connected_components
 from registry.errors import InvalidValue
 from registry.model import Bools, Floats, Ints, Longs, Profile
 from registry.model.arrays import freeze, whole_numbers
+from registry.model.views import one_line
 
 
 class Rows(NamedTuple):
@@ -145,6 +146,8 @@ class Application:
     source: Ints
     target: Ints
     weight: Floats
+
+    __repr__ = one_line
 
     def __post_init__(self) -> None:
         freeze(self, "vertex_weight", np.float64, None)

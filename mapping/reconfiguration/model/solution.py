@@ -14,6 +14,7 @@ from mapping.reconfiguration.model.topology import Pair, Topology
 from registry.errors import InvalidValue
 from registry.model import Floats, Ints, Longs
 from registry.model.arrays import freeze
+from registry.model.views import one_line
 
 COMPUTE, COMMUNICATION = "compute", "communication"
 """Kinds of bottleneck."""
@@ -52,6 +53,8 @@ class Solution:
     compute_throughput: float
     communication_throughput: float
     throughput: float
+
+    __repr__ = one_line
 
     def __post_init__(self) -> None:
         freeze(self, "node_of_vertex", np.int32, None)
@@ -206,6 +209,8 @@ class SearchResult:
     solution: Solution
     trail: tuple[Iteration, ...]
     complete: bool
+
+    __repr__ = one_line
 
     @property
     def throughput(self) -> float:

@@ -13,6 +13,7 @@ from mapping.reconfiguration.model.problem import Machine, check_rows, component
 from registry.errors import InvalidValue
 from registry.model import Ints, Longs
 from registry.model.arrays import freeze
+from registry.model.views import one_line
 
 Pair = tuple[int, int]
 """Two nodes that a link connects."""
@@ -55,6 +56,8 @@ class Topology:
     nodes: int
     source: Ints
     target: Ints
+
+    __repr__ = one_line
 
     def __post_init__(self) -> None:
         freeze(self, "source", np.int32, None)

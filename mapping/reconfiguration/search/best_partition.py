@@ -246,7 +246,7 @@ def exchange_nodes(
         allocation,
         SearchOptions(objective="congestion", strategies=SEARCHES, steps=steps, seed=seed, workers=1),
         CostModel(routing="shortest-paths"),
-        start=Placement(host_of_rank=hosts, allocation=allocation, strategy="given"),
+        present=Placement(host_of_rank=hosts, allocation=allocation, strategy="given"),
     )
     if not found.complete:
         raise KeyboardInterrupt

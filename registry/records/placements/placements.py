@@ -13,7 +13,7 @@ from registry.database.driver import Transaction
 from registry.database.record_store import Records
 from registry.fabrics.observations import lock_cluster
 from registry.fabrics.timeline import FOREVER
-from registry.model import as_utc
+from registry.model import Time, as_utc
 from registry.model.placement_series import PlacementSeries
 from registry.records.placements.records import PlacementRecord, StoredPlacement, StoredPlacementInfo
 from registry.records.placements.rows import (
@@ -153,7 +153,7 @@ class Placements(Records[StoredPlacement]):
         return tuple(placement_info(values, names) for values in row["placements"])
 
     def series(
-        self, cluster: str | None = None, application: str | None = None, since: datetime | None = None
+        self, cluster: str | None = None, application: str | None = None, since: Time | None = None
     ) -> PlacementSeries:
         """Return the placements that match as columns, the oldest first; one statement.
 

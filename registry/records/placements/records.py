@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from registry.model import Evaluation, Metrics, Placement
+from registry.model.views import one_line
 
 PRESENT, PROPOSED = ROLES = ("present", "proposed")
 """Roles of placements: how a job runs, as reported; what a search proposed."""
@@ -42,6 +43,8 @@ class PlacementRecord:
     code_version: str = ""
     role: str = PROPOSED
 
+    __repr__ = one_line
+
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class StoredPlacement(PlacementRecord):
@@ -58,6 +61,8 @@ class StoredPlacement(PlacementRecord):
     id: str
     hosts: tuple[str, ...]
     recorded_at: datetime
+
+    __repr__ = one_line
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -134,7 +134,7 @@ def test_the_estimate_is_the_congestion_on_least_loaded_routes() -> None:
     fabric, profile = torus((3, 3, 3)), shuffled(stencil((3, 3, 3), 7), 1)
     placement = in_order(27, first_hosts(fabric, 27))
     found, hops = algorithm_3(fabric, profile, placement)
-    expected = evaluate(fabric, profile, placement, CostModel(routing="least-loaded"))
+    expected = evaluate(fabric, profile, placement, costs=CostModel(routing="least-loaded"))
     assert found == pytest.approx(expected.congestion_seconds)
     assert hops == pytest.approx(expected.average_dilation)  # all edges have the same weight
 

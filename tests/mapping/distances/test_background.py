@@ -17,7 +17,7 @@ from tests.support.search_problems import placed_problems
 
 def line() -> tuple[Fabric, Placement, Placement]:
     """Hosts a - b - c in a line of cables of 2 bytes/s; a placement on a and b, one on a and c."""
-    fabric = Fabric.from_arcs("abc", [0, 1, 1, 2], [1, 0, 2, 1], 2.0)
+    fabric = Fabric.from_arcs(list("abc"), [0, 1, 1, 2], [1, 0, 2, 1], 2.0)
     near, far = (Allocation.of(fabric, hosts) for hosts in (["a", "b"], ["a", "c"]))
     return (
         fabric,
@@ -37,7 +37,7 @@ def others() -> tuple[Fabric, Placement, Evaluation]:
 
 def test_bytes_of_others_are_added_where_we_load_a_link() -> None:
     fabric, ours, theirs = others()
-    found = evaluate(fabric, OURS, ours, CostModel(background=Background.added([theirs])))
+    found = evaluate(fabric, OURS, ours, costs=CostModel(background=Background.added([theirs])))
     assert found.congestion_seconds == (6 + 1) / 2
     assert found.mean_congestion_seconds == (6 + 1) / 2
     assert found.hop_bytes == 6.0
@@ -48,12 +48,12 @@ def test_bytes_of_others_are_added_where_we_load_a_link() -> None:
 def test_other_jobs_may_repeat_in_our_period() -> None:
     fabric, ours, theirs = others()
     both = Background.added([theirs, theirs], times=[1.0, 3.0])
-    assert evaluate(fabric, OURS, ours, CostModel(background=both)).congestion_seconds == (6 + 4) / 2
+    assert evaluate(fabric, OURS, ours, costs=CostModel(background=both)).congestion_seconds == (6 + 4) / 2
 
 
 def test_capacity_is_reduced_by_the_rates_of_others() -> None:
     fabric, ours, theirs = others()
-    found = evaluate(fabric, OURS, ours, CostModel(background=Background.reduced([theirs], 2.0)))
+    found = evaluate(fabric, OURS, ours, costs=CostModel(background=Background.reduced([theirs], 2.0)))
     assert found.congestion_seconds == 6 / (2 - 0.5)
     assert found.background == (
         "reduced: the capacity that 1 other job leaves, at least 0.01 of each link (2 links at that)"
@@ -65,7 +65,9 @@ def test_a_stated_part_of_a_link_is_always_left() -> None:
     full = Background.reduced([theirs], 0.25, floor=0.1)
     np.testing.assert_allclose(full.capacity(fabric), [0.2, 0.2, 0.2, 0.2])
     assert full.floored(fabric) == 4
-    assert evaluate(fabric, OURS, ours, CostModel(background=full)).congestion_seconds == pytest.approx(30.0)
+    assert evaluate(fabric, OURS, ours, costs=CostModel(background=full)).congestion_seconds == pytest.approx(
+        30.0
+    )
 
 
 def test_a_link_with_exactly_the_floor_left_is_not_counted_as_floored() -> None:
@@ -86,13 +88,17 @@ def test_no_other_load_changes_nothing_and_more_never_helps(case: tuple, data: s
         host_of_rank=problem.allocation.hosts[host_of_rank], allocation=problem.allocation, strategy="given"
     )
     routing = problem.routes.name
-    alone = evaluate(fabric, problem.profile, placement, CostModel(routing=routing))
+    alone = evaluate(fabric, problem.profile, placement, costs=CostModel(routing=routing))
     load = np.array(data.draw(st.lists(st.integers(0, 9), min_size=m, max_size=m)), np.float64)
     for kind in ("added", "reduced"):
         nothing = Background(kind=kind, load=np.zeros(m))
         beside = Background(kind=kind, load=load)
-        same = evaluate(fabric, problem.profile, placement, CostModel(routing=routing, background=nothing))
-        worse = evaluate(fabric, problem.profile, placement, CostModel(routing=routing, background=beside))
+        same = evaluate(
+            fabric, problem.profile, placement, costs=CostModel(routing=routing, background=nothing)
+        )
+        worse = evaluate(
+            fabric, problem.profile, placement, costs=CostModel(routing=routing, background=beside)
+        )
         assert same.congestion_seconds == alone.congestion_seconds
         assert worse.congestion_seconds >= alone.congestion_seconds
         if kind == "added":
@@ -125,7 +131,7 @@ def test_what_is_no_load_is_refused(changed: dict[str, object], message: str) ->
 def test_a_background_of_another_fabric_or_of_nobody_is_refused() -> None:
     fabric, ours, theirs = others()
     with pytest.raises(InvalidValue, match="3 entries for 4 links"):
-        evaluate(fabric, OURS, ours, CostModel(background=Background(kind="added", load=np.zeros(3))))
+        evaluate(fabric, OURS, ours, costs=CostModel(background=Background(kind="added", load=np.zeros(3))))
     with pytest.raises(InvalidValue, match="at least one other job"):
         Background.added([])
     with pytest.raises(InvalidValue, match="period"):

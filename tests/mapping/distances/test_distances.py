@@ -20,7 +20,7 @@ def two_leaves() -> Fabric:
     """Hosts a and b on one switch, c on another."""
     tails, heads = [0, 1, 2, 3], [3, 3, 4, 4]
     slots = [1, 1, 1, 0, 0]
-    return Fabric.from_arcs("abcst", tails + heads, heads + tails, 1.0, slots=slots, forwards=False)
+    return Fabric.from_arcs(list("abcst"), tails + heads, heads + tails, 1.0, slots=slots, forwards=False)
 
 
 def routes() -> Routes:

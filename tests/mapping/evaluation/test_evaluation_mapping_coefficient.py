@@ -86,7 +86,7 @@ def test_the_mapping_coefficient_is_the_sum_over_pairs_of_ranks(
     fabric, profile, placement = case
     if routed(*case) is None:
         return
-    found = evaluate(fabric, profile, placement, CostModel(distance=name, packet_bytes=packet_bytes))
+    found = evaluate(fabric, profile, placement, costs=CostModel(distance=name, packet_bytes=packet_bytes))
     used = np.unique(placement.host_of_rank)
     far = distances(name, shortest_paths.build(fabric, used)).matrix()
     place = {int(vertex): at for at, vertex in enumerate(used)}
@@ -112,7 +112,7 @@ def star() -> tuple[Fabric, Profile, Placement]:
 
 
 def test_by_hand_on_a_star() -> None:
-    found = evaluate(*star(), CostModel(distance="switches", packet_bytes=10.0))
+    found = evaluate(*star(), costs=CostModel(distance="switches", packet_bytes=10.0))
     assert found.hop_bytes == 56.0
     assert found.total_dilation == 4.0
     assert found.message_dilation == 2.0
@@ -125,9 +125,9 @@ def test_a_table_of_distances_counts_as_given() -> None:
 
     table = DistanceTable(names=("c", "b", "a"), values=np.array([[0, 7, 1], [5, 0, 1], [1, 3, 0]]))
     one_way = CostModel(distance="table", table=table, one_way=True)
-    assert evaluate(*star(), one_way).mapping_coefficient == 8 * 3 + 20 * 5
+    assert evaluate(*star(), costs=one_way).mapping_coefficient == 8 * 3 + 20 * 5
     with pytest.raises(InvalidValue, match="other direction"):
-        evaluate(*star(), CostModel(distance="table", table=table))
+        evaluate(*star(), costs=CostModel(distance="table", table=table))
 
 
 @pytest.mark.parametrize("size", [0.0, -1.0, float("nan"), float("inf")])
@@ -139,4 +139,6 @@ def test_packets_of_no_size_are_refused(size: float) -> None:
 def test_routes_are_named_with_their_options() -> None:
     fabric, profile, placement = star()
     routes: Routes = shortest_paths.build(fabric, placement.host_of_rank)
-    assert evaluate(fabric, profile, placement, CostModel(routing="shortest-paths")).routing == routes.name
+    assert (
+        evaluate(fabric, profile, placement, costs=CostModel(routing="shortest-paths")).routing == routes.name
+    )

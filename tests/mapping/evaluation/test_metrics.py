@@ -44,9 +44,9 @@ def test_metrics_are_those_of_a_slow_evaluation(
         expected = cost(fabric, profile, placement, routing=routing, rails=rails)
     except LookupError:
         with pytest.raises((DisconnectedAllocation, UnreachablePair)):
-            evaluate(fabric, profile, placement, CostModel(routing=routing, rails=rails))
+            evaluate(fabric, profile, placement, costs=CostModel(routing=routing, rails=rails))
         return
-    found = evaluate(fabric, profile, placement, CostModel(routing=routing, rails=rails))
+    found = evaluate(fabric, profile, placement, costs=CostModel(routing=routing, rails=rails))
     np.testing.assert_allclose(found.link_bytes, expected.link_bytes, atol=1e-12)
     assert found.congestion_seconds == pytest.approx(expected.congestion)
     assert found.network_congestion_seconds == pytest.approx(expected.network_congestion)
@@ -119,7 +119,7 @@ def test_a_placement_of_another_number_of_ranks_is_refused() -> None:
 
 
 def test_a_placement_on_another_fabric_is_refused() -> None:
-    large = Fabric.from_arcs("abc", [0, 1, 2], [1, 2, 0], 1.0)
+    large = Fabric.from_arcs(list("abc"), [0, 1, 2], [1, 2, 0], 1.0)
     profile = Profile.from_edges([0, 1], [1, 0], [6.0, 3.0])
     with pytest.raises(InvalidPlacement, match="vertex 2"):
         evaluate(pair_of_hosts(), profile, placed(Allocation.of(large, [0, 2]), [0, 1]))
@@ -130,7 +130,10 @@ def test_an_unknown_routing_is_refused() -> None:
     profile = Profile.from_edges([0, 1], [1, 0], [6.0, 3.0])
     with pytest.raises(UnknownName, match="shortest-paths"):
         evaluate(
-            fabric, profile, placed(Allocation.of(fabric, ["a", "b"]), [0, 1]), CostModel(routing="shortest")
+            fabric,
+            profile,
+            placed(Allocation.of(fabric, ["a", "b"]), [0, 1]),
+            costs=CostModel(routing="shortest"),
         )
 
 

@@ -47,7 +47,7 @@ def test_a_case_evaluates_a_placement_as_evaluate_does(case: tuple[Problem, Ints
     on_routes = PlacementCase(
         fabric=fabric, profile=problem.profile, allocation=allocation, costs=CostModel(routing=name)
     )
-    known = mapping.evaluate(fabric, problem.profile, placement, CostModel(routing=name), bounds=True)
+    known = mapping.evaluate(fabric, problem.profile, placement, costs=CostModel(routing=name), bounds=True)
     same(evaluate_on(on_routes, placement, case_bounds(on_routes)), known)
 
 

@@ -198,9 +198,9 @@ def test_random_puts_a_rank_on_every_slot_equally_often() -> None:
 
 
 def test_greedy_goes_along_the_heaviest_edge_to_the_closest_host() -> None:
-    line = Fabric.from_arcs("abcd", [0, 1, 1, 2, 2, 3], [1, 0, 2, 1, 3, 2], 1.0)
+    line = Fabric.from_arcs(list("abcd"), [0, 1, 1, 2, 2, 3], [1, 0, 2, 1, 3, 2], 1.0)
     profile = Profile.from_edges([2, 2, 0], [0, 1, 3], [5.0, 9.0, 7.0])
-    problem = problem_on(line, profile, Allocation.of(line, "abcd"), "shortest-paths")
+    problem = problem_on(line, profile, Allocation.of(line, list("abcd")), "shortest-paths")
     assert greedy.place_ranks(problem, np.random.default_rng(0)).tolist() == [2, 1, 0, 3]
 
 

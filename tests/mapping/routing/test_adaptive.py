@@ -136,7 +136,7 @@ def test_a_share_outside_zero_to_one_and_an_unknown_minimal_routing_are_refused(
 
 @pytest.mark.parametrize("routing", ["valiant", "ugal"])
 def test_hosts_that_no_way_joins_are_named(routing: str) -> None:
-    fabric = Fabric.from_arcs("abcd", [0, 1, 2, 3], [1, 0, 3, 2], 1.0)
+    fabric = Fabric.from_arcs(list("abcd"), [0, 1, 2, 3], [1, 0, 3, 2], 1.0)
     routes = build_routes(routing, fabric, [0, 3])
     with pytest.raises(DisconnectedAllocation, match="'a' to host 'd'"):
         routes.load([0], [1], [1.0])

@@ -36,7 +36,7 @@ def test_a_search_ends_no_worse_than_in_order(name: str, tmp_path: Path) -> None
     found = mapping.place(fabric, profile, allocation, SearchOptions(steps=3000), CostModel(routing=routing))
     assert found.routing == routing
     before, after = (
-        mapping.evaluate(fabric, profile, one, CostModel(routing=routing)) for one in (start, found)
+        mapping.evaluate(fabric, profile, one, costs=CostModel(routing=routing)) for one in (start, found)
     )
     assert after.routing == routing
     assert after.congestion_seconds <= before.congestion_seconds

@@ -159,14 +159,14 @@ def test_figure_1_of_the_2011_paper(mapping: str, congestion: int, dilation: int
 
 
 def test_a_fabric_that_is_no_torus_is_refused() -> None:
-    star = Fabric.from_arcs("abcd", [0, 0, 0, 1, 2, 3], [1, 2, 3, 0, 0, 0], 1.0)
+    star = Fabric.from_arcs(list("abcd"), [0, 0, 0, 1, 2, 3], [1, 2, 3, 0, 0, 0], 1.0)
     with pytest.raises(InvalidValue, match="neither a torus nor a mesh"):
         build_routes("dimension-order", star, [1, 2])
 
 
 @pytest.mark.parametrize("order", ["xx", "xyz", "x", "xz"])
 def test_an_order_that_does_not_name_each_axis_once_is_refused(order: str) -> None:
-    square = Fabric.from_arcs("abcd", [0, 1, 1, 2, 2, 3, 3, 0], [1, 0, 2, 1, 3, 2, 0, 3], 1.0)
+    square = Fabric.from_arcs(list("abcd"), [0, 1, 1, 2, 2, 3, 3, 0], [1, 0, 2, 1, 3, 2, 0, 3], 1.0)
     mesh = replace(square, coordinates=np.array([[0, 0], [0, 1], [1, 1], [1, 0]], np.int32))
     with pytest.raises(InvalidValue, match="each of 'xy' once"):
         build_routes(f"dimension-order:order={order}", mesh, [1, 2])

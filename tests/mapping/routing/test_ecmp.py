@@ -63,7 +63,7 @@ def carried(fabric: Fabric, ways: list[list[int]], size: float) -> Floats:
 def test_hashed_flows_spread_evenly_in_the_mean_and_change_with_the_seed() -> None:
     """Two switches joined by four cables: one flow takes one, many take all alike."""
     a, b = [0, 1] + [2] * 4, [2, 3] + [3] * 4
-    fabric = Fabric.from_arcs("abst", a + b, b + a, 1.0, slots=[1, 1, 0, 0], forwards=False)
+    fabric = Fabric.from_arcs(list("abst"), a + b, b + a, 1.0, slots=[1, 1, 0, 0], forwards=False)
     between = np.flatnonzero((fabric.links.source == 2) & (fabric.links.target == 3))
     ones = [build_routes(f"ecmp:seed={s}", fabric, [0, 1]).link_bytes([0], [1], [1.0]) for s in range(40)]
     assert all(sorted(one[between].tolist()) == [0, 0, 0, 1] for one in ones)
@@ -116,7 +116,7 @@ def test_a_number_of_flows_below_one_and_a_negative_seed_are_refused() -> None:
 
 
 def test_hosts_without_a_path_are_named() -> None:
-    fabric = Fabric.from_arcs("abcd", [0, 1, 2, 3], [1, 0, 3, 2], 1.0)
+    fabric = Fabric.from_arcs(list("abcd"), [0, 1, 2, 3], [1, 0, 3, 2], 1.0)
     routes = build_routes("ecmp", fabric, [0, 3])
     with pytest.raises(DisconnectedAllocation, match="'a' to host 'd'"):
         routes.load([0], [1], [1.0])

@@ -74,7 +74,7 @@ def test_each_pair_adds_its_bytes_to_a_least_loaded_shortest_path(
 def diamond() -> Fabric:
     """a to d by b or by c."""
     ends = np.array([(0, 1), (1, 3), (0, 2), (2, 3)])
-    return Fabric.from_arcs("abcd", ends[:, [0, 1]].flatten(), ends[:, [1, 0]].flatten(), 1.0)
+    return Fabric.from_arcs(list("abcd"), ends[:, [0, 1]].flatten(), ends[:, [1, 0]].flatten(), 1.0)
 
 
 def loads(text: str, sizes: list[float]) -> list[float]:

@@ -73,7 +73,7 @@ def test_loads_are_the_sum_over_paths(case: tuple[Fabric, Paths], data: st.DataO
 def square() -> Fabric:
     """Four hosts in a circle: a - b - c - d - a."""
     at = np.arange(4)
-    return Fabric.from_arcs("abcd", np.r_[at, (at + 1) % 4], np.r_[(at + 1) % 4, at], 1.0)
+    return Fabric.from_arcs(list("abcd"), np.r_[at, (at + 1) % 4], np.r_[(at + 1) % 4, at], 1.0)
 
 
 HEAD = "source,target,probability,path\n"
@@ -137,7 +137,7 @@ def test_a_vertex_that_the_fabric_has_not_is_named(tmp_path: Path) -> None:
 
 
 def test_a_path_through_a_host_that_does_not_forward_is_refused() -> None:
-    fabric = Fabric.from_arcs("abc", [0, 1, 1, 2], [1, 0, 2, 1], 1.0, forwards=False)
+    fabric = Fabric.from_arcs(list("abc"), [0, 1, 1, 2], [1, 0, 2, 1], 1.0, forwards=False)
     with pytest.raises(InvalidValue, match="a vertex that does not forward"):
         routes_by(table_of([(1.0, [0, 1, 2])]), fabric, [0, 2])
 

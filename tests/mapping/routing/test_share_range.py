@@ -59,7 +59,9 @@ def test_the_range_over_the_share_holds_what_any_share_gives(
         ("network_congestion_seconds", found.least_network_seconds, found.most_network_seconds),
     ):
         at = [
-            getattr(evaluate(fabric, profile, placement, CostModel(routing=f"ugal:share={share}")), name)
+            getattr(
+                evaluate(fabric, profile, placement, costs=CostModel(routing=f"ugal:share={share}")), name
+            )
             for share in (*shares, found.least_share, found.least_network_share)
         ]
         np.testing.assert_allclose(getattr(found, name), at[:11])

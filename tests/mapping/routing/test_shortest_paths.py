@@ -85,7 +85,7 @@ def test_theorem_1_dumbbell_of_the_2011_paper(p: int, data: st.DataObject) -> No
 
 def test_the_diamond_splits_in_half_and_parallel_cables_by_capacity() -> None:
     # 0 -> 1, 2 -> 3, and 1 -> 3 by two cables of 1 and 3 bytes/s
-    fabric = Fabric.from_arcs("abcd", [0, 0, 1, 1, 2], [1, 2, 3, 3, 3], [1, 1, 1, 3, 1])
+    fabric = Fabric.from_arcs(list("abcd"), [0, 0, 1, 1, 2], [1, 2, 3, 3, 3], [1, 1, 1, 3, 1])
     routes = shortest_paths.build(fabric, [0, 3])
     loads = routes.link_bytes([0], [1], [16.0])
     by_link = {

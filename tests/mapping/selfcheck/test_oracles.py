@@ -55,7 +55,7 @@ def test_resistances_in_series_and_in_parallel() -> None:
 
 
 def test_no_path_and_too_many_paths(monkeypatch: pytest.MonkeyPatch) -> None:
-    apart = Fabric.from_arcs("ab", [], [], [], slots=1)
+    apart = Fabric.from_arcs(list("ab"), [], [], [], slots=1)
     assert oracles.route(apart, 0, 1, "shortest-paths") is None
     monkeypatch.setattr(oracles, "MOST_PATHS", 5)
     grid = torus([5, 5])

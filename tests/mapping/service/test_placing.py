@@ -42,6 +42,18 @@ def test_a_case_has_given_hosts_or_those_of_the_present_placement(running: Regis
     )
 
 
+def test_stored_objects_and_iso_text_name_the_same_case(running: Registry) -> None:
+    named = PlacementRequest(profile="across", job="1", options=OPTIONS)
+    at = running.fabrics.read("c").observed_at.isoformat()
+    stored = replace(named, profile=running.profiles.read("across"), job=running.jobs.read("1"), at=at)
+    one, other = place(running, named), place(running, stored)
+    assert (other.record_id, other.case.snapshot) == (one.record_id, one.case.snapshot)
+    kept = running.placements.read(one.record_id)
+    assert evaluate(running, replace(stored, keep=kept)).record_id == one.record_id
+    with pytest.raises(InvalidValue, match="time: 'noon' is no time"):
+        place(running, replace(named, at="noon"))
+
+
 def test_a_database_that_refuses_to_save_does_not_cost_the_placement(
     running: Registry, monkeypatch: pytest.MonkeyPatch
 ) -> None:

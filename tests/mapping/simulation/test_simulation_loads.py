@@ -37,7 +37,7 @@ def profiles(draw: st.DrawFn, ranks: int) -> Profile:
 def check(fabric: Fabric, profile: Profile, placement: Placement, routing: str, mode: str) -> None:
     """Compare the bytes of every link with the loads of the model."""
     options = Options(packet_bytes=64, flit_bytes=8)
-    exact = evaluate(fabric, profile, placement, CostModel(routing=routing))
+    exact = evaluate(fabric, profile, placement, costs=CostModel(routing=routing))
     found = simulate(
         fabric, placement, from_profile(profile, 2), CostModel(routing=routing), mode=mode, options=options
     )
@@ -107,7 +107,7 @@ def test_where_paths_are_chosen_all_together_carry_the_bytes_times_the_links(
     found = simulate(
         fabric, placement, from_profile(profile), CostModel(routing=routing), mode=mode, options=options
     )
-    exact = evaluate(fabric, profile, placement, CostModel(routing="shortest-paths"))
+    exact = evaluate(fabric, profile, placement, costs=CostModel(routing="shortest-paths"))
     assert found.link_bytes.sum() == pytest.approx(exact.hop_bytes)
     hosts_own = ~fabric.network_link
     np.testing.assert_array_equal(found.link_bytes[hosts_own], exact.link_bytes[hosts_own])
@@ -120,7 +120,7 @@ def test_random_choices_spread_like_the_shortest_paths_of_the_model() -> None:
     placement = placed(fabric, fabric.hosts.tolist())
     options = Options(selection="random", packet_bytes=100)
     found = simulate(fabric, placement, from_profile(profile), CostModel(routing="up-down"), options=options)
-    exact = evaluate(fabric, profile, placement, CostModel(routing="shortest-paths"))
+    exact = evaluate(fabric, profile, placement, costs=CostModel(routing="shortest-paths"))
     np.testing.assert_allclose(found.link_bytes, exact.link_bytes, rtol=0.05)
 
 
@@ -169,7 +169,7 @@ def test_any_directed_graph_delivers_or_says_what_the_model_says(data: st.DataOb
                 options=options,
             )
         return
-    exact = evaluate(fabric, profile, placement, CostModel(routing="up-down"))
+    exact = evaluate(fabric, profile, placement, costs=CostModel(routing="up-down"))
     found = simulate(
         fabric, placement, from_profile(profile), CostModel(routing="up-down"), mode=mode, options=options
     )

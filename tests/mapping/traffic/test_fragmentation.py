@@ -54,7 +54,7 @@ def test_two_hosts_under_one_switch_are_whole_and_under_two_are_scattered() -> N
 
 
 def test_nodes_of_a_direct_network_are_a_group_each() -> None:
-    ring = Fabric.from_arcs("abc", [0, 1, 2, 1, 2, 0], [1, 2, 0, 0, 1, 2], 1.0)
+    ring = Fabric.from_arcs(list("abc"), [0, 1, 2, 1, 2, 0], [1, 2, 0, 0, 1, 2], 1.0)
     assert Neighbours.of(ring).fragmentation([0, 2]).times == 1.0
 
 

@@ -208,7 +208,7 @@ def test_a_change_that_cannot_be_made_says_what_is_wrong(
 
 
 def test_a_torus_that_lost_a_cable_is_no_torus_for_dimension_order() -> None:
-    ring = Fabric.from_arcs("abcd", [0, 1, 2, 3, 1, 2, 3, 0], [1, 2, 3, 0, 0, 1, 2, 3], 1.0)
+    ring = Fabric.from_arcs(list("abcd"), [0, 1, 2, 3, 1, 2, 3, 0], [1, 2, 3, 0, 0, 1, 2, 3], 1.0)
     jobs = (job_between(ring, "1", [("a", "c", 1.0)]),)
     assert what_if(ring, jobs, Change(down_links=("a:b",)), rule="up-down").jobs[0].unreachable_pairs == 0
     with pytest.raises(UnknownName, match="closest: up-down"):

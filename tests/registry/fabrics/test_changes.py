@@ -113,7 +113,7 @@ def test_another_switch_of_the_same_name_is_another_switch() -> None:
 def test_cables_without_ports_are_counted() -> None:
     def bundle(count: int, capacity: float = 1.0) -> Fabric:
         ends = [0] * count + [1] * count
-        return Fabric.from_arcs("ab", ends, [1 - end for end in ends], capacity)
+        return Fabric.from_arcs(list("ab"), ends, [1 - end for end in ends], capacity)
 
     more = compare(bundle(2), bundle(5))
     assert [(cable.cables, cable.capacity) for cable in more.cables_appeared] == [(3, 3.0)]
@@ -124,8 +124,8 @@ def test_cables_without_ports_are_counted() -> None:
 
 
 def test_a_link_of_one_direction_is_a_cable() -> None:
-    one_way = Fabric.from_arcs("ab", [0], [1], 1.0)
-    shown = compare(one_way, Fabric.from_arcs("ab", [0, 1], [1, 0], 1.0))
+    one_way = Fabric.from_arcs(list("ab"), [0], [1], 1.0)
+    shown = compare(one_way, Fabric.from_arcs(list("ab"), [0, 1], [1, 0], 1.0))
     assert shown.cables_appeared == ()
     assert [(one.before.capacity_back, one.after.capacity_back) for one in shown.capacity_changed] == [
         (0.0, 1.0)

@@ -66,8 +66,8 @@ def test_time_and_tables_are_no_part_of_the_wiring() -> None:
 
 
 def test_parallel_cables_without_ports_are_ordered_by_capacity() -> None:
-    one = Fabric.from_arcs("ab", [0, 0, 1], [1, 1, 0], [1.0, 2.0, 3.0])
-    other = Fabric.from_arcs("ab", [1, 0, 0], [0, 1, 1], [3.0, 2.0, 1.0])
+    one = Fabric.from_arcs(list("ab"), [0, 0, 1], [1, 1, 0], [1.0, 2.0, 3.0])
+    other = Fabric.from_arcs(list("ab"), [1, 0, 0], [0, 1, 1], [3.0, 2.0, 1.0])
     assert content_hash(canonical(one)) == content_hash(canonical(other))
 
 
@@ -105,7 +105,7 @@ def test_a_link_keeps_its_key_when_its_capacity_changes() -> None:
 
 
 def test_links_of_one_source_have_different_keys() -> None:
-    arcs = Fabric.from_arcs("ab", [0, 0, 0, 1], [1, 1, 1, 0], [1.0, 1.0, 2.0, 3.0])
+    arcs = Fabric.from_arcs(list("ab"), [0, 0, 0, 1], [1, 1, 1, 0], [1.0, 1.0, 2.0, 3.0])
     facts = link_facts(canonical(arcs))
     assert len({(fact.source, fact.key) for fact in facts}) == 4
 

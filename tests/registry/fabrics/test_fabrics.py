@@ -82,7 +82,7 @@ def test_a_saved_fabric_is_read_back(registry: Registry) -> None:
 
 
 def test_what_no_scan_has_is_read_back_as_unknown(registry: Registry) -> None:
-    scan = Fabric.from_arcs("cab", [0, 0, 1], [1, 1, 2], [1.0, 2.0, 3.0], slots=[1, 2, 0])
+    scan = Fabric.from_arcs(list("cab"), [0, 0, 1], [1, 1, 2], [1.0, 2.0, 3.0], slots=[1, 2, 0])
     save(registry, scan, 0)
     for found in (registry.fabrics.read("toy").fabric, subgraph(registry, "toy")):
         assert found.names == ("a", "b", "c")
@@ -91,7 +91,7 @@ def test_what_no_scan_has_is_read_back_as_unknown(registry: Registry) -> None:
 
 
 def test_levels_and_coordinates_are_read_back_from_the_derived_graph(registry: Registry) -> None:
-    torus = Fabric.from_arcs("abc", [0, 1, 2], [1, 2, 0], 1.0)
+    torus = Fabric.from_arcs(list("abc"), [0, 1, 2], [1, 2, 0], 1.0)
     axes = np.arange(6, dtype=np.int32).reshape(3, 2)
     scan = replace(torus, level=np.zeros(3, np.int32), coordinates=axes)
     save(registry, scan, 0)

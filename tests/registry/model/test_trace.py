@@ -73,7 +73,7 @@ def test_a_traces_arrays_are_copied_typed_and_read_only() -> None:
         ({"at": [0.0, 1.0, 1.0, float("inf")]}, "Trace.at", "inf in row 3 is not finite"),
         ({"at": [-1.0, 1.0, 1.0, 4.0]}, "Trace.at", "-1.0 in row 0 is before the first message"),
         ({"bytes": [8, -5, 4, 1]}, "Trace.bytes", "-5 in row 1 is negative"),
-        ({"bytes": [8, 0.5, 4, 1]}, "Trace.bytes", "does not fit int64"),
+        ({"bytes": [8, 0.5, 4, 1]}, "Trace.bytes", "must be whole numbers"),
         ({"tag": [0, 0, 0]}, "Trace.tag", "has 3 entries, not 4"),
         ({"ranks": 0}, "Trace.ranks", "must be 1 or more, is 0"),
     ],

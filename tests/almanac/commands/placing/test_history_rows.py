@@ -34,7 +34,7 @@ def test_rows_of_columns_are_those_of_the_placements(placed: Registry, together:
         placed.database.write(lambda tx: tx.run("MATCH (p:Placement) SET p.recorded_at = $at", at=moment))
     for asked in ASKED:
         infos = placed.placements.history(**asked)  # type: ignore[arg-type]
-        rows = series_rows(placed.placements.series(**asked))  # type: ignore[arg-type]
+        rows = series_rows(placed.placements.series(**asked))
         assert rows == [[getattr(info, column) for column in COLUMNS] for info in infos]
         assert infos
 

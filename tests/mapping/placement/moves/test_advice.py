@@ -21,7 +21,9 @@ def curve_of(seconds: dict[int, float]) -> Curve:
     """A curve whose points have these worst links."""
     fabric, profile, _ = ring(4, 4)
     allocation = Allocation.of(fabric, [0, 1, 2, 3])
-    curve = mapping.remap_few(fabric, profile, allocation, in_order(4, allocation), SearchOptions(steps=10))
+    curve = mapping.remap_few(
+        fabric, profile, allocation, present=in_order(4, allocation), options=SearchOptions(steps=10)
+    )
     (point,) = curve.points
     points = tuple(
         replace(point, moved=n, score=point.score._replace(congestion_seconds=s)) for n, s in seconds.items()

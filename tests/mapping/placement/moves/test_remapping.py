@@ -34,7 +34,7 @@ def test_the_curve_moves_more_and_is_better_from_point_to_point(objective: str) 
     fabric, profile, allocation = ring(12, 12)
     present = in_order(12, allocation)
     curve = mapping.remap_few(
-        fabric, profile, allocation, present, SearchOptions(objective=objective, steps=6000)
+        fabric, profile, allocation, present=present, options=SearchOptions(objective=objective, steps=6000)
     )
     assert curve.points[0].placement.host_of_rank.tobytes() == present.host_of_rank.tobytes()
     assert len(curve.points) > 1
@@ -51,7 +51,7 @@ def test_the_curve_moves_more_and_is_better_from_point_to_point(objective: str) 
 def test_two_ranks_that_changed_places_change_back() -> None:
     fabric, profile, allocation, present = nearly_perfect(2)
     curve = mapping.remap_few(
-        fabric, profile, allocation, present, SearchOptions(objective="hop-bytes", steps=4000)
+        fabric, profile, allocation, present=present, options=SearchOptions(objective="hop-bytes", steps=4000)
     )
     assert [point.moved for point in curve.points] == [0, 2]
     assert curve.points[1].placement.host_of_rank.tolist() == list(range(16))
@@ -63,7 +63,11 @@ def test_two_ranks_that_changed_places_change_back() -> None:
 def test_no_more_ranks_move_than_are_allowed(moves: int) -> None:
     fabric, profile, allocation, present = nearly_perfect(8)
     curve = mapping.remap_few(
-        fabric, profile, allocation, present, SearchOptions(moves=moves, objective="hop-bytes", steps=4000)
+        fabric,
+        profile,
+        allocation,
+        present=present,
+        options=SearchOptions(moves=moves, objective="hop-bytes", steps=4000),
     )
     assert all(point.moved <= moves for point in curve.points)
     assert curve.within(moves).moved <= moves
@@ -71,7 +75,7 @@ def test_no_more_ranks_move_than_are_allowed(moves: int) -> None:
 
 def test_a_perfect_placement_stays() -> None:
     fabric, profile, allocation, present = nearly_perfect(0)
-    curve = mapping.remap_few(fabric, profile, allocation, present, SearchOptions(steps=3000))
+    curve = mapping.remap_few(fabric, profile, allocation, present=present, options=SearchOptions(steps=3000))
     assert [point.moved for point in curve.points] == [0]
     assert curve.chosen() is curve.points[0]
     assert mapping.advise(curve) == ()
@@ -83,7 +87,11 @@ def test_a_free_host_takes_a_rank_without_moving_another() -> None:
     hosts = np.array([0, 1, 2, 3, 12, 5, 6, 7], np.int32)  # rank 4 sits far off, its place is free
     present = replace(in_order(8, allocation), host_of_rank=hosts)
     curve = mapping.remap_few(
-        fabric, profile, allocation, present, SearchOptions(moves=1, objective="hop-bytes", steps=4000)
+        fabric,
+        profile,
+        allocation,
+        present=present,
+        options=SearchOptions(moves=1, objective="hop-bytes", steps=4000),
     )
     assert [point.moved for point in curve.points] == [0, 1]
     assert curve.points[1].placement.host_of_rank.tolist() == list(range(8))
@@ -93,7 +101,12 @@ def test_pins_hold_and_count_as_moved_where_they_move() -> None:
     fabric, profile, allocation, present = nearly_perfect(4)
     pins: dict[int, str | int] = {0: "n09", 3: int(present.host_of_rank[3])}
     curve = mapping.remap_few(
-        fabric, profile, allocation, present, SearchOptions(objective="hop-bytes", steps=4000), pins=pins
+        fabric,
+        profile,
+        allocation,
+        present=present,
+        options=SearchOptions(objective="hop-bytes", steps=4000),
+        pins=pins,
     )
     assert curve.points[0].moved == 2  # rank 0, and who made room for it
     for point in curve.points:
@@ -104,7 +117,9 @@ def test_pins_hold_and_count_as_moved_where_they_move() -> None:
 def test_the_same_seed_and_steps_give_the_same_curve() -> None:
     fabric, profile, allocation = ring(12, 12)
     one, two = (
-        mapping.remap_few(fabric, profile, allocation, in_order(12, allocation), SearchOptions(steps=3000))
+        mapping.remap_few(
+            fabric, profile, allocation, present=in_order(12, allocation), options=SearchOptions(steps=3000)
+        )
         for _ in "ab"
     )
     assert [p.placement.host_of_rank.tobytes() for p in one.points] == [
@@ -127,8 +142,8 @@ def test_an_interrupt_leaves_what_was_found() -> None:
         fabric,
         profile,
         allocation,
-        present,
-        SearchOptions(objective="hop-bytes", steps=6000),
+        present=present,
+        options=SearchOptions(objective="hop-bytes", steps=6000),
         progress=progress,
     )
     assert not curve.complete
@@ -140,6 +155,6 @@ def test_a_present_placement_elsewhere_is_refused() -> None:
     fabric, profile, allocation, present = nearly_perfect(2)
     fewer = Allocation.of(fabric, list(range(1, 16)), 2)
     with pytest.raises(InvalidPlacement):
-        mapping.remap_few(fabric, profile, fewer, present)
+        mapping.remap_few(fabric, profile, fewer, present=present)
     with pytest.raises(InvalidValue):
-        mapping.remap_few(fabric, profile, allocation, present, SearchOptions(moves=-1))
+        mapping.remap_few(fabric, profile, allocation, present=present, options=SearchOptions(moves=-1))

@@ -35,9 +35,11 @@ def layout(domains: list[int], *, near: list[bool] | None = None, far: float = 2
 
 def placed(hosts: list[int], *, slots: int = 8) -> Placement:
     """Ranks on hosts of a fabric of three."""
-    fabric = Fabric.from_arcs("abcs", [0, 1, 2, 3, 3, 3], [3, 3, 3, 0, 1, 2], 1.0, slots=[slots] * 3 + [0])
+    fabric = Fabric.from_arcs(
+        list("abcs"), [0, 1, 2, 3, 3, 3], [3, 3, 3, 0, 1, 2], 1.0, slots=[slots] * 3 + [0]
+    )
     return Placement(
-        host_of_rank=np.array(hosts), allocation=Allocation.of(fabric, "abc", slots), strategy="given"
+        host_of_rank=np.array(hosts), allocation=Allocation.of(fabric, list("abc"), slots), strategy="given"
     )
 
 

@@ -99,7 +99,7 @@ def test_scores_are_those_of_evaluate(case: tuple[Problem, Ints]) -> None:
     problem, hosts = case
     routes, allocation = problem.routes, problem.allocation
     placement = Placement(host_of_rank=allocation.hosts[hosts], allocation=allocation, strategy="given")
-    known = mapping.evaluate(routes.fabric, problem.profile, placement, CostModel(routing=routes.name))
+    known = mapping.evaluate(routes.fabric, problem.profile, placement, costs=CostModel(routing=routes.name))
     found = score(problem, hosts)
     assert found.congestion_seconds == pytest.approx(known.congestion_seconds)
     assert found.network_congestion_seconds == pytest.approx(known.network_congestion_seconds)
@@ -117,7 +117,7 @@ def test_scores_with_load_of_others_are_those_of_evaluate(kind: str) -> None:
     problem = PlacementCase(fabric=fabric, profile=profile, allocation=allocation, costs=costs).problem()
     hosts = problem.slot_host
     placement = Placement(host_of_rank=allocation.hosts[hosts], allocation=allocation, strategy="given")
-    known = mapping.evaluate(fabric, profile, placement, CostModel(background=background))
+    known = mapping.evaluate(fabric, profile, placement, costs=CostModel(background=background))
     found = score(problem, hosts)
     assert found.congestion_seconds == pytest.approx(known.congestion_seconds)
     assert found.mean_congestion_seconds == pytest.approx(known.mean_congestion_seconds)

@@ -48,7 +48,10 @@ def test_a_host_that_only_sends_is_named() -> None:
     fabric = Fabric.from_arcs(["a", "b", "c"], [0, 1, 2], [1, 0, 1], 1.0)
     with pytest.raises(DisconnectedAllocation) as error:
         mapping.place(
-            fabric, Profile.from_edges([0], [1], [1.0]), Allocation.of(fabric, "abc"), SearchOptions(steps=9)
+            fabric,
+            Profile.from_edges([0], [1], [1.0]),
+            Allocation.of(fabric, list("abc")),
+            SearchOptions(steps=9),
         )
     assert (error.value.source, error.value.target) == ("a", "c")
 

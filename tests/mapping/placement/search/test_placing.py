@@ -42,7 +42,7 @@ def test_the_best_of_all_placements_is_found_on_tiny_problems(problem: Problem, 
         SearchOptions(objective=objective, steps=3000),
         CostModel(routing=problem.routes.name),
     )
-    kept = mapping.evaluate(fabric, profile, found, CostModel(routing=problem.routes.name))
+    kept = mapping.evaluate(fabric, profile, found, costs=CostModel(routing=problem.routes.name))
     values = []
     for hosts in every_placement(allocation.hosts.tolist(), allocation.slots.tolist(), profile.ranks):
         one = replace(found, host_of_rank=np.array(hosts))
@@ -131,7 +131,7 @@ def test_a_start_is_never_made_worse(seed: int) -> None:
             profile,
             allocation,
             SearchOptions(objective="hop-bytes", strategies=chains, steps=200),
-            start=start,
+            present=start,
         )
         after, before = (mapping.evaluate(fabric, profile, one).hop_bytes for one in (found, start))
         assert after <= before
@@ -140,7 +140,7 @@ def test_a_start_is_never_made_worse(seed: int) -> None:
 def test_a_perfect_start_is_given_back() -> None:
     fabric, profile, allocation = ring(8, 8)
     start = replace(in_order(8, allocation), host_of_rank=np.arange(8, dtype=np.int32))
-    found = place(fabric, profile, allocation, SearchOptions(steps=500), start=start)
+    found = place(fabric, profile, allocation, SearchOptions(steps=500), present=start)
     assert found.host_of_rank.tolist() == list(range(8))
     assert found.strategy == "given"
 
@@ -148,11 +148,11 @@ def test_a_perfect_start_is_given_back() -> None:
 def test_a_start_that_does_not_fit_is_refused() -> None:
     fabric, profile, allocation = ring(8, 4)
     with pytest.raises(InvalidPlacement, match="3 ranks"):
-        place(fabric, profile, allocation, start=in_order(3, allocation))
+        place(fabric, profile, allocation, present=in_order(3, allocation))
     other = Allocation.of(fabric, allocation.hosts[:4].tolist())
     elsewhere = in_order(4, Allocation.of(fabric, allocation.hosts[4:].tolist()))
     with pytest.raises(InvalidPlacement):
-        place(fabric, profile, other, start=elsewhere)
+        place(fabric, profile, other, present=elsewhere)
 
 
 def test_a_profile_that_says_nothing_stays_in_order() -> None:
@@ -272,7 +272,7 @@ def test_an_interrupt_while_setting_up_gives_ranks_in_order(monkeypatch: pytest.
     assert found.strategy == "in-order"
     assert found.host_of_rank.tolist() == allocation.hosts.tolist()
     start = random_placement(6, allocation, 0)
-    kept = place(fabric, profile, allocation, start=start)
+    kept = place(fabric, profile, allocation, present=start)
     assert kept.host_of_rank.tolist() == start.host_of_rank.tolist()
 
 

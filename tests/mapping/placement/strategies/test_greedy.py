@@ -154,7 +154,7 @@ def test_greedy_takes_the_less_loaded_of_two_equally_close_hosts() -> None:
         "abcst", [0, 0, 3, 4, 3, 1, 4, 2], [3, 4, 1, 2, 0, 3, 0, 4], 1.0, slots=[1, 2, 2, 0, 0]
     )
     profile = Profile.from_edges([0, 0, 0], [1, 2, 3], [9.0, 8.0, 7.0])
-    allocation = Allocation.of(fabric, "abc", [1, 2, 2])
+    allocation = Allocation.of(fabric, list("abc"), [1, 2, 2])
     problem = problem_on(fabric, profile, allocation, "shortest-paths")
     assert greedy.place_ranks(problem, rng()).tolist() == [0, 1, 2, 2]
     assert greedy.place_ranks(problem, rng(), ties="lowest").tolist() == [0, 1, 1, 2]

@@ -42,7 +42,7 @@ def worst(application: Application, topology: Topology, node: Ints) -> float:
         strategy="given",
     )
     flows = traffic(application, node, topology.nodes)
-    return judged(fabric, flows, placement, CostModel(routing="shortest-paths")).congestion_seconds
+    return judged(fabric, flows, placement, costs=CostModel(routing="shortest-paths")).congestion_seconds
 
 
 def test_neighbours_on_a_ring_are_found_again() -> None:

@@ -1,0 +1,54 @@
+"""Arguments of the functions of `mapping`: checked, with stored objects replaced by what they hold."""
+
+from __future__ import annotations
+
+from registry.errors import InvalidPlacement
+from registry.model import Allocation, Fabric, HasJob, HasPlacement, Ints, Job, Placement
+from registry.model.arguments import content
+
+
+def allocation_on(fabric: Fabric, given: Allocation | Job | HasJob) -> Allocation:
+    """Return an allocation, or that of a job's hosts and slots.
+
+    Raises
+    ------
+    UnknownName
+        The fabric lacks a host of the job.
+    InvalidValue
+        Neither an allocation nor a job, or a host number that the fabric lacks.
+    """
+    job = given if isinstance(given, Job) else getattr(given, "job", None)
+    if isinstance(job, Job):
+        return Allocation.of(fabric, job.hosts, job.slots)
+    allocation = content(given, Allocation, "allocation")
+    _require_vertices(fabric, allocation.hosts, "allocation")
+    return allocation
+
+
+def placement_on(fabric: Fabric, given: Placement | HasPlacement, label: str = "placement") -> Placement:
+    """Return a placement, or that of a stored one.
+
+    Raises
+    ------
+    InvalidPlacement
+        A host number that the fabric lacks, or a stored placement on another state of the fabric.
+    InvalidValue
+        No placement.
+    """
+    placement = content(given, Placement, label)
+    _require_vertices(fabric, placement.host_of_rank, label)
+    names = getattr(given, "hosts", None)
+    if names is not None and any(
+        fabric.names[vertex] != name
+        for vertex, name in zip(placement.host_of_rank.tolist(), names, strict=True)
+    ):
+        raise InvalidPlacement(
+            f"{label}: it is on another state of the fabric: read that with registry.fabrics.read_content"
+        )
+    return placement
+
+
+def _require_vertices(fabric: Fabric, vertices: Ints, label: str) -> None:
+    wrong = vertices[(vertices < 0) | (vertices >= len(fabric))]
+    if len(wrong):
+        raise InvalidPlacement(f"{label}: vertex {wrong[0]} is not in the fabric")

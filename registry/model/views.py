@@ -1,0 +1,100 @@
+"""How values show themselves: in one line of text, as tables, as graphs and as pictures.
+
+The modules that know other libraries, and the pictures, are imported by name when they are needed: they are
+above this one.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Collection, Mapping
+from dataclasses import fields, is_dataclass
+from datetime import datetime
+from typing import Any
+
+import numpy as np
+
+from registry.errors import shorten
+
+WIDTH = 160
+"""Most characters of the text of a value."""
+_LONG = 24
+"""Most characters of a text in it; an object has twice as many."""
+_FEW = 3
+"""Most items of a sequence that are written out."""
+
+
+def one_line(value: Any) -> str:
+    """Return the text of a dataclass in one line, without defaults; arrays by their type and length."""
+    shown = [
+        f"{field.name}={_brief(getattr(value, field.name))}"
+        for field in fields(value)
+        if field.init and not _is_default(getattr(value, field.name), field.default)
+    ]
+    return shorten(f"{type(value).__name__}({', '.join(shown)})", WIDTH)
+
+
+class Tabular:
+    """A value with a table: `columns` returns it as arrays, `to_pandas` as a DataFrame."""
+
+    __slots__ = ()
+
+    def columns(self) -> Mapping[str, Any]:
+        """Return the columns of the table: one value per row in each."""
+        raise NotImplementedError
+
+    def to_pandas(self) -> Any:
+        """Return the table as a pandas DataFrame.
+
+        Raises
+        ------
+        MissingExtra
+            pandas is not installed.
+        """
+        return load("registry.interchange", "data_frame")(self.columns())
+
+
+class Drawn:
+    """A value that notebooks show as a picture."""
+
+    __slots__ = ()
+
+    def _repr_svg_(self) -> str:
+        """Return the picture as SVG."""
+        return str(load("dashboard.layouts.svg", "picture")(self))
+
+
+class Rows(list[dict[str, Any]], Tabular):
+    """Rows of an answer of the database, each a dictionary; `to_pandas` returns them as a DataFrame."""
+
+    def columns(self) -> Mapping[str, Any]:
+        """Return the columns of the rows; none if there are no rows."""
+        return {name: [row[name] for row in self] for name in (self[0] if self else ())}
+
+
+def to_networkx(value: Any) -> Any:
+    """Return the value as a networkx graph: see `registry.interchange.to_networkx`."""
+    return load("registry.interchange", "to_networkx")(value)
+
+
+def load(module: str, function: str) -> Any:
+    """Import a function of a module above this one."""
+    return getattr(importlib.import_module(module), function)
+
+
+def _is_default(item: Any, default: Any) -> bool:
+    return item is default or (isinstance(item, str | int | float) and bool(item == default))
+
+
+def _brief(item: Any) -> str:
+    """Return a short text of a field."""
+    if isinstance(item, np.ndarray):
+        return f"{item.dtype.name}[{', '.join(map(str, item.shape))}]"
+    if isinstance(item, str):
+        return repr(shorten(item, _LONG))
+    if isinstance(item, datetime):
+        return item.isoformat(timespec="seconds")
+    plain = isinstance(item, Collection) and not is_dataclass(item) and not isinstance(item, bytes)
+    if plain and len(item) > _FEW:
+        return f"<{len(item)} items>"
+    return shorten(" ".join(repr(item).split()), 2 * _LONG)

@@ -1,0 +1,137 @@
+"""Arguments of `mapping`: errors name them, and stored objects are accepted in place of their content."""
+
+# mypy: disable-error-code="arg-type, dict-item"
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import UTC, datetime
+from typing import Any
+
+import numpy as np
+import pytest
+
+import mapping
+from mapping import SearchOptions
+from mapping.distances.cost_model import CostModel
+from mapping.launchers.catalog import write
+from mapping.placement.strategies.baselines import in_order
+from mapping.simulation.messages import from_profile
+from mapping.simulation.simulate import simulate
+from registry.errors import AlmanacError, InvalidPlacement
+from registry.fabrics.fabrics import Snapshot
+from registry.jobs.jobs import StoredJob
+from registry.model import Allocation, Fabric, Job, Placement, Profile
+from registry.profiles import StoredProfile
+from registry.records.placements.records import StoredPlacement
+
+RING = Fabric.from_arcs([f"n{i}" for i in range(4)], [0, 1, 2, 3] * 2, [1, 2, 3, 0, 3, 0, 1, 2], 1.0)
+PROFILE = Profile.from_edges([0, 1, 2, 3], [1, 2, 3, 0], [8.0] * 4)
+ALL = Allocation.of(RING, [0, 1, 2, 3])
+PLACED = in_order(4, ALL)
+NOW = datetime(2026, 11, 23, tzinfo=UTC)
+SNAPSHOT = Snapshot(cluster="toy", id="1", observed_at=NOW, routing=None, fabric=RING)
+STORED = StoredProfile(id="1", profile=PROFILE, names=("ring",), recorded_at=NOW)
+JOB = StoredJob(
+    id="toy/1", cluster="toy", job=Job(id="1", hosts=RING.names, slots=(1, 1, 1, 1)), profile=None, as_of=NOW
+)
+
+
+def stored(hosts: tuple[str, ...]) -> StoredPlacement:
+    return StoredPlacement(cluster="toy", content="1", placement=PLACED, id="1", hosts=hosts, recorded_at=NOW)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: mapping.place(PROFILE, RING, ALL), "fabric: must be a Fabric, not a Profile"),
+        (lambda: mapping.place(RING, ALL, PROFILE), "profile: must be a Profile, not an Allocation"),
+        (lambda: mapping.place(RING, PROFILE, [0, 1, 2, 3]), "allocation: must be an Allocation, not a list"),
+        (
+            lambda: mapping.place(RING, PROFILE, ALL, CostModel()),
+            "options: must be a SearchOptions, not a CostModel",
+        ),
+        (lambda: mapping.place(RING, PROFILE, ALL, None, 5), "costs: must be a CostModel, not an int"),
+        (
+            lambda: mapping.place(RING, PROFILE, ALL, present=np.arange(4)),
+            "present: must be a Placement, not an array",
+        ),
+        (lambda: mapping.place(RING, PROFILE, ALL, pins=[0]), "pins: must map ranks to hosts"),
+        (lambda: mapping.place(RING, PROFILE, ALL, pins={0: 1.5}), "pins: must be a whole number, not 1.5"),
+        (lambda: mapping.place(RING, PROFILE, ALL, pins={0.5: 1}), "pins: must be a whole number, not 0.5"),
+        (
+            lambda: mapping.place(RING, PROFILE, ALL, secnods=2),
+            "there is no search option 'secnods'; closest: seconds",
+        ),
+        (
+            lambda: mapping.place(RING, PROFILE, Allocation(hosts=[0, 9], slots=[2, 2])),
+            "allocation: vertex 9 is not in the fabric",
+        ),
+        (
+            lambda: mapping.evaluate(RING, PROFILE, np.arange(4)),
+            "placement: must be a Placement, not an array",
+        ),
+        (lambda: mapping.evaluate(RING, PROFILE, ALL), "placement: must be a Placement, not an Allocation"),
+        (lambda: mapping.remap_few(RING, PROFILE, ALL, present=None), "present placement is needed"),
+        (lambda: SearchOptions(steps=2.5), "steps: must be a whole number, not 2.5"),
+        (lambda: SearchOptions(steps="3"), "steps: must be a whole number, not '3'"),
+        (lambda: SearchOptions(seed=-1), "seed: must not be below zero"),
+        (lambda: SearchOptions(seed=0.5), "seed: must be a whole number, not 0.5"),
+        (lambda: SearchOptions(workers=1.5), "workers: must be a whole number, not 1.5"),
+        (lambda: SearchOptions(moves=1.5), "moves: must be a whole number, not 1.5"),
+        (lambda: write("csv", RING, PLACED), "fabric: must be a Fabric, not a Placement"),
+        (lambda: write("csv", np.arange(4), RING), "placement: must be a Placement, not an array"),
+        (
+            lambda: simulate(PLACED, RING, from_profile(PROFILE)),
+            "fabric: must be a Fabric, not a Placement",
+        ),
+        (lambda: simulate(RING, PLACED, from_profile(PROFILE), seed=-1), "seed: must not be below zero"),
+    ],
+)
+def test_an_error_names_the_argument(call: Callable[[], Any], message: str) -> None:
+    with pytest.raises(AlmanacError) as caught:
+        call()
+    assert message in str(caught.value)
+
+
+def test_steps_may_be_written_as_a_float() -> None:
+    assert SearchOptions(steps=1e3) == SearchOptions(steps=1000)
+
+
+def test_stored_objects_stand_for_their_content() -> None:
+    plain = mapping.place(RING, PROFILE, ALL, SearchOptions(steps=100))
+    found = mapping.place(SNAPSHOT, STORED, JOB, steps=100)
+    assert found.host_of_rank.tolist() == plain.host_of_rank.tolist()
+    one = mapping.evaluate(SNAPSHOT, STORED, stored(RING.names), bounds=True)
+    assert one.hop_bytes == mapping.evaluate(RING, PROFILE, PLACED).hop_bytes == 32.0
+
+
+def test_a_stored_placement_on_another_fabric_is_refused() -> None:
+    with pytest.raises(InvalidPlacement, match="another state of the fabric"):
+        mapping.evaluate(SNAPSHOT, STORED, stored(("n0", "n1", "n3", "n2")))
+
+
+def test_all_functions_take_the_same_arguments() -> None:
+    same: dict[str, Any] = {"costs": CostModel(routing="shortest-paths"), "pins": {0: "n1"}, "steps": 200}
+    found = mapping.place(RING, PROFILE, ALL, present=PLACED, **same)
+    assert found.host_of_rank[0] == 1
+    assert (
+        mapping.remap_few(RING, PROFILE, ALL, present=PLACED, **same).points[-1].placement.host_of_rank[0]
+        == 1
+    )
+    assert all(one.host_of_rank[0] == 1 for one in mapping.pareto(RING, PROFILE, ALL, present=PLACED, **same))
+    assert mapping.evaluate(RING, PROFILE, found, **same).congestion_seconds == 8.0
+    with pytest.raises(InvalidPlacement, match="rank 0 is not on the host that it is pinned to"):
+        mapping.evaluate(RING, PROFILE, PLACED, **same)
+
+
+def test_evaluate_measures_distances_as_the_search_did() -> None:
+    found = mapping.evaluate(RING, PROFILE, PLACED, objective="mapping-coefficient")
+    assert found.distance == "equivalent+2"
+    assert mapping.evaluate(RING, PROFILE, PLACED).distance == "links"
+
+
+def test_a_placement_given_as_a_report_or_point_is_accepted() -> None:
+    curve = mapping.remap_few(RING, PROFILE, ALL, present=PLACED, steps=50)
+    assert isinstance(curve.points[0].placement, Placement)
+    assert mapping.evaluate(RING, PROFILE, curve.points[0]).hop_bytes == 32.0
