@@ -55,14 +55,20 @@ $(VENV)/.python:
 	$(PYTHON) -m venv $(VENV)
 	@touch $@
 
-# --no-compile: pip would write bytecode of every module, twice as much as of those that are ever imported.
+# What users install is kept small: pip writes no bytecode of modules that nothing imports, and the tests of other
+# projects are deleted. Sizes: bench/results/install.json.
+INSTALL := $(PIP) install --no-compile --constraint constraints.txt --editable
+DELETE_TESTS := find $(VENV)/lib -path '*/site-packages/*' -type d -name tests -prune -exec rm -r {} +
+
 $(VENV)/.installed: $(VENV)/.python pyproject.toml constraints.txt
-	$(PIP) install --no-compile --constraint constraints.txt --editable .
+	$(INSTALL) .
+	@$(DELETE_TESTS)
 	@$(BIN)/python -c 'import networkx, neo4j, numba, pymetis, rich.table, scipy.optimize, scipy.sparse.linalg'
 	@touch $@
 
 $(VENV)/.installed-dashboard: $(VENV)/.python pyproject.toml constraints.txt
-	$(PIP) install --no-compile --constraint constraints.txt --editable '.[dashboard]'
+	$(INSTALL) '.[dashboard]'
+	@$(DELETE_TESTS)
 	@touch $@ $(VENV)/.installed
 
 $(VENV)/.installed-dev: $(VENV)/.python pyproject.toml constraints.txt

@@ -2,7 +2,7 @@
 
 Each writes its own file under bench/results. The longer ones have their own commands:
 ``python -m bench.quality.peers``, ``bench.quality.members``, ``bench.quality.cores``, ``bench.speed.scale``,
-``bench.speed.ingest_large``, ``bench.speed.ingest_jobs``, ``bench.papers.mapping``,
+``bench.speed.ingest_large``, ``bench.speed.ingest_jobs``, ``bench.speed.install``, ``bench.papers.mapping``,
 ``bench.papers.circuits``, ``bench.simulation``, ``bench.simgrid``, ``bench.dashboard``, ``bench.faults``,
 ``bench.year``.
 """

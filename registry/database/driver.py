@@ -1,8 +1,9 @@
 """Bolt connection to a Neo4j or ArcadeDB server, in the only module that imports the driver.
 
+The driver is imported when it is first used: that takes longer than importing the rest of the registry.
+
 Work is a function of a `Transaction` and may be called several times: after a conflict the transaction is
-rolled back and repeated, so work must affect nothing but the database. Times are `datetime` in UTC (ArcadeDB
-stores no zone), bytes are `bytes`; numpy arrays and scalars are accepted as lists and numbers.
+rolled back and repeated, so work must affect nothing but the database.
 """
 
 from __future__ import annotations
@@ -13,27 +14,14 @@ import random
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from datetime import datetime
 from pathlib import Path
-from typing import Any, NoReturn, Self, TypeVar
+from typing import TYPE_CHECKING, Any, NoReturn, Self, TypeVar
 from urllib.parse import urlsplit
 
-import neo4j
 import numpy as np
-from neo4j.exceptions import (
-    AuthError,
-    ConstraintError,
-    DriverError,
-    IncompleteCommit,
-    Neo4jError,
-    ServiceUnavailable,
-    SessionExpired,
-)
-from neo4j.graph import Node, Relationship
-from neo4j.graph import Path as GraphPath
-from neo4j.time import Date, DateTime
 
 from registry.database.read_only import writing_word
+from registry.database.values import incoming, outgoing
 from registry.disk_space import no_space
 from registry.errors import (
     DatabaseError,
@@ -42,11 +30,13 @@ from registry.errors import (
     WriteRefused,
     WritersPaused,
 )
-from registry.model import as_utc
+
+if TYPE_CHECKING:
+    import neo4j
+    from neo4j.exceptions import DriverError, Neo4jError
 
 T = TypeVar("T")
 
-_PLAIN = frozenset({type(None), bool, int, float, str, bytes})
 SCHEMES = frozenset({"bolt", "bolt+s", "bolt+ssc", "neo4j", "neo4j+s", "neo4j+ssc"})
 BATCH = 10_000
 """Rows that one statement of `Transaction.run_columns` writes."""
@@ -55,8 +45,6 @@ CONFLICT_SECONDS = 300.0
 """How long a transaction with conflicts is repeated; longer than the longest ingest."""
 RACE_ATTEMPTS = 5
 """Attempts of a transaction that lost a race to create a node; the next attempt finds the node."""
-NO_ANSWER = (ServiceUnavailable, SessionExpired)
-"""Errors of the driver if the server does not answer."""
 TORN_ATTEMPTS = 12
 """Attempts of a transaction that read data before and after the commit of another one; about 10 s in all."""
 
@@ -72,9 +60,9 @@ class Transaction:
 
     def run(self, statement: str, /, **parameters: object) -> list[dict[str, Any]]:
         """Run one statement; return the rows as dictionaries by column."""
-        result = self._transaction.run(statement, _outgoing(parameters))
+        result = self._transaction.run(statement, outgoing(parameters))
         keys = result.keys()
-        return [dict(zip(keys, map(_incoming, record.values()), strict=True)) for record in result]
+        return [dict(zip(keys, map(incoming, record.values()), strict=True)) for record in result]
 
     def run_columns(
         self,
@@ -103,7 +91,7 @@ class Transaction:
         total = next(iter(sizes.values()))
         for start in range(0, total, batch):
             piece = {name: column[start : start + batch] for name, column in columns.items()}
-            self._transaction.run(statement, _outgoing({**piece, **parameters})).consume()
+            self._transaction.run(statement, outgoing({**piece, **parameters})).consume()
             self._report(min(batch, total - start))
 
     def _report(self, rows: int) -> None:
@@ -169,6 +157,9 @@ class Database:
             raise DatabaseUnavailable(
                 uri, "this is not a Bolt address", "give one such as bolt://localhost:7687"
             )
+        import neo4j
+        from neo4j.exceptions import DriverError, Neo4jError
+
         auth = None if user is None and password is None else (user or "neo4j", password or "")
         driver = None
         try:
@@ -192,11 +183,11 @@ class Database:
 
     def read(self, work: Callable[[Transaction], T]) -> T:
         """Run `work` in a read transaction and return its result."""
-        return self._managed(neo4j.READ_ACCESS, work)
+        return self._managed("READ", work)
 
     def write(self, work: Callable[[Transaction], T]) -> T:
         """Run `work` in a write transaction, committed as a whole or not at all; return its result."""
-        return self._managed(neo4j.WRITE_ACCESS, work)
+        return self._managed("WRITE", work)
 
     def query(self, statement: str, /, **parameters: object) -> tuple[tuple[str, ...], list[tuple[Any, ...]]]:
         """Return columns and rows of a user's own statement, which may only read.
@@ -208,14 +199,16 @@ class Database:
         ------
         WriteRefused
         """
+        from neo4j.exceptions import DriverError, Neo4jError
+
         word = writing_word(statement)
         if word is not None:
             raise WriteRefused(word, statement)
         try:
-            with self._transaction(neo4j.READ_ACCESS) as transaction:
-                result = transaction.run(statement, _outgoing(parameters))
+            with self._transaction("READ") as transaction:
+                result = transaction.run(statement, outgoing(parameters))
                 columns = tuple(result.keys())
-                rows = [tuple(map(_incoming, record.values())) for record in result]
+                rows = [tuple(map(incoming, record.values())) for record in result]
                 transaction.rollback()
         except (Neo4jError, DriverError) as error:
             self._fail(error, statement)
@@ -233,6 +226,8 @@ class Database:
 
     def _managed(self, access: str, work: Callable[[Transaction], T]) -> T:
         """Run `work` in a transaction, again after conflicts, and after a restart of the server."""
+        from neo4j.exceptions import DriverError, Neo4jError
+
         deadline = time.monotonic() + CONFLICT_SECONDS
         back_by = 0.0
         pause = 0.02
@@ -291,7 +286,9 @@ class Database:
         full = no_space(self.folder) if self.folder else ""
         if full:
             raise DatabaseError(full, text=statement) from error
-        if isinstance(error, (*NO_ANSWER, AuthError)):
+        from neo4j.exceptions import AuthError
+
+        if _is_unanswered(error) or isinstance(error, AuthError):
             raise _unavailable(self.uri, self._name, error) from error
         raise DatabaseError(f"the database refused: {_one_line(error)}", text=statement) from error
 
@@ -304,49 +301,23 @@ class _Interrupted(asyncio.CancelledError):
         super().__init__()
 
 
-def _outgoing(value: Any) -> Any:
-    """Return a value as the driver accepts it, with times in UTC, since ArcadeDB drops the zone."""
-    if type(value) in _PLAIN:
-        return value
-    if isinstance(value, np.ndarray | np.generic):
-        return value.tolist()
-    if isinstance(value, datetime):
-        return as_utc(value)
-    if isinstance(value, Mapping):
-        return {key: _outgoing(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return value if _PLAIN.issuperset(map(type, value)) else [_outgoing(item) for item in value]
-    return value
+def _is_unanswered(error: Neo4jError | DriverError) -> bool:
+    from neo4j.exceptions import ServiceUnavailable, SessionExpired
 
-
-def _incoming(value: Any) -> Any:
-    """Return a value of the driver as plain Python; graph elements become dictionaries of properties."""
-    if type(value) in _PLAIN:
-        return value
-    if isinstance(value, list):
-        return value if _PLAIN.issuperset(map(type, value)) else [_incoming(item) for item in value]
-    if isinstance(value, DateTime):
-        return as_utc(value.to_native())
-    if isinstance(value, Date):
-        return value.to_native()
-    if isinstance(value, bytearray):
-        return bytes(value)
-    if isinstance(value, dict | Node | Relationship):
-        return {key: _incoming(item) for key, item in value.items()}
-    if isinstance(value, GraphPath):
-        return [_incoming(step) for step in (*value.nodes, *value.relationships)]
-    return value
+    return isinstance(error, ServiceUnavailable | SessionExpired)
 
 
 def _is_conflict(error: Neo4jError | DriverError) -> bool:
     """Return True for a conflict with another transaction; not if the server is gone or out of memory."""
     code = getattr(error, "code", None) or ""
-    return error.is_retryable() and not isinstance(error, NO_ANSWER) and "OutOfMemory" not in code
+    return error.is_retryable() and not _is_unanswered(error) and "OutOfMemory" not in code
 
 
 def _is_away(error: Neo4jError | DriverError) -> bool:
     """Return True if the server does not answer; not if it may have committed before its answer was lost."""
-    return isinstance(error, NO_ANSWER) and not isinstance(error, IncompleteCommit)
+    from neo4j.exceptions import IncompleteCommit
+
+    return _is_unanswered(error) and not isinstance(error, IncompleteCommit)
 
 
 def _is_torn(error: Neo4jError | DriverError) -> bool:
@@ -363,6 +334,8 @@ def _is_lost_race(error: Neo4jError | DriverError) -> bool:
 
     ArcadeDB lets two MERGEs of one id collide, Neo4j two ``CREATE INDEX ... IF NOT EXISTS``.
     """
+    from neo4j.exceptions import ConstraintError
+
     code = getattr(error, "code", None) or ""
     return isinstance(error, ConstraintError) or (
         code.startswith("Neo.ClientError.Schema.") and code.endswith("AlreadyExists")
@@ -371,6 +344,8 @@ def _is_lost_race(error: Neo4jError | DriverError) -> bool:
 
 def _unavailable(uri: str, name: str | None, error: Exception) -> DatabaseUnavailable:
     """Return the error for a server that does not answer, with what to do."""
+    from neo4j.exceptions import AuthError
+
     code = getattr(error, "code", None) or ""
     if isinstance(error, AuthError):
         return DatabaseUnavailable(

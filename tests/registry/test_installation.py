@@ -153,6 +153,29 @@ def test_all_of_the_base_is_imported_without_the_extras() -> None:
     assert set(needing.values()) <= {"fastapi", "uvicorn"}
 
 
+HEAVY = {"fastapi", "networkx", "neo4j", "numba", "pandas", "pyarrow", "rich", "scipy", "streamlit"}
+"""Libraries that take long to import: what needs them imports them when it runs."""
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "import registry, mapping, ingest; dir(mapping)",
+        "import registry.registry",
+        "import registry.interchange",
+        "import almanac.cli",
+        "import almanac.cli; almanac.cli.main(['--help'])",
+    ],
+)
+def test_importing_loads_no_library_that_only_some_work_needs(statement: str) -> None:
+    code = f"import sys, atexit; atexit.register(lambda: print(*sys.modules)); {statement}"
+    process = subprocess.run([sys.executable, "-c", code], cwd=paths.ROOT, capture_output=True, text=True)
+    assert process.returncode == 0, process.stderr
+    loaded = set(process.stdout.splitlines()[-1].split())
+    assert {"registry", "almanac"} & loaded
+    assert loaded & HEAVY == set()
+
+
 def test_the_base_depends_on_no_package_of_the_dashboard() -> None:
     """Follow the dependencies of dependencies, as the metadata of installed packages list them."""
     from importlib.metadata import requires
