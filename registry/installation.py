@@ -20,7 +20,7 @@ from registry.errors import MissingExtra
 from registry.version import code_version
 
 PROGRAM = "fabric-almanac"
-FOR_DEVELOPERS = ("bench", "dev")
+FOR_DEVELOPERS = ("bench", "dev", "docs")
 """Extras that no command needs."""
 ROOT = Path(__file__).parents[1]
 """Folder of the packages: a checkout, or a folder of installed packages."""

@@ -68,6 +68,20 @@ def warm_pages(found: Record) -> list[float]:
 
 PASSAGES = (
     Passage(
+        "the base; with the web pages | {:.0f} MB; {:.0f} MB |",
+        "install.json",
+        at("sizes/base_disk_bytes / 1e6", "sizes/dashboard_disk_bytes / 1e6"),
+    ),
+    Passage(
+        "`almanac --help` | {:.2f} s; {:.2f} s; {:.2f} s |",
+        "install.json",
+        at(
+            "steps/base/import registry.registry",
+            "steps/base/from mapping import place",
+            "steps/base/almanac --help",
+        ),
+    ),
+    Passage(
         "forwarding tables ({:.0f} MB of text), embedded server | {:.1f} s |",
         "ingest.json",
         at("sizes/dump_bytes / 1e6", "steps/ingest_first/seconds"),

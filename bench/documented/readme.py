@@ -8,6 +8,11 @@ from bench.documented.performance import DASHBOARD, PLACED, worst_links
 PAGE = "README.md"
 PASSAGES = (
     Passage(
+        "On disk the base takes {:.0f} MB, with the web pages {:.0f} MB.",
+        "install.json",
+        at("sizes/base_disk_bytes / 1e6", "sizes/dashboard_disk_bytes / 1e6"),
+    ),
+    Passage(
         "forwarding tables ({:.0f} MB of text) | {:.1f} s |",
         "ingest.json",
         at("sizes/dump_bytes / 1e6", "steps/ingest_first/seconds"),

@@ -52,7 +52,7 @@ def run(command: list[str]) -> str:
 
 
 def disk_use(venv: Path) -> dict[str, int]:
-    """Return the space that files take on disk: those installed, bytecode among them, and pip with its tools."""
+    """Return the space on disk of installed files, of bytecode among them, and of pip with its tools."""
     found = {"disk_bytes": 0, "bytecode_bytes": 0, "empty_venv_bytes": 0}
     for path in venv.rglob("*"):
         size = path.lstat().st_blocks * 512

@@ -1,4 +1,4 @@
-"""What an installation takes on disk: the record keeps the promise, and the measure counts every file once."""
+"""What an installation takes on disk: the record keeps the promise, and every file is counted once."""
 
 from __future__ import annotations
 
