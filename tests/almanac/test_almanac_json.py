@@ -16,6 +16,8 @@ from tests.support import paths
 PAGE = (paths.ROOT / "docs" / "reference" / "json.md").read_text("utf-8")
 OPEN = ("parameters", "latency_seconds", "above_in_order", "certified")
 """Keys of objects whose own keys are names of options, percentiles or metrics."""
+NAMED = ("errors",)
+"""Keys of objects with a document for each of several names, such as those of counters."""
 MIXED = {"a", "b", "value"}
 """Keys whose values are of several types: a node's name or number, the value of a setting."""
 CALLS = {
@@ -108,7 +110,9 @@ def keys(value: Any) -> Iterator[tuple[str, Any]]:
     elif isinstance(value, dict):
         for key, one in value.items():
             yield key, one
-            if key not in OPEN:
+            if key in NAMED:
+                yield from keys(list(one.values()))
+            elif key not in OPEN:
                 yield from keys(one)
 
 
