@@ -29,6 +29,10 @@ _DTYPES: Mapping[str, Any] = MappingProxyType(
 )
 
 
+_NUMERIC = "biufO"
+"""Kinds of numpy arrays that may hold numbers."""
+
+
 def freeze(owner: Any, name: str, dtype: Any, size: int | None) -> None:
     """Replace a field of a frozen dataclass by a read-only vector of this type with `size` entries."""
     label = f"{type(owner).__name__}.{name}"
@@ -52,7 +56,7 @@ def readonly(values: Any, dtype: Any, label: str) -> NDArray[Any]:
     InvalidValue
         Values that are no numbers, fractions where whole numbers are needed, or numbers too large.
     """
-    given = _array(values, label)
+    given = _array(values, label, "MO" if np.dtype(dtype).kind == "M" else _NUMERIC)
     if given.dtype == dtype and not given.flags.writeable and given.flags.c_contiguous:
         return given
     with np.errstate(invalid="ignore"):
@@ -86,14 +90,14 @@ def of_length(values: NDArray[Any], count: int, label: str) -> NDArray[Any]:
     return values
 
 
-def _array(values: Any, label: str) -> NDArray[Any]:
-    """Return the values as an array of numbers."""
+def _array(values: Any, label: str, kinds: str = _NUMERIC) -> NDArray[Any]:
+    """Return the values as an array of numbers, or of numpy's other `kinds`."""
     try:
         given = np.asarray(values)
     except ValueError as error:  # rows of several lengths
         raise InvalidValue(label, "must be numbers in rows of one length") from error
-    if given.dtype.kind not in "biufO":
-        raise InvalidValue(label, "must be numbers")
+    if given.size and given.dtype.kind not in kinds:
+        raise InvalidValue(label, "must be numbers" if kinds is _NUMERIC else "must be times")
     return given
 
 

@@ -14,6 +14,7 @@ import pytest
 from registry.errors import InvalidValue, UnknownName
 from registry.model import Allocation, Fabric, Links, Placement, Profile, as_utc
 from registry.model.arguments import content, sequence_of, whole_number
+from registry.model.arrays import readonly
 
 PAIR = Fabric.from_arcs(["a", "b"], [0, 1], [1, 0], 1.0)
 PROFILE = Profile.from_edges([0], [1], [8.0])
@@ -133,3 +134,14 @@ def test_a_sequence_keeps_its_order() -> None:
 
 def test_a_time_may_be_iso_text() -> None:
     assert as_utc("2026-11-23T08:00+01:00") == as_utc("2026-11-23T07:00Z") == as_utc("2026-11-23T07:00")
+
+
+def test_times_are_kept_and_numbers_are_no_times() -> None:
+    times = np.array(["2026-01-01T08:00:00.000001"], "datetime64[us]")
+    kept = readonly(times, times.dtype, "X.at")
+    assert kept[0] == times[0]
+    assert not kept.flags.writeable
+    with pytest.raises(InvalidValue, match=r"X\.at: must be times"):
+        readonly([1.0], times.dtype, "X.at")
+    with pytest.raises(InvalidValue, match=r"X\.at: must be numbers"):
+        readonly(times, np.int64, "X.at")
