@@ -16,6 +16,7 @@ from ingest.parsed import Parsed
 from ingest.reading.source import SourceFile, SourceGroup
 from registry.catalog import Catalog, Entry
 from registry.errors import InputError, UnknownFormat
+from registry.plug_ins import PlugIns
 
 
 class Parser(Protocol):
@@ -44,6 +45,8 @@ class Parser(Protocol):
         """
 
 
+PLUG_IN = "plug-in"
+"""Evidence of the formats of other packages."""
 GROUPED, STREAMED = "grouped", "streamed"
 """Flags of a format: several files make one source; large files are read piece by piece."""
 
@@ -59,7 +62,7 @@ class Format(Entry):
         or ``placement``.
     evidence : str
         How well the format is tested: ``real`` (against output of the tool itself), ``public`` (against
-        published samples or the tool's source) or ``own`` (a format of this project).
+        published samples or the tool's source), ``own`` (a format of this project) or ``plug-in``.
     grouped : bool
         True if several files make one source.
     streamed : bool
@@ -241,7 +244,10 @@ _FORMATS = (
         ("rank-list", "real", "placement: one line per rank with its host, with or without launcher labels"),
     ),
 )
-FORMATS = Catalog("format", _FORMATS)
+_PLUG_INS = PlugIns(
+    group="formats", entry=Format, needs=("recognise", "parse", "kind"), values={"evidence": PLUG_IN}
+)
+FORMATS = Catalog("format", _FORMATS, _PLUG_INS)
 """All formats."""
 
 
@@ -263,7 +269,8 @@ def recognise(group: SourceGroup, formats: Catalog[Format] = FORMATS) -> Format:
         fitting = [format for format in fitting if format.parser().recognise(head, file.path)]
         if not fitting:
             kind = "the file is binary and" if b"\0" in file.data else "the content is"
-            raise UnknownFormat(file.path, formats.names, f"{kind} of no format known here")
+            broken = "".join(f"; the format {one.name} of {one.package} failed" for one in formats.broken)
+            raise UnknownFormat(file.path, formats.names, f"{kind} of no format known here{broken}")
     if len(group.files) > 1:
         fitting = [format for format in fitting if format.grouped]
     if not fitting:

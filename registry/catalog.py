@@ -2,7 +2,8 @@
 
 A thing is one file and one line in its table; its module is imported when the name is first used. The
 keyword-only parameters of its function that have a default are its options, written as
-``name:option=value,option=value``.
+``name:option=value,option=value``. Other packages add things by entry points (`registry.plug_ins`), which are
+loaded when the table is listed or a name is not in it.
 """
 
 from __future__ import annotations
@@ -12,10 +13,12 @@ import inspect
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
+from operator import attrgetter
 from typing import Any, Generic, TypeVar
 
 from registry.errors import InvalidValue, UnknownName
+from registry.plug_ins import BrokenPlugIn, PlugInError, PlugIns
 
 Value = int | float | str | bool
 TRUTH: Mapping[str, bool] = {"true": True, "false": False, "yes": True, "no": False, "1": True, "0": False}
@@ -33,17 +36,20 @@ class Entry:
         ``module`` or ``module:function``, imported on first use.
     about : str
         Description in one line.
+    package : str
+        Package and version that a plug-in is from; empty for the program's own entries.
     """
 
     name: str
     target: str
     about: str
+    package: str = ""
 
     def load(self) -> Any:
         """Return the function (or the module, if `target` names no function)."""
         module, _, function = self.target.partition(":")
         found = importlib.import_module(module)
-        return getattr(found, function) if function else found
+        return attrgetter(function)(found) if function else found
 
     def options(self) -> dict[str, Value]:
         """Return the options of the function and their defaults."""
@@ -60,6 +66,8 @@ class Catalog(Generic[E]):
     ----------
     kind : str
         Kind of the entries, for errors: ``routing``, ``strategy``, ``check``, ...
+    plug_ins : PlugIns
+        Groups of entry points whose plug-ins follow the entries.
 
     Raises
     ------
@@ -67,26 +75,50 @@ class Catalog(Generic[E]):
         Two entries have the same name.
     """
 
-    def __init__(self, kind: str, entries: Iterable[E]) -> None:
+    def __init__(self, kind: str, entries: Iterable[E], *plug_ins: PlugIns[E]) -> None:
         self.kind = kind
         listed = tuple(entries)
-        self._by_name = {entry.name: entry for entry in listed}
-        if len(self._by_name) < len(listed):
+        self._own = {entry.name: entry for entry in listed}
+        self._plug_ins = plug_ins
+        if len(self._own) < len(listed):
             raise ValueError(f"two entries of the table of {kind}s have the same name")
 
+    @cached_property
+    def _found(self) -> tuple[dict[str, E], tuple[BrokenPlugIn, ...]]:
+        """The plug-ins by name, and those that cannot be used; loaded once."""
+        found: dict[str, E] = {}
+        broken: list[BrokenPlugIn] = []
+        for group in self._plug_ins:
+            for one in group.load(self._own.keys() | found.keys()):
+                if isinstance(one, BrokenPlugIn):
+                    broken.append(one)
+                else:
+                    found[one.name] = one
+        return found, tuple(broken)
+
+    @property
+    def plug_ins(self) -> tuple[E, ...]:
+        """Entries from other packages."""
+        return tuple(self._found[0].values())
+
+    @property
+    def broken(self) -> tuple[BrokenPlugIn, ...]:
+        """Plug-ins that cannot be used."""
+        return self._found[1]
+
     def __iter__(self) -> Iterator[E]:
-        return iter(self._by_name.values())
+        return iter((*self._own.values(), *self.plug_ins))
 
     def __len__(self) -> int:
-        return len(self._by_name)
+        return len(self.names)
 
     def __contains__(self, name: object) -> bool:
-        return name in self._by_name
+        return name in self._own or name in self._found[0]
 
     @property
     def names(self) -> tuple[str, ...]:
         """Names of all entries, in order."""
-        return tuple(self._by_name)
+        return tuple(entry.name for entry in self)
 
     def find(self, name: str) -> E:
         """Return the entry with a name.
@@ -95,10 +127,17 @@ class Catalog(Generic[E]):
         ------
         UnknownName
             No entry has the name; lists the closest names.
+        PlugInError
+            A plug-in of this name cannot be used.
         """
-        if name not in self._by_name:
-            raise UnknownName(self.kind, name, self._by_name)
-        return self._by_name[name]
+        if name in self._own:
+            return self._own[name]
+        if name in self._found[0]:
+            return self._found[0][name]
+        for one in self.broken:
+            if one.name == name:
+                raise PlugInError(self.kind, name, one.package, one.reason) from one.cause
+        raise UnknownName(self.kind, name, self.names)
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,10 +22,10 @@
     |  |- InconsistentGraph   a transaction read contradicting data
     |  |- WritersPaused       a backup is being written: the transaction is tried again
     |  `- WriteRefused        a writing statement where only reading is allowed
-    `- MissingExtra           an optional package that is not installed: package, command
+    |- MissingExtra           an optional package that is not installed: package, command
+    `- PlugInError            a plug-in that cannot be used: kind, name, package
 
-Errors have fields, so that pages and commands can format them; ``str(error)`` is one line. Nothing below the
-command line prints or exits.
+Errors have fields for pages and commands; ``str(error)`` is one line. Nothing below the commands prints.
 """
 
 from __future__ import annotations

@@ -26,13 +26,15 @@ MAY_IMPORT = {
     "almanac": set(PARTS),
 }
 GROUND = {
-    f"registry.{name}" for name in ("model", "catalog", "errors", "progress", "units", "version", "csv_text")
+    f"registry.{name}"
+    for name in ("model", "catalog", "errors", "plug_ins", "progress", "units", "version", "csv_text")
 }
 """What mapping may import of the registry; its package `service` alone may import the rest."""
 LEVELS = {
     "registry": (
         "name_lists",
         "csv_text disk_space errors progress units version",
+        "plug_ins",
         "catalog installation model",
         "database",
         "fabrics profiles",

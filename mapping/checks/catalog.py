@@ -11,6 +11,7 @@ from dataclasses import replace
 
 from mapping.checks.finding import Finding, Severity, Subject
 from registry.catalog import Catalog, Entry
+from registry.plug_ins import PlugIns
 from registry.progress import Progress, silent
 
 
@@ -56,6 +57,7 @@ CHECKS = Catalog(
             "cables that may wait for each other in a cycle (deadlock)",
         ),
     ),
+    PlugIns(group="checks", entry=Entry),
 )
 """All checks."""
 

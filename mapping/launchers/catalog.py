@@ -18,6 +18,7 @@ from mapping.launchers.validation import check_placement
 from registry.catalog import Catalog, Entry
 from registry.model import Fabric, HasFabric, HasPlacement, Placement
 from registry.model.arguments import content
+from registry.plug_ins import PlugIns
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -114,6 +115,7 @@ FORMATS = Catalog(
             "deepspeed --hostfile {file} program.py",
         ),
     ),
+    PlugIns(group="launchers", entry=Launcher),
 )
 """All formats."""
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -15,8 +16,9 @@ from mapping.deadline import Deadline
 from mapping.placement.problem.problem import Problem
 from mapping.placement.refine import Candidate
 from registry.catalog import Catalog, Choice, Entry, read_options, split_options
-from registry.errors import UnknownName
+from registry.errors import InvalidValue, UnknownName
 from registry.model import Ints
+from registry.plug_ins import PlugIns
 
 Strategy = Callable[[Problem, np.random.Generator], Ints]
 """Function that returns a placement by host index; it may ignore pins."""
@@ -34,10 +36,17 @@ class Method(Entry):
         True for a refiner, False for a strategy.
     weight : float
         A refiner's share of the time of its chain, relative to the chain's other refiners.
+    function : callable or None
+        Strategy that a caller gave as a function; it has no target.
     """
 
     refines: bool = False
-    weight: float = 0.0
+    weight: float = 1.0
+    function: Strategy | None = None
+
+    def load(self) -> Any:
+        """Return the function."""
+        return self.function or Entry.load(self)
 
 
 def _strategy(module: str, about: str, name: str = "", function: str = "place_ranks") -> Method:
@@ -106,6 +115,8 @@ STRATEGIES = Catalog(
         _refiner("pair_exchange", "annealed swaps and moves on hop-bytes"),
         _refiner("congestion_descent", "annealed swaps and moves on a high power of link congestion"),
     ),
+    PlugIns(group="strategies", entry=Method, values={"refines": False}),
+    PlugIns(group="refiners", entry=Method, values={"refines": True}),
 )
 """All strategies and refiners."""
 
@@ -145,6 +156,20 @@ class Chain:
     def __str__(self) -> str:
         first = () if self.strategy is None else (self.strategy,)
         return "+".join(str(link) for link in first + self.refiners)
+
+    @classmethod
+    def of(cls, strategy: Strategy) -> Chain:
+        """Return the chain of a caller's function alone.
+
+        Raises
+        ------
+        InvalidValue
+            No function.
+        """
+        if not callable(strategy):
+            raise InvalidValue("strategies", f"{strategy!r} is neither a name nor a function")
+        name = getattr(strategy, "__name__", type(strategy).__name__)
+        return cls(Link(Method(name=name, target="", about="", function=strategy)), ())
 
     @classmethod
     def parse(cls, text: str) -> Chain:

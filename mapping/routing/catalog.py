@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike
 from mapping.routing.routes import ALL_CONNECTED, Routes
 from registry.catalog import Catalog, Choice, Entry, read_options, split_options
 from registry.model import Fabric
+from registry.plug_ins import PlugIns
 
 
 def _routing(name: str, about: str, function: str = "") -> Entry:
@@ -57,6 +58,7 @@ ROUTINGS = Catalog(
         ),
         _routing("ecmp", "each flow of a pair hashed onto one shortest path (RFC 2992)"),
     ),
+    PlugIns(group="routings", entry=Entry),
 )
 """All routings."""
 DEFAULTS = ("tables", "shortest-paths")

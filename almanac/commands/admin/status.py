@@ -41,7 +41,7 @@ def doctor(as_json: bool) -> None:
     from almanac.cli import EXIT_FAILED, EXIT_UNREACHABLE
     from registry.errors import DatabaseError, DatabaseUnavailable
 
-    checks, unreachable = [_python(), *_packages(), _settings(), _spool()], False
+    checks, unreachable = [_python(), *_packages(), *_plug_ins(), _settings(), _spool()], False
     try:
         with open_registry() as registry:
             checks += [*_database(registry), *_data(registry)]
@@ -76,6 +76,19 @@ def _packages() -> Iterator[Check]:
         found = ", ".join(f"{name} {number}" for name, number in packages.items())
         seen = f"not installed: {install_command(extra)}" if None in packages.values() else found
         yield Check(f"{extra} (optional)", "ok", seen)
+
+
+def _plug_ins() -> Iterator[Check]:
+    """List the plug-ins of other packages, and those that cannot be used."""
+    from almanac.conformance import CATALOGS
+
+    for catalog in CATALOGS:
+        for one in catalog.plug_ins:
+            kind = "refiner" if getattr(one, "refines", False) else catalog.kind
+            yield Check(f"{kind} {one.name}", "ok", f"{one.about}; of {one.package}")
+        for broken in catalog.broken:
+            seen = f"{broken.reason}; of {broken.package}: update or remove it"
+            yield Check(f"{catalog.kind} {broken.name}", "warning", seen)
 
 
 def _spool() -> Check:

@@ -26,8 +26,9 @@ from mapping.placement.kernels.hop_bytes_search import (
 )
 from mapping.placement.problem.pins import apply_pins, check_pins
 from mapping.routing.routes import Routes
-from registry.errors import InvalidValue
+from registry.errors import InvalidPlacement, InvalidValue
 from registry.model import Allocation, Bools, Fabric, Floats, Int8s, Ints, Longs, Profile
+from registry.model.arrays import of_length, readonly
 
 Value = TypeVar("Value")
 CODES = 256
@@ -167,6 +168,26 @@ class Problem:
     def pinned(self) -> Bools:
         """bool[ranks]: True for ranks that must not move."""
         return self.pins >= 0
+
+    def checked(self, host_of_rank: Ints, name: str) -> Ints:
+        """Return a placement by host index that a strategy or refiner has made.
+
+        Raises
+        ------
+        InvalidPlacement
+            It is no placement: names the strategy or refiner.
+        """
+        try:
+            hosts = of_length(readonly(host_of_rank, np.int32, name), self.ranks, name)
+        except InvalidValue as error:
+            raise InvalidPlacement(f"{name} returned no placement: {error.reason}") from error
+        if len(hosts) and not 0 <= int(hosts.min()) <= int(hosts.max()) < self.hosts:
+            raise InvalidPlacement(f"{name} returned host indices outside 0 .. {self.hosts - 1}")
+        over = np.flatnonzero(np.bincount(hosts, minlength=self.hosts) > self.allocation.slots)
+        if len(over):
+            host = self.routes.fabric.names[self.allocation.hosts[over[0]]]
+            raise InvalidPlacement(f"{name} placed more ranks on host {host} than it has slots")
+        return hosts
 
     def apply_pins(self, host_of_rank: Ints) -> Ints:
         """Return int32[ranks]: the placement with each pinned rank on its host.

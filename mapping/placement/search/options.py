@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from mapping.deadline import Deadline, check_limit
 from mapping.distances.distances import EQUIVALENT_2, LINKS
-from mapping.placement.catalog import Chain
+from mapping.placement.catalog import Chain, Strategy
 from mapping.placement.problem.objective import parse_objective
 from mapping.placement.search.executors import THREADS, Executor
 from mapping.threads import cores
@@ -29,11 +29,12 @@ class SearchOptions:
         ``congestion`` (worst link, then worst network link, then hop-bytes), ``hop-bytes``, ``dilation``
         (average dilation: the same order as hop-bytes), ``mapping-coefficient``, or levels of weighted
         sums such as ``2*congestion+hop-bytes,max-dilation`` (`mapping.placement.problem.objective`).
-    strategies : sequence of str or None
+    strategies : sequence of str or callable, or None
         Names of strategies (``greedy``), chains of a strategy and refiners
         (``greedy:starts=8+pair-exchange``), or refiners alone (``congestion-descent``), which start from
         the present placement or else from ranks in order; the best result wins. A strategy always runs to
-        its end. Default: a portfolio whose result is never worse than ranks in order.
+        its end. A function of a `Problem` and a random generator that returns the host index of each rank
+        is a strategy too. Default: a portfolio whose result is never worse than ranks in order.
     seconds : float
         Wall seconds, preparation included, but not the first compilation of kernels on a machine.
     steps : int or None
@@ -53,7 +54,7 @@ class SearchOptions:
     """
 
     objective: str = "congestion"
-    strategies: tuple[str, ...] | list[str] | None = None
+    strategies: Sequence[str | Strategy] | None = None
     seconds: float = 10.0
     steps: int | None = None
     seed: int = 0
@@ -92,7 +93,7 @@ class SearchOptions:
             return ()
         if isinstance(self.strategies, str) or not self.strategies:
             raise InvalidValue("strategies", "must be a sequence of at least one name")
-        return tuple(Chain.parse(text) for text in self.strategies)
+        return tuple(Chain.parse(one) if isinstance(one, str) else Chain.of(one) for one in self.strategies)
 
     def start_clock(self) -> Deadline:
         """Return the deadline of a search that starts now."""

@@ -195,6 +195,7 @@ class _Worker:
             return self.start.host_of_rank, self.start.chain
         self.report(str(chain.strategy), 0, None)
         hosts = chain.strategy.strategy()(self.problem, generator)
+        hosts = self.problem.checked(hosts, str(chain.strategy))
         return self.problem.apply_pins(hosts), str(chain.strategy)
 
     def _refiner_deadline(self, steps: int | None) -> Deadline:
@@ -218,7 +219,7 @@ class _Worker:
             reported = deadline.taken
         self.taken = before + deadline.taken
         self.report(start.chain, deadline.taken - reported, None)
-        return found.host_of_rank
+        return self.problem.checked(found.host_of_rank, str(link))
 
     def _score(self, number: int, hosts: Ints, name: str) -> None:
         """Compute the exact score of a placement and keep it if it is the member's best."""
@@ -260,7 +261,8 @@ def warm_up(routing: str, members: tuple[Member, ...], workers: int) -> None:
     routes.require_connected()
     problem = Problem(profile=profile, allocation=allocation, routes=routes)
     chains = [member.chain for member in members]
-    for first in dict.fromkeys(chain.strategy for chain in chains if chain.strategy is not None):
+    strategies = (chain.strategy for chain in chains if chain.strategy is not None)
+    for first in dict.fromkeys(one for one in strategies if one.entry.function is None):
         first.strategy()(problem, np.random.default_rng(0))
     for link in dict.fromkeys(link for chain in chains for link in chain.refiners):
         deadline = Deadline(steps=2, workers=workers)
