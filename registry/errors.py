@@ -392,7 +392,7 @@ class MissingExtra(AlmanacError):
     def __init__(self, package: str, command: str) -> None:
         self.package = package
         self.command = command
-        super().__init__(f"the optional package {package} is not installed: {command}")
+        super().__init__(f"the optional package {package} is not installed; install it with: {command}")
 
 
 def shorten(text: str, limit: int = TEXT_LIMIT) -> str:

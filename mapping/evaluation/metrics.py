@@ -15,7 +15,6 @@ import numpy as np
 from mapping.distances.background import Background
 from mapping.distances.cost_model import CostModel
 from mapping.distances.distances import LINKS, SWITCHES, distances
-from mapping.evaluation.bounds.catalog import lower_bounds
 from mapping.placement.arguments import placement_on
 from mapping.placement.case import PlacementCase
 from mapping.placement.problem.problem import host_indices
@@ -124,6 +123,10 @@ def evaluate_on(
 
 def case_bounds(case: PlacementCase) -> Mapping[str, Bound]:
     """Return certified lower bounds for every placement of a case."""
+    from mapping.evaluation.bounds.catalog import (
+        lower_bounds,  # with scipy.optimize, half of all that is imported
+    )
+
     return lower_bounds(case.routes, case.profile, case.allocation, background=case.costs.background)
 
 

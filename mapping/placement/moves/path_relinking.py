@@ -11,7 +11,6 @@ import heapq
 from collections.abc import Iterator
 
 import numpy as np
-from scipy.optimize import linear_sum_assignment
 
 from mapping.deadline import Deadline
 from mapping.placement.problem.problem import Problem
@@ -29,6 +28,8 @@ def nearest(problem: Problem, start: Ints, target: Ints) -> Ints:
     Ranks on one host stay together. Equivalent hosts have one distance group, as many slots and the same
     cable capacity; hosts with pinned ranks are left out.
     """
+    from scipy.optimize import linear_sum_assignment
+
     held = np.bincount(problem.pins[problem.pinned], minlength=problem.hosts) > 0
     alike = np.stack([problem.distances.group, problem.allocation.slots, _cables(problem)], axis=1)
     _, kind = np.unique(alike[~held], axis=0, return_inverse=True)
