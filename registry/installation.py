@@ -60,8 +60,11 @@ def origin() -> str:
     """Return where this program was installed from, such as ``git+https://HOST/NAME@COMMIT``."""
     if (ROOT / "pyproject.toml").is_file():
         return f"the checkout {ROOT}"
-    # Written by pip and uv for what was not installed by name: PEP 610.
-    source = json.loads(distribution(PROGRAM).read_text("direct_url.json") or "{}")
+    try:
+        # Written by pip and uv for what was not installed by name: PEP 610.
+        source = json.loads(distribution(PROGRAM).read_text("direct_url.json") or "{}")
+    except PackageNotFoundError:
+        return f"the folder {ROOT}"
     control = source.get("vcs_info")
     if control:
         return f"{control['vcs']}+{source['url']}@{control['commit_id']}"

@@ -99,6 +99,15 @@ def test_the_origin_is_read_from_what_the_installer_wrote(
     assert upgrade_advice().endswith(f", installed from {expected})")
 
 
+def test_modules_that_nobody_installed_are_named_by_their_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(installation, "ROOT", tmp_path)
+    monkeypatch.setattr(installation, "PROGRAM", "no-such-program")
+    assert origin() == f"the folder {tmp_path}"
+    assert list(optional_parts()) == []
+
+
 def test_a_missing_module_is_an_error_with_the_command(monkeypatch: pytest.MonkeyPatch) -> None:
     require("pandas", "json", "ast")
     monkeypatch.setitem(sys.modules, "pandas", None)

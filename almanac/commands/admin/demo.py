@@ -88,7 +88,7 @@ def _show_next(moment: datetime) -> None:
     wide = max(map(len, NEXT))
     for arguments, about in NEXT.items():
         click.echo(f"  {program()} {arguments:{wide}}   # {about}")
-    note(f"web pages: {program()} dashboard     (from the checkout: make dashboard)")
+    note(f"web pages: make dashboard     (without a checkout: {program()} dashboard)")
 
 
 def program() -> str:
