@@ -7,6 +7,7 @@ and what is special; parameters, result and errors are those of `Parser`.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol, cast
@@ -266,7 +267,7 @@ def recognise(group: SourceGroup, formats: Catalog[Format] = FORMATS) -> Format:
         if not file.data or file.data.isspace():
             raise InputError("the file is empty", path=file.path)
         head = file.head()
-        fitting = [format for format in fitting if format.parser().recognise(head, file.path)]
+        fitting = [format for format in fitting if _recognises(format, head, file.path)]
         if not fitting:
             kind = "the file is binary and" if b"\0" in file.data else "the content is"
             broken = "".join(f"; the format {one.name} of {one.package} failed" for one in formats.broken)
@@ -279,3 +280,15 @@ def recognise(group: SourceGroup, formats: Catalog[Format] = FORMATS) -> Format:
         names = " and ".join(format.name for format in fitting)
         raise InputError(f"could be {names}: choose one with --format", path=group.path)
     return fitting[0]
+
+
+def _recognises(format: Format, head: str, path: str) -> bool:
+    """Return True if a format recognises a file; a plug-in that fails does not, with a warning."""
+    try:
+        return format.parser().recognise(head, path)
+    except Exception as error:
+        if not format.package:
+            raise
+        reason = f"{type(error).__name__}: {error}"
+        warnings.warn(f"the format {format.name} of {format.package} failed: {reason}", stacklevel=2)
+        return False

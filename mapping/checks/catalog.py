@@ -11,6 +11,7 @@ from dataclasses import replace
 
 from mapping.checks.finding import Finding, Severity, Subject
 from registry.catalog import Catalog, Entry
+from registry.errors import shorten
 from registry.plug_ins import PlugIns
 from registry.progress import Progress, silent
 
@@ -76,9 +77,20 @@ def check(
     findings: list[Finding] = []
     for done, one in enumerate(chosen):
         progress(f"checking {one.name}", done, len(chosen))
-        findings += [replace(finding, check=one.name) for finding in one.load()(subject)]
+        findings += [replace(finding, check=one.name) for finding in _findings(one, subject)]
     progress("checking", len(chosen), len(chosen))
     return tuple(sorted(findings, key=lambda finding: -finding.severity))
+
+
+def _findings(entry: Entry, subject: Subject) -> list[Finding]:
+    """Return what a check finds; of a plug-in that fails its error."""
+    try:
+        return list(entry.load()(subject))
+    except Exception as error:
+        if not entry.package:
+            raise
+        text = f"the check {entry.name} of {entry.package} failed: {type(error).__name__}: {error}"
+        return [Finding(Severity.WARNING, entry.name, shorten(text))]
 
 
 def worst(findings: Sequence[Finding]) -> Severity | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from hypothesis import given
@@ -11,7 +12,7 @@ from hypothesis import strategies as st
 from ingest import catalog
 from ingest.catalog import FORMATS, Format
 from ingest.reading.source import SourceGroup, read_paths
-from registry.catalog import Catalog
+from registry.catalog import Catalog, Entry
 from registry.errors import InputError, UnknownFormat, UnknownName
 from tests.support.inputs import DATA, file
 
@@ -197,3 +198,17 @@ def test_several_files_are_one_source_only_for_formats_made_of_several() -> None
 def test_recognising_never_raises_anything_else(data: bytes) -> None:
     for format in FORMATS:
         assert format.parser().recognise(file(data).head(), "f") in {True, False}
+
+
+def test_a_plug_in_that_fails_does_not_recognise_a_file_and_is_named() -> None:
+    def recognise(head: str, path: str) -> bool:
+        raise KeyError("head")
+
+    parser = SimpleNamespace(recognise=recognise)
+    failing = Format(name="odd", kind="fabric", target="", evidence="plug-in", about="", package="odds 1.0")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Format, "parser", lambda self: parser if self.name == "odd" else Entry.load(self))
+        formats = Catalog("format", [failing, *FORMATS])
+        group = file("# ranks: 2\nsrc,dst,bytes\n0,1,8\n").as_group()
+        with pytest.warns(UserWarning, match=r"the format odd of odds 1\.0 failed: KeyError: 'head'"):
+            assert catalog.recognise(group, formats).name == "edge-csv"

@@ -24,7 +24,7 @@ from registry.database.labels import LABELS
 from registry.database.local.server import ServerAddress
 from registry.database.record_store import Join, RecordKind, delete_statement, known_statement
 from registry.database.schema import MIGRATIONS, WRITE_VERSION, current_version
-from registry.errors import InvalidValue, SchemaVersionError, UnknownName
+from registry.errors import InvalidValue, SchemaVersionError, UnknownName, WriteRefused
 from registry.fabrics.contents import canonical, content_hash
 from registry.ingest_runs.kinds import KINDS
 from registry.ingest_runs.runs import RUN
@@ -324,3 +324,31 @@ def leaves_of(plan: dict[str, Any]) -> list[str]:
     """Names of the operators at the end of each branch."""
     children = plan.get("children", ())
     return [leaf for child in children for leaf in leaves_of(child)] or [plan["operatorType"]]
+
+
+def test_a_query_returns_rows_and_refuses_to_write(registry: Registry) -> None:
+    registry.save(Intake(cluster="toy", observed_at=at(0), fabric=fat_tree()))
+    hosts = "MATCH (d:Device {cluster: $c, kind: 'host'}) RETURN d.name AS name, d.kind AS kind ORDER BY name"
+    rows = registry.query(hosts, c="toy")
+    assert rows[0] == {"name": "node00", "kind": "host"}
+    assert rows.to_pandas()["name"].tolist() == ["node00", "node01", "node02", "node03"]
+    assert registry.query(hosts, c="other") == []
+    with pytest.raises(WriteRefused):
+        registry.query("MATCH (d:Device) DETACH DELETE d")
+    assert len(registry.query(hosts, c="toy")) == 4
+
+
+def test_times_may_be_iso_text(registry: Registry) -> None:
+    for hour, cables in ((0, 1), (2, 2)):
+        registry.save(Intake(cluster="toy", observed_at=at(hour), fabric=fat_tree(cables=cables)))
+    early, late = at(1).isoformat(), at(3).isoformat()
+    assert registry.fabrics.read("toy", early).observed_at == at(0)
+    assert registry.fabrics.read("toy", at(2).strftime("%Y-%m-%dT%H:%M")).observed_at == at(2)
+    assert registry.fabrics.changes("toy", early, late).end == at(2)
+    assert registry.fabrics.before_last_change("toy", early) == at(0)
+    assert len(registry.fabrics.subgraph("toy", ["node00"], early)) == 5
+    assert registry.running("toy", late).at == at(3)
+    assert registry.last_seen("toy", "2001-01-01") is None
+    assert registry.layouts.list("toy", early) == ()
+    with pytest.raises(InvalidValue, match="time: 'soon' is no time"):
+        registry.fabrics.read("toy", "soon")
