@@ -6,6 +6,7 @@ import math
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from numbers import Real
 from typing import Any
 
 from registry.errors import InvalidValue
@@ -182,6 +183,8 @@ def check_limit(seconds: float | None, steps: int | None) -> None:
     ------
     InvalidValue
     """
+    if seconds is not None and not isinstance(seconds, Real):
+        raise InvalidValue("seconds", f"must be a number, not {seconds!r}")
     if steps is None and seconds is not None and not 0 <= seconds < math.inf:
         raise InvalidValue("seconds", "must be finite and not below zero")
     if steps is not None:

@@ -25,7 +25,7 @@ from registry.fabrics.facts import (
 )
 from registry.installation import require
 from registry.model import HOST, NO_PORT, SWITCH, Fabric, Floats, Guids, Ints, Profile, format_guid
-from registry.model.arguments import whole_number
+from registry.model.arguments import content, whole_number
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -81,6 +81,9 @@ def from_networkx(graph: nx.Graph[Any]) -> Fabric | Profile:
     InvalidValue
         The graph is neither, or has invalid values, or two nodes have the same text, such as 1 and "1".
     """
+    import networkx as nx
+
+    graph = content(graph, nx.Graph, "graph")
     directed = graph if graph.is_directed() else graph.to_directed()
     edges = list(directed.edges(data=True))
     kind = directed.graph.get("type")

@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike
 from mapping.routing.routes import ALL_CONNECTED, Routes
 from registry.catalog import Catalog, Choice, Entry, read_options, split_options
 from registry.model import Fabric
+from registry.model.arguments import content
 from registry.plug_ins import PlugIns
 
 
@@ -99,7 +100,7 @@ def build_routes(
     rails : str
         How the bytes of a pair are split over adapters: ``all-connected`` or ``same-rail``.
     """
-    chosen = Routing.parse(routing) if isinstance(routing, str) else routing
+    chosen = Routing.parse(routing) if isinstance(routing, str) else content(routing, Routing, "routing")
     return chosen.build(fabric, hosts, rails=rails)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any, TypeVar
 
 from registry.errors import InvalidValue
@@ -52,8 +52,8 @@ def sequence_of(values: Iterable[Any], kind: type[T], label: str) -> tuple[T, ..
     InvalidValue
         One text instead of several, or a value of another type.
     """
-    if isinstance(values, str) or not isinstance(values, Iterable):
-        raise InvalidValue(label, f"must be a sequence such as [{values!r}], not {values!r}")
+    if isinstance(values, str | Mapping) or not isinstance(values, Iterable):
+        raise InvalidValue(label, f"must be a sequence, not {values!r}")
     found = tuple(values)
     for value in found:
         if not isinstance(value, kind):

@@ -59,14 +59,16 @@ class Job:
     __repr__ = one_line
 
     def __post_init__(self) -> None:
-        if not self.id:
-            raise InvalidValue("Job.id", "must not be empty")
+        if not self.id or not isinstance(self.id, str):
+            raise InvalidValue("Job.id", "must be a text that is not empty")
         if len(self.hosts) != len(self.slots):
             raise InvalidValue("Job.slots", "needs one number per host")
         if len(set(self.hosts)) != len(self.hosts):
             raise InvalidValue("Job.hosts", f"{first_repeat(self.hosts)!r} is listed twice")
-        if any(count < 1 for count in self.slots):
-            raise InvalidValue("Job.slots", "must be at least 1")
+        if isinstance(self.hosts, str):
+            raise InvalidValue("Job.hosts", f"must be a sequence, not {self.hosts!r}")
+        if any(count < 1 or count != int(count) for count in self.slots):
+            raise InvalidValue("Job.slots", "must be whole numbers of at least 1")
 
 
 class HasJob(Protocol):

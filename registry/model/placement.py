@@ -210,8 +210,12 @@ class HostOrder:
 
     __repr__ = one_line
 
-    def on(self, fabric: Fabric) -> Placement:
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "hosts", sequence_of(self.hosts, str, "HostOrder.hosts"))
+
+    def on(self, fabric: Fabric | HasFabric) -> Placement:
         """Return the placement on a fabric; the slots of each host are its ranks."""
+        fabric = content(fabric, Fabric, "fabric")
         vertices = fabric.vertices(self.hosts)
         hosts, first, counts = np.unique(vertices, return_index=True, return_counts=True)
         order = np.argsort(first, kind="stable")

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from mapping.placement.moves.remapping import Curve, Point
 from registry.errors import InvalidValue
+from registry.model.arguments import content
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,6 +60,7 @@ def advise(
     ------
     InvalidValue
     """
+    curve = content(curve, Curve, "curve")
     if not 0 < iterations < math.inf:
         raise InvalidValue("advise.iterations", "must be above zero")
     for name, value in (("rank_seconds", rank_seconds), ("iterations_left", iterations_left)):

@@ -17,6 +17,7 @@ import numpy as np
 from mapping.placement.problem.problem import Problem
 from registry.errors import InvalidValue, UnknownName
 from registry.model import Floats, Ints
+from registry.model.arguments import content
 
 METRICS = {
     "congestion": "congestion_seconds",
@@ -127,9 +128,10 @@ def parse_objective(text: str) -> Objective:
     UnknownName
         An unknown metric, with the closest names.
     InvalidValue
-        A weight that is not above zero.
+        No text, or a weight that is not above zero.
     """
-    return Objective(tuple(tuple(map(_term, level.split("+"))) for level in text.split(",")))
+    levels = content(text, str, "objective").split(",")
+    return Objective(tuple(tuple(map(_term, level.split("+"))) for level in levels))
 
 
 def score(problem: Problem, host_of_rank: Ints) -> Score:

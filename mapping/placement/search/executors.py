@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
-from registry.errors import UnknownName
+from registry.errors import InvalidValue, UnknownName
 
 THREADS, PROCESSES = "threads", "processes"
 KINDS = (THREADS, PROCESSES)
@@ -84,9 +84,13 @@ def worker_pool(kind: str | Executor, workers: int) -> Iterator[WorkerPool]:
     ------
     UnknownName
         A text that is not one of `KINDS`.
+    InvalidValue
+        No executor.
     """
     if isinstance(kind, str) and kind not in KINDS:
         raise UnknownName("executor", kind, KINDS)
+    if not isinstance(kind, str) and not hasattr(kind, "submit"):
+        raise InvalidValue("executor", f"must be a name or have a method submit, not {kind!r}")
     if kind == THREADS:
         stop = threading.Event()
         threads = ThreadPoolExecutor(workers, thread_name_prefix="worker")

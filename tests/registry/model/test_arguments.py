@@ -12,7 +12,8 @@ import numpy as np
 import pytest
 
 from registry.errors import InvalidValue, UnknownName
-from registry.model import Allocation, Fabric, Links, Placement, Profile, as_utc
+from registry.interchange import from_networkx
+from registry.model import Allocation, Fabric, HostOrder, Job, Links, Placement, Profile, as_utc
 from registry.model.arguments import content, sequence_of, whole_number
 from registry.model.arrays import readonly
 
@@ -26,9 +27,9 @@ BOTH = Allocation.of(PAIR, ["a", "b"])
     [
         (lambda: Allocation.of(PAIR, [0.7, 1.2]), "Allocation.hosts: must be whole numbers"),
         (lambda: Allocation.of(PAIR, [[0, 1]]), "Allocation.hosts: has 2 dimensions, not 1"),
-        (lambda: Allocation.of(PAIR, "ab"), "Allocation.hosts: must be a sequence such as ['ab'], not 'ab'"),
+        (lambda: Allocation.of(PAIR, "ab"), "Allocation.hosts: must be a sequence, not 'ab'"),
         (lambda: Allocation.of(PAIR, ["a", 1]), "Allocation.hosts: must be str, not 1"),
-        (lambda: Allocation.of(PAIR, 1), "Allocation.hosts: must be a sequence such as [1], not 1"),
+        (lambda: Allocation.of(PAIR, 1), "Allocation.hosts: must be a sequence, not 1"),
         (lambda: Allocation.of(PAIR, [0, 2]), "Allocation.hosts: outside 0 .. 1"),
         (lambda: Allocation.of(PAIR, [0, 1], 1.5), "Allocation.slots: must be whole numbers"),
         (lambda: Allocation.of(PAIR, [0, 1], [1.5, 1]), "Allocation.slots: must be whole numbers"),
@@ -42,10 +43,10 @@ BOTH = Allocation.of(PAIR, ["a", "b"])
         (lambda: Allocation.of(PAIR, [0, 1], 1 << 40), "Allocation.slots: does not fit int32"),
         (lambda: Allocation.of(PROFILE, [0, 1]), "fabric: must be a Fabric, not a Profile"),
         (lambda: Allocation(hosts=[0.5], slots=[1]), "Allocation.hosts: must be whole numbers"),
-        (lambda: PAIR.vertices("ab"), "hosts: must be a sequence such as ['ab'], not 'ab'"),
+        (lambda: PAIR.vertices("ab"), "hosts: must be a sequence, not 'ab'"),
         (
             lambda: Fabric.from_arcs("ab", [0], [1], 1.0),
-            "Fabric.names: must be a sequence such as ['ab'], not 'ab'",
+            "Fabric.names: must be a sequence, not 'ab'",
         ),
         (lambda: Fabric.from_arcs(["a", "b"], [0.5], [1], 1.0), "Links.source: must be whole numbers"),
         (lambda: Fabric.from_arcs(["a", "b"], [0, 1], [1], 1.0), "Links.target: has 1 entries, not 2"),
@@ -86,6 +87,13 @@ BOTH = Allocation.of(PAIR, ["a", "b"])
             lambda: Placement(host_of_rank=[0, 1], allocation=np.array([0, 1]), strategy="given"),
             "Placement.allocation: must be an Allocation, not an array",
         ),
+        (lambda: Allocation.of(PAIR, {"a": 2}), "Allocation.hosts: must be a sequence, not {'a': 2}"),
+        (lambda: HostOrder(hosts="ab"), "HostOrder.hosts: must be a sequence, not 'ab'"),
+        (lambda: HostOrder(hosts=["a"]).on(PROFILE), "fabric: must be a Fabric, not a Profile"),
+        (lambda: Job(id="1", hosts="ab", slots=(1, 1)), "Job.hosts: must be a sequence, not 'ab'"),
+        (lambda: Job(id="1", hosts=("a",), slots=(1.5,)), "Job.slots: must be whole numbers of at least 1"),
+        (lambda: Job(id=5), "Job.id: must be a text that is not empty"),
+        (lambda: from_networkx(5), "graph: must be a Graph, not an int"),
         (lambda: whole_number("3", "seed"), "seed: must be a whole number, not '3'"),
         (lambda: whole_number(True, "seed"), "seed: must be a whole number, not True"),
         (lambda: whole_number(float("nan"), "seed"), "seed: must be a whole number, not nan"),
