@@ -58,7 +58,7 @@ def _complete(app: Sphinx, page: str, source: list[str]) -> None:
 
 def _menu(text: str, prefix: str, *options: str) -> str:
     """Return a menu of the pages that a text links to, named as its links are."""
-    pages = {path: name for name, path, _ in _LINK.findall(text) if path.startswith(prefix)}
+    pages = {path: " ".join(name.split()) for name, path, _ in _LINK.findall(text) if path.startswith(prefix)}
     lines = [f"{name[0].upper()}{name[1:]} <{path.removesuffix('.md')}>" for path, name in pages.items()]
     return "\n".join(["", "```{toctree}", ":hidden:", *options, "", *lines, "```", ""])
 

@@ -1,0 +1,115 @@
+"""Blocks of code in Markdown pages, and a shell in which they run.
+
+Blocks in the languages ``sh`` and ``python`` run as printed, in the order of the page. Comments in the lines
+before a block, which readers do not see, say what it needs::
+
+    <!-- not run: REASON -->             the block needs what a test cannot have
+    <!-- file NAME: PATH -->             a file of the page; PATH is below the repository
+    <!-- command NAME prints: PATH -->   a command of a cluster; others print nothing: PATH is /dev/null
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.support import paths
+
+RUN = ("sh", "python")
+"""Languages of blocks that are run."""
+SHOWN = ("text", "csv", "toml", "cypher", "nginx", "cron", "json")
+"""Languages of blocks that are only shown."""
+_BLOCK = re.compile(r"((?:^<!-- [^\n]* -->\n)*)^```([\w-]*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+_NOTE = re.compile(r"<!-- (not run|file|command) ?(.*?)(?: prints)?: (.*) -->")
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """A comment before a block: ``not run``, ``file`` or ``command``, with its name and reason or path."""
+
+    kind: str
+    name: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """A block of code of a page."""
+
+    line: int
+    language: str
+    text: str
+    notes: tuple[Note, ...]
+
+    @property
+    def skipped(self) -> str | None:
+        """Return the reason why the block is not run."""
+        return next((note.text for note in self.notes if note.kind == "not run"), None)
+
+
+def blocks(page: str) -> Iterator[Block]:
+    """Yield the blocks of a page."""
+    for found in _BLOCK.finditer(page):
+        notes = tuple(Note(*parts) for parts in _NOTE.findall(found[1]))
+        assert len(notes) == found[1].count("\n"), f"what is meant by {found[1]}?"
+        yield Block(page.count("\n", 0, found.start(2)) + 1, found[2], found[3], notes)
+
+
+class Shell:
+    """A folder like a checkout, with its own home and registry, and the commands of a cluster."""
+
+    def __init__(self, folder: Path, home: Path) -> None:
+        self.folder, self.home, self.registry = folder, home, home / "registry"
+        self._commands = folder / "bin"
+        self._commands.mkdir(parents=True, exist_ok=True)
+        for name in ("almanac", "tests"):
+            (folder / name).symlink_to(paths.ROOT / name)
+        (self._commands / "exported").touch()
+        call = f"exec {sys.executable} -c 'from almanac.cli import main; main()' \"$@\""
+        self._command("almanac", call)
+
+    def run(self, block: Block) -> None:
+        """Run a block as printed; fail with what it printed if it fails."""
+        for note in block.notes:
+            source = paths.ROOT / note.text
+            if note.kind == "file":
+                (self.folder / note.name).parent.mkdir(parents=True, exist_ok=True)
+                shutil.copyfile(source, self.folder / note.name)
+            elif note.kind == "command":
+                self._command(note.name, f"cat {source}")
+        if block.language == "sh":  # what a block exports, the next ones have
+            exported = self._commands / "exported"
+            text = f". {exported}\n{block.text}\nexport -p > {exported}"
+            call = ["bash", "-euo", "pipefail", "-c", text]
+        else:
+            call = [sys.executable, "-c", block.text]
+        kept = {name: value for name, value in os.environ.items() if not name.startswith(("ALMANAC", "XDG"))}
+        environment = kept | {
+            "HOME": str(self.home),
+            "ALMANAC_HOME": str(self.registry),
+            "PATH": f"{self._commands}:{Path(sys.executable).parent}:{os.environ['PATH']}",
+            "PYTHONPATH": str(paths.ROOT),
+        }
+        done = subprocess.run(
+            call,
+            cwd=self.folder,
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=900,
+        )
+        assert done.returncode == 0, (
+            f"line {block.line}, exit code {done.returncode}:\n{done.stdout}{done.stderr}"
+        )
+
+    def _command(self, name: str, body: str) -> None:
+        path = self._commands / name
+        path.write_text(f"#!/bin/sh\n{body}\n")
+        path.chmod(0o755)
