@@ -24,7 +24,19 @@ from registry.fabrics.facts import (
     ordered_fabric,
 )
 from registry.installation import require
-from registry.model import HOST, NO_PORT, SWITCH, Fabric, Floats, Guids, Ints, Profile, format_guid
+from registry.model import (
+    HOST,
+    NO_PORT,
+    SWITCH,
+    Fabric,
+    Floats,
+    Guids,
+    HasFabric,
+    HasProfile,
+    Ints,
+    Profile,
+    format_guid,
+)
 from registry.model.arguments import content, whole_number
 
 if TYPE_CHECKING:
@@ -37,14 +49,18 @@ _LINK_DATA = ("capacity", "cables", "src_port", "dst_port", "src_guid", "dst_gui
 _PROFILE_DATA = ("name", "application", "source", "self_edges", "self_bytes", "missing_ranks")
 
 
-def to_networkx(thing: Fabric | Profile) -> nx.MultiDiGraph[str] | nx.DiGraph[int]:
+def to_networkx(
+    thing: Fabric | HasFabric | Profile | HasProfile,
+) -> nx.MultiDiGraph[str] | nx.DiGraph[int]:
     """Return a fabric as a MultiDiGraph over names, or a profile as a DiGraph over ranks.
 
     Vertices of a fabric have the fields of `registry.fabrics.facts.DeviceFact` as attributes. Edges, one per
     cable and direction, have ``capacity cables src_port dst_port src_guid dst_guid`` (GUIDs of adapters).
     Edges of a profile have ``bytes messages``. Forwarding tables are left out.
     """
-    return _fabric_graph(thing) if isinstance(thing, Fabric) else _profile_graph(thing)
+    if isinstance(thing, Profile) or hasattr(thing, "profile"):
+        return _profile_graph(content(thing, Profile, "thing"))
+    return _fabric_graph(content(thing, Fabric, "thing"))
 
 
 def loaded_graph(fabric: Fabric, host_of_rank: Ints, link_bytes: Floats) -> nx.DiGraph[str]:

@@ -12,7 +12,8 @@ from dashboard.layouts.model import Cables
 from mapping.evaluation.metrics import link_seconds
 from mapping.evaluation.report import PlacementReport
 from registry.errors import shorten
-from registry.model import HOST, Bools, Fabric, Floats, Longs, Placement
+from registry.model import HOST, Bools, Fabric, Floats, HasFabric, Longs, Placement
+from registry.model.arguments import content
 
 WIDTH, HEIGHT, MARGIN = 760, 380, 24
 """Size of a picture and of its margin in pixels."""
@@ -27,16 +28,16 @@ BOX, ROWS = 92, 3
 _STYLE = "font:10px sans-serif;max-width:100%;background:#fff"
 
 
-def picture(value: Fabric | Placement | PlacementReport) -> str:
-    """Return a fabric, a placement or a report as SVG.
+def picture(value: Fabric | HasFabric | Placement | PlacementReport) -> str:
+    """Return a fabric (or a snapshot), a placement or a report as SVG.
 
     A report shows its fabric: hosts with ranks filled, links from grey (idle) to red (the worst link). A
     placement alone, which has no fabric, is drawn as one box per host with its ranks.
     """
     if isinstance(value, Placement):
         return _boxes(value)
-    if isinstance(value, Fabric):
-        return _fabric(value, "", None, None)
+    if not isinstance(value, PlacementReport):
+        return _fabric(content(value, Fabric, "value"), "", None, None)
     seconds = link_seconds(value.fabric, value.evaluation.link_bytes, value.case.costs.background)
     ranks = np.bincount(value.placement.host_of_rank, minlength=len(value.fabric))
     worst = f"worst link {value.evaluation.congestion_seconds:.4g} s"

@@ -21,7 +21,7 @@ from registry.fabrics.routings import read_routing, rerouted
 from registry.fabrics.timeline import FOREVER, time_or_latest
 from registry.model import Fabric, ForwardingTables, Time, as_utc
 from registry.model.interruption import Interruption
-from registry.model.views import one_line
+from registry.model.views import Drawn, one_line
 
 _CLUSTERS = """
 MATCH (o:Observation)-[:SAW]->(x:Content)
@@ -120,8 +120,8 @@ class ClusterInfo:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Snapshot:
-    """A fabric at one time.
+class Snapshot(Drawn):
+    """A fabric at one time; notebooks show it as a picture.
 
     Attributes
     ----------

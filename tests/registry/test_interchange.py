@@ -48,6 +48,17 @@ def test_a_profile_goes_to_networkx_and_back(profile: Profile) -> None:
         assert getattr(found, name) == getattr(given_, name)
 
 
+def test_stored_objects_become_graphs_and_pictures(registry: Registry) -> None:
+    pair = Profile.from_edges([0], [1], [8.0], name="pair")
+    registry.save(Intake(cluster="toy", observed_at=at(0), fabric=fat_tree(), profiles=(pair,)))
+    snapshot = registry.fabrics.read("toy")
+    assert to_networkx(snapshot).number_of_nodes() == 8
+    assert to_networkx(registry.profiles.read("pair")).number_of_edges() == 1
+    assert "<title>leaf0</title>" in snapshot._repr_svg_()
+    with pytest.raises(InvalidValue, match="thing: must be a Fabric, not a list"):
+        to_networkx([])  # type: ignore[arg-type]
+
+
 def test_parallel_cables_are_edges_of_their_own() -> None:
     graph = to_networkx(fat_tree(cables=3))
     assert isinstance(graph, nx.MultiDiGraph)
