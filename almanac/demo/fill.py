@@ -95,14 +95,18 @@ def fill(
         Called before placements are simulated and circuits are searched.
     """
     from ingest.options import Options
-    from ingest.pipeline import ingest
+    from ingest.pipeline import ingest, plan
 
     moment = stored_moment(registry) or (moment or datetime.now(UTC)).replace(second=0, microsecond=0)
     scanned = moment - history.MOVED
-    ingest(registry, SCAN, Options(cluster=CLUSTER, observed_at=scanned), progress=progress)
+    present = plan(SCAN, Options(cluster=CLUSTER, observed_at=scanned), progress=progress)
+    assert present.fabric is not None
+    # in the order of time: a scan before stored ones changes the interval of each of their cables
+    _save_past_wiring(registry, replace(present.fabric, tables=present.tables), moment)
+    registry.save(present, progress)
     ingest(registry, [DATA / "hpcg_16_64.tar.gz"], Options(name=PROFILE), progress=progress)
     fabric = registry.fabrics.read(CLUSTER, scanned).fabric
-    _save_generated_data(registry, fabric, moment)
+    _save_generated_data(registry, moment)
     placed = _place_last_job(registry, moment, progress)
     _advise_running_jobs(registry, fabric, moment, progress)
     before_runs()
@@ -134,11 +138,10 @@ def delete_demonstration(registry: Registry) -> None:
             delete_cluster(registry.database, cluster)
 
 
-def _save_generated_data(registry: Registry, fabric: Fabric, moment: datetime) -> None:
-    """Save the past of the cluster, jobs with profiles, two applications and the optical cluster."""
+def _save_generated_data(registry: Registry, moment: datetime) -> None:
+    """Save jobs with profiles and the nightly ones' placements, two applications and the optical cluster."""
     from registry.model.intake import Intake
 
-    _save_past_wiring(registry, fabric, moment)
     nightly, jobs = _jobs(moment)
     source = generated_data.SOURCE
     registry.save(Intake(cluster=CLUSTER, observed_at=moment, jobs=(*nightly, *jobs), source=source))
