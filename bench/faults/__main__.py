@@ -86,8 +86,11 @@ def _full_disk(folder: Path, given: argparse.Namespace) -> dict[str, Any]:
 def _restarts(folder: Path, given: argparse.Namespace) -> dict[str, Any]:
     """Restart Neo4j during each command four times."""
     base = prepare(folder, small=given.small)
-    trials = list(restarted(base, folder, np.random.default_rng(given.seed)))
-    return _counts(trials)
+    done: list[Trial] = []
+    for trial in restarted(base, folder, np.random.default_rng(given.seed)):
+        done.append(trial)
+        print(f"{len(done):4}", trial, flush=True)
+    return _counts(done)
 
 
 def _crowd(folder: Path, given: argparse.Namespace) -> dict[str, Any]:

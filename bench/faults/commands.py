@@ -72,6 +72,11 @@ class Outcome:
         """True if it ended with a traceback."""
         return "Traceback (most recent call last)" in self.said
 
+    @property
+    def unsaved(self) -> bool:
+        """True if it reports that its result, which it prints, is not saved."""
+        return "not saved: " in self.said
+
 
 def start(words: list[str], variables: Mapping[str, str], work: Path) -> subprocess.Popen[str]:
     """Start a command in its own session; its standard error is collected."""

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 import secrets
-import threading
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -18,7 +18,7 @@ from registry.database.backups.restore import previous_path
 from registry.database.local.server import ServerAddress
 from tests.support.neo4j_server import neo4j
 
-ENTRY_POINT = "CommunityEntryPoint"
+ENTRY_POINT = "org.neo4j.server.CommunityEntryPoint"
 TRIALS = 4
 """Number of restarts during each command."""
 
@@ -27,39 +27,48 @@ def restarted(base: Path, folder: Path, rng: np.random.Generator) -> Iterator[Tr
     """Load the data into Neo4j, run each command several times, restart the server meanwhile."""
     backup = folder / "base.backup"
     _required(["db", "backup", str(backup)], at_home(base), folder)
-    (folder / "neo4j").mkdir()
-    with neo4j(folder / "neo4j") as address:
+    home = folder / "neo4j"
+    home.mkdir()
+    with neo4j(home) as address, ThreadPoolExecutor(1) as other:
         variables = _variables(address, folder)
-        for case in CASES:
-            plain = None
-            for _ in range(TRIALS + 1):
-                work = folder / secrets.token_hex(4)
-                work.mkdir()
-                _required(["db", "restore", str(backup), "--replace"], variables, work)
-                previous_path(backup).unlink(missing_ok=True)
-                if plain is None:
-                    plain = undisturbed(case, variables, base.parent / "files", work)
-                    continue
-                began = time.monotonic()
-                process = start(case.words(base.parent / "files", work), variables, work)
-                timer = threading.Timer(rng.uniform(0, plain.seconds), _restart)
-                timer.start()
-                outcome = finish(process, began)
-                timer.join()
-                yield judge(case, plain, outcome, variables, base.parent / "files", work)
+        try:
+            for case in CASES:
+                plain = None
+                for _ in range(TRIALS + 1):
+                    work = folder / secrets.token_hex(4)
+                    work.mkdir()
+                    _required(["db", "restore", str(backup), "--replace"], variables, work)
+                    previous_path(backup).unlink(missing_ok=True)
+                    if plain is None:
+                        plain = undisturbed(case, variables, base.parent / "files", work)
+                        continue
+                    began = time.monotonic()
+                    process = start(case.words(base.parent / "files", work), variables, work)
+                    restart = other.submit(_restart, home, float(rng.uniform(0, plain.seconds)))
+                    outcome = finish(process, began)
+                    restart.result()
+                    yield judge(case, plain, outcome, variables, base.parent / "files", work)
+        finally:
+            _stopped(home)
 
 
-def _restart() -> None:
-    """Stop the server and start it again with the same words."""
+def _restart(home: Path, moment: float) -> None:
+    """Stop the server of a folder after some seconds, and start it again with the same words."""
+    time.sleep(moment)
+    psutil.Popen(_stopped(home), start_new_session=True)
+
+
+def _stopped(home: Path) -> list[str]:
+    """Stop the server of a folder; return the words that started it."""
     (server,) = (
         process
         for process in psutil.process_iter(["cmdline"])
-        if any(ENTRY_POINT in word for word in process.info["cmdline"] or ())
+        if {ENTRY_POINT, f"--home-dir={home}"} <= set(process.info["cmdline"] or ())
     )
     words = server.cmdline()
     server.terminate()
     server.wait(60)
-    psutil.Popen(words, start_new_session=True)
+    return words
 
 
 def _variables(address: ServerAddress, folder: Path) -> dict[str, str]:

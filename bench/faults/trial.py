@@ -65,7 +65,7 @@ def judge(
     left = "before" if now == plain.before else "after" if now == plain.after else "part"
     if left == "part" and case.whole:
         faults.append("half stored")
-    if left == "before" and outcome.code == 0 and plain.before != plain.after:
+    if left == "before" and outcome.code == 0 and not outcome.unsaved and plain.before != plain.after:
         faults.append("lost, with exit code 0")
     faults += _verify(variables, work)
     again = run(case.words(files, work), variables, work)
