@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from numba import njit
-
+from mapping.kernels.decorators import kernel
 from registry.model import Floats, Ints
 
 
-@njit(cache=True, error_model="numpy")
+@kernel
 def put_in(key: Floats, value: Ints, size: int, new_key: float, new: int) -> None:
     """Add an entry to a heap of `size` entries."""
     at = size
@@ -20,7 +19,7 @@ def put_in(key: Floats, value: Ints, size: int, new_key: float, new: int) -> Non
     key[at], value[at] = new_key, new
 
 
-@njit(cache=True, error_model="numpy")
+@kernel
 def drop_first(key: Floats, value: Ints, size: int) -> None:
     """Remove the first entry of a heap; `size` is the number of entries that remain."""
     last_key, last, at = key[size], value[size], 0

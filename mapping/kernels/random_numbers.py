@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import math
 
-import numba as nb
 import numpy as np
 from numpy.typing import NDArray
+
+from mapping.kernels.decorators import inner
 
 State = NDArray[np.uint64]
 
@@ -25,7 +26,7 @@ def state_from(generator: np.random.Generator) -> State:
     return generator.integers(0, 1 << 64, size=1, dtype=np.uint64)
 
 
-@nb.njit(inline="always")
+@inner
 def mixed(word: np.uint64) -> np.uint64:
     """Return a word of which every bit depends on all bits of another."""
     z = (word ^ (word >> np.uint64(30))) * _MIX_1
@@ -33,20 +34,20 @@ def mixed(word: np.uint64) -> np.uint64:
     return np.uint64(z ^ (z >> np.uint64(31)))
 
 
-@nb.njit(inline="always")
+@inner
 def next_word(state: State) -> np.uint64:
     """Return 64 random bits."""
     state[0] += GAMMA
     return mixed(state[0])
 
 
-@nb.njit(inline="always")
+@inner
 def below(state: State, n: int) -> int:
     """Return a whole number in 0 .. n - 1, for n < 2**31; the bias below 2**-32 * n does not matter here."""
     return int(np.int64(((next_word(state) >> np.uint64(32)) * np.uint64(n)) >> np.uint64(32)))
 
 
-@nb.njit(inline="always")
+@inner
 def exponential(state: State) -> float:
     """Return an exponentially distributed number of mean 1."""
     return -math.log((np.float64(next_word(state) >> np.uint64(11)) + 1.0) * 2.0**-53)

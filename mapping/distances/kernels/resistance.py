@@ -10,8 +10,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
+from mapping.kernels.decorators import allocating, kernel
 from mapping.routing.kernels.flows import FlowArrays, Scratch, pair_flows
 from registry.model import Bools, Floats, Ints
 
@@ -39,7 +39,7 @@ class Resistors(NamedTuple):
     own_cables: bool
 
 
-@njit(cache=True, error_model="numpy", nogil=True)
+@allocating
 def fill_resistances(
     flows: FlowArrays,
     scratch: Scratch,
@@ -86,7 +86,7 @@ def fill_resistances(
                 node[source[links[e]]] = node[target[links[e]]] = -1
 
 
-@njit(cache=True, error_model="numpy")
+@kernel
 def _number(links: Ints, ends: tuple[int, int], resistors: Resistors, node: Ints) -> int:
     """Number the vertices of a pair's paths from 2, the two hosts 0 and 1; return the count.
 
@@ -115,7 +115,7 @@ def _number(links: Ints, ends: tuple[int, int], resistors: Resistors, node: Ints
     return used
 
 
-@njit(cache=True, error_model="numpy")
+@allocating
 def _conductance(links: Ints, node: Ints, used: int, resistors: Resistors) -> Floats:
     """Return the cables between nodes (float64[used, used]); a cable used in both directions counts once."""
     source, target, cables = resistors.source, resistors.target, resistors.cables
@@ -127,7 +127,7 @@ def _conductance(links: Ints, node: Ints, used: int, resistors: Resistors) -> Fl
     return np.maximum(one_way, one_way.T)
 
 
-@njit(cache=True, error_model="numpy")
+@allocating
 def _reduced(conductance: Floats) -> float:
     """Return the conductance between nodes 0 and 1 after eliminating all others; changes the matrix."""
     nodes = len(conductance)

@@ -7,13 +7,13 @@ for m common partners.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from mapping.evaluation.kernels.nearest_flows import GuestArrays
+from mapping.kernels.decorators import allocating, kernel
 from registry.model import Floats, Ints, Longs
 
 
-@njit(cache=True, error_model="numpy", nogil=True)
+@allocating
 def least_of_sets(distance: Floats, nearest: Floats, least: Floats) -> None:
     """Lower `least` to the least sum of distances of a set on any hosts.
 
@@ -50,7 +50,7 @@ def least_of_sets(distance: Floats, nearest: Floats, least: Floats) -> None:
                 least[m + 1] = min(least[m + 1], total)
 
 
-@njit(cache=True, error_model="numpy")
+@allocating
 def list_sets(guest: GuestArrays, most: int, ptr: Longs, edges: Ints) -> tuple[int, int]:
     """List all sets of 1 to `most` common partners, those with the heaviest edges first.
 
@@ -96,7 +96,7 @@ def list_sets(guest: GuestArrays, most: int, ptr: Longs, edges: Ints) -> tuple[i
     return sets, filled
 
 
-@njit(cache=True, error_model="numpy", nogil=True)
+@allocating
 def ascend(
     guest: GuestArrays,
     ptr: Longs,
@@ -142,7 +142,7 @@ def ascend(
     return best
 
 
-@njit(cache=True, error_model="numpy")
+@allocating
 def _stars(
     guest: GuestArrays, taken: Floats, share: Floats, nearest: Floats, by_low: Floats, by_high: Floats
 ) -> float:
@@ -166,7 +166,7 @@ def _stars(
     return total
 
 
-@njit(cache=True, error_model="numpy")
+@kernel
 def _fitted(ptr: Longs, edges: Ints, least: Floats, weight: Floats, part: Floats, taken: Floats) -> float:
     """Lower the parts until no edge gives more bytes than it has; return the least cost of the sets."""
     _sum_parts(ptr, edges, part, taken)
@@ -183,7 +183,7 @@ def _fitted(ptr: Longs, edges: Ints, least: Floats, weight: Floats, part: Floats
     return total
 
 
-@njit(cache=True, error_model="numpy")
+@kernel
 def _sum_parts(ptr: Longs, edges: Ints, part: Floats, taken: Floats) -> None:
     """Write the bytes that the sets take of each edge."""
     taken[:] = 0.0

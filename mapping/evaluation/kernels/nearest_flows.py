@@ -12,8 +12,8 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
+from mapping.kernels.decorators import allocating, kernel
 from mapping.kernels.heap import drop_first, put_in
 from registry.model import Bools, Floats, Ints, Longs
 
@@ -51,7 +51,7 @@ class _Search(NamedTuple):
     touched: Ints
 
 
-@njit(cache=True, error_model="numpy", nogil=True)
+@allocating
 def send_to_nearest(
     guest: GuestArrays, sources: Ints, worth: Floats, steepness: float, load: Floats
 ) -> float:
@@ -112,7 +112,7 @@ def send_to_nearest(
     return total
 
 
-@njit(cache=True, error_model="numpy")
+@kernel
 def _send(search: _Search, count: int, weight: Floats, through: Floats, load: Floats) -> float:
     """Add equal flows to the `count` nearest ranks to the loads; return the size of one."""
     before, by, order = search.before, search.by, search.order
@@ -130,7 +130,7 @@ def _send(search: _Search, count: int, weight: Floats, through: Floats, load: Fl
     return unit
 
 
-@njit(cache=True, error_model="numpy")
+@kernel
 def _nearest(guest: GuestArrays, length: Floats, source: int, most: int, search: _Search) -> tuple[int, int]:
     """List the nearest vertices in `order` (Dijkstra), the source first; return how many, and all reached."""
     ptr, head, edge = guest.ptr, guest.head, guest.edge

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from mapping.kernels.decorators import allocating
 from registry.model import Floats, Int8s, Longs
 
 
-@njit(cache=True, nogil=True)
+@allocating
 def sort_descending(ptr: Longs, weight: Floats) -> None:
     """Sort the weights of each row, heaviest first, in place.
 
@@ -22,7 +22,7 @@ def sort_descending(ptr: Longs, weight: Floats) -> None:
         part[:] = np.sort(part)[::-1]
 
 
-@njit(cache=True, nogil=True)
+@allocating
 def nearest_slots(
     code: Int8s, value: Floats, both: bool, slots: Longs, group: Longs, own: Longs, found: Floats
 ) -> None:

@@ -10,10 +10,10 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-import numba as nb
 import numpy as np
 from numpy.typing import NDArray
 
+from mapping.kernels.decorators import inner, kernel
 from mapping.kernels.random_numbers import State, below, exponential
 from mapping.placement.kernels.hop_bytes_search import (
     SearchArrays,
@@ -28,13 +28,12 @@ from mapping.placement.kernels.link_loads import (
     Flows,
     Loads,
     Talk,
-    accumulate_delta,
     accumulate_flows,
+    add_flows,
     clear_delta,
-    find_routes,
     note_exchange,
 )
-from mapping.placement.kernels.pair_routes import CellArray, PairRoutes, ready
+from mapping.placement.kernels.pair_routes import BOTH_WAYS, Lookup, Origin
 from registry.model import Floats, Ints, Longs
 
 
@@ -61,7 +60,7 @@ class Part(NamedTuple):
 class Worker(NamedTuple):
     """Data of one thread: its routes, loads, flows of the current proposal, and random numbers."""
 
-    pair_routes: PairRoutes
+    lookup: Lookup
     loads: Loads
     pending: Flows
     state: State
@@ -91,21 +90,22 @@ class Rules(NamedTuple):
     cables: bool
 
 
-@nb.njit(inline="always")
+@inner
 def _power(x: float, squarings: int) -> float:
     for _ in range(squarings):
         x *= x
     return x
 
 
-@nb.njit(inline="always")
-def _change_of_sum(state: Floats, change: Floats, touched: CellArray, count: int, squarings: int) -> float:
-    total = 0.0
+@inner
+def _change_of_sum(loads: Loads, count: int, squarings: int) -> float:
+    """Return the change of the sum by the delta, which `count` cables have."""
+    state, total = loads.state, 0.0
     for t in range(count):
-        cable = np.uint64(touched[t])
+        cable = np.uint64(loads.touched[t])
         first = cable << np.uint64(1)
-        one = (state[cable, BYTES] + change[first]) * state[cable, SCALE]
-        other = (state[cable, BYTES + 1] + change[first + np.uint64(1)]) * state[cable, SCALE + 1]
+        one = (state[cable, BYTES] + loads.change[first]) * state[cable, SCALE]
+        other = (state[cable, BYTES + 1] + loads.change[first + np.uint64(1)]) * state[cable, SCALE + 1]
         for _ in range(squarings):
             one *= one
             other *= other
@@ -113,17 +113,18 @@ def _change_of_sum(state: Floats, change: Floats, touched: CellArray, count: int
     return total
 
 
-@nb.njit(inline="always")
-def _apply_delta(state: Floats, change: Floats, touched: CellArray, count: int, squarings: int) -> None:
+@inner
+def _apply_delta(loads: Loads, count: int, squarings: int) -> None:
+    state = loads.state
     for t in range(count):
-        cable = np.uint64(touched[t])
+        cable = np.uint64(loads.touched[t])
         for way in range(2):
-            bytes = state[cable, BYTES + way] + change[2 * cable + way]
+            bytes = state[cable, BYTES + way] + loads.change[2 * cable + way]
             state[cable, BYTES + way] = bytes
             state[cable, TERM + way] = _power(bytes * state[cable, SCALE + way], squarings)
 
 
-@nb.njit(inline="always")
+@inner
 def _propose_rank(talk: Talk, part: Part, hot: int, state: State) -> tuple[int, int]:
     """Return a rank of the worker, and the partner near which it shall be placed."""
     if len(part.hot_rank) > 0 and below(state, 100) < hot:
@@ -134,9 +135,16 @@ def _propose_rank(talk: Talk, part: Part, hot: int, state: State) -> tuple[int, 
     return rank, int(talk.partner[first + below(state, talk.indptr[rank + 1] - first)])
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def exchange_on_congestion(
-    proposals: int, rules: Rules, talk: Talk, part: Part, worker: Worker, arrays: SearchArrays, counts: Longs
+    proposals: int,
+    rules: Rules,
+    talk: Talk,
+    part: Part,
+    worker: Worker,
+    origin: Origin | None,
+    arrays: SearchArrays,
+    counts: Longs,
 ) -> None:
     """Make a number of proposals.
 
@@ -145,65 +153,49 @@ def exchange_on_congestion(
 
     Parameters
     ----------
+    origin : Origin or None
+        None if the table of routes is complete.
     counts : int64[3]
         Counters to increase: proposals within the worker's part, those past the screen, those accepted.
     """
-    # Arrays are taken out of their tuples here: inside the loop, access would count references to them, which
-    # takes a quarter of the time.
     guest, hops, near, assignment = arrays
-    pair_routes, loads, pending, state = worker
-    mine, worker_of_host = part.worker, part.worker_of_host
-    slot_host, _, rank_of_slot, _, host_of_rank, fixed = assignment
-    state_of, change, touched, is_touched = loads
-    squarings, temperature, screen, hot, cables = rules
-    source, sink, out, back, run = pending
-    row, target, up_ptr, up_cell, up_share, down_ptr, down_cell, down_share = pair_routes.hosts
-    shifts = pair_routes.origin.shifts
-    shifted, place, minus, plus = shifts.on, shifts.place, shifts.minus, shifts.plus
-    where, cell, share, mode = pair_routes.table
-    complete, alike = mode[0] > 0, mode[2] > 0 and not cables
+    lookup, loads, pending, state = worker
+    row, worker_of_host, none = lookup.hosts.row, part.worker_of_host, int(np.int64(0))
+    alike = lookup.table.mode[BOTH_WAYS] > 0 and not rules.cables
     for _ in range(proposals if len(part.rank) > 0 else 0):
-        rank, partner = _propose_rank(talk, part, hot, state)
-        here = int(host_of_rank[rank])
-        slot = propose_slot(state, near, host_of_rank[partner])
-        there = int(slot_host[slot])
-        if there == here or worker_of_host[there] != mine or worker_of_host[here] != mine:
+        rank, partner = _propose_rank(talk, part, rules.hot, state)
+        here = int(assignment.host_of_rank[rank])
+        slot = propose_slot(state, near, assignment.host_of_rank[partner])
+        there = int(assignment.slot_host[slot])
+        if there == here or worker_of_host[there] != part.worker or worker_of_host[here] != part.worker:
             continue
         if alike and row[here] == row[there]:
             continue
-        other = int(rank_of_slot[slot])
-        if fixed[rank] or (other >= 0 and fixed[other]):
+        other = int(assignment.rank_of_slot[slot])
+        if assignment.fixed[rank] or (other >= 0 and assignment.fixed[other]):
             continue
         counts[0] += 1
         longer = exchange_gain(guest, hops, assignment, rank, other, here, there)
-        if longer > 0.0 and longer > screen * exponential(state):
+        if longer > 0.0 and longer > rules.screen * exponential(state):
             continue
         counts[1] += 1
-        number, begin = note_exchange(talk, host_of_rank, rank, other, here, there, pending), int(np.int64(0))
-        if complete or ready(pair_routes, source, sink, begin, number):
-            find_routes(
-                begin, number, source, sink, run, row, target, shifted, place, minus, where, cell, mode
-            )  # fmt: skip
-            count = accumulate_delta(
-                begin, number, 0, source, sink, out, back, run, cables, change, touched, is_touched,
-                row, up_ptr, up_cell, up_share, down_ptr, down_cell, down_share,
-                shifted, place, plus, cell, share, mode[2] > 0,
-            )  # fmt: skip
-        else:  # too little memory for the routes of one proposal together
-            count = accumulate_flows(begin, number, pair_routes, pending, cables, loads)
-        worse = _change_of_sum(state_of, change, touched, count, squarings)
+        number = note_exchange(talk, assignment.host_of_rank, rank, other, here, there, pending)
+        count = add_flows(none, number, lookup, origin, pending, rules.cables, loads)
+        worse = _change_of_sum(loads, count, rules.squarings)
         keep = worse < 0.0 or (worse == 0.0 and longer <= 0.0)
-        if not keep and temperature > 0.0:
-            keep = worse < temperature * exponential(state)
+        if not keep and rules.temperature > 0.0:
+            keep = worse < rules.temperature * exponential(state)
         if keep:
             counts[2] += 1
-            _apply_delta(state_of, change, touched, count, squarings)
+            _apply_delta(loads, count, rules.squarings)
             swap_into(assignment, rank, slot)
-        clear_delta(change, touched, is_touched, count)
+        clear_delta(loads, count)
 
 
-@nb.njit(cache=True, nogil=True)
-def pair_heat(flows: Flows, pair_routes: PairRoutes, slope: Floats, loads: Loads, heat: Floats) -> None:
+@kernel
+def pair_heat(
+    flows: Flows, lookup: Lookup, origin: Origin | None, slope: Floats, loads: Loads, heat: Floats
+) -> None:
     """Fill `heat` (float64[n]) with the part of the sum that each flow causes, both directions.
 
     Parameters
@@ -211,29 +203,14 @@ def pair_heat(flows: Flows, pair_routes: PairRoutes, slope: Floats, loads: Loads
     slope : float64[c]
         Change of the sum per byte on each cell.
     """
-    source, sink, out, back, run = flows
-    _, change, touched, is_touched = loads
-    row, target, up_ptr, up_cell, up_share, down_ptr, down_cell, down_share = pair_routes.hosts
-    shifts = pair_routes.origin.shifts
-    shifted, place, minus, plus = shifts.on, shifts.place, shifts.minus, shifts.plus
-    where, cell, share, mode = pair_routes.table
-    complete = mode[0] > 0
+    cables = bool(np.bool_(True))  # not a constant, for which `accumulate_flows` would be compiled again
     for e in range(len(heat)):
         heat[e] = 0.0
-        if source[e] == sink[e]:
+        if flows.source[e] == flows.target[e]:
             continue
-        if not complete:
-            ready(pair_routes, source, sink, e, e + 1)
-        find_routes(
-            e, e + 1, source, sink, run, row, target, shifted, place, minus, where, cell, mode
-        )  # fmt: skip
-        count = accumulate_delta(
-            e, e + 1, 0, source, sink, out, back, run, True, change, touched, is_touched,
-            row, up_ptr, up_cell, up_share, down_ptr, down_cell, down_share,
-            shifted, place, plus, cell, share, mode[2] > 0,
-        )  # fmt: skip
+        count = accumulate_flows(e, e + 1, lookup, origin, flows, cables, loads)
         for t in range(count):
-            cable = np.uint64(touched[t])
-            for to in (cable << np.uint64(1), (cable << np.uint64(1)) + np.uint64(1)):
-                heat[e] += slope[to] * change[to]
-        clear_delta(change, touched, is_touched, count)
+            first = np.uint64(loads.touched[t]) << np.uint64(1)
+            for to in (first, first + np.uint64(1)):
+                heat[e] += slope[to] * loads.change[to]
+        clear_delta(loads, count)

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-import numba as nb
 import numpy as np
 
+from mapping.kernels.decorators import allocating, kernel
 from registry.model import Floats, Ints, Longs
 
 NOBODY = -1
@@ -40,7 +40,7 @@ class HostRanks(NamedTuple):
     reach: Floats
 
 
-@nb.njit(cache=True)
+@kernel
 def cost(host: HostRanks, domain: Ints) -> float:
     """Return bytes times distance of a placement."""
     total = 0.0
@@ -51,7 +51,7 @@ def cost(host: HostRanks, domain: Ints) -> float:
     return total
 
 
-@nb.njit(cache=True)
+@allocating
 def grow(host: HostRanks) -> Ints:
     """Return int32[n]: domains filled one after the other, those near an adapter first.
 
@@ -78,7 +78,7 @@ def grow(host: HostRanks) -> Ints:
     return domain
 
 
-@nb.njit(cache=True)
+@allocating
 def descend(host: HostRanks, domain: Ints, least: float) -> None:
     """Make the best move, swap or exchange of whole domains while it saves more than `least`."""
     taken = np.zeros(len(host.room), np.int64)
@@ -88,7 +88,7 @@ def descend(host: HostRanks, domain: Ints, least: float) -> None:
         pass
 
 
-@nb.njit(cache=True)
+@allocating
 def _best_of_one(host: HostRanks, domain: Ints, taken: Longs, least: float) -> bool:
     """Make the best move or swap; ties go to the lower rank, moves first. Return False if none saves."""
     n, d, weight, distance = len(domain), len(host.room), host.weight, host.distance
@@ -123,7 +123,7 @@ def _best_of_one(host: HostRanks, domain: Ints, taken: Longs, least: float) -> b
     return True
 
 
-@nb.njit(cache=True)
+@allocating
 def _exchange_domains(host: HostRanks, domain: Ints, taken: Longs, least: float) -> bool:
     """Exchange the ranks of the first two domains for which that saves; return False if there are none."""
     now = cost(host, domain)

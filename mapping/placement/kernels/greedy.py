@@ -10,9 +10,9 @@ from __future__ import annotations
 import heapq
 from typing import NamedTuple
 
-import numba as nb
 import numpy as np
 
+from mapping.kernels.decorators import allocating, inner, kernel
 from registry.model import Bools, Floats, Int8s, Ints, Longs
 
 Edge = tuple[float, np.int32, np.int32]
@@ -86,7 +86,7 @@ class _Search(NamedTuple):
     queue: Ints
 
 
-@nb.njit(cache=True, nogil=True)
+@allocating
 def greedy_by_load(guest: Senders, graph: HostGraph, slots: Ints, start: int, near: int) -> Ints:
     """Place all ranks; the closest host has the fewest links, then the least loaded path.
 
@@ -136,7 +136,7 @@ def greedy_by_load(guest: Senders, graph: HostGraph, slots: Ints, start: int, ne
     return host_of_rank
 
 
-@nb.njit(cache=True, nogil=True)
+@allocating
 def greedy_by_distance(
     guest: Senders, group: Ints, far: Floats | Int8s, slots: Ints, start: int, near: int
 ) -> Ints:
@@ -178,7 +178,7 @@ def greedy_by_distance(
     return host_of_rank
 
 
-@nb.njit(inline="always")
+@inner
 def _anchor(host_of_rank: Ints, sender: np.int32, last: int, start: int, near: int) -> int:
     """Return the host to which the next one shall be close."""
     if near == START:
@@ -186,7 +186,7 @@ def _anchor(host_of_rank: Ints, sender: np.int32, last: int, start: int, near: i
     return int(host_of_rank[sender]) if near == SENDER and sender >= 0 else last
 
 
-@nb.njit(cache=True)
+@kernel
 def _next_with_room(room: Ints, host: int) -> int:
     """Return the host or, if it is full, the next one by index with room; the first follows the last."""
     while room[host] == 0:
@@ -194,7 +194,7 @@ def _next_with_room(room: Ints, host: int) -> int:
     return host
 
 
-@nb.njit(inline="always")
+@allocating
 def _follow(
     guest: Senders, host_of_rank: Ints, rank: int, queue: list[Edge], queued: Bools, once: bool
 ) -> None:
@@ -206,7 +206,7 @@ def _follow(
             queued[target] = True
 
 
-@nb.njit(cache=True)
+@allocating
 def _closest(graph: HostGraph, search: _Search, room: Ints, source: int, goal: int, number: int) -> int:
     """Return the closest host with room (`goal` -1), or `goal` itself; its path stays in `search`.
 
@@ -249,7 +249,7 @@ def _closest(graph: HostGraph, search: _Search, room: Ints, source: int, goal: i
     return goal if goal >= 0 else int(np.flatnonzero(room > 0)[0])
 
 
-@nb.njit(cache=True)
+@kernel
 def _add_along(graph: HostGraph, search: _Search, goal: int, number: int, weight: float) -> None:
     """Add bytes / capacity to the load of each arc on the path that the search has just found."""
     v = graph.vertex[goal]

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-import numba as nb
 import numpy as np
 
+from mapping.kernels.decorators import allocating, inner
 from mapping.kernels.random_numbers import State, below
 from registry.model import Bools, Floats, Int8s, Ints, Longs
 
@@ -125,7 +125,7 @@ class SearchArrays(NamedTuple):
     assignment: SlotAssignment
 
 
-@nb.njit(cache=True)
+@allocating
 def near_groups(code: Int8s, value: Floats, size: Longs, limit: int) -> tuple[Longs, Longs, Longs, Ints]:
     """Return the host groups at the two nearest distances of each group, at most `limit` each.
 
@@ -171,7 +171,7 @@ def near_groups(code: Int8s, value: Floats, size: Longs, limit: int) -> tuple[Lo
     return start, middle, end, group[:filled].copy()
 
 
-@nb.njit(cache=True, nogil=True)
+@allocating
 def count_pairs(code: Int8s, size: Longs) -> Longs:
     """Return int64[256]: ordered pairs of different hosts by the code of their groups' distance.
 
@@ -189,7 +189,7 @@ def count_pairs(code: Int8s, size: Longs) -> Longs:
     return count
 
 
-@nb.njit(inline="always")
+@inner
 def propose_slot(state: State, near: Near, partner_host: int) -> int:
     """Return a slot for a rank with a partner on `partner_host`, mostly a near one."""
     dice = below(state, DICE)
@@ -207,7 +207,7 @@ def propose_slot(state: State, near: Near, partner_host: int) -> int:
     return int(near.slot[first + below(state, near.first[group + 1] - first)])
 
 
-@nb.njit(inline="always")
+@inner
 def swap_into(assignment: SlotAssignment, rank: int, slot: int) -> None:
     """Exchange a rank with the rank on a slot, or move it there if the slot is free."""
     left, other = assignment.slot_of_rank[rank], assignment.rank_of_slot[slot]
@@ -219,12 +219,11 @@ def swap_into(assignment: SlotAssignment, rank: int, slot: int) -> None:
         assignment.host_of_rank[other] = assignment.slot_host[left]
 
 
-@nb.njit(inline="always")
+@inner
 def exchange_gain(
     guest: Guest, hops: Hops, assignment: SlotAssignment, rank: int, other: int, here: int, there: int
 ) -> float:
     """Return the change of hop-bytes if `rank` goes from `here` to `there` and `other` (-1: none) back."""
-    # Arrays are taken out of their tuples first: inside the loops, access would count references.
     indptr, partners, sizes, tables = guest.indptr, guest.partner, guest.bytes, guest.table
     group, code, value, host_of_rank = hops.group, hops.code, hops.value, assignment.host_of_rank
     last, change, a, b = code.shape[0] - 1, 0.0, group[here], group[there]

@@ -9,11 +9,23 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-import numba as nb
 import numpy as np
 from numpy.typing import NDArray
 
-from mapping.placement.kernels.pair_routes import ENTRY, CellArray, PairRoutes, Shares, place_of, ready
+from mapping.kernels.decorators import inner, kernel
+from mapping.placement.kernels.pair_routes import (
+    BOTH_WAYS,
+    COMPLETE,
+    DIRECT,
+    ENTRY,
+    WIDTH,
+    WRITTEN,
+    CellArray,
+    Lookup,
+    Origin,
+    place_of,
+    ready,
+)
 from registry.model import Floats, Int8s, Ints, Longs
 
 _ONE = np.uint32(1)
@@ -84,81 +96,131 @@ class Flows(NamedTuple):
     run: Longs
 
 
-@nb.njit(inline="always")
+@inner
 def _note(pending: Flows, count: int, host: int, at: int, out: float, back: float) -> int:
     pending.source[count], pending.target[count] = host, at
     pending.out[count], pending.back[count] = out, back
     return count + (host != at)
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def note_exchange(
     talk: Talk, host_of_rank: Ints, rank: int, other: int, here: int, there: int, pending: Flows
 ) -> int:
     """List the flows that an exchange of two ranks (-1: a free slot) changes; return their number."""
-    indptr, partners, outs, backs = talk.indptr, talk.partner, talk.out, talk.back
     count = 0
-    for e in range(indptr[rank], indptr[rank + 1]):
-        at = int(host_of_rank[partners[e]])
-        then = here if partners[e] == other else at
-        count = _note(pending, count, here, at, -outs[e], -backs[e])
-        count = _note(pending, count, there, then, outs[e], backs[e])
+    for e in range(talk.indptr[rank], talk.indptr[rank + 1]):
+        at = int(host_of_rank[talk.partner[e]])
+        then = here if talk.partner[e] == other else at
+        count = _note(pending, count, here, at, -talk.out[e], -talk.back[e])
+        count = _note(pending, count, there, then, talk.out[e], talk.back[e])
     if other >= 0:
-        for e in range(indptr[other], indptr[other + 1]):
-            if partners[e] != rank:
-                at = int(host_of_rank[partners[e]])
-                count = _note(pending, count, there, at, -outs[e], -backs[e])
-                count = _note(pending, count, here, at, outs[e], backs[e])
+        for e in range(talk.indptr[other], talk.indptr[other + 1]):
+            if talk.partner[e] != rank:
+                at = int(host_of_rank[talk.partner[e]])
+                count = _note(pending, count, there, at, -talk.out[e], -talk.back[e])
+                count = _note(pending, count, here, at, talk.out[e], talk.back[e])
     return count
 
 
-@nb.njit(inline="always")
-def _add_route(
-    first: int, last: int, cell: CellArray, share: NDArray[np.floating], amount: float,
-    change: Floats, touched: CellArray, is_touched: Int8s, count: int,
-) -> int:  # fmt: skip
-    for e in range(np.uint64(first), np.uint64(last)):
-        at = cell[e]
-        cable = at >> _ONE
-        touched[count] = cable
-        count += 1 - is_touched[cable]
-        is_touched[cable] = 1
-        change[at] += amount * share[e]
+@kernel
+def accumulate_flows(
+    begin: int, end: int, lookup: Lookup, origin: Origin | None, pending: Flows, cables: bool, loads: Loads
+) -> int:
+    """Add flows `begin` to `end` to the delta of loads; return the number of cables changed.
+
+    Parameters
+    ----------
+    origin : Origin or None
+        None if the table is complete: the kernels that compute routes are not compiled then.
+    cables : bool
+        True if the hosts' own cables count.
+    """
+    return add_flows(begin, end, lookup, origin, pending, cables, loads)
+
+
+@inner
+def add_flows(
+    begin: int, end: int, lookup: Lookup, origin: Origin | None, pending: Flows, cables: bool, loads: Loads
+) -> int:
+    """As `accumulate_flows`, compiled as a part of the kernel that calls it: for inner loops."""
+    count, whole = 0, True
+    if origin is not None:
+        whole = ready(lookup, origin, pending.source, pending.target, begin, end)
+    if whole:
+        return _accumulate(begin, end, lookup, pending, cables, loads, count)
+    for f in range(begin, end):  # too little memory for the routes of all these flows together
+        if origin is not None:
+            ready(lookup, origin, pending.source, pending.target, f, f + 1)
+        count = _accumulate(f, f + 1, lookup, pending, cables, loads, count)
     return count
 
 
-@nb.njit(inline="always")
-def find_routes(
-    begin: int, end: int, source: Ints, sink: Ints, run: Longs, row: Longs, target: Longs,
-    shifted: bool, place: Longs, minus: Longs, where: Longs, cell: CellArray, mode: Longs,
-) -> None:  # fmt: skip
-    """Fill `run` with the begin and end of the flows' routes, and of the opposite direction if it differs.
+@inner
+def _accumulate(
+    begin: int, end: int, lookup: Lookup, pending: Flows, cables: bool, loads: Loads, count: int
+) -> int:
+    """Add flows whose routes are in the table to the delta; `count` cables are changed already."""
+    hosts, table = lookup.hosts, lookup.table
+    _find_routes(begin, end, lookup, pending)
+    for f in range(begin, end):
+        i, j, out, back = pending.source[f], pending.target[f], pending.out[f], pending.back[f]
+        if cables:
+            count = _add_cable(hosts.up_ptr, i, hosts.up_cell, hosts.up_share, out, loads, count)
+            count = _add_cable(hosts.down_ptr, j, hosts.down_cell, hosts.down_share, out, loads, count)
+            count = _add_cable(hosts.up_ptr, j, hosts.up_cell, hosts.up_share, back, loads, count)
+            count = _add_cable(hosts.down_ptr, i, hosts.down_cell, hosts.down_share, back, loads, count)
+        first, last = pending.run[4 * f], pending.run[4 * f + 1]
+        if table.mode[BOTH_WAYS] == 0:
+            count = _add_route(first, last, table.cell, table.share, out, loads, count)
+            first, last = pending.run[4 * f + 2], pending.run[4 * f + 3]
+            count = _add_route(first, last, table.cell, table.share, back, loads, count)
+        elif lookup.shifts.on:
+            place, plus = lookup.shifts.place[hosts.row[i]], lookup.shifts.plus
+            one, two, three = plus[0, place[0]], plus[1, place[1]], plus[2, place[2]]
+            for e in range(np.uint64(first), np.uint64(last)):
+                step = table.cell[e]
+                to = one[step & _BYTE] + two[(step >> np.uint32(8)) & _BYTE]
+                to = np.uint32(to + three[(step >> np.uint32(16)) & _BYTE] + (step >> np.uint32(24)))
+                count = _add_both_ways(to, table.share[e], out, back, loads, count)
+        else:
+            flip = np.uint32(hosts.row[i] < hosts.row[j])
+            for e in range(np.uint64(first), np.uint64(last)):
+                count = _add_both_ways(table.cell[e] ^ flip, table.share[e], out, back, loads, count)
+    return count
+
+
+@inner
+def _find_routes(begin: int, end: int, lookup: Lookup, pending: Flows) -> None:
+    """Fill ``pending.run`` with the begin and end of the flows' routes, and of the opposite direction.
 
     A separate loop that reads the first entry of each route, so that the processor waits for memory once and
     not for one route after the other.
     """
-    complete, direct, both_ways, width, used = mode[0] > 0, mode[1] > 0, mode[2] > 0, mode[3], mode[4]
-    size, dummy = len(cell), np.uint32(0)
+    hosts, table, shifts = lookup
+    run, where, cell, mode = pending.run, table.where, table.cell, table.mode
+    complete, both_ways, size, dummy = mode[COMPLETE] > 0, mode[BOTH_WAYS] > 0, len(cell), np.uint32(0)
     for f in range(begin, end):
         for turn in range(1 if both_ways else 2):
             if turn == 0:
-                start, stop = row[source[f]], target[sink[f]]
+                start, stop = hosts.row[pending.source[f]], hosts.target[pending.target[f]]
             else:
-                start, stop = row[sink[f]], target[source[f]]
-            if shifted:
+                start, stop = hosts.row[pending.target[f]], hosts.target[pending.source[f]]
+            if shifts.on:
+                place, minus = shifts.place, shifts.minus
                 key = minus[0, place[start, 0], place[stop, 0]] + minus[1, place[start, 1], place[stop, 1]]
                 key += minus[2, place[start, 2], place[stop, 2]]
             else:
                 if both_ways and start < stop:
                     start, stop = stop, start
-                key = start * width + stop
+                key = start * mode[WIDTH] + stop
             at = 4 * f + 2 * turn
             if complete:
                 run[at], run[at + 1] = where[key], where[key + 1]
             elif both_ways and start == stop:
                 run[at], run[at + 1] = 0, 0
             else:
-                kept = ENTRY * place_of(direct, where, used - size, key)
+                kept = ENTRY * place_of(mode[DIRECT] > 0, where, mode[WRITTEN] - size, key)
                 run[at] = where[kept + 1] % size
                 run[at + 1] = run[at] + where[kept + 2]
     for f in range(begin, end):
@@ -167,98 +229,57 @@ def find_routes(
     run[len(run) - 1] = dummy
 
 
-@nb.njit(inline="always")
-def accumulate_delta(
-    begin: int, end: int, count: int, source: Ints, sink: Ints, outs: Floats, backs: Floats, run: Longs,
-    cables: bool, change: Floats, touched: CellArray, is_touched: Int8s,
-    row: Longs, up_ptr: Longs, up_cell: CellArray, up_share: Floats,
-    down_ptr: Longs, down_cell: CellArray, down_share: Floats,
-    shifted: bool, place: Longs, plus: CellArray, cell: CellArray, share: Shares, both_ways: bool,
-) -> int:  # fmt: skip
-    """Add flows, whose routes were found, to the delta of loads; return the number of cables changed."""
-    for f in range(begin, end):
-        i, j, out, back = source[f], sink[f], outs[f], backs[f]
-        if cables:
-            count = _add_route(up_ptr[i], up_ptr[i + 1], up_cell, up_share, out,
-                             change, touched, is_touched, count)  # fmt: skip
-            count = _add_route(down_ptr[j], down_ptr[j + 1], down_cell, down_share, out,
-                             change, touched, is_touched, count)  # fmt: skip
-            count = _add_route(up_ptr[j], up_ptr[j + 1], up_cell, up_share, back,
-                             change, touched, is_touched, count)  # fmt: skip
-            count = _add_route(down_ptr[i], down_ptr[i + 1], down_cell, down_share, back,
-                             change, touched, is_touched, count)  # fmt: skip
-        first, last = run[4 * f], run[4 * f + 1]
-        if not both_ways:
-            count = _add_route(first, last, cell, share, out, change, touched, is_touched, count)
-            first, last = run[4 * f + 2], run[4 * f + 3]
-            count = _add_route(first, last, cell, share, back, change, touched, is_touched, count)
-        elif shifted:
-            start = row[i]
-            one, two, three = plus[0, place[start, 0]], plus[1, place[start, 1]], plus[2, place[start, 2]]
-            for e in range(np.uint64(first), np.uint64(last)):
-                step = cell[e]
-                to = one[step & _BYTE] + two[(step >> np.uint32(8)) & _BYTE]
-                to = np.uint32(to + three[(step >> np.uint32(16)) & _BYTE] + (step >> np.uint32(24)))
-                cable = to >> _ONE
-                touched[count] = cable
-                count += 1 - is_touched[cable]
-                is_touched[cable] = 1
-                part = np.float64(share[e])
-                change[to] += out * part
-                change[to ^ _ONE] += back * part
-        else:
-            flip = np.uint32(row[i] < row[j])
-            for e in range(np.uint64(first), np.uint64(last)):
-                to = np.uint32(cell[e] ^ flip)
-                cable = to >> _ONE
-                touched[count] = cable
-                count += 1 - is_touched[cable]
-                is_touched[cable] = 1
-                part = np.float64(share[e])
-                change[to] += out * part
-                change[to ^ _ONE] += back * part
-    return count
-
-
-@nb.njit(cache=True, nogil=True)
-def accumulate_flows(
-    begin: int, end: int, pair_routes: PairRoutes, pending: Flows, cables: bool, loads: Loads
+@inner
+def _add_both_ways(
+    cell: np.uint32, share: np.float32, out: float, back: float, loads: Loads, count: int
 ) -> int:
-    """Add flows `begin` to `end` to the delta of loads; return the number of cables changed.
-
-    Parameters
-    ----------
-    cables : bool
-        True if the hosts' own cables count.
-    """
-    source, sink, out, back, run = pending
-    _, change, touched, is_touched = loads
-    row, target, up_ptr, up_cell, up_share, down_ptr, down_cell, down_share = pair_routes.hosts
-    shifts = pair_routes.origin.shifts
-    shifted, place, minus, plus = shifts.on, shifts.place, shifts.minus, shifts.plus
-    where, cell, share, mode = pair_routes.table
-    count, complete = 0, mode[0] > 0
-    while begin < end:
-        until = end if complete else begin + 1
-        if not complete:
-            ready(pair_routes, source, sink, begin, until)
-        find_routes(
-            begin, until, source, sink, run, row, target, shifted, place, minus, where, cell, mode
-        )  # fmt: skip
-        count = accumulate_delta(
-            begin, until, count, source, sink, out, back, run, cables, change, touched, is_touched,
-            row, up_ptr, up_cell, up_share, down_ptr, down_cell, down_share,
-            shifted, place, plus, cell, share, mode[2] > 0,
-        )  # fmt: skip
-        begin = until
+    """Add shares of bytes to the delta of a cell and of the opposite one."""
+    to, part = np.uint32(cell), np.float64(share)
+    count = _touch(loads, to, count)
+    loads.change[to] += out * part
+    loads.change[to ^ _ONE] += back * part
     return count
 
 
-@nb.njit(inline="always")
-def clear_delta(change: Floats, touched: CellArray, is_touched: Int8s, count: int) -> None:
+@inner
+def _add_cable(
+    ptr: Longs, host: int, cell: CellArray, share: Floats, amount: float, loads: Loads, count: int
+) -> int:
+    return _add_route(ptr[host], ptr[host + 1], cell, share, amount, loads, count)
+
+
+@inner
+def _add_route(
+    first: int,
+    last: int,
+    cell: CellArray,
+    share: NDArray[np.floating],
+    amount: float,
+    loads: Loads,
+    count: int,
+) -> int:
+    """Add bytes to the delta of the cells of a route; return the new number of cables changed."""
+    for e in range(np.uint64(first), np.uint64(last)):
+        count = _touch(loads, cell[e], count)
+        loads.change[cell[e]] += amount * share[e]
+    return count
+
+
+@inner
+def _touch(loads: Loads, cell: np.uint32, count: int) -> int:
+    """List the cable of a cell among the `count` changed ones if it is not; return their new number."""
+    cable = cell >> _ONE
+    loads.touched[count] = cable
+    count += 1 - loads.is_touched[cable]
+    loads.is_touched[cable] = 1
+    return count
+
+
+@inner
+def clear_delta(loads: Loads, count: int) -> None:
     """Set the changes of the first `count` touched cables to zero."""
     for t in range(count):
-        cable = np.uint64(touched[t])
-        change[cable << np.uint64(1)] = 0.0
-        change[(cable << np.uint64(1)) + np.uint64(1)] = 0.0
-        is_touched[cable] = 0
+        cable = np.uint64(loads.touched[t])
+        loads.change[cable << np.uint64(1)] = 0.0
+        loads.change[(cable << np.uint64(1)) + np.uint64(1)] = 0.0
+        loads.is_touched[cable] = 0

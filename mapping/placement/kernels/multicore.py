@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-import numba as nb
 import numpy as np
 
+from mapping.kernels.decorators import allocating, kernel
 from registry.model import Floats, Ints, Longs
 
 NOBODY = -1
@@ -34,7 +34,7 @@ class Groups(NamedTuple):
     place: Ints
 
 
-@nb.njit(cache=True, nogil=True)
+@allocating
 def repair(indptr: Longs, partner: Ints, weight: Floats, groups: Groups, sizes: Longs) -> None:
     """Move ranks from groups above their size to groups below, each time the one that adds least to the cut.
 
@@ -69,7 +69,7 @@ def repair(indptr: Longs, partner: Ints, weight: Floats, groups: Groups, sizes: 
             room[target] -= 1
 
 
-@nb.njit(cache=True, nogil=True)
+@allocating
 def swap_pass(indptr: Longs, partner: Ints, weight: Floats, groups: Groups, least: float) -> int:
     """Make for each rank the best swap into a group with which it exchanges more than with its own.
 
@@ -110,7 +110,7 @@ def swap_pass(indptr: Longs, partner: Ints, weight: Floats, groups: Groups, leas
     return made
 
 
-@nb.njit(cache=True)
+@kernel
 def _swap_back(indptr: Longs, partner: Ints, weight: Floats, group: Ints, rank: int, incomer: int) -> float:
     """Return the gain of a rank that goes to the group of `incomer`, with their own edge deducted."""
     gain, here, there = 0.0, group[rank], group[incomer]
@@ -124,7 +124,7 @@ def _swap_back(indptr: Longs, partner: Ints, weight: Floats, group: Ints, rank: 
     return gain
 
 
-@nb.njit(cache=True)
+@kernel
 def _swap(groups: Groups, rank: int, other: int) -> None:
     group, member, place = groups.group, groups.member, groups.place
     group[rank], group[other] = group[other], group[rank]

@@ -10,9 +10,9 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-import numba as nb
 import numpy as np
 
+from mapping.kernels.decorators import allocating, kernel
 from mapping.placement.kernels.pair_gain import Partners, cost_at
 from registry.model import Bools, Floats, Ints, Longs
 
@@ -73,7 +73,7 @@ class Bench(NamedTuple):
     trial: Floats
 
 
-@nb.njit(cache=True, nogil=True)
+@allocating
 def first_mapping(table: Partners, slots: Ints, group: Ints, between: Floats) -> Ints:
     """Lines 1 to 19 of Algorithm 1: int32[ranks], host of each rank; ties go to the lower index.
 
@@ -109,7 +109,7 @@ def first_mapping(table: Partners, slots: Ints, group: Ints, between: Floats) ->
     return host_of_rank
 
 
-@nb.njit(cache=True)
+@kernel
 def _closest_free(
     slots: Ints, room: Longs, group: Ints, between: Floats, near: Floats, far: Floats, k: int
 ) -> int:
@@ -130,7 +130,7 @@ def _closest_free(
     return host
 
 
-@nb.njit(cache=True, nogil=True)
+@allocating
 def set_costs(bench: Bench) -> None:
     """Fill the tables of costs, and mark the best partner of every unlocked rank as stale."""
     indptr, partner = bench.pays.indptr, bench.pays.partner
@@ -149,7 +149,7 @@ def set_costs(bench: Bench) -> None:
     bench.transposed[:] = cost.T
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def exchange_rounds(bench: Bench, own_edge: bool, pairs: Ints, gains: Floats) -> int:
     """Lines 22 to 32 of Algorithm 1, corrected: exchange the best pair and lock both, in each round.
 
@@ -178,7 +178,7 @@ def exchange_rounds(bench: Bench, own_edge: bool, pairs: Ints, gains: Floats) ->
     return len(gains)
 
 
-@nb.njit(cache=True)
+@kernel
 def _best_rank(bench: Bench, own_edge: bool) -> int:
     """Return the lower rank of the best pair (the lowest pair among equals), or `NOBODY`."""
     gain, stale = bench.gain, bench.stale
@@ -193,7 +193,7 @@ def _best_rank(bench: Bench, own_edge: bool) -> int:
         _take_best(bench, rank)
 
 
-@nb.njit(cache=True)
+@kernel
 def _try_all(bench: Bench, rank: int, own_edge: bool) -> None:
     """Fill ``bench.trial`` with the gains of exchanging `rank` with all unlocked ranks on other hosts."""
     indptr, partner = bench.pays.indptr, bench.pays.partner
@@ -219,7 +219,7 @@ def _try_all(bench: Bench, rank: int, own_edge: bool) -> None:
             trial[partner[e]] += (sent[e] + received[e]) * between[a, a]
 
 
-@nb.njit(cache=True)
+@kernel
 def _take_best(bench: Bench, rank: int) -> None:
     """Store the best of ``bench.trial`` among higher ranks that may be exchanged with `rank`."""
     trial, locked, host_of_rank = bench.trial, bench.locked, bench.host_of_rank
@@ -230,7 +230,7 @@ def _take_best(bench: Bench, rank: int) -> None:
     bench.gain[rank], bench.other[rank], bench.stale[rank] = best, other, False
 
 
-@nb.njit(cache=True)
+@kernel
 def _exchange(bench: Bench, rank: int, other: int) -> None:
     """Exchange two ranks of different hosts, lock both, and update the costs of their partners."""
     host_of_rank, member, place = bench.host_of_rank, bench.member, bench.place
@@ -245,7 +245,7 @@ def _exchange(bench: Bench, rank: int, other: int) -> None:
     _charge(bench, int(np.int64(other)), bench.group[there], bench.group[here])
 
 
-@nb.njit(cache=True)
+@kernel
 def _charge(bench: Bench, moved: int, old: int, new: int) -> None:
     """Update the costs of the unlocked partners of a rank that went from one group to another."""
     indptr, partner = bench.causes.indptr, bench.causes.partner
@@ -262,7 +262,7 @@ def _charge(bench: Bench, moved: int, old: int, new: int) -> None:
             transposed[a, rank] += change
 
 
-@nb.njit(cache=True)
+@kernel
 def _renew(bench: Bench, rank: int, other: int, own_edge: bool) -> None:
     """Update the best partners of the ranks that an exchange affects."""
     indptr, partner, locked, touched = bench.pays.indptr, bench.pays.partner, bench.locked, bench.touched
@@ -286,7 +286,7 @@ def _renew(bench: Bench, rank: int, other: int, own_edge: bool) -> None:
                 _update_lower(bench, i)
 
 
-@nb.njit(cache=True)
+@kernel
 def _update_lower(bench: Bench, rank: int) -> None:
     """Make `rank` the best partner of lower ranks if ``bench.trial`` is higher."""
     trial, locked, host_of_rank, gain = bench.trial, bench.locked, bench.host_of_rank, bench.gain
@@ -299,7 +299,7 @@ def _update_lower(bench: Bench, rank: int) -> None:
                 other[i] = rank
 
 
-@nb.njit(cache=True)
+@kernel
 def _set_stay(bench: Bench, rank: int) -> None:
     host = int(bench.host_of_rank[rank])
     bench.stay[rank] = cost_at(bench.pays, bench.group, bench.between, bench.host_of_rank, rank, host, -1, -1)

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-import numba as nb
 import numpy as np
 from numpy.typing import NDArray
 
+from mapping.kernels.decorators import inner, kernel
 from mapping.kernels.random_numbers import State, next_word
-from mapping.placement.kernels.hop_bytes_search import DICE, Guest, Hops, SearchArrays
+from mapping.placement.kernels.hop_bytes_search import DICE, Guest, Hops, Near, SearchArrays
 from registry.model import Floats, Int8s, Ints
 
 WAITS = -np.log((np.arange(1024) + 0.5) / 1024)
@@ -45,6 +45,23 @@ class Domain(NamedTuple):
     ranks: Ints
 
 
+class Exchange(NamedTuple):
+    """A rank that goes from one host to another, and the rank that comes back (-1: none).
+
+    Attributes
+    ----------
+    a, b : int
+        Groups of the hosts `here` and `there`.
+    """
+
+    rank: int
+    other: int
+    here: int
+    there: int
+    a: np.int64
+    b: np.int64
+
+
 class RankState(NamedTuple):
     """Position and cost of each rank; each thread has its own copy.
 
@@ -60,7 +77,7 @@ class RankState(NamedTuple):
     cost: Floats
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def compute_costs(arrays: SearchArrays, rank_state: RankState) -> float:
     """Fill in the group and cost of every rank from its host; return the hop-bytes of all."""
     guest, hops = arrays.guest, arrays.hops
@@ -81,7 +98,7 @@ def compute_costs(arrays: SearchArrays, rank_state: RankState) -> float:
     return total / 2
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def anneal(
     proposals: int,
     temperature: float,
@@ -102,131 +119,130 @@ def anneal(
     tables : uint8[e] or None
         ``guest.table`` if the two directions differ.
     """
-    # One long function, and arrays taken out of their tuples: inside the loop, a call with arrays as
-    # arguments counts references to them, inlined or not, which takes a quarter of the time.
     guest, hops, near, assignment = arrays
-    indptr, partners, sizes = guest.indptr, guest.partner, guest.bytes
-    code, value = hops.code.reshape(-1), hops.value
-    groups, square = np.int64(hops.code.shape[1]), np.int64(hops.code.shape[1] ** 2)
-    host, group, cost = rank_state.host, rank_state.group, rank_state.cost
-    first_slot, start, middle, end = near.first_slot, near.start, near.middle, near.end
-    near_group, first_of, slot_of, shares = near.group, near.first, near.slot, near.shares
-    own_share, nearest, second = shares[0], shares[1], shares[2]
     slot_host, _, rank_of_slot, slot_of_rank, _, fixed = assignment
-    group_of_host, (of_host, mine, ranks) = hops.group, domain
-    several, slots, inside, kept = len(slot_host) > len(group_of_host), len(slot_host), 0, 0
+    host, group, cost = rank_state
+    several, inside, kept = len(slot_host) > len(hops.group), 0, 0
     for _ in range(proposals):
-        # A rank, one of its partners, and a slot as `propose_slot` takes it, from two random words.
-        word = next_word(state)
-        rank = ranks[_part(word >> _HALF, len(ranks))]
-        first, last = indptr[rank], indptr[rank + 1]
-        partner = partners[first + _part(word & _LOW, last - first)]
-        word = next_word(state)
-        dice, draw = int(word & _DICE), word >> _HALF
-        if dice < own_share:
-            at = int(host[partner])
-            slot = int(first_slot[at] + _part(draw, first_slot[at + 1] - first_slot[at]))
-        else:
-            at = int(group[partner])
-            low, high = start[at], middle[at]
-            if dice >= nearest:
-                low, high = high, end[at]
-            if dice >= second or low == high:
-                slot = _part(draw, slots)
-            else:
-                draw = draw * np.uint64(high - low)
-                at = int(near_group[low + np.int64(draw >> _HALF)])
-                slot = int(slot_of[first_of[at] + _part(draw & _LOW, first_of[at + 1] - first_of[at])])
-        here, there = int(host[rank]), int(slot_host[slot])
-        a, b = np.int64(group[rank]), np.int64(group_of_host[there])
-        if of_host[there] != mine:
+        rank, slot, wait = _propose(guest, near, rank_state, domain, state)
+        here, there, other = int(host[rank]), int(slot_host[slot]), int(rank_of_slot[slot])
+        move = Exchange(rank, other, here, there, np.int64(group[rank]), np.int64(hops.group[there]))
+        if domain.of_host[there] != domain.mine:
             continue
         inside += 1
-        if here == there or (a == b and not several):
+        if here == there or (move.a == move.b and not several):
             continue
-        other, now = int(rank_of_slot[slot]), cost[rank]
+        now = cost[rank]
         if other >= 0:
             if fixed[other]:
                 continue
             now += cost[other]
             if tables is not None:
-                now += _turned(guest, hops, int(rank), other, int(a), int(b))
-        # Cost of the two ranks afterwards; stop as soon as it is too high.
-        most = now * (1.0 + ROUNDING) + temperature * WAITS[int((word >> _AFTER_DICE) & _WAIT)]
-        row, pays = b * groups, 0.0
-        for e in range(first, last):
-            at = partners[e]
-            if at == other:
-                to, far = here, a
-            else:
-                to, far = int(host[at]), np.int64(group[at])
-            if to != there:
-                shift = row + far
-                if tables is not None:
-                    shift += tables[e] * square
-                pays += sizes[e] * value[code[shift]]
-                if pays > most:
-                    break
-        if pays > most:
+                now += _turned(guest, hops, move)
+        # Cost of the two ranks afterwards; the sum is stopped as soon as it is too high.
+        most = now * (1.0 + ROUNDING) + temperature * wait
+        own = _cost_after(guest, hops, tables, rank_state, move, 0.0, most)
+        if own > most:
             continue
-        own, row = pays, a * groups
+        pays, back = own, Exchange(other, rank, there, here, move.b, move.a)
         if other >= 0:
-            for e in range(indptr[other], indptr[other + 1]):
-                at = partners[e]
-                if at == rank:
-                    to, far = there, b
-                else:
-                    to, far = int(host[at]), np.int64(group[at])
-                if to != here:
-                    shift = row + far
-                    if tables is not None:
-                        shift += tables[e] * square
-                    pays += sizes[e] * value[code[shift]]
-                    if pays > most:
-                        break
+            pays = _cost_after(guest, hops, tables, rank_state, back, own, most)
             if pays > most:
                 continue
         kept += abs(pays - now) > now * ROUNDING
-        _correct_partners(guest, hops, rank_state, rank, other, here, there)
+        _correct_partners(guest, hops, rank_state, move)
         left = slot_of_rank[rank]
         rank_of_slot[slot], slot_of_rank[rank], rank_of_slot[left] = rank, slot, other
         if other >= 0:
-            _correct_partners(guest, hops, rank_state, other, rank, there, here)
+            _correct_partners(guest, hops, rank_state, back)
             slot_of_rank[other] = left
-            host[other], group[other], cost[other] = here, a, pays - own
-        host[rank], group[rank], cost[rank] = there, b, own
+            host[other], group[other], cost[other] = here, move.a, pays - own
+        host[rank], group[rank], cost[rank] = there, move.b, own
     return inside, kept
 
 
-@nb.njit(inline="always")
+@inner
+def _propose(
+    guest: Guest, near: Near, rank_state: RankState, domain: Domain, state: State
+) -> tuple[int, int, float]:
+    """Return a rank, a slot near one of its partners as `propose_slot` takes it, and a random wait."""
+    word = next_word(state)
+    rank = domain.ranks[_part(word >> _HALF, len(domain.ranks))]
+    first, last = guest.indptr[rank], guest.indptr[rank + 1]
+    partner = guest.partner[first + _part(word & _LOW, last - first)]
+    word = next_word(state)
+    dice, draw = int(word & _DICE), word >> _HALF
+    if dice < near.shares[0]:
+        at = int(rank_state.host[partner])
+        first = near.first_slot[at]
+        slot = int(first + _part(draw, near.first_slot[at + 1] - first))
+    else:
+        at = int(rank_state.group[partner])
+        low, high = near.start[at], near.middle[at]
+        if dice >= near.shares[1]:
+            low, high = high, near.end[at]
+        if dice >= near.shares[2] or low == high:
+            slot = _part(draw, len(near.slot_host))
+        else:
+            draw = draw * np.uint64(high - low)
+            at = int(near.group[low + np.int64(draw >> _HALF)])
+            first = near.first[at]
+            slot = int(near.slot[first + _part(draw & _LOW, near.first[at + 1] - first)])
+    return int(rank), slot, WAITS[int((word >> _AFTER_DICE) & _WAIT)]
+
+
+@inner
+def _cost_after(
+    guest: Guest,
+    hops: Hops,
+    tables: Int8s | None,
+    rank_state: RankState,
+    move: Exchange,
+    pays: float,
+    most: float,
+) -> float:
+    """Return `pays` and the cost of the rank of an exchange afterwards; some sum above `most` if it is."""
+    for e in range(guest.indptr[move.rank], guest.indptr[move.rank + 1]):
+        at = guest.partner[e]
+        if at == move.other:
+            to, far = move.here, move.a
+        else:
+            to, far = int(rank_state.host[at]), np.int64(rank_state.group[at])
+        if to != move.there:
+            table = np.int64(0)
+            if tables is not None:
+                table = np.int64(tables[e])
+            pays += guest.bytes[e] * hops.value[hops.code[table, move.b, far]]
+            if pays > most:
+                break
+    return pays
+
+
+@inner
 def _part(word: np.uint64, n: int) -> int:
     """Return a whole number below `n` from 32 random bits."""
     return int(np.int64((word * np.uint64(n)) >> _HALF))
 
 
-@nb.njit(cache=True)
-def _turned(guest: Guest, hops: Hops, rank: int, other: int, a: int, b: int) -> float:
+@inner
+def _turned(guest: Guest, hops: Hops, move: Exchange) -> float:
     """Return how much more the edge of two ranks would cost with both exchanged; it counts once."""
     more = 0.0
-    for e in range(guest.indptr[rank], guest.indptr[rank + 1]):
-        if guest.partner[e] == other:
+    for e in range(guest.indptr[move.rank], guest.indptr[move.rank + 1]):
+        if guest.partner[e] == move.other:
             code = hops.code[guest.table[e]]
-            more += guest.bytes[e] * (hops.value[code[b, a]] - hops.value[code[a, b]])
+            more += guest.bytes[e] * (hops.value[code[move.b, move.a]] - hops.value[code[move.a, move.b]])
     return more
 
 
-@nb.njit(cache=True)
-def _correct_partners(
-    guest: Guest, hops: Hops, rank_state: RankState, rank: int, twin: int, here: int, there: int
-) -> None:
-    """Correct the costs of a rank's partners, except its twin, when it goes from host `here` to `there`."""
-    partners, sizes, tables = guest.partner, guest.bytes, guest.table
-    host, group, cost, code, value = rank_state.host, rank_state.group, rank_state.cost, hops.code, hops.value
-    a, b, last = hops.group[here], hops.group[there], len(hops.code) - 1
-    for e in range(guest.indptr[rank], guest.indptr[rank + 1]):
-        at = partners[e]
-        if at != twin:
-            table, to, far = min(int(tables[e]), last), host[at], group[at]
-            gone = 0.0 if to == here else value[code[table, a, far]]
-            come = 0.0 if to == there else value[code[table, b, far]]
-            cost[at] += sizes[e] * (come - gone)
+@inner
+def _correct_partners(guest: Guest, hops: Hops, rank_state: RankState, move: Exchange) -> None:
+    """Correct the costs of the partners of the rank of an exchange, except the other rank of it."""
+    code, value, last = hops.code, hops.value, len(hops.code) - 1
+    for e in range(guest.indptr[move.rank], guest.indptr[move.rank + 1]):
+        at = guest.partner[e]
+        if at != move.other:
+            table, to, far = min(int(guest.table[e]), last), rank_state.host[at], rank_state.group[at]
+            gone = 0.0 if to == move.here else value[code[table, move.a, far]]
+            come = 0.0 if to == move.there else value[code[table, move.b, far]]
+            rank_state.cost[at] += guest.bytes[e] * (come - gone)

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-import numba as nb
 import numpy as np
 
+from mapping.kernels.decorators import kernel
 from mapping.kernels.random_numbers import State, below
 from mapping.placement.kernels.hop_bytes_search import SlotAssignment, swap_into
 from registry.model import Floats, Ints, Longs
@@ -54,7 +54,7 @@ def partners(ranks: int, source: Ints, target: Ints, bytes: Floats) -> Partners:
     return Partners(indptr, (key % ranks).astype(np.int32), sent.astype(float), received.astype(float))
 
 
-@nb.njit(cache=True)
+@kernel
 def cost_at(
     table: Partners, group: Ints, between: Floats, host_of_rank: Ints,
     rank: int, host: int, other: int, other_host: int,
@@ -69,7 +69,7 @@ def cost_at(
     return cost
 
 
-@nb.njit(cache=True)
+@kernel
 def exchange_gain(
     table: Partners, group: Ints, between: Floats, host_of_rank: Ints, rank: int, other: int, there: int
 ) -> float:
@@ -102,7 +102,7 @@ class Course(NamedTuple):
     least: float
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def exchange_at_random(
     table: Partners, group: Ints, between: Floats, assignment: SlotAssignment,
     course: Course, state: State, saved: Floats,

@@ -11,10 +11,10 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-import numba as nb
 import numpy as np
 from numpy.typing import NDArray
 
+from mapping.kernels.decorators import allocating, inner, kernel
 from mapping.routing.kernels.flows import FlowArrays, Scratch, pair_flows, row_flows
 from mapping.routing.kernels.paths import trace
 from registry.model import Floats, Ints, Longs
@@ -142,21 +142,21 @@ class Origin(NamedTuple):
     shifts: Shifts
 
 
-class PairRoutes(NamedTuple):
-    """Routes of all pairs; one object per thread unless the table is complete."""
+class Lookup(NamedTuple):
+    """Routes of all pairs as searches read them."""
 
     hosts: Hosts
     table: Table
-    origin: Origin
+    shifts: Shifts
 
 
-@nb.njit(inline="always")
+@inner
 def first_place(places: int, key: int) -> int:
     """Return the first of the places that a key may have."""
     return int(np.int64((np.uint64(key) * _SPREAD) >> np.uint64(20)) & (places - 1)) & ~(WAYS - 1)
 
 
-@nb.njit(inline="always")
+@inner
 def place_of(direct: bool, where: Longs, oldest: int, key: int) -> int:
     """Return the place of a key whose route is in the table, else -1."""
     if direct:
@@ -168,11 +168,10 @@ def place_of(direct: bool, where: Longs, oldest: int, key: int) -> int:
     return -1
 
 
-@nb.njit(cache=True, nogil=True)
-def ready(pair_routes: PairRoutes, source: Ints, target: Ints, begin: int, end: int) -> bool:
+@kernel
+def ready(lookup: Lookup, origin: Origin, source: Ints, target: Ints, begin: int, end: int) -> bool:
     """Compute the routes of these flows that the table lacks; return True if it then has them all."""
-    hosts, table, origin = pair_routes
-    shifts = origin.shifts
+    hosts, table, shifts = lookup
     mode, where, computed, size = table.mode, table.where, table.mode[COMPUTED], len(table.cell)
     for again in range(2):
         for f in range(begin, end):
@@ -198,7 +197,7 @@ def ready(pair_routes: PairRoutes, source: Ints, target: Ints, begin: int, end: 
     return True
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def fill(origin: Origin, table: Table, row: int, target: int, key: int) -> None:
     """Compute the route of a key that the table lacks, and store it."""
     count, shifts = _compute(origin, row, target), origin.shifts
@@ -218,7 +217,7 @@ def fill(origin: Origin, table: Table, row: int, target: int, key: int) -> None:
     mode[COMPUTED] += 1
 
 
-@nb.njit(inline="always")
+@inner
 def _compute(origin: Origin, row: int, target: int) -> int:
     """Fill ``origin.link`` and ``origin.share`` with the route of a pair; return its number of entries."""
     link, share, load = origin.link, origin.share, origin.scratch.load
@@ -231,7 +230,7 @@ def _compute(origin: Origin, row: int, target: int) -> int:
     return count
 
 
-@nb.njit(inline="always")
+@inner
 def _step_of(shifts: Shifts, row: int, cell: int) -> np.uint32:
     """Return a cell relative to a row."""
     vertex = cell // shifts.per_vertex
@@ -242,7 +241,7 @@ def _step_of(shifts: Shifts, row: int, cell: int) -> np.uint32:
     return np.uint32(packed)
 
 
-@nb.njit(inline="always")
+@inner
 def _free_place(direct: bool, where: Longs, key: int) -> int:
     """Return a place for a key: its own, or the one of its places that was written longest ago."""
     if direct:
@@ -259,7 +258,7 @@ def _free_place(direct: bool, where: Longs, key: int) -> int:
     return best
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def list_routes(
     origin: Origin, begin: int, end: int, length: Ints, cell: CellArray, share: Shares
 ) -> tuple[int, int]:
@@ -297,7 +296,7 @@ def list_routes(
     return end, used
 
 
-@nb.njit(cache=True, nogil=True, error_model="numpy")
+@allocating
 def list_path_routes(
     origin: Origin, begin: int, end: int, length: Ints, cell: CellArray, share: Shares
 ) -> tuple[int, int]:
@@ -332,7 +331,7 @@ def list_path_routes(
     return end, used
 
 
-@nb.njit(inline="always")
+@inner
 def _walk(
     origin: Origin, position: Ints, queue: Ints, source: int, cell: CellArray, share: Shares, used: int
 ) -> int:

@@ -5,13 +5,13 @@ A library's ordering that sorts vertices of one degree by an unstable sort diffe
 
 from __future__ import annotations
 
-import numba as nb
 import numpy as np
 
+from mapping.kernels.decorators import allocating, kernel
 from registry.model import Ints, Longs
 
 
-@nb.njit(cache=True)
+@allocating
 def reverse_cuthill_mckee(ptr: Longs, neighbour: Ints, peripheral: bool) -> Ints:
     """Order the vertices of an undirected graph so that neighbours come close to each other.
 
@@ -56,7 +56,7 @@ def reverse_cuthill_mckee(ptr: Longs, neighbour: Ints, peripheral: bool) -> Ints
     return order[::-1].copy()
 
 
-@nb.njit(cache=True)
+@allocating
 def _search(
     ptr: Longs, neighbour: Ints, degree: Ints, root: int, order: Ints, placed: int, level: Ints
 ) -> tuple[int, int]:
@@ -93,7 +93,7 @@ def _search(
     return end, int(level[order[end - 1]])
 
 
-@nb.njit(cache=True)
+@kernel
 def _least(order: Ints, first: int, end: int, degree: Ints) -> int:
     """Return the vertex of least degree, then of lowest index, among ``order[first:end]``."""
     best = order[first]

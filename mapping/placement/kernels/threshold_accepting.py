@@ -11,13 +11,13 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-import numba as nb
 import numpy as np
 
+from mapping.kernels.decorators import allocating, inner, kernel
 from mapping.kernels.random_numbers import State, below
 from mapping.placement.kernels.hop_bytes_search import SlotAssignment, swap_into
 from mapping.placement.kernels.link_loads import Flows, Loads, Talk, accumulate_flows, note_exchange
-from mapping.placement.kernels.pair_routes import PairRoutes
+from mapping.placement.kernels.pair_routes import Lookup, Origin
 from registry.model import Bools, Floats, Int8s, Ints, Longs
 
 SAME = 1e-6
@@ -83,7 +83,7 @@ class Search(NamedTuple):
     """Arrays of one run; `value` (float64[3]) is that of the placement, by level."""
 
     talk: Talk
-    pair_routes: PairRoutes
+    lookup: Lookup
     loads: Loads
     pending: Flows
     links: Links
@@ -93,9 +93,9 @@ class Search(NamedTuple):
     state: State
 
 
-@nb.njit(cache=True, nogil=True)
+@allocating
 def accept_below_thresholds(
-    search: Search, proposals: int, inner: int, thresholds: Floats, unit: Floats
+    search: Search, origin: Origin | None, proposals: int, inner: int, thresholds: Floats, unit: Floats
 ) -> int:
     """Make a number of proposals and return how many were accepted.
 
@@ -104,6 +104,8 @@ def accept_below_thresholds(
 
     Parameters
     ----------
+    origin : Origin or None
+        None if the table of routes is complete.
     inner : int
         Proposals before the threshold is lowered.
     thresholds : float64[2]
@@ -111,7 +113,7 @@ def accept_below_thresholds(
     unit : float64[3]
         Size of a threshold of 1 at each level.
     """
-    talk, pair_routes, loads, pending, links, assignment, value, best, state = search
+    talk, lookup, loads, pending, links, assignment, value, best, state = search
     slot_host, _, rank_of_slot, slot_of_rank, _, _ = assignment
     new, accepted, ranks, slots = np.empty(3), 0, len(slot_of_rank), len(slot_host)
     for step in range(proposals):
@@ -123,7 +125,7 @@ def accept_below_thresholds(
             continue
         number = note_exchange(talk, assignment.host_of_rank, rank, other, here, there, pending)
         touched = accumulate_flows(
-            int(np.int64(0)), number, pair_routes, pending, bool(np.bool_(True)), loads
+            int(np.int64(0)), number, lookup, origin, pending, bool(np.bool_(True)), loads
         )
         _value_after(loads, links, touched, value, new)
         keep = _acceptable(value, new, threshold, unit)
@@ -138,7 +140,7 @@ def accept_below_thresholds(
     return accepted
 
 
-@nb.njit(cache=True)
+@allocating
 def list_hottest(loads: Loads, links: Links, value: Floats) -> None:
     """Compute seconds, the lists of hottest links and the value from ``links.bytes``."""
     for cell in range(len(links.bytes)):
@@ -151,7 +153,7 @@ def list_hottest(loads: Loads, links: Links, value: Floats) -> None:
     value[HOP_BYTES] = links.bytes.sum()
 
 
-@nb.njit(cache=True)
+@allocating
 def _list_class(links: Links, kind: int) -> None:
     """List the busiest links of a class afresh."""
     seconds = links.seconds
@@ -170,7 +172,7 @@ def _list_class(links: Links, kind: int) -> None:
     links.listed[kind], links.floor[kind] = count, floor
 
 
-@nb.njit(cache=True)
+@kernel
 def _worst_listed(loads: Loads, links: Links, kind: int) -> float:
     """Return the seconds of the worst link of a class, except the cables that the proposal changes."""
     worst, floor, seconds = -1.0, links.floor[kind], links.seconds
@@ -186,7 +188,7 @@ def _worst_listed(loads: Loads, links: Links, kind: int) -> float:
     return max(worst, 0.0)
 
 
-@nb.njit(cache=True)
+@kernel
 def _value_after(loads: Loads, links: Links, touched: int, value: Floats, new: Floats) -> None:
     """Fill `new` with the value of the placement after the proposal."""
     own, worst, network, more = 0.0, 0.0, 0.0, 0.0
@@ -207,13 +209,13 @@ def _value_after(loads: Loads, links: Links, touched: int, value: Floats, new: F
     new[WORST], new[NETWORK], new[HOP_BYTES] = worst, network, value[HOP_BYTES] + more
 
 
-@nb.njit(inline="always")
+@inner
 def _seconds(links: Links, cell: int, change: float) -> float:
     bytes = links.bytes[cell] + change
     return (bytes + links.background[cell]) * links.scale[cell] if bytes > links.least else 0.0
 
 
-@nb.njit(inline="always")
+@inner
 def _acceptable(value: Floats, new: Floats, threshold: float, unit: Floats) -> bool:
     for level in range(3):
         if abs(new[level] - value[level]) > SAME * max(new[level], value[level]):
@@ -221,7 +223,7 @@ def _acceptable(value: Floats, new: Floats, threshold: float, unit: Floats) -> b
     return True
 
 
-@nb.njit(inline="always")
+@inner
 def _is_less(value: Floats, other: Floats) -> bool:
     for level in range(3):
         if abs(value[level] - other[level]) > SAME * max(value[level], other[level]):
@@ -229,7 +231,7 @@ def _is_less(value: Floats, other: Floats) -> bool:
     return False
 
 
-@nb.njit(cache=True)
+@allocating
 def _settle(loads: Loads, links: Links, touched: int, keep: bool) -> None:
     """Clear the delta, or apply it and list the links that it lifts above the floor."""
     for t in range(touched):
@@ -251,7 +253,7 @@ def _settle(loads: Loads, links: Links, touched: int, keep: bool) -> None:
                 _list_class(links, kind)
 
 
-@nb.njit(cache=True)
+@kernel
 def _worst_is_low(links: Links, kind: int) -> bool:
     """Return True if no listed link is above the floor any more."""
     floor = links.floor[kind]

@@ -16,11 +16,15 @@ from mapping.placement.kernels import congestion_descent as kernel
 from mapping.placement.kernels.congestion_descent import Part, Rules, Worker
 from mapping.placement.kernels.hop_bytes_search import SearchArrays, SlotAssignment
 from mapping.placement.kernels.link_loads import BYTES, SCALE, TERM, Flows, Loads, Talk, accumulate_flows
-from mapping.placement.kernels.pair_routes import PairRoutes
 from mapping.placement.problem.problem import Problem
 from mapping.placement.refine.domains import Team, cut
 from mapping.placement.refine.link_grid import LinkGrid, build_link_grid
-from mapping.placement.refine.pair_routes import build_pair_routes, most_used_first, of_another_thread
+from mapping.placement.refine.pair_routes import (
+    PairRoutes,
+    build_pair_routes,
+    most_used_first,
+    of_another_thread,
+)
 from registry.model import Bools, Floats, Ints
 
 HOT_PAIRS = 0.02
@@ -102,14 +106,10 @@ class LoadSearch:
         self._movable = (np.diff(self._talk.indptr) > 0) & ~problem.pinned
         self.assignment = problem.assign_slots(start)
         room = 4 * int(np.diff(self._talk.indptr).max()) + 1
+        self.pair_routes = [of_another_thread(pair_routes, CACHE_BYTES) for _ in range(workers)]
         self.workers = [
-            Worker(
-                of_another_thread(pair_routes, CACHE_BYTES),
-                new_loads(len(self.grid)),
-                new_flows(room),
-                state_from(generator),
-            )
-            for _ in range(workers)
+            Worker(routes.lookup, new_loads(len(self.grid)), new_flows(room), state_from(generator))
+            for routes in self.pair_routes
         ]
         self._stage = _Stage(0, 0.0, np.zeros(0, np.int32), np.zeros(0, np.int32))
         self.counts = np.zeros(3, np.int64)
@@ -120,7 +120,7 @@ class LoadSearch:
         grid, own, pairs = self.grid, self.workers[0], self._pairs
         here = self.assignment.host_of_rank
         flows = pairs._replace(source=here[pairs.source], target=here[pairs.target])
-        bytes = load_all(own.pair_routes, own.loads, flows)
+        bytes = load_all(self.pair_routes[0], own.loads, flows)
         seconds = np.where(bytes > 0, (bytes + grid.background) / grid.capacity, 0.0)
         worst, network = float(seconds.max(initial=0.0)), float(seconds[grid.network].max(initial=0.0))
         measured = Measured(worst, network, here.copy())
@@ -158,7 +158,9 @@ class LoadSearch:
             part = Part(number, domain, movable, stage.rank[hot], stage.partner[hot])
             share = proposals // team.workers + (number < proposals % team.workers)
             arrays = SearchArrays(self._guest, problem.hops, problem.near, assignment[number])
-            kernel.exchange_on_congestion(share, rules, self._talk, part, own, arrays, counts[number])
+            kernel.exchange_on_congestion(
+                share, rules, self._talk, part, own, self.pair_routes[number].missing, arrays, counts[number]
+            )
 
         team.run(task)
         if begin is not None:
@@ -208,7 +210,8 @@ class LoadSearch:
     def _hottest(self, flows: Flows, slope: Floats) -> Ints:
         """Return the pairs of ranks whose traffic causes most of the sum."""
         heat = np.empty(len(flows.source))
-        kernel.pair_heat(flows, self.workers[0].pair_routes, slope, self.workers[0].loads, heat)
+        routes = self.pair_routes[0]
+        kernel.pair_heat(flows, routes.lookup, routes.missing, slope, self.workers[0].loads, heat)
         count = min(max(int(len(heat) * HOT_PAIRS), FEWEST_HOT), len(heat))
         coolest = np.partition(heat, len(heat) - count)[len(heat) - count]
         return np.flatnonzero(heat >= coolest).astype(np.int32)
@@ -224,7 +227,7 @@ def load_all(pair_routes: PairRoutes, loads: Loads, flows: Flows) -> Floats:
     apart = flows.source != flows.target
     ends = flows.source[apart], flows.target[apart]
     kept = Flows(*ends, flows.out[apart], flows.back[apart], flows.run)
-    accumulate_flows(0, len(kept.source), pair_routes, kept, True, loads)
+    accumulate_flows(0, len(kept.source), pair_routes.lookup, pair_routes.missing, kept, True, loads)
     bytes = loads.change.copy()
     loads.change[:] = 0.0
     loads.is_touched[:] = 0

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import NamedTuple
 
 import numpy as np
 
 from mapping.placement.kernels import pair_routes as kernel
-from mapping.placement.kernels.pair_routes import Hosts, Origin, PairRoutes, Table
+from mapping.placement.kernels.pair_routes import Hosts, Lookup, Origin, Table
 from mapping.placement.refine.link_grid import LinkGrid, by_attachment, no_shifts
 from mapping.routing.kernels.flows import PATHS, FlowArrays, new_scratch
 from mapping.threads import each
@@ -25,6 +26,30 @@ CHUNK = 1 << 22
 """Number of entries of a buffer."""
 
 
+class PairRoutes(NamedTuple):
+    """Routes of all pairs; one object per thread unless the table is complete.
+
+    Attributes
+    ----------
+    origin : Origin
+        What routes are computed from.
+    """
+
+    hosts: Hosts
+    table: Table
+    origin: Origin
+
+    @property
+    def lookup(self) -> Lookup:
+        """What searches read."""
+        return Lookup(self.hosts, self.table, self.origin.shifts)
+
+    @property
+    def missing(self) -> Origin | None:
+        """What routes are computed from that the table lacks, or None if it is complete."""
+        return None if self.table.mode[kernel.COMPLETE] else self.origin
+
+
 def build_pair_routes(flows: FlowArrays, grid: LinkGrid, limit: int) -> PairRoutes:
     """Return the cells that each pair of hosts loads.
 
@@ -39,7 +64,6 @@ def build_pair_routes(flows: FlowArrays, grid: LinkGrid, limit: int) -> PairRout
     origin = _origin(flows, grid, by_row, int(width))
     keys, grain = int(rows) * int(width), 1
     list_routes: ListRoutes = kernel.list_routes
-    _load_kernels(origin)
     if grid.shifts.on:
         keys = len(grid.shifts.pair)
     elif flows.kind == PATHS and grid.both_ways:
@@ -59,13 +83,6 @@ def of_another_thread(pair_routes: PairRoutes, limit: int) -> PairRoutes:
     keys = len(pair_routes.table.where) // kernel.ENTRY if mode[kernel.DIRECT] else 1 << 62
     origin = _of_own(pair_routes.origin)
     return pair_routes._replace(origin=origin, table=_empty(origin, keys, limit))
-
-
-def _load_kernels(origin: Origin) -> None:
-    """Compile all kernels or read them from disk, so that a warmed-up search has whichever it needs."""
-    length, cell, share = np.zeros(1, np.int32), np.zeros(1, np.uint32), np.zeros(1, np.float32)
-    kernel.list_routes(origin, 0, 0, length, cell, share)
-    kernel.list_path_routes(origin, 0, 0, length, cell, share)
 
 
 def _of_own(origin: Origin) -> Origin:

@@ -32,7 +32,7 @@ from mapping.placement.problem.problem import Problem
 from mapping.placement.refine import Candidate
 from mapping.placement.refine.link_grid import LinkGrid, build_link_grid
 from mapping.placement.refine.link_loads import load_all, new_flows, new_loads, talk_of
-from mapping.placement.refine.pair_routes import build_pair_routes
+from mapping.placement.refine.pair_routes import PairRoutes, build_pair_routes
 from registry.errors import InvalidValue
 from registry.model import Ints
 
@@ -71,7 +71,7 @@ def refine(
         raise InvalidValue("threshold-accepting", "first must not be below 0 nor inner below 1")
     if len(problem.bytes) == 0 or problem.hosts == 1:
         return
-    search = _begin(problem, start, generator)
+    search, routes = _begin(problem, start, generator)
     deadline.restart()
     unit = search.value / np.array([1.0, 1.0, problem.ranks])
     since, before, lowest = 0, 0.0, Candidate(start, "congestion_seconds", float(search.value[0]))
@@ -79,10 +79,10 @@ def refine(
         now = min(deadline.fraction, 1.0)
         thresholds = first * np.array([1.0 - now, (now - before) / ROUNDS_OF])
         before = now
-        kernel.accept_below_thresholds(search, proposals, inner, thresholds, unit)
+        kernel.accept_below_thresholds(search, routes.missing, proposals, inner, thresholds, unit)
         since += proposals
         if since >= REFRESH * problem.ranks:
-            _load_all(problem, search, search.assignment.host_of_rank)
+            _load_all(problem, search, routes, search.assignment.host_of_rank)
             since = 0
         if not np.array_equal(search.best.host_of_rank, lowest.host_of_rank):
             lowest = Candidate(
@@ -91,12 +91,13 @@ def refine(
         yield lowest
 
 
-def _begin(problem: Problem, start: Ints, generator: np.random.Generator) -> Search:
-    """Return the arrays of a run that starts from a placement."""
+def _begin(problem: Problem, start: Ints, generator: np.random.Generator) -> tuple[Search, PairRoutes]:
+    """Return the arrays of a run that starts from a placement, and the routes."""
     talk, grid = talk_of(problem), build_link_grid(problem, merge=False)
+    routes = build_pair_routes(problem.routes.flows, grid, CACHE_BYTES)
     search = Search(
         talk=talk,
-        pair_routes=build_pair_routes(problem.routes.flows, grid, CACHE_BYTES),
+        lookup=routes.lookup,
         loads=new_loads(len(grid)),
         pending=new_flows(4 * int(np.diff(talk.indptr).max()) + 1),
         links=_links(grid, LEAST * float(problem.bytes.max())),
@@ -105,9 +106,9 @@ def _begin(problem: Problem, start: Ints, generator: np.random.Generator) -> Sea
         best=Best(start.astype(np.int32), np.zeros(3)),
         state=state_from(generator),
     )
-    _load_all(problem, search, start)
+    _load_all(problem, search, routes, start)
     search.best.value[:] = search.value
-    return search
+    return search, routes
 
 
 def _links(grid: LinkGrid, least: float) -> Links:
@@ -128,9 +129,9 @@ def _links(grid: LinkGrid, least: float) -> Links:
     )
 
 
-def _load_all(problem: Problem, search: Search, host_of_rank: Ints) -> None:
+def _load_all(problem: Problem, search: Search, routes: PairRoutes, host_of_rank: Ints) -> None:
     """Compute loads, lists and value afresh, with all pairs of ranks as one change of unloaded links."""
     source, target, size = problem.host_traffic(host_of_rank)
     flows = Flows(source, target, size, np.zeros(len(size)), np.zeros(4 * len(size) + 1, np.int64))
-    search.links.bytes[:] = load_all(search.pair_routes, search.loads, flows)
+    search.links.bytes[:] = load_all(routes, search.loads, flows)
     kernel.list_hottest(search.loads, search.links, search.value)

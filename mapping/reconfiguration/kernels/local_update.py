@@ -7,10 +7,10 @@ be stuck (`mapping.reconfiguration.kernels.workspace`) are skipped. Neither omit
 
 from __future__ import annotations
 
-import numba as nb
 import numpy as np
 
-from mapping.reconfiguration.kernels.routes import least_congested
+from mapping.kernels.decorators import inner, kernel
+from mapping.reconfiguration.kernels.routes import copy_first, least_congested
 from mapping.reconfiguration.kernels.workspace import (
     NONE,
     Workspace,
@@ -29,7 +29,7 @@ LAST_BIT = 1 << 62
 """Bit of all further neighbours, whose moves may be tried twice."""
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def refine(work: Workspace, depth: int, most: int) -> int:
     """Make the best of all steps as long as one is better than none, at most `most` steps.
 
@@ -50,7 +50,7 @@ def refine(work: Workspace, depth: int, most: int) -> int:
     return made
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def find_best(work: Workspace, depth: int) -> bool:
     """Find the step with the best performance vector, at equality the lowest, and store it in ``work.best``.
 
@@ -88,7 +88,7 @@ def find_best(work: Workspace, depth: int) -> bool:
     return False
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def make_best(work: Workspace) -> None:
     """Make the step ``work.best``."""
     net, guest, node = work.net, work.guest, work.state.node
@@ -111,7 +111,7 @@ def make_best(work: Workspace) -> None:
     clear_changes(work.changed)
 
 
-@nb.njit(inline="always")
+@inner
 def _try_entry(work: Workspace, entry: int, limit: float) -> None:
     """Try all steps that lower an entry whose load is `limit`, except those that lift one above it.
 
@@ -133,7 +133,7 @@ def _try_entry(work: Workspace, entry: int, limit: float) -> None:
     memo.stuck[entry] = memo.sure[0]
 
 
-@nb.njit(inline="always")
+@inner
 def _try_link(work: Workspace, link: int, limit: float) -> None:
     """Try to re-route each flow of a link, and to move both of its ends."""
     guest, state = work.guest, work.state
@@ -150,7 +150,7 @@ def _try_link(work: Workspace, link: int, limit: float) -> None:
                 break
 
 
-@nb.njit(cache=True)
+@kernel
 def _try_moves(work: Workspace, v: int, limit: float) -> None:
     """Try to move a vertex to each neighbour of its node, unless that was done in this round."""
     if work.thorough:
@@ -163,7 +163,7 @@ def _try_moves(work: Workspace, v: int, limit: float) -> None:
         _try_move(work, v, int(np.int64(net.head[a])), int(net.link[a]), limit)
 
 
-@nb.njit(inline="always")
+@inner
 def _try_moves_across(work: Workspace, e: int, v: int, link: int, limit: float) -> None:
     """Try to move an end of a flow to nodes of its route beyond a link.
 
@@ -185,7 +185,7 @@ def _try_moves_across(work: Workspace, e: int, v: int, link: int, limit: float) 
                     _try_move(work, v, at, int(net.link[a]), limit)
 
 
-@nb.njit(cache=True)
+@kernel
 def _try_move(work: Workspace, v: int, q: int, link: int, limit: float) -> None:
     """Try to move a vertex to node `q` along a link."""
     weight, load = work.guest.vertex[v], work.state.load
@@ -203,7 +203,7 @@ def _try_move(work: Workspace, v: int, q: int, link: int, limit: float) -> None:
     undo_changes(work.changed)
 
 
-@nb.njit(inline="always")
+@inner
 def _try_reroute(work: Workspace, e: int, link: int, limit: float) -> None:
     """Try to re-route a flow without a link."""
     if reroute(work, e, link, limit, False):
@@ -213,7 +213,7 @@ def _try_reroute(work: Workspace, e: int, link: int, limit: float) -> None:
     undo_changes(work.changed)
 
 
-@nb.njit(cache=True)
+@kernel
 def move(work: Workspace, v: int, q: int, link: int, limit: float, lasting: bool) -> bool:
     """Change loads as if a vertex moved to node `q` along a link; if `lasting`, change its routes too.
 
@@ -230,7 +230,7 @@ def move(work: Workspace, v: int, q: int, link: int, limit: float, lasting: bool
     return bool(_grow_or_shrink(work, v, q, link, lasting))
 
 
-@nb.njit(cache=True)
+@kernel
 def _reroute_all(work: Workspace, v: int, q: int, limit: float, lasting: bool) -> bool:
     """Remove all flows of a vertex and route them from node `q`, the heaviest first."""
     net, guest, state, changed = work.net, work.guest, work.state, work.changed
@@ -257,11 +257,11 @@ def _reroute_all(work: Workspace, v: int, q: int, limit: float, lasting: bool) -
                 return False  # it only grows from here on
         if lasting:
             state.length[e] = count
-            state.route[e, :count] = path[:count]
+            copy_first(count, path, state.route[e])
     return True
 
 
-@nb.njit(cache=True)
+@kernel
 def _grow_or_shrink(work: Workspace, v: int, q: int, link: int, lasting: bool) -> bool:
     """Let each route of a vertex start at `q`: cut if it leads through that node, else extended."""
     net, guest, state = work.net, work.guest, work.state
@@ -285,7 +285,7 @@ def _grow_or_shrink(work: Workspace, v: int, q: int, link: int, lasting: bool) -
     return True
 
 
-@nb.njit(cache=True)
+@kernel
 def _change_route(path: Ints, length: Ints, e: int, at_start: bool, cut: int, link: int) -> None:
     """Cut so many links off one end of a route, or if that is 0 add a link there."""
     count = length[e]
@@ -302,14 +302,14 @@ def _change_route(path: Ints, length: Ints, e: int, at_start: bool, cut: int, li
     path[0 if at_start else count] = link
 
 
-@nb.njit(cache=True)
+@kernel
 def link_at(work: Workspace, e: int, v: int, k: int) -> int:
     """Return the k-th link of a route, counted from its end `v`."""
     place = k if work.guest.source[e] == v else work.state.length[e] - 1 - k
     return int(work.state.route[e, place])
 
 
-@nb.njit(cache=True)
+@kernel
 def reroute(work: Workspace, e: int, avoided: int, limit: float, lasting: bool) -> bool:
     """Change loads as if a flow took its least congested path; if `lasting`, change its route too.
 
@@ -335,11 +335,11 @@ def reroute(work: Workspace, e: int, avoided: int, limit: float, lasting: bool) 
         add(work.changed, nodes + path[k], flow)
     if lasting:
         state.length[e] = count
-        state.route[e, :count] = path[:count]
+        copy_first(count, path, state.route[e])
     return True
 
 
-@nb.njit(cache=True)
+@kernel
 def _connected(work: Workspace, start: int, goal: int, flow: float, avoided: int, limit: float) -> bool:
     """Return True if a path connects two nodes without `avoided`.
 

@@ -7,16 +7,26 @@ that adding and subtracting leaves no rounding behind.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-import numba as nb
 import numpy as np
+from numpy.typing import NDArray
 
+from mapping.kernels.decorators import allocating, inner, kernel
 from mapping.kernels.heap import drop_first, put_in
 from registry.model import Bools, Floats, Ints, Longs
 
+Array = NDArray[Any]
 
-@nb.njit(cache=True, nogil=True)
+
+@inner
+def copy_first(count: int, source: Array, target: Array) -> None:
+    """Copy the first entries of an array; an assignment of slices would allocate memory."""
+    for k in range(count):
+        target[k] = source[k]
+
+
+@kernel
 def match_in_order(order: Longs, source: Ints, target: Ints, most: int, mate: Ints) -> int:
     """Match the ends of each edge, in order, if both are still free.
 
@@ -143,7 +153,7 @@ def new_search(nodes: int, links: int, longest: int) -> Search:
     )
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def fewest_links(
     net: Net, load: Floats, source: int, target: int, flow: float, limit: float, search: Search
 ) -> int:
@@ -190,7 +200,7 @@ def fewest_links(
     return far
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def least_congested(net: Net, load: Floats, source: int, target: int, flow: float, search: Search) -> int:
     """Find the path whose largest load after adding the flow is smallest; ties go to fewest links.
 
@@ -200,7 +210,7 @@ def least_congested(net: Net, load: Floats, source: int, target: int, flow: floa
     return fewest_links(net, load, source, target, flow, worst, search)
 
 
-@nb.njit(cache=True)
+@kernel
 def _least_worst(net: Net, load: Floats, source: int, target: int, flow: float, search: Search) -> float:
     """Return the largest load of the best path after adding the flow; infinite without a path."""
     first, head, link, least = net.first, net.head, net.link, search.least
@@ -225,7 +235,7 @@ def _least_worst(net: Net, load: Floats, source: int, target: int, flow: float, 
     return np.inf
 
 
-@nb.njit(cache=True, nogil=True)
+@allocating
 def route_shortest(net: Net, guest: Guest, state: PartitionState, search: Search) -> int:
     """Give each flow the path of fewest links; loads are not changed.
 
@@ -241,11 +251,11 @@ def route_shortest(net: Net, guest: Guest, state: PartitionState, search: Search
         if count < 0:
             return e
         state.length[e] = count
-        state.route[e, :count] = search.path[:count]
+        copy_first(count, search.path, state.route[e])
     return -1
 
 
-@nb.njit(cache=True, nogil=True)
+@allocating
 def reroute_flows(net: Net, guest: Guest, state: PartitionState, order: Longs, search: Search) -> int:
     """Re-route flows, in order, along their least congested path if that lowers the largest load of all.
 
@@ -274,7 +284,7 @@ def reroute_flows(net: Net, guest: Guest, state: PartitionState, order: Longs, s
             links[path[k]] += flow
         if found > 0 and load.max() < before:
             length[e] = found
-            route[e, :found] = path[:found]
+            copy_first(found, path, route[e])
             changed += 1
             continue
         for k in range(found):
@@ -284,7 +294,7 @@ def reroute_flows(net: Net, guest: Guest, state: PartitionState, order: Longs, s
     return changed
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def project_routes(coarse: PartitionState, edge: Ints, backwards: Bools, fine: PartitionState) -> None:
     """Give each edge the route of the edge that it is part of in the coarser graph.
 

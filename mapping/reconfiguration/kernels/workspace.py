@@ -16,10 +16,10 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-import numba as nb
 import numpy as np
 
-from mapping.reconfiguration.kernels.routes import Guest, Net, PartitionState, Search, new_search
+from mapping.kernels.decorators import kernel
+from mapping.reconfiguration.kernels.routes import Guest, Net, PartitionState, Search, copy_first, new_search
 from registry.model import Bools, Floats, Ints, Longs
 
 NONE = -1
@@ -171,7 +171,7 @@ def new_workspace(net: Net, guest: Guest, state: PartitionState, thorough: bool)
     )
 
 
-@nb.njit(cache=True)
+@kernel
 def add(changed: LoadChanges, entry: int, amount: float) -> None:
     """Change a load for a trial."""
     if not changed.touched[entry]:
@@ -182,7 +182,7 @@ def add(changed: LoadChanges, entry: int, amount: float) -> None:
     changed.load[entry] += amount
 
 
-@nb.njit(cache=True)
+@kernel
 def undo_changes(changed: LoadChanges) -> None:
     """Restore all changed loads."""
     for k in range(changed.changes[0]):
@@ -192,7 +192,7 @@ def undo_changes(changed: LoadChanges) -> None:
     changed.changes[0] = 0
 
 
-@nb.njit(cache=True)
+@kernel
 def clear_changes(changed: LoadChanges) -> None:
     """Make the changes of loads permanent."""
     for k in range(changed.changes[0]):
@@ -200,7 +200,7 @@ def clear_changes(changed: LoadChanges) -> None:
     changed.changes[0] = 0
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def compare(one: Step, other: Step) -> int:
     """Return a negative number if `one` has the better performance vector, a positive if `other` has."""
     ones, others = one.size[0], other.size[0]
@@ -228,7 +228,7 @@ def compare(one: Step, other: Step) -> int:
             return more
 
 
-@nb.njit(cache=True)
+@kernel
 def first_lowered(step: Step) -> float:
     """Return the highest entry that a step, better than none, removes from the vector."""
     for k in range(step.size[0]):
@@ -237,7 +237,7 @@ def first_lowered(step: Step) -> float:
     return 0.0
 
 
-@nb.njit(cache=True)
+@kernel
 def consider(changed: LoadChanges, number: int, limit: float, trial: Step, best: Step) -> int:
     """Store the changes as the best step if it is better than the best so far.
 
@@ -256,12 +256,12 @@ def consider(changed: LoadChanges, number: int, limit: float, trial: Step, best:
     if sign < 0 or (sign == 0 and number < best.number[0]):
         size = trial.size[0]
         best.number[0], best.size[0] = number, size
-        best.old[:size] = trial.old[:size]
-        best.new[:size] = trial.new[:size]
+        copy_first(size, trial.old, best.old)
+        copy_first(size, trial.new, best.new)
     return NONE
 
 
-@nb.njit(cache=True)
+@kernel
 def _list_changes(changed: LoadChanges, limit: float, trial: Step) -> int:
     """Fill `trial` with the changed entries; return one that is lifted above the limit, or `NONE`."""
     size = 0
@@ -278,7 +278,7 @@ def _list_changes(changed: LoadChanges, limit: float, trial: Step) -> int:
     return NONE
 
 
-@nb.njit(cache=True)
+@kernel
 def _insert(values: Floats, count: int, value: float) -> None:
     """Insert a value into values in descending order."""
     at = count
@@ -288,7 +288,7 @@ def _insert(values: Floats, count: int, value: float) -> None:
     values[at] = value
 
 
-@nb.njit(cache=True)
+@kernel
 def lifts_one(memo: Memo, entry: int, until: float) -> None:
     """Record that a step lifts an entry above the one in question, until it has fallen to a load."""
     if len(memo.until) > 0:
@@ -297,7 +297,7 @@ def lifts_one(memo: Memo, entry: int, until: float) -> None:
         memo.sure[0] = False
 
 
-@nb.njit(cache=True)
+@kernel
 def free_around(work: Workspace, v: int) -> None:
     """Reset stuck entries that moving a vertex, or re-routing one of its flows, may lower."""
     guest, state, stuck = work.guest, work.state, work.memo.stuck
@@ -309,7 +309,7 @@ def free_around(work: Workspace, v: int) -> None:
             stuck[nodes + state.route[e, k]] = False
 
 
-@nb.njit(cache=True)
+@kernel
 def free_changed(work: Workspace) -> None:
     """Reset stuck entries that a step has changed, or that were stuck because of one it lowered."""
     changed, stuck, until = work.changed, work.memo.stuck, work.memo.until

@@ -10,8 +10,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
+from mapping.kernels.decorators import kernel
 from mapping.routing.kernels.paths import NO_PATH, HopArray
 from registry.model import Bools, Floats, Int8s, Ints, Longs
 
@@ -66,10 +66,9 @@ def new_channels(count: int) -> Channels:
     return Channels(buffer[0], buffer[1], buffer[2], np.zeros(count))
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def pair_channels(ends: Ends, hops: HopArray, i: int, j: int, out: Channels) -> int:
     """Write the channels from host `i` to host `j` that the routing connects; return their number."""
-    # Unpack the tuples once: numba counts references at every access.
     rail_ptr, rail_number, same_rail = ends.rail_ptr, ends.rail_number, ends.same_rail
     port_ptr, port_row, target_ptr, targets = ends.port_ptr, ends.port_row, ends.target_ptr, ends.target
     source, port, target, weight = out.source, out.port, out.target, out.weight
@@ -99,7 +98,7 @@ def pair_channels(ends: Ends, hops: HopArray, i: int, j: int, out: Channels) -> 
     return count
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def pair_hops(ends: Ends, hops: HopArray, channels: Channels, count: int) -> float:
     """Return the mean links of a pair's channels, including the hosts' own cables."""
     mean = 0.0
@@ -112,7 +111,7 @@ def pair_hops(ends: Ends, hops: HopArray, channels: Channels, count: int) -> flo
     return mean
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def count_channels(
     ends: Ends, hops: HopArray, source: Ints, target: Ints, channels: Channels, counts: Longs
 ) -> None:
@@ -121,7 +120,7 @@ def count_channels(
         counts[e] = pair_channels(ends, hops, source[e], target[e], channels)
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def list_channels(
     ends: Ends,
     hops: HopArray,
@@ -139,7 +138,7 @@ def list_channels(
             out.target[k], out.weight[k] = channels.target[c], channels.weight[c]
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def add_cables(ptr: Longs, link: Ints, share: Floats, port: Ints, amount: Floats, load: Floats) -> None:
     """Add each amount to the cables of its port."""
     for e in range(len(port)):
@@ -147,7 +146,7 @@ def add_cables(ptr: Longs, link: Ints, share: Floats, port: Ints, amount: Floats
             load[link[k]] += amount[e] * share[k]
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def mean_hops(
     ends: Ends, hops: HopArray, channels: Channels, host: Ints, other: Ints, distances: Floats
 ) -> None:
@@ -165,7 +164,7 @@ def mean_hops(
             distances[a, b] = pair_hops(ends, hops, channels, count) if count > 0 else np.inf
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def first_unconnected(ends: Ends, hops: HopArray, channels: Channels) -> tuple[int, int]:
     """Return the first ordered pair of hosts without a channel, or (-1, -1)."""
     hosts = len(ends.rail_ptr) - 1
@@ -176,7 +175,7 @@ def first_unconnected(ends: Ends, hops: HopArray, channels: Channels) -> tuple[i
     return -1, -1
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def single_codes(hops: HopArray, row: Ints, target: Ints, up: Bools, down: Bools, links: Int8s) -> None:
     """Fill `links` (uint8[n, m]) with the links from each row to each target; all must be connected."""
     for a in range(len(row)):
@@ -184,7 +183,7 @@ def single_codes(hops: HopArray, row: Ints, target: Ints, up: Bools, down: Bools
             links[a, b] = hops[row[a], target[b]] + up[a] + down[b]
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def single_hops(hops: HopArray, row: Ints, target: Ints, up: Bools, down: Bools, distances: Floats) -> None:
     """Fill `distances` (float64[n, m]) with the links from each row to each target; inf if not connected.
 

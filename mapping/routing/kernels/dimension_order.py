@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from numba import njit
-
+from mapping.kernels.decorators import kernel
 from mapping.routing.kernels.flows import NO_ARC
 from mapping.routing.kernels.paths import HopArray
 from registry.model import Bools, Int8s, Ints
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def fill_next_arcs(
     place: Ints, sizes: Ints, wraps: Bools, order: Ints, step_arc: Int8s, goals: Ints, next_arc: Int8s
 ) -> None:
@@ -45,7 +44,7 @@ def fill_next_arcs(
                 break
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def fill_distances(place: Ints, sizes: Ints, wraps: Bools, rows: Ints, goals: Ints, hops: HopArray) -> None:
     """Fill ``hops`` (int16[n, k]) with the links from each of `rows` to each of `goals` (vertices)."""
     for row in range(len(rows)):

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
+from mapping.kernels.decorators import kernel
 from mapping.routing.kernels.channels import Channels, Ends, new_channels, pair_channels
 from mapping.routing.kernels.forwarding_tables import TableArrays, next_link
 from mapping.routing.kernels.paths import NO_PATH, HopArray, Spread, new_spread, trace
@@ -123,7 +123,7 @@ def new_scratch(flows: FlowArrays) -> Scratch:
     )
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def pair_flows(
     flows: FlowArrays, scratch: Scratch, i: int, j: int, links_out: Ints, shares_out: Floats
 ) -> int:
@@ -165,7 +165,7 @@ def pair_flows(
     return count
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def row_flows(
     flows: FlowArrays,
     scratch: Scratch,
@@ -198,7 +198,7 @@ def row_flows(
     return _cables(lists.ptr, lists.link, lists.share, pair, weight, scratch.load, links_out, count)
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def _over_paths(
     graph: GraphArrays,
     scratch: Scratch,
@@ -231,7 +231,7 @@ def _over_paths(
     return count
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def _over_arcs(
     graph: GraphArrays, load: Floats, source: int, target: int, weight: float, links_out: Ints, count: int
 ) -> int:
@@ -246,7 +246,7 @@ def _over_arcs(
     return count
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def _cables(
     ptr: Longs,
     link: Ints,
@@ -263,7 +263,7 @@ def _cables(
     return count
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def _add(load: Floats, link: int, amount: float, links_out: Ints, count: int) -> int:
     if load[link] == 0.0:
         links_out[count] = link
@@ -272,7 +272,7 @@ def _add(load: Floats, link: int, amount: float, links_out: Ints, count: int) ->
     return count
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def follow_arcs(
     graph: GraphArrays, row: Ints, target: Ints, amount: Floats, arc_load: Floats, hops: Ints
 ) -> None:

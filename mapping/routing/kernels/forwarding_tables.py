@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
+from mapping.kernels.decorators import allocating, kernel
 from mapping.routing.kernels.paths import NO_PATH, HopArray
 from registry.model import NO_ROUTE, Bools, Floats, Int8s, Ints, Longs
 
@@ -35,13 +35,13 @@ class TableArrays(NamedTuple):
     lid_port: Ints
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def next_link(tables: TableArrays, switch: int, lid: int) -> int:
     """Return the link by which a switch sends packets for a LID; -1 if there is none."""
     return int(tables.port_link[switch, tables.ports[switch, lid]])
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def walk_hops(tables: TableArrays, switch: int, lid: int) -> int:
     """Return the links from a switch to the port that owns a LID; -1 if the walk ends elsewhere or loops."""
     hops = 0
@@ -58,7 +58,7 @@ def walk_hops(tables: TableArrays, switch: int, lid: int) -> int:
     return -1
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def all_hops(tables: TableArrays, switches: Ints, lids: Ints, hops: HopArray) -> None:
     """Fill ``hops`` (int16[k, t]) with the links from each of `switches` to each of `lids`."""
     for r in range(len(switches)):
@@ -67,7 +67,7 @@ def all_hops(tables: TableArrays, switches: Ints, lids: Ints, hops: HopArray) ->
             hops[r, t] = steps if steps >= 0 else NO_PATH
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def carry(
     tables: TableArrays, switch: Ints, lid: Ints, amount: Floats, link_load: Floats, hops: Ints
 ) -> None:
@@ -102,7 +102,7 @@ ENDS = 6
 _ON_WALK = 255
 
 
-@njit(cache=True, nogil=True)
+@allocating
 def ends_of_walks(tables: TableArrays, lids: Ints, starts: Ints, counts: Longs, example: Ints) -> None:
     """Count the walks from switches to LIDs by kind of end and by the switch where they end.
 
@@ -152,7 +152,7 @@ def ends_of_walks(tables: TableArrays, lids: Ints, starts: Ints, counts: Longs, 
             counts[end, last] += 1
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _lowest(walk: Ints, length: int, first: int) -> int:
     """Return the lowest switch since the last visit of `first`."""
     lowest, step = first, length - 1
@@ -162,7 +162,7 @@ def _lowest(walk: Ints, length: int, first: int) -> int:
     return lowest
 
 
-@njit(cache=True, nogil=True)
+@allocating
 def waits_for(tables: TableArrays, lids: Ints, starts: Ints, channel_of_link: Ints, waits: Bools) -> None:
     """Mark for each cable between switches the ports that a packet on it may wait for.
 

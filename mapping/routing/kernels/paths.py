@@ -10,9 +10,9 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from mapping.kernels.decorators import allocating, kernel
 from registry.model import Bools, Floats, Ints, Longs
 
 HopArray = NDArray[np.signedinteger[Any]]
@@ -84,7 +84,7 @@ def fill_hops(arcs: ArcArrays, vertex: Ints, twin: Ints, hops: HopArray) -> bool
     return True
 
 
-@njit(cache=True, nogil=True)
+@allocating
 def _fill_bytes(arcs: ArcArrays, vertex: Ints, twin: Ints, as_bytes: Words, hops: HopArray) -> bool:
     """Search against the arcs from all goals at once; each goal is a bit of a word.
 
@@ -119,7 +119,7 @@ def _fill_bytes(arcs: ArcArrays, vertex: Ints, twin: Ints, as_bytes: Words, hops
     return True
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _write_level(level: int, now: Ints, front: Words, as_bytes: Words, seen: Words, levels: Words) -> None:
     """Write the level of the vertices reached now: a byte of `levels` per goal, -1 before."""
     none, code = np.uint64(0), np.uint64(255 ^ level)
@@ -132,7 +132,7 @@ def _write_level(level: int, now: Ints, front: Words, as_bytes: Words, seen: Wor
                 levels[v, byte] ^= as_bytes[part] * code
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _advance(
     arcs: ArcArrays, level: int, now: Ints, front: Words, seen: Words, fresh: Words, soon: Ints
 ) -> int:
@@ -157,7 +157,7 @@ def _advance(
     return found
 
 
-@njit(cache=True, nogil=True)
+@allocating
 def _fill_words(arcs: ArcArrays, vertex: Ints, twin: Ints, hops: HopArray) -> None:
     """Search against the arcs from each goal in turn, for paths of more than 127 links."""
     in_ptr, tail, forwards = arcs.in_ptr, arcs.tail, arcs.forwards
@@ -225,7 +225,7 @@ def new_spread(vertices: int, arcs: int) -> Spread:
     )
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def trace(out_ptr: Longs, head: Ints, forwards: Bools, hops: HopArray, furthest: int, spread: Spread) -> int:
     """Find and count the shortest paths to a goal from all vertices in the lists of ``spread.level``.
 
@@ -272,7 +272,7 @@ def trace(out_ptr: Longs, head: Ints, forwards: Bools, hops: HopArray, furthest:
     return count
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def _count(head: Ints, hops: HopArray, count: int, spread: Spread) -> None:
     """Count the paths from each vertex in the list of `trace`."""
     order, first, arcs, paths = spread.order, spread.first, spread.arc, spread.paths
@@ -284,7 +284,7 @@ def _count(head: Ints, hops: HopArray, count: int, spread: Spread) -> None:
         paths[v] = total
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def carry(
     arcs: ArcArrays, hops: HopArray, demand_ptr: Longs, start: Ints, amount: Floats,
     spread: Spread, arc_load: Floats, length: Ints,

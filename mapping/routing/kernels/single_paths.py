@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
+from mapping.kernels.decorators import allocating, inner, kernel
 from mapping.kernels.random_numbers import GAMMA, mixed
 from mapping.routing.kernels.paths import ArcArrays, HopArray, Spread, trace
 from registry.model import Floats, Ints, Longs
@@ -73,13 +73,13 @@ class Demands(NamedTuple):
     amount: Floats
 
 
-@njit(cache=True, error_model="numpy", inline="always")
+@inner
 def _hash(word: np.uint64, value: int) -> np.uint64:
     """Return a hash of both, by the mixing function of SplitMix64."""
     return mixed((word ^ np.uint64(value)) + GAMMA)
 
 
-@njit(cache=True, error_model="numpy", nogil=True)
+@allocating
 def carry_hashed(arcs: ArcArrays, cables: ArcCables, goals: Ints, demands: HashedFlows, load: Floats) -> Ints:
     """Route each demand as several equal flows, each along one shortest path.
 
@@ -115,7 +115,7 @@ def carry_hashed(arcs: ArcArrays, cables: ArcCables, goals: Ints, demands: Hashe
     return length
 
 
-@njit(cache=True, error_model="numpy")
+@kernel
 def _search(arcs: ArcArrays, goal: int, hops: Ints, queue: Ints) -> int:
     """Fill `hops` with the links from each vertex to the goal; return the number of vertices in `queue`."""
     in_ptr, tail, forwards = arcs.in_ptr, arcs.tail, arcs.forwards
@@ -133,7 +133,7 @@ def _search(arcs: ArcArrays, goal: int, hops: Ints, queue: Ints) -> int:
     return reached
 
 
-@njit(cache=True, error_model="numpy", inline="always")
+@inner
 def _next(
     u: int, goal: int, hops: Ints, arcs: ArcArrays, cables: ArcCables,
     word: np.uint64, amount: float, load: Floats,
@@ -159,7 +159,7 @@ def _next(
     return -1
 
 
-@njit(cache=True, nogil=True)
+@allocating
 def carry_singly(
     arcs: ArcArrays, capacity: Floats, hops_to: HopArray, demands: Demands,
     spread: Spread, arc_load: Floats, length: Ints,

@@ -12,8 +12,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
+from mapping.kernels.decorators import inner
 from registry.model import Floats, Longs
 
 WAITING, PUT_IN = 0, 1
@@ -91,9 +91,10 @@ def wider_lines(lines: EventLines, room: int) -> EventLines:
     return wider
 
 
-@njit(inline="always")
-def put_in(time: Floats, event: Longs, count: Longs, at: float, what: int) -> None:
+@inner
+def put_in(queue: EventQueue, at: float, what: int) -> None:
     """Add an event to the heap; there must be room."""
+    time, event, count = queue
     place, order = count[WAITING], count[PUT_IN]
     count[WAITING], count[PUT_IN] = place + 1, order + 1
     while place > 0:
@@ -107,9 +108,10 @@ def put_in(time: Floats, event: Longs, count: Longs, at: float, what: int) -> No
     event[place, ORDER], event[place, WHAT] = order, what
 
 
-@njit(inline="always")
-def drop_first(time: Floats, event: Longs, count: Longs) -> None:
+@inner
+def drop_first(queue: EventQueue) -> None:
     """Remove the first event of the heap, at index 0; there must be one."""
+    time, event, count = queue
     last = count[WAITING] - 1
     count[WAITING] = last
     at, order, what = time[last], event[last, ORDER], event[last, WHAT]
@@ -133,53 +135,47 @@ def drop_first(time: Floats, event: Longs, count: Longs) -> None:
     event[place, ORDER], event[place, WHAT] = order, what
 
 
-@njit(inline="always")
-def put_behind(
-    line: int,
-    line_time: Floats,
-    line_event: Longs,
-    line_ends: Longs,
-    time: Floats,
-    event: Longs,
-    count: Longs,
-    at: float,
-    what: int,
-) -> None:
+@inner
+def put_behind(queue: EventQueue, lines: EventLines, line: int, at: float, what: int) -> None:
     """Add an event at the end of a line, or to the heap if it cannot be there."""
-    number, room = line_ends[line, NUMBER], line_time.shape[1]
-    behind = line_ends[line, FIRST] + number
+    number, room = lines.ends[line, NUMBER], lines.time.shape[1]
+    behind = lines.ends[line, FIRST] + number
     if behind >= room:
         behind -= room
     before = behind - 1 if behind > 0 else room - 1
-    if number < room and (number == 0 or line_time[line, before] <= at):
-        line_time[line, behind] = at
-        line_event[line, behind, ORDER], line_event[line, behind, WHAT] = count[PUT_IN], what
-        line_ends[line, NUMBER] = number + 1
-        count[PUT_IN] += 1
+    if number < room and (number == 0 or lines.time[line, before] <= at):
+        lines.time[line, behind] = at
+        lines.event[line, behind, ORDER], lines.event[line, behind, WHAT] = queue.counts[PUT_IN], what
+        lines.ends[line, NUMBER] = number + 1
+        queue.counts[PUT_IN] += 1
     else:
-        put_in(time, event, count, at, what)
+        put_in(queue, at, what)
 
 
-@njit(inline="always")
-def soonest(
-    line_time: Floats, line_event: Longs, line_ends: Longs, time: Floats, event: Longs, count: Longs
-) -> int:
+@inner
+def soonest(queue: EventQueue, lines: EventLines) -> int:
     """Return where the first event of all is: a line, `LINES` for the heap, or `NOTHING`."""
     where, at, order = NOTHING, 0.0, 0
-    if count[WAITING] > 0:
-        where, at, order = LINES, time[0], event[0, ORDER]
+    if queue.counts[WAITING] > 0:
+        where, at, order = LINES, queue.time[0], queue.event[0, ORDER]
     for line in range(LINES):
-        if line_ends[line, NUMBER] > 0:
-            first = line_ends[line, FIRST]
-            due = line_time[line, first]
-            if where < 0 or due < at or (due == at and line_event[line, first, ORDER] < order):
-                where, at, order = line, due, line_event[line, first, ORDER]
+        if lines.ends[line, NUMBER] > 0:
+            first = lines.ends[line, FIRST]
+            due = lines.time[line, first]
+            if where < 0 or due < at or (due == at and lines.event[line, first, ORDER] < order):
+                where, at, order = line, due, lines.event[line, first, ORDER]
     return where
 
 
-@njit(inline="always")
-def drop_front(line: int, line_time: Floats, line_ends: Longs) -> None:
-    """Remove the first event of a line; there must be one."""
-    first = line_ends[line, FIRST] + 1
-    line_ends[line, FIRST] = first if first < line_time.shape[1] else 0
-    line_ends[line, NUMBER] -= 1
+@inner
+def take(queue: EventQueue, lines: EventLines, where: int) -> tuple[float, int]:
+    """Remove the first event of a line, or of the heap; return its time, and what happens."""
+    if where == LINES:
+        at, what = queue.time[0], queue.event[0, WHAT]
+        drop_first(queue)
+        return at, what
+    first = lines.ends[where, FIRST]
+    at, what = lines.time[where, first], lines.event[where, first, WHAT]
+    lines.ends[where, FIRST] = first + 1 if first + 1 < lines.time.shape[1] else 0
+    lines.ends[where, NUMBER] -= 1
+    return at, what

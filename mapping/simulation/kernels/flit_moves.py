@@ -1,17 +1,15 @@
 """The state of a flit-level simulation, and the steps of a cycle; see `flit_simulation`.
 
-Every step gets plain arrays: numba counts references to arrays taken out of tuples, at a multiple of the cost
-of a flit. Nothing divides: for numbers below twice the divisor the remainder is a difference.
+Nothing divides: for numbers below twice the divisor the remainder is a difference.
 """
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
-from numba import njit
-
+from mapping.kernels.decorators import inner
 from mapping.kernels.random_numbers import State, below
-from mapping.simulation.kernels.next_hops import channels_of, next_set
+from mapping.simulation.kernels.next_hops import NextHops, channels_of, next_set
 from mapping.simulation.kernels.simulated_ranks import FREE, HOPS, PAYLOAD, SIZE, STATE
 from registry.model import Ints, Longs
 
@@ -77,10 +75,11 @@ class Flits(NamedTuple):
     random: State
 
 
-@njit(inline="always")
-def come_in(now: int, width: int, flight: Ints, worm: Ints, buffer: Longs, packet: Ints, count: Longs) -> int:
-    """Move flits sent some cycles ago into the next buffers; return how many. `now`: row of `flight`."""
-    slots, came = worm.shape[1], 0
+@inner
+def come_in(width: int, state: Flits) -> int:
+    """Move flits sent some cycles ago into the next buffers; return how many."""
+    flight, worm, buffer = state.flight, state.worm, state.buffer
+    now, slots, came = state.counts[CYCLE] % len(flight), worm.shape[1], 0
     for row in range(flight.shape[1]):
         lane = flight[now, row]
         if lane < 0:
@@ -92,49 +91,30 @@ def come_in(now: int, width: int, flight: Ints, worm: Ints, buffer: Longs, packe
             slot -= slots
         flits = worm[d, slot, 1] + 1
         worm[d, slot, 1] = flits
-        if flits == packet[worm[d, slot, 0], SIZE]:
+        if flits == state.packet[worm[d, slot, 0], SIZE]:
             buffer[d, WHOLE] += 1
         came += 1
-    count[FLYING] -= came
+    state.counts[FLYING] -= came
     return came
 
 
-@njit(inline="always")
-def know_of_room(channel: Longs, touched: Ints, count: Longs) -> int:
+@inner
+def know_of_room(state: Flits) -> int:
     """Report the room of flits that left in the last cycle to the senders; return the number of channels."""
-    many = count[TOUCHED]
+    channel, many = state.channel, state.counts[TOUCHED]
     for k in range(many):
-        d = touched[k]
+        d = state.touched[k]
         channel[d, CREDIT] += channel[d, BACK]
         channel[d, BACK] = 0
-    count[TOUCHED] = 0
+    state.counts[TOUCHED] = 0
     return int(many)
 
 
-@njit(inline="always")
-def give_channels(
-    set_of: Ints,
-    ptr: Longs,
-    choice: Ints,
-    state_of: Ints,
-    lanes: int,
-    width: int,
-    states: int,
-    up: int,
-    down: int,
-    selection: int,
-    exclusive: bool,
-    channel: Longs,
-    buffer: Longs,
-    worm: Ints,
-    packet: Ints,
-    wanted: Ints,
-    winner: Ints,
-    random: State,
-) -> int:
+@inner
+def give_channels(hops_on: NextHops, state: Flits) -> int:
     """Give free channels to head flits at the front; return how many got one or are at their goal."""
-    channels, places, slots = len(channel), len(buffer), worm.shape[1]
-    claims, moved = 0, 0
+    buffer, worm, packet, winner = state.buffer, state.worm, state.packet, state.winner
+    channels, places, claims, moved = len(state.channel), len(buffer), 0, 0
     for place in range(places):
         if buffer[place, COUNT] == 0 or buffer[place, OUT] != NONE:
             continue
@@ -143,56 +123,51 @@ def give_channels(
             continue
         p = worm[place, slot, 0]
         if buffer[place, WISH] < 0:
-            segment = next_set(set_of, ptr, states, up, down, packet, p, place, channels)
+            segment = next_set(hops_on, packet, p, place, channels)
             if segment < 0:
                 buffer[place, OUT] = TAKEN_UP
                 moved += 1
                 continue
-            one, end = channels_of(ptr, segment, selection, packet, p, random)
+            one, end = channels_of(hops_on, segment, packet, p, state.random)
             buffer[place, WISH], buffer[place, WISHES] = one, end
-        d = _choose(
-            buffer[place, WISH], buffer[place, WISHES], choice, lanes, width, exclusive, channel, random
-        )
+        d = _choose(hops_on, state, buffer[place, WISH], buffer[place, WISHES])
         if d < 0:
             continue
+        last = state.channel[d, LAST_OWNER]
         if winner[d] < 0:
-            winner[d], wanted[claims] = place, d
+            winner[d], state.wanted[claims] = place, d
             claims += 1
-        elif _turns(channel[d, LAST_OWNER], place, places) < _turns(
-            channel[d, LAST_OWNER], winner[d], places
-        ):
+        elif _turns(last, place, places) < _turns(last, winner[d], places):
             winner[d] = place
     for k in range(claims):
-        d = wanted[k]
-        place = winner[d]
-        winner[d] = -1
-        channel[d, OWNER], channel[d, LAST_OWNER] = place, place
-        buffer[place, OUT] = d
-        p = worm[place, buffer[place, FIRST], 0]
-        packet[p, STATE] = state_of[d]
-        slot = buffer[d, FIRST] + buffer[d, COUNT]
-        if slot >= slots:
-            slot -= slots
-        worm[d, slot, 0], worm[d, slot, 1] = p, 0
-        buffer[d, COUNT] += 1
+        _enter(hops_on, state, state.wanted[k])
     return moved + claims
 
 
-@njit(inline="always")
-def _choose(
-    first: int,
-    last: int,
-    choice: Ints,
-    lanes: int,
-    width: int,
-    exclusive: bool,
-    channel: Longs,
-    random: State,
-) -> int:
+@inner
+def _enter(hops_on: NextHops, state: Flits, d: int) -> None:
+    """Give a channel to the buffer that won it, and let its first packet enter the next one."""
+    buffer, worm, slots = state.buffer, state.worm, state.worm.shape[1]
+    place = state.winner[d]
+    state.winner[d] = -1
+    state.channel[d, OWNER], state.channel[d, LAST_OWNER] = place, place
+    buffer[place, OUT] = d
+    p = worm[place, buffer[place, FIRST], 0]
+    state.packet[p, STATE] = hops_on.state_of[d]
+    slot = buffer[d, FIRST] + buffer[d, COUNT]
+    if slot >= slots:
+        slot -= slots
+    worm[d, slot, 0], worm[d, slot, 1] = p, 0
+    buffer[d, COUNT] += 1
+
+
+@inner
+def _choose(hops_on: NextHops, state: Flits, first: int, last: int) -> int:
     """Return the channel that a packet claims: the lowest class, then most room, then drawn; or `NONE`."""
+    channel, lanes, width = state.channel, hops_on.lanes, hops_on.width
     best, most_room, equals, lowest = NONE, -1, 0, 0
     for c in range(first, last):
-        base = choice[c]
+        base = hops_on.choice[c]
         if width > lanes:
             of_class = base % width // lanes
             if best >= 0 and of_class > lowest:
@@ -200,44 +175,35 @@ def _choose(
             lowest = of_class
         for d in range(base, base + lanes):
             credit = channel[d, CREDIT]
-            if channel[d, OWNER] >= 0 or credit < (channel[d, EMPTY] if exclusive else 1):
+            if channel[d, OWNER] >= 0 or credit < (channel[d, EMPTY] if state.exclusive else 1):
                 continue
             if credit > most_room:
                 best, most_room, equals = d, credit, 1
             elif credit == most_room:
                 equals += 1
-                if below(random, equals) == 0:
+                if below(state.random, equals) == 0:
                     best = d
     return best
 
 
-@njit(inline="always")
+@inner
 def _turns(last: int, place: int, places: int) -> int:
     """Return how many turns after the last one the turn of a buffer comes."""
     ahead = place - last - 1
     return ahead if ahead >= 0 else ahead + places
 
 
-@njit(inline="always")
-def take_up(
-    channel: Longs,
-    buffer: Longs,
-    worm: Ints,
-    packet: Ints,
-    free: Ints,
-    touched: Ints,
-    done: Ints,
-    count: Longs,
-) -> tuple[int, int]:
+@inner
+def take_up(state: Flits) -> tuple[int, int]:
     """Remove the flits of packets at their goals that have arrived.
 
     Returns
     -------
     int, int
-        Number of buffers that have moved, and of delivered packets, which are in `done`.
+        Number of buffers that have moved, and of delivered packets, which are in ``state.done``.
     """
-    slots, moved, ended = worm.shape[1], 0, 0
-    for place in range(len(channel)):
+    buffer, worm, count, moved, ended = state.buffer, state.worm, state.counts, 0, 0
+    for place in range(len(state.channel)):
         if buffer[place, OUT] != TAKEN_UP:
             continue
         slot = buffer[place, FIRST]
@@ -246,43 +212,30 @@ def take_up(
             continue
         moved += 1
         buffer[place, SENT] += flits
-        _give_back(place, flits, channel, touched, count)
+        _give_back(state, place, flits)
         p = worm[place, slot, 0]
-        if buffer[place, SENT] == packet[p, SIZE]:
-            _pop(place, slots, buffer)
-            free[count[FREE]] = p
+        if buffer[place, SENT] == state.packet[p, SIZE]:
+            _pop(state, place)
+            state.free[count[FREE]] = p
             count[FREE] += 1
             count[ALIVE] -= 1
-            done[ended] = p
+            state.done[ended] = p
             ended += 1
     return moved, ended
 
 
-@njit(inline="always")
-def send_flits(
-    now: int,
-    width: int,
-    link: Longs,
-    channel: Longs,
-    buffer: Longs,
-    flight: Ints,
-    worm: Ints,
-    packet: Ints,
-    touched: Ints,
-    done: Ints,
-    count: Longs,
-) -> tuple[int, int]:
+@inner
+def send_flits(width: int, state: Flits) -> tuple[int, int]:
     """Let every link send a flit of one of its channels, if one can go.
 
     Returns
     -------
     int, int
-        Number of links that sent, and of ports whose packet has left completely, which are in `done`.
+        Number of links that sent, and of ports whose packet has left completely, which are in ``state.done``.
     """
-    cycle, channels, slots, depth = count[CYCLE], len(channel), worm.shape[1], len(flight)
-    moved, ended = 0, 0
+    link, channel, channels, moved, ended = state.link, state.channel, len(state.channel), 0, 0
     for row in range(len(link)):
-        if link[row, IDLE_AT] > cycle:
+        if link[row, IDLE_AT] > state.counts[CYCLE]:
             continue
         lane = link[row, TURN]
         for _ in range(width):
@@ -293,51 +246,57 @@ def send_flits(
             place = channel[d, OWNER]
             if place < 0 or channel[d, CREDIT] == 0:
                 continue
-            slot = buffer[place, FIRST]
-            sent = buffer[place, SENT]
-            if worm[place, slot, 1] <= sent:
+            if state.worm[place, state.buffer[place, FIRST], 1] <= state.buffer[place, SENT]:
                 continue
             moved += 1
-            sent += 1
-            buffer[place, SENT] = sent
-            channel[d, CREDIT] -= 1
-            link[row, TURN] = lane
-            link[row, SENT_FLITS] += 1
-            link[row, IDLE_AT] = cycle + link[row, PERIOD]
-            at = now + link[row, CYCLES]
-            if at >= depth:
-                at -= depth
-            flight[at, row] = lane
-            if place < channels:
-                _give_back(place, 1, channel, touched, count)
-            p = worm[place, slot, 0]
-            if sent == packet[p, SIZE]:
-                link[row, CARRIED] += packet[p, PAYLOAD]
-                channel[d, OWNER] = NONE
-                _pop(place, slots, buffer)
-                if place >= channels:
-                    done[ended] = place - channels
-                    ended += 1
+            if _send_flit(state, row, lane, d, place) and place >= channels:
+                state.done[ended] = place - channels
+                ended += 1
             break
-    count[FLYING] += moved
-    count[HOPS] += moved
+    state.counts[FLYING] += moved
+    state.counts[HOPS] += moved
     return moved, ended
 
 
-@njit(inline="always")
-def _give_back(place: int, flits: int, channel: Longs, touched: Ints, count: Longs) -> None:
+@inner
+def _send_flit(state: Flits, row: int, lane: int, d: int, place: int) -> bool:
+    """Send a flit of the first packet of a buffer by its channel; return True if it was the last one."""
+    link, buffer, cycle, depth = state.link, state.buffer, state.counts[CYCLE], len(state.flight)
+    buffer[place, SENT] += 1
+    state.channel[d, CREDIT] -= 1
+    link[row, TURN] = lane
+    link[row, SENT_FLITS] += 1
+    link[row, IDLE_AT] = cycle + link[row, PERIOD]
+    at = cycle % depth + link[row, CYCLES]
+    if at >= depth:
+        at -= depth
+    state.flight[at, row] = lane
+    if place < len(state.channel):
+        _give_back(state, place, 1)
+    p = state.worm[place, buffer[place, FIRST], 0]
+    if buffer[place, SENT] < state.packet[p, SIZE]:
+        return False
+    link[row, CARRIED] += state.packet[p, PAYLOAD]
+    state.channel[d, OWNER] = NONE
+    _pop(state, place)
+    return True
+
+
+@inner
+def _give_back(state: Flits, place: int, flits: int) -> None:
     """Record that flits have left the buffer of a channel."""
-    if channel[place, BACK] == 0:
-        touched[count[TOUCHED]] = place
-        count[TOUCHED] += 1
-    channel[place, BACK] += flits
+    if state.channel[place, BACK] == 0:
+        state.touched[state.counts[TOUCHED]] = place
+        state.counts[TOUCHED] += 1
+    state.channel[place, BACK] += flits
 
 
-@njit(inline="always")
-def _pop(place: int, slots: int, buffer: Longs) -> None:
+@inner
+def _pop(state: Flits, place: int) -> None:
     """Remove the first packet of a buffer, which has left completely."""
+    buffer = state.buffer
     first = buffer[place, FIRST] + 1
-    buffer[place, FIRST] = first if first < slots else 0
+    buffer[place, FIRST] = first if first < state.worm.shape[1] else 0
     buffer[place, COUNT] -= 1
     buffer[place, WHOLE] -= 1
     buffer[place, SENT], buffer[place, OUT], buffer[place, WISH] = 0, NONE, NONE

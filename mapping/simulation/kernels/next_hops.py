@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
+from mapping.kernels.decorators import inner, kernel
 from mapping.kernels.random_numbers import State, below
 from mapping.simulation.kernels.simulated_ranks import GOAL, GOAL_PORT, STATE
 from registry.model import Ints, Longs
@@ -62,18 +62,8 @@ class NextHops(NamedTuple):
     selection: int
 
 
-@njit(inline="always")
-def next_set(
-    set_of: Ints,
-    ptr: Longs,
-    states: int,
-    up: int,
-    down: int,
-    packet: Ints,
-    p: int,
-    place: int,
-    channels: int,
-) -> int:
+@inner
+def next_set(hops_on: NextHops, packet: Ints, p: int, place: int, channels: int) -> int:
     """Return the set of channels that a packet may take next, or -1 if it is at its goal.
 
     Parameters
@@ -85,18 +75,18 @@ def next_set(
     place : int
         Channel in which the packet is, or `channels` plus the port where it starts.
     """
-    state = packet[p, STATE]
+    set_of, ptr, state = hops_on.set_of, hops_on.ptr, packet[p, STATE]
     if state < 0:
-        return int(set_of[up + place - channels]) if place >= channels else -1
-    found = set_of[np.int64(packet[p, GOAL]) * states + state]
+        return int(set_of[hops_on.up + place - channels]) if place >= channels else -1
+    found = set_of[np.int64(packet[p, GOAL]) * hops_on.states + state]
     if ptr[found] == ptr[found + 1]:
-        found = set_of[down + packet[p, GOAL_PORT]]
+        found = set_of[hops_on.down + packet[p, GOAL_PORT]]
         if ptr[found] == ptr[found + 1]:
             return -1
     return int(found)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def mixed_below(one: int, other: int, n: int) -> int:
     """Return a well mixed number in 0 .. n - 1 from two numbers (the finaliser of SplitMix64)."""
     z = np.uint64(one) * _GAMMA + np.uint64(other) + _GAMMA
@@ -105,14 +95,12 @@ def mixed_below(one: int, other: int, n: int) -> int:
     return int(np.int64(((z >> np.uint64(32)) * np.uint64(n)) >> np.uint64(32)))
 
 
-@njit(inline="always")
-def channels_of(
-    ptr: Longs, found: int, selection: int, packet: Ints, p: int, random: State
-) -> tuple[int, int]:
+@inner
+def channels_of(hops_on: NextHops, found: int, packet: Ints, p: int, random: State) -> tuple[int, int]:
     """Return start and end, in the list, of the channels of a set that a packet may take: all or one."""
-    first, last = ptr[found], ptr[found + 1]
-    if selection != ADAPTIVE and last - first > 1:
-        if selection == RANDOM:
+    first, last = hops_on.ptr[found], hops_on.ptr[found + 1]
+    if hops_on.selection != ADAPTIVE and last - first > 1:
+        if hops_on.selection == RANDOM:
             first += below(random, last - first)
         else:
             first += mixed_below(packet[p, GOAL_PORT], packet[p, STATE], last - first)

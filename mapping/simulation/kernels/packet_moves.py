@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
+from mapping.kernels.decorators import inner
 from mapping.kernels.random_numbers import State, below
-from mapping.simulation.kernels.event_queue import put_behind, put_in
+from mapping.simulation.kernels.event_queue import EventLines, EventQueue, put_behind, put_in
+from mapping.simulation.kernels.next_hops import NextHops
 from mapping.simulation.kernels.simulated_ranks import (
     AT,
     HOPS,
@@ -83,31 +84,22 @@ class Packets(NamedTuple):
     random: State
 
 
-@njit(inline="always")
+@inner
 def room_event(place: int, size: int) -> int:
     """Return the event that a channel has so many more bytes of room."""
     return ROOM | (place << KIND_BITS) | (size << (KIND_BITS + INDEX_BITS))
 
 
-@njit(inline="always")
-def free_channel(
-    first: int,
-    last: int,
-    choice: Ints,
-    lanes: int,
-    width: int,
-    size: int,
-    sending: Longs,
-    channel: Longs,
-    random: State,
-) -> int:
+@inner
+def free_channel(hops_on: NextHops, state: Packets, first: int, last: int, size: int) -> int:
     """Return the channel with most room that a packet may take at once, of the lowest class, or -1.
 
     At equality one is drawn.
     """
+    lanes, width, sending, channel = hops_on.lanes, hops_on.width, state.sending, state.channel
     best, most_room, equals, lowest = -1, 0, 0, 0
     for c in range(first, last):
-        base = choice[c]
+        base = hops_on.choice[c]
         row = base if width == 1 else base // width
         if width > lanes:
             of_class = (base - row * width) // lanes
@@ -124,28 +116,18 @@ def free_channel(
                 best, most_room, equals = d, credit, 1
             elif credit == most_room:
                 equals += 1
-                if below(random, equals) == 0:
+                if below(state.random, equals) == 0:
                     best = d
     return best
 
 
-@njit(inline="always")
-def wait(
-    place: int,
-    first: int,
-    last: int,
-    choice: Ints,
-    lanes: int,
-    most: int,
-    channel: Longs,
-    buffer: Longs,
-    entry: Ints,
-    count: Longs,
-) -> None:
+@inner
+def wait(hops_on: NextHops, state: Packets, place: int, first: int, last: int) -> None:
     """Let the first packet of a buffer wait for all these channels."""
-    e = place * most
+    channel, entry = state.channel, state.entry
+    e = place * hops_on.most
     for c in range(first, last):
-        for d in range(choice[c], choice[c] + lanes):
+        for d in range(hops_on.choice[c], hops_on.choice[c] + hops_on.lanes):
             earlier = channel[d, LAST]
             entry[e, CHANNEL], entry[e, LATER], entry[e, EARLIER] = d, -1, earlier
             if earlier >= 0:
@@ -154,39 +136,39 @@ def wait(
                 channel[d, FIRST] = e
             channel[d, LAST] = e
             e += 1
-    buffer[place, WAITS] = e - place * most
-    buffer[place, TICKET] = count[TICKETS]
-    count[TICKETS] += 1
+    state.buffer[place, WAITS] = e - place * hops_on.most
+    state.buffer[place, TICKET] = state.counts[TICKETS]
+    state.counts[TICKETS] += 1
 
 
-@njit(inline="always")
-def longest_waiting(row: int, width: int, most: int, packet: Ints, channel: Longs, buffer: Longs) -> int:
+@inner
+def longest_waiting(hops_on: NextHops, state: Packets, row: int) -> int:
     """Return the entry that waits longest of the first ones at a link's channels with room, or -1."""
+    channel, buffer = state.channel, state.buffer
     best, ticket = -1, 0
-    for d in range(row * width, (row + 1) * width):
+    for d in range(row * hops_on.width, (row + 1) * hops_on.width):
         e = channel[d, FIRST]
         if e >= 0:
-            place = e // most
-            fits = packet[buffer[place, HEAD], SIZE] <= channel[d, CREDIT]
+            place = e // hops_on.most
+            fits = state.packet[buffer[place, HEAD], SIZE] <= channel[d, CREDIT]
             if fits and (best < 0 or buffer[place, TICKET] < ticket):
                 best, ticket = e, buffer[place, TICKET]
     return best
 
 
-@njit(inline="always")
-def lane_with_most_room(
-    waits: int, row: int, width: int, lanes: int, most: int, channel: Longs, buffer: Longs, entry: Ints
-) -> int:
+@inner
+def lane_with_most_room(hops_on: NextHops, state: Packets, waits: int, row: int) -> int:
     """Return the lane of an entry's class with most room, which the waiting packet takes.
 
     Lanes for which another packet has waited longer are left to that one; at equality the lowest is taken.
     """
+    entry, channel, lanes = state.entry, state.channel, hops_on.lanes
     taken = int(np.int64(entry[waits, CHANNEL]))
     if lanes == 1:
         return taken
-    first_lane = taken - (taken - row * width) % lanes
-    place = waits // most
-    for e in range(place * most, place * most + buffer[place, WAITS]):
+    first_lane = taken - (taken - row * hops_on.width) % lanes
+    place = waits // hops_on.most
+    for e in range(place * hops_on.most, place * hops_on.most + state.buffer[place, WAITS]):
         d = int(np.int64(entry[e, CHANNEL]))
         of_class = first_lane <= d < first_lane + lanes
         if of_class and entry[e, EARLIER] < 0 and channel[d, CREDIT] > channel[taken, CREDIT]:
@@ -194,9 +176,10 @@ def lane_with_most_room(
     return taken
 
 
-@njit(inline="always")
-def take_out(buffer: Longs, packet: Ints, place: int) -> None:
+@inner
+def take_out(state: Packets, place: int) -> None:
     """Let the first packet of a buffer start to leave."""
+    buffer, packet = state.buffer, state.packet
     after = packet[buffer[place, HEAD], NEXT]
     packet[buffer[place, HEAD], NEXT] = -1
     buffer[place, HEAD] = after
@@ -205,75 +188,38 @@ def take_out(buffer: Longs, packet: Ints, place: int) -> None:
     buffer[place, READING] = 1
 
 
-@njit(inline="always")
+@inner
 def send(
-    now: float,
-    place: int,
-    d: int,
-    width: int,
-    most: int,
-    state_of: Ints,
-    packet: Ints,
-    tail_at: Floats,
-    link: Floats,
-    sending: Longs,
-    channel: Longs,
-    buffer: Longs,
-    entry: Ints,
-    counts: Longs,
-    time: Floats,
-    event: Longs,
-    waiting: Longs,
-    line_time: Floats,
-    line_event: Longs,
-    line_ends: Longs,
+    hops_on: NextHops, queue: EventQueue, lines: EventLines, state: Packets, now: float, place: int, d: int
 ) -> None:
     """Let the first packet of a buffer start to cross a channel, which is free."""
-    p, row = buffer[place, HEAD], d if width == 1 else d // width
+    packet, link, sending = state.packet, state.link, state.sending
+    p, row = state.buffer[place, HEAD], d if hops_on.width == 1 else d // hops_on.width
     size, latency = packet[p, SIZE], link[row, LATENCY]
-    if buffer[place, WAITS] > 0:
-        _stop_waiting(now, place, d, width, most, sending, channel, buffer, entry, time, event, waiting)
-    take_out(buffer, packet, place)
-    channel[d, CREDIT] -= size
-    leaves = max(now + size / link[row, CAPACITY], tail_at[p])
+    if state.buffer[place, WAITS] > 0:
+        _stop_waiting(hops_on, queue, state, now, place, d)
+    take_out(state, place)
+    state.channel[d, CREDIT] -= size
+    leaves = max(now + size / link[row, CAPACITY], state.tail_at[p])
     sending[row, WHO], sending[row, HOW_MUCH], sending[row, BODY] = place, size, packet[p, PAYLOAD]
     link[row, SINCE] = now
-    counts[HOPS] += 1
-    tail_at[p] = leaves + latency
-    packet[p, AT], packet[p, STATE] = d, state_of[d]
-    put_behind(
-        LEAVING, line_time, line_event, line_ends, time, event, waiting,
-        leaves, TAIL_LEFT | (row << KIND_BITS),
-    )  # fmt: skip
-    if state_of[d] < 0:
-        put_behind(
-            ARRIVING, line_time, line_event, line_ends, time, event, waiting,
-            leaves + latency, DELIVER | (p << KIND_BITS),
-        )  # fmt: skip
+    state.counts[HOPS] += 1
+    state.tail_at[p] = leaves + latency
+    packet[p, AT], packet[p, STATE] = d, hops_on.state_of[d]
+    put_behind(queue, lines, LEAVING, leaves, TAIL_LEFT | (row << KIND_BITS))
+    if hops_on.state_of[d] < 0:
+        put_behind(queue, lines, ARRIVING, leaves + latency, DELIVER | (p << KIND_BITS))
     else:
-        put_behind(
-            SOON, line_time, line_event, line_ends, time, event, waiting,
-            now + latency, HEAD_CAME | (p << KIND_BITS),
-        )  # fmt: skip
+        put_behind(queue, lines, SOON, now + latency, HEAD_CAME | (p << KIND_BITS))
 
 
-@njit(inline="always")
+@inner
 def _stop_waiting(
-    now: float,
-    place: int,
-    taken: int,
-    width: int,
-    most: int,
-    sending: Longs,
-    channel: Longs,
-    buffer: Longs,
-    entry: Ints,
-    time: Floats,
-    event: Longs,
-    waiting: Longs,
+    hops_on: NextHops, queue: EventQueue, state: Packets, now: float, place: int, taken: int
 ) -> None:
     """Remove the first packet of a buffer from all its queues, since it takes one of the channels."""
-    for e in range(place * most, place * most + buffer[place, WAITS]):
+    channel, entry, width = state.channel, state.entry, hops_on.width
+    for e in range(place * hops_on.most, place * hops_on.most + state.buffer[place, WAITS]):
         d, later, earlier = int(np.int64(entry[e, CHANNEL])), entry[e, LATER], entry[e, EARLIER]
         if later >= 0:
             entry[later, EARLIER] = earlier
@@ -284,7 +230,7 @@ def _stop_waiting(
         else:
             channel[d, FIRST] = later
             row = d if width == 1 else d // width
-            if later >= 0 and d != taken and sending[row, WHO] < 0:
+            if later >= 0 and d != taken and state.sending[row, WHO] < 0:
                 # Who is first now may be smaller than what room was missing for.
-                put_in(time, event, waiting, now, room_event(d, 0))
-    buffer[place, WAITS] = 0
+                put_in(queue, now, room_event(d, 0))
+    state.buffer[place, WAITS] = 0

@@ -13,20 +13,15 @@ take several channels waits for all of them. Events of one time happen in the or
 
 from __future__ import annotations
 
-from numba import njit
-
+from mapping.kernels.decorators import inner, kernel
 from mapping.simulation.kernels.event_queue import (
-    FIRST,
-    LINES,
     WAITING,
-    WHAT,
     EventLines,
     EventQueue,
-    drop_first,
-    drop_front,
     put_behind,
     put_in,
     soonest,
+    take,
 )
 from mapping.simulation.kernels.next_hops import NextHops, channels_of, next_set
 from mapping.simulation.kernels.packet_moves import (
@@ -80,144 +75,158 @@ from mapping.simulation.kernels.simulated_ranks import (
 )
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def run_packets(
     hops_on: NextHops, ranks: Ranks, queue: EventQueue, lines: EventLines, state: Packets, limit: int
 ) -> int:
     """Process up to `limit` events.
-
-    This is one function, since numba counts references to every array passed to a call, at a multiple of the
-    cost of an event: arrays are taken out of their tuples once, and the functions called here are inlined.
 
     Returns
     -------
     int
         `MORE`, `ENDED` or `FULL`.
     """
-    time, event, waiting = queue.time, queue.event, queue.counts
-    line_time, line_event, line_ends = lines.time, lines.event, lines.ends
-    packet, tail_at, free, counts, ask = state.packet, state.tail_at, state.free, state.counts, state.ask
-    link, sending, channel = state.link, state.sending, state.channel
-    buffer, entry, random = state.buffer, state.entry, state.random
-    ptr, choice, state_of, start = hops_on.ptr, hops_on.choice, hops_on.state_of, hops_on.start
-    set_of = hops_on.set_of
-    lanes, width, states, most = hops_on.lanes, hops_on.width, hops_on.states, hops_on.most
-    up, down, selection = hops_on.up, hops_on.down, hops_on.selection
-    tally, clock, line = ranks.tally, ranks.clock, ranks.line
-    channels, ports, rounds = len(channel), len(start), len(ranks.in_round)
-    space = len(time) - len(ranks.host) - 2 * ports - most - 16
+    ports, rounds, tally = len(hops_on.start), len(ranks.in_round), ranks.tally
+    space = len(queue.time) - len(ranks.host) - 2 * ports - hops_on.most - 16
     for _ in range(limit):
-        if counts[FREE] < ports + 2 or waiting[WAITING] > space:
+        if state.counts[FREE] < ports + 2 or queue.counts[WAITING] > space:
             return FULL
-        asks, freed = 0, -1
         if tally[ROUND_LEFT] <= 0 and tally[ROUND] + 1 < rounds:
-            next_round(ranks)
-            for rank in range(len(ranks.host)):
-                port = offer(ranks, queue, rank)
-                if port >= 0:
-                    ask[asks] = channels + port
-                    asks += 1
+            asks, freed = _begin_round(ranks, queue, state), -1
         else:
-            where = soonest(line_time, line_event, line_ends, time, event, waiting)
+            where = soonest(queue, lines)
             if where < 0:
                 return ENDED
-            if where == LINES:
-                now, what = time[0], event[0, WHAT]
-                drop_first(time, event, waiting)
-            else:
-                first = line_ends[where, FIRST]
-                now, what = line_time[where, first], line_event[where, first, WHAT]
-                drop_front(where, line_time, line_ends)
-            clock[NOW] = now
-            kind, index = what & KIND, (what >> KIND_BITS) & INDEX
-            if kind == HEAD_CAME:
-                place = packet[index, AT]
-                if buffer[place, HEAD] < 0:
-                    buffer[place, HEAD], buffer[place, TAIL] = index, index
-                    asks = 1 - buffer[place, READING]
-                    ask[0] = place
-                else:
-                    packet[buffer[place, TAIL], NEXT] = index
-                    buffer[place, TAIL] = index
-            elif kind == TAIL_LEFT:
-                freed, place = index, sending[index, WHO]
-                sending[index, WHO] = -1
-                sending[index, CARRIED] += sending[index, BODY]
-                link[index, BUSY] += now - link[index, SINCE]
-                buffer[place, READING] = 0
-                if place < channels:
-                    known = now + link[place if width == 1 else place // width, LATENCY]
-                    put_behind(
-                        SOON, line_time, line_event, line_ends, time, event, waiting,
-                        known, room_event(place, sending[index, HOW_MUCH]),
-                    )  # fmt: skip
-                    asks = 1 if buffer[place, HEAD] >= 0 else 0
-                    ask[0] = place
-                else:
-                    other = after_packet(ranks, queue, place - channels)
-                    if line[place - channels, 0] >= 0:
-                        ask[0] = place
-                        asks = 1
-                    if other >= 0 and other != place - channels:
-                        ask[asks] = channels + other
-                        asks += 1
-            elif kind == ROOM:
-                channel[index, CREDIT] += what >> (KIND_BITS + INDEX_BITS)
-                freed = index if width == 1 else index // width
-            elif kind == DELIVER:
-                place, message = packet[index, AT], packet[index, MESSAGE]
-                known = now + link[place if width == 1 else place // width, LATENCY]
-                put_behind(
-                    SOON, line_time, line_event, line_ends, time, event, waiting,
-                    known, room_event(place, packet[index, SIZE]),
-                )  # fmt: skip
-                free[counts[FREE]] = index
-                counts[FREE] += 1
-                buffer[place, READING] = 0
-                asks = 1 if buffer[place, HEAD] >= 0 else 0
-                ask[0] = place
-                arrive(ranks, message)
-            else:
-                port = offer(ranks, queue, index)
-                if port >= 0:
-                    ask[0] = channels + port
-                    asks = 1
-        now = clock[NOW]
+            ranks.clock[NOW], what = take(queue, lines, where)
+            asks, freed = _happen(hops_on, ranks, queue, lines, state, what)
         # First who waits for a link that may be free now, then, one by one, who has come to the front.
-        a = -1 if freed >= 0 and sending[freed, WHO] < 0 else 0
-        while a < asks:
-            place, chosen, first, last = -1, -1, 0, 0
-            if a < 0:
-                waits = longest_waiting(freed, width, most, packet, channel, buffer)
-                if waits >= 0:
-                    place = waits // most
-                    chosen = lane_with_most_room(waits, freed, width, lanes, most, channel, buffer, entry)
-            else:
-                place = ask[a]
-                if place >= channels and buffer[place, HEAD] < 0:
-                    counts[FREE] -= 1
-                    made = free[counts[FREE]]
-                    size = make_packet(ranks, packet, made, place - channels, start[place - channels])
-                    packet[made, SIZE] = state.header_bytes + size
-                    tail_at[made] = 0.0
-                    buffer[place, HEAD], buffer[place, TAIL] = made, made
-                p = buffer[place, HEAD]
-                segment = next_set(set_of, ptr, states, up, down, packet, p, place, channels)
-                if segment < 0:
-                    take_out(buffer, packet, place)
-                    put_in(time, event, waiting, max(now, tail_at[p]), DELIVER | (p << KIND_BITS))
-                    a += 1
-                    continue
-                first, last = channels_of(ptr, segment, selection, packet, p, random)
-                size = packet[p, SIZE]
-                chosen = free_channel(first, last, choice, lanes, width, size, sending, channel, random)
-            if chosen >= 0:
-                send(
-                    now, place, chosen, width, most, state_of, packet, tail_at,
-                    link, sending, channel, buffer, entry, counts, time, event, waiting,
-                    line_time, line_event, line_ends,
-                )  # fmt: skip
-            elif place >= 0:
-                wait(place, first, last, choice, lanes, most, channel, buffer, entry, counts)
-            a += 1
+        if freed >= 0 and state.sending[freed, WHO] < 0:
+            _use_again(hops_on, ranks, queue, lines, state, freed)
+        for a in range(asks):
+            _ask(hops_on, ranks, queue, lines, state, state.ask[a])
     return MORE
+
+
+@inner
+def _begin_round(ranks: Ranks, queue: EventQueue, state: Packets) -> int:
+    """Start the next round; return the number of buffers whose first packet needs its next channel."""
+    asks = 0
+    next_round(ranks)
+    for rank in range(len(ranks.host)):
+        port = offer(ranks, queue, rank)
+        if port >= 0:
+            state.ask[asks] = len(state.channel) + port
+            asks += 1
+    return asks
+
+
+@inner
+def _happen(
+    hops_on: NextHops, ranks: Ranks, queue: EventQueue, lines: EventLines, state: Packets, what: int
+) -> tuple[int, int]:
+    """Process an event.
+
+    Returns
+    -------
+    int, int
+        Number of buffers in ``state.ask`` whose first packet needs its next channel, and the link that may be
+        free now, or -1.
+    """
+    packet, buffer, ask, channels = state.packet, state.buffer, state.ask, len(state.channel)
+    kind, index, asks, freed = what & KIND, (what >> KIND_BITS) & INDEX, 0, -1
+    if kind == HEAD_CAME:
+        place = packet[index, AT]
+        if buffer[place, HEAD] < 0:
+            buffer[place, HEAD], buffer[place, TAIL] = index, index
+            asks = 1 - buffer[place, READING]
+            ask[0] = place
+        else:
+            packet[buffer[place, TAIL], NEXT] = index
+            buffer[place, TAIL] = index
+    elif kind == TAIL_LEFT:
+        freed, place = index, state.sending[index, WHO]
+        state.sending[index, WHO] = -1
+        state.sending[index, CARRIED] += state.sending[index, BODY]
+        state.link[index, BUSY] += ranks.clock[NOW] - state.link[index, SINCE]
+        if place < channels:
+            asks = _leave(hops_on, ranks, queue, lines, state, place, state.sending[index, HOW_MUCH])
+        else:
+            buffer[place, READING] = 0
+            other = after_packet(ranks, queue, place - channels)
+            if ranks.line[place - channels, 0] >= 0:
+                ask[0] = place
+                asks = 1
+            if other >= 0 and other != place - channels:
+                ask[asks] = channels + other
+                asks += 1
+    elif kind == ROOM:
+        state.channel[index, CREDIT] += what >> (KIND_BITS + INDEX_BITS)
+        freed = index if hops_on.width == 1 else index // hops_on.width
+    elif kind == DELIVER:
+        asks = _leave(hops_on, ranks, queue, lines, state, packet[index, AT], packet[index, SIZE])
+        state.free[state.counts[FREE]] = index
+        state.counts[FREE] += 1
+        arrive(ranks, packet[index, MESSAGE])
+    else:
+        port = offer(ranks, queue, index)
+        if port >= 0:
+            ask[0] = channels + port
+            asks = 1
+    return asks, freed
+
+
+@inner
+def _leave(
+    hops_on: NextHops,
+    ranks: Ranks,
+    queue: EventQueue,
+    lines: EventLines,
+    state: Packets,
+    place: int,
+    size: int,
+) -> int:
+    """Let the tail of a packet leave the buffer of a channel; return 1 if another packet is there, else 0."""
+    row = place if hops_on.width == 1 else place // hops_on.width
+    known = ranks.clock[NOW] + state.link[row, LATENCY]
+    put_behind(queue, lines, SOON, known, room_event(place, size))
+    state.buffer[place, READING] = 0
+    state.ask[0] = place
+    return 1 if state.buffer[place, HEAD] >= 0 else 0
+
+
+@inner
+def _use_again(
+    hops_on: NextHops, ranks: Ranks, queue: EventQueue, lines: EventLines, state: Packets, row: int
+) -> None:
+    """Let the packet that waits longest for an idle link cross it, if there is one."""
+    waits = longest_waiting(hops_on, state, row)
+    if waits >= 0:
+        chosen = lane_with_most_room(hops_on, state, waits, row)
+        send(hops_on, queue, lines, state, ranks.clock[NOW], waits // hops_on.most, chosen)
+
+
+@inner
+def _ask(
+    hops_on: NextHops, ranks: Ranks, queue: EventQueue, lines: EventLines, state: Packets, place: int
+) -> None:
+    """Let the first packet of a buffer take its next channel, wait for it, or reach its goal."""
+    packet, buffer, channels, now = state.packet, state.buffer, len(state.channel), ranks.clock[NOW]
+    if place >= channels and buffer[place, HEAD] < 0:
+        state.counts[FREE] -= 1
+        made = state.free[state.counts[FREE]]
+        size = make_packet(ranks, packet, made, place - channels, hops_on.start[place - channels])
+        packet[made, SIZE] = state.header_bytes + size
+        state.tail_at[made] = 0.0
+        buffer[place, HEAD], buffer[place, TAIL] = made, made
+    p = buffer[place, HEAD]
+    segment = next_set(hops_on, packet, p, place, channels)
+    if segment < 0:
+        take_out(state, place)
+        put_in(queue, max(now, state.tail_at[p]), DELIVER | (p << KIND_BITS))
+        return
+    first, last = channels_of(hops_on, segment, packet, p, state.random)
+    chosen = free_channel(hops_on, state, first, last, packet[p, SIZE])
+    if chosen >= 0:
+        send(hops_on, queue, lines, state, now, place, chosen)
+    else:
+        wait(hops_on, state, place, first, last)

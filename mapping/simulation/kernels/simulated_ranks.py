@@ -10,8 +10,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
+from mapping.kernels.decorators import inner
 from mapping.kernels.random_numbers import State, next_word
 from mapping.routing.kernels.channels import Channels, Ends, pair_channels
 from mapping.routing.kernels.paths import HopArray
@@ -101,7 +101,7 @@ class Ranks(NamedTuple):
     channels: Channels
 
 
-@njit(inline="always")
+@inner
 def next_round(ranks: Ranks) -> bool:
     """Start the next round if there is one and the present one is delivered; True if it started."""
     tally = ranks.tally
@@ -113,7 +113,7 @@ def next_round(ranks: Ranks) -> bool:
     return True
 
 
-@njit(inline="always")
+@inner
 def offer(ranks: Ranks, queue: EventQueue, rank: int) -> int:
     """Let a rank send its next message; return the port where it is now first in the queue, else -1.
 
@@ -126,8 +126,7 @@ def offer(ranks: Ranks, queue: EventQueue, rank: int) -> int:
         if ranks.round[message] > tally[ROUND]:
             return -1
         if ranks.ready[message] > clock[NOW]:
-            what = READY | (rank << KIND_BITS)
-            put_in(queue.time, queue.event, queue.counts, ranks.ready[message], what)
+            put_in(queue, ranks.ready[message], READY | (rank << KIND_BITS))
             return -1
         ranks.latency[message] = max(ranks.ready[message], clock[ROUND_BEGAN])
         i, j = ranks.host[rank], ranks.host[ranks.receiver[message]]
@@ -138,7 +137,7 @@ def offer(ranks: Ranks, queue: EventQueue, rank: int) -> int:
     return -1
 
 
-@njit(inline="always")
+@inner
 def _join_queue(ranks: Ranks, rank: int, i: int, j: int) -> int:
     """Draw the route of a message and queue at its port; return the port if the rank is first, else -1."""
     way, line = ranks.way, ranks.line
@@ -165,13 +164,13 @@ def _join_queue(ranks: Ranks, rank: int, i: int, j: int) -> int:
     return int(port)
 
 
-@njit(inline="always")
+@inner
 def packets_of(size: int, packet_bytes: int) -> int:
     """Return the number of packets of a message; one if it has no bytes."""
     return max((size + packet_bytes - 1) // packet_bytes, 1)
 
 
-@njit(inline="always")
+@inner
 def make_packet(ranks: Ranks, packet: Ints, place: int, port: int, state: int) -> int:
     """Write the next packet of the first rank in the queue of a port; return its bytes.
 
@@ -197,7 +196,7 @@ def make_packet(ranks: Ranks, packet: Ints, place: int, port: int, state: int) -
     return int(payload)
 
 
-@njit(inline="always")
+@inner
 def after_packet(ranks: Ranks, queue: EventQueue, port: int) -> int:
     """Advance the queue of a port after a packet, if it was the last of its message.
 
@@ -218,7 +217,7 @@ def after_packet(ranks: Ranks, queue: EventQueue, port: int) -> int:
     return offer(ranks, queue, rank)
 
 
-@njit(inline="always")
+@inner
 def arrive(ranks: Ranks, message: int) -> None:
     """Record that a packet of a message is delivered."""
     ranks.left[message] -= 1
@@ -226,7 +225,7 @@ def arrive(ranks: Ranks, message: int) -> None:
         _deliver(ranks, message)
 
 
-@njit(inline="always")
+@inner
 def _deliver(ranks: Ranks, message: int) -> None:
     """Record that a message is delivered."""
     tally, clock, points = ranks.tally, ranks.clock, ranks.points

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from typing import Any
 
 import pytest
 
@@ -32,7 +33,8 @@ def test_the_kernels_of_circuits_and_simulations_are_compiled(monkeypatch: pytes
     from mapping.reconfiguration.kernels.local_update import refine
     from mapping.simulation.kernels.packet_simulation import run_packets
 
-    for kernel in (refine, run_packets):
+    kernels: tuple[Any, ...] = (refine, run_packets)
+    for kernel in kernels:
         assert kernel.signatures
 
 

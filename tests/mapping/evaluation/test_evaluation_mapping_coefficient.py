@@ -104,7 +104,7 @@ def test_the_mapping_coefficient_is_the_sum_over_pairs_of_ranks(
 def star() -> tuple[Fabric, Profile, Placement]:
     """Three hosts on a switch, one rank each."""
     fabric = Fabric.from_arcs(
-        "abcs", [0, 1, 2, 3, 3, 3], [3, 3, 3, 0, 1, 2], 2.0, slots=[1, 1, 1, 0], forwards=False
+        list("abcs"), [0, 1, 2, 3, 3, 3], [3, 3, 3, 0, 1, 2], 2.0, slots=[1, 1, 1, 0], forwards=False
     )
     profile = Profile.from_edges([0, 1], [1, 2], [8.0, 20.0], messages=[4, 1])
     allocation = Allocation.of(fabric, [0, 1, 2])

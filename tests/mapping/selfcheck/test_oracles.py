@@ -16,7 +16,7 @@ def diamond() -> Fabric:
     """Hosts a and d, and between them switches b and c: two equal paths; the cable b - d is three cables."""
     tail, head = [0, 0, 1, 1, 1, 2], [1, 2, 3, 3, 3, 3]
     return Fabric.from_arcs(
-        "abcd", tail + head, head + tail, 2.0, slots=[1, 0, 0, 1], forwards=[False, True, True, False]
+        list("abcd"), tail + head, head + tail, 2.0, slots=[1, 0, 0, 1], forwards=[False, True, True, False]
     )
 
 

@@ -119,7 +119,8 @@ def test_the_heat_of_a_pair_is_its_part_of_the_slope(case: tuple[Problem, Ints])
     slope, pairs = np.random.default_rng(1).random(len(search.grid)), search._pairs
     flows = pairs._replace(source=start[pairs.source], target=start[pairs.target])
     heat = np.empty(len(pairs.source))
-    kernel.pair_heat(flows, search.workers[0].pair_routes, slope, search.workers[0].loads, heat)
+    routes = search.pair_routes[0]
+    kernel.pair_heat(flows, routes.lookup, routes.missing, slope, search.workers[0].loads, heat)
     known = search.grid.of_link >= 0
     for e, (i, j, out, back) in enumerate(zip(*flows[:4], strict=True)):
         alone = problem.routes.link_bytes([i, j], [j, i], [out, back])

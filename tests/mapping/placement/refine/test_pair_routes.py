@@ -10,12 +10,17 @@ from hypothesis import strategies as st
 from ingest.generate.fat_trees import three_level
 from ingest.generate.tori import mesh, torus
 from mapping.placement.kernels.link_loads import Flows
-from mapping.placement.kernels.pair_routes import COMPLETE, COMPUTED, PairRoutes
+from mapping.placement.kernels.pair_routes import COMPLETE, COMPUTED
 from mapping.placement.problem.problem import Problem
 from mapping.placement.refine import pair_routes as building
 from mapping.placement.refine.link_grid import LinkGrid, build_link_grid
 from mapping.placement.refine.link_loads import load_all, new_flows, new_loads
-from mapping.placement.refine.pair_routes import build_pair_routes, most_used_first, of_another_thread
+from mapping.placement.refine.pair_routes import (
+    PairRoutes,
+    build_pair_routes,
+    most_used_first,
+    of_another_thread,
+)
 from registry.model import Fabric, Floats, Ints
 from tests.support.search_problems import everything_on, placed_problems
 

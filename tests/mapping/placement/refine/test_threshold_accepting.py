@@ -40,11 +40,13 @@ def run(
     limit: int = 2,
 ) -> Run:
     """The kernel on a problem, with short lists of hottest links."""
-    search = threshold_accepting._begin(problem, start, np.random.default_rng(1))
+    search, routes = threshold_accepting._begin(problem, start, np.random.default_rng(1))
     search = search._replace(links=search.links._replace(limit=limit))
     kernel.list_hottest(search.loads, search.links, search.value)
     unit = search.value / np.array([1.0, 1.0, problem.ranks])
-    accepted = kernel.accept_below_thresholds(search, proposals, inner, np.array(thresholds), unit)
+    accepted = kernel.accept_below_thresholds(
+        search, routes.missing, proposals, inner, np.array(thresholds), unit
+    )
     return Run(search, accepted)
 
 
@@ -151,10 +153,12 @@ def test_the_value_of_theorem_1s_dumbbell_is_what_its_proof_says() -> None:
     profile = Profile.from_edges([0, *(u for u, _ in graph)], [4, *(v for _, v in graph)],
                                  [float(ranks**4)] + [1.0] * len(graph), ranks=ranks)  # fmt: skip
     problem = problem_on(fabric, profile, Allocation.of(fabric, range(ranks)), "shortest-paths")
-    search = threshold_accepting._begin(problem, np.arange(ranks, dtype=np.int32), np.random.default_rng(0))
+    search, _ = threshold_accepting._begin(
+        problem, np.arange(ranks, dtype=np.int32), np.random.default_rng(0)
+    )
     assert search.value[0] == ranks**3 + cut / ranks
     apart = np.array([1, 0, 2, 3, 4, 5, 6, 7], np.int32)
-    assert threshold_accepting._begin(problem, apart, np.random.default_rng(0)).value[0] >= ranks**4
+    assert threshold_accepting._begin(problem, apart, np.random.default_rng(0))[0].value[0] >= ranks**4
 
 
 def test_others_load_counts_on_links_that_the_placement_loads() -> None:

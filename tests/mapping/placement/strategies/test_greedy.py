@@ -151,7 +151,7 @@ def test_greedy_near_the_start_fills_hosts_around_it_and_queues_each_rank_once()
 def test_greedy_takes_the_less_loaded_of_two_equally_close_hosts() -> None:
     # Hosts b and c are two links from a, each by a switch of its own; edges are followed 9, 8, 7.
     fabric = Fabric.from_arcs(
-        "abcst", [0, 0, 3, 4, 3, 1, 4, 2], [3, 4, 1, 2, 0, 3, 0, 4], 1.0, slots=[1, 2, 2, 0, 0]
+        list("abcst"), [0, 0, 3, 4, 3, 1, 4, 2], [3, 4, 1, 2, 0, 3, 0, 4], 1.0, slots=[1, 2, 2, 0, 0]
     )
     profile = Profile.from_edges([0, 0, 0], [1, 2, 3], [9.0, 8.0, 7.0])
     allocation = Allocation.of(fabric, list("abc"), [1, 2, 2])

@@ -6,19 +6,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mapping.simulation.kernels.event_queue import (
-    FIRST,
     LINES,
     NOTHING,
-    WHAT,
     EventLines,
     EventQueue,
-    drop_first,
-    drop_front,
     new_lines,
     new_queue,
     put_behind,
     put_in,
     soonest,
+    take,
     wider_lines,
     wider_queue,
 )
@@ -31,24 +28,15 @@ HEAP = LINES
 def put(queue: EventQueue, lines: EventLines, line: int, at: float, what: int) -> None:
     """Into a line, or the heap."""
     if line == HEAP:
-        put_in(queue.time, queue.event, queue.counts, at, what)
+        put_in(queue, at, what)
     else:
-        put_behind(line, *lines, *queue, at, what)
+        put_behind(queue, lines, line, at, what)
 
 
-def take(queue: EventQueue, lines: EventLines) -> tuple[float, int] | None:
+def taken(queue: EventQueue, lines: EventLines) -> tuple[float, int] | None:
     """Time and event that come first; None where nothing waits."""
-    where = soonest(*lines, *queue)
-    if where == NOTHING:
-        return None
-    if where == HEAP:
-        found = float(queue.time[0]), int(queue.event[0, WHAT])
-        drop_first(*queue)
-        return found
-    first = lines.ends[where, FIRST]
-    found = float(lines.time[where, first]), int(lines.event[where, first, WHAT])
-    drop_front(where, lines.time, lines.ends)
-    return found
+    where = soonest(queue, lines)
+    return None if where == NOTHING else take(queue, lines, where)
 
 
 steps = st.lists(st.one_of(st.none(), st.tuples(st.integers(0, LINES), st.integers(0, 4))), max_size=ROOM)
@@ -65,7 +53,7 @@ def test_events_come_out_by_time_and_then_by_the_order_in_which_they_were_put_in
     for what, step in enumerate([*steps, *[None] * len(steps)]):
         if step is None:
             expected = min(waiting) if waiting else None
-            assert take(queue, lines) == expected
+            assert taken(queue, lines) == expected
             if expected is not None:
                 waiting.remove(expected)
                 now = expected[0]
@@ -73,7 +61,7 @@ def test_events_come_out_by_time_and_then_by_the_order_in_which_they_were_put_in
             line, later = step
             put(queue, lines, line, now + later, what)
             waiting.append((now + later, what))
-    assert take(queue, lines) is None
+    assert taken(queue, lines) is None
 
 
 @given(before=st.integers(0, 3), steps=st.lists(st.integers(0, 2), min_size=1, max_size=4))
@@ -81,10 +69,10 @@ def test_wider_ones_hold_the_same_events(before: int, steps: list[int]) -> None:
     queue, lines = new_queue(ROOM), new_lines(4)
     for what in range(before):  # so that the ring begins elsewhere
         put(queue, lines, 1, 0.0, what)
-        assert take(queue, lines) == (0.0, what)
+        assert taken(queue, lines) == (0.0, what)
     for what, later in enumerate(steps):
         put(queue, lines, 1, float(later), what)
     queue, lines = wider_queue(queue, 2 * ROOM), wider_lines(lines, 8)
-    found = [take(queue, lines) for _ in steps]
+    found = [taken(queue, lines) for _ in steps]
     assert found == sorted((float(later), what) for what, later in enumerate(steps))
-    assert take(queue, lines) is None
+    assert taken(queue, lines) is None
