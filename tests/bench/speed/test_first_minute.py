@@ -1,4 +1,4 @@
-"""The first minute on a machine: the record keeps the promise, and time is that of the command's own processes."""
+"""The first minute on a machine: the record keeps the promise; times are those of the command."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 from bench.speed.first_minute import RECORD, seconds
 
 FIRST, NEXT, DEMO = 30.0, 4.0, 60.0
-"""Promised seconds: of the processor for the first and the next placement, on the clock for the demonstration."""
+"""Promised seconds: of the processor for both placements, on the clock for the demonstration."""
 
 
 def test_the_recorded_first_minute_is_short() -> None:
