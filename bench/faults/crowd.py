@@ -20,6 +20,8 @@ from bench.faults.commands import ALMANAC, environment, run
 
 SHARED = "shared"
 START = datetime(2026, 1, 1, tzinfo=UTC)
+HOSTS = "n[0-1]-[0-3]"
+"""Eight hosts that all fabrics of `scans_of` have."""
 ACCEPTED = (0, 4)
 """Exit codes of a command that worked; 4: problems of the fabric were found."""
 READS: tuple[tuple[str, ...], ...] = (
@@ -55,7 +57,8 @@ def crowd(
         there = set(_observations(cluster, variables, work))
         kept = {at for tally in tallies for name, at in tally.kept if name == cluster}
         lost += [f"{cluster} at {at} is lost" for at in sorted(kept - there)]
-        lost += [f"{cluster} at {at} is not deleted" for at in sorted(there - kept)]
+        before = {at for at in there if datetime.fromisoformat(at) < START}
+        lost += [f"{cluster} at {at} is not deleted" for at in sorted(there - kept - before)]
     return tallies, lost
 
 
@@ -72,9 +75,8 @@ def _write(number: int, scans: Sequence[Path], end: float, variables: Mapping[st
             identity = _observations(own, variables, work)[at]
             if _done(["observation", "delete", identity, "--yes"], tally, variables, work):
                 tally.kept.discard((own, at))
-        _done(
-            ["map", "ring", "--cluster", own, "--steps", "200", "--seed", str(turn)], tally, variables, work
-        )
+        words = ["map", "ring", "--cluster", own, "--hosts", HOSTS, "--steps", "200", "--seed", str(turn)]
+        _done(words, tally, variables, work)
         turn += 1
     return tally
 
@@ -106,12 +108,14 @@ def _observations(cluster: str, variables: Mapping[str, str], work: Path) -> dic
 
 
 def scans_of(folder: Path, variables: Mapping[str, str]) -> list[Path]:
-    """Write fabrics of several sizes to a folder, and save the profile that the writers place."""
+    """Write fabrics of several sizes to a folder; save one, and the profile that the writers place."""
     scans = []
     for sides in ("4,4", "4,5", "5,5", "6,6"):
         scans.append(folder / f"torus-{sides.replace(',', '-')}.csv")
         words = ["generate", "fabric", "torus", "--sides", sides, "--format", "csv", "-o", str(scans[-1])]
         _required(words, variables, folder)
+    before = (START - timedelta(days=1)).isoformat()
+    _required(["ingest", "--cluster", SHARED, "--observed-at", before, str(scans[0])], variables, folder)
     _required(["generate", "profile", "ring", "--ranks", "8", "--save", "--name", "ring"], variables, folder)
     return scans
 
