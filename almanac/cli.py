@@ -27,7 +27,7 @@ SECTIONS: dict[str, dict[str, tuple[str, str]]] = {
         "observation": ("data.observation", "List and delete observations of a fabric."),
         "profile": ("data.profile", "List, show, export and delete communication profiles."),
         "job": ("data.job", "List, show and delete jobs; attach the profile of a job."),
-        "run": ("data.run", "List ingest runs, and delete failed ones."),
+        "ingest-run": ("data.ingest_run", "List ingest runs, and delete failed ones."),
     },
     "Watch": {
         "today": ("analysis.today", "Show what changed, what is broken, and what to do first."),
@@ -43,6 +43,8 @@ SECTIONS: dict[str, dict[str, tuple[str, str]]] = {
     },
     "Place": {
         "map": ("placing.map", "Find a good placement of a job's ranks on its hosts."),
+        "run": ("placing.run", "Start a launcher with its ranks placed."),
+        "slurm": ("placing.slurm", "Let Slurm place the tasks of srun in jobs that opt in."),
         "advise": ("placing.advise", "Report whether moving ranks of running jobs pays off."),
         "evaluate": ("placing.evaluate:evaluate", "Compute congestion and hop-bytes of a placement."),
         "compare": ("placing.evaluate:compare", "Compare placements link by link."),

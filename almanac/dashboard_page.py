@@ -5,6 +5,7 @@ from __future__ import annotations
 from almanac.settings import Settings, load_settings
 from dashboard.app import run
 from dashboard.state.viewer import Access
+from mapping.checks.error_limits import ErrorLimits
 from registry.registry import Registry
 
 
@@ -33,5 +34,10 @@ def access() -> Access:
     return access_of(load_settings())
 
 
+def limits() -> ErrorLimits:
+    """Return the growth of error counters from which ports are reported, by the current settings."""
+    return load_settings().error_limits()
+
+
 if __name__ == "__main__":
-    run(connect, access)
+    run(connect, access, limits)

@@ -65,9 +65,9 @@ def read_environment(environment: Mapping[str, str] = os.environ) -> JobEnvironm
         return _slurm(environment)
     for variable in HOST_FILES:
         if environment.get(variable):
-            return _host_file(variable, environment[variable], None)
+            return read_host_file(variable, environment[variable])
     if environment.get("PBS_NODEFILE"):
-        return _host_file("PBS_NODEFILE", environment["PBS_NODEFILE"], environment.get("PBS_JOBID"))
+        return read_host_file("PBS_NODEFILE", environment["PBS_NODEFILE"], environment.get("PBS_JOBID"))
     raise ConfigError(
         "--here",
         "--here works inside a job only: neither SLURM_JOB_NODELIST nor PBS_NODEFILE nor a host file of Open "
@@ -103,8 +103,8 @@ def _slurm(environment: Mapping[str, str]) -> JobEnvironment:
     )
 
 
-def _host_file(variable: str, path: str, job: str | None) -> JobEnvironment:
-    """Read a host file: ``node slots=4``, ``node:4``, or a line per slot."""
+def read_host_file(variable: str, path: str, job: str | None = None) -> JobEnvironment:
+    """Return the hosts of a file: ``node slots=4``, ``node:4``, or a line per slot; raises `InputError`."""
     counts: Counter[str] = Counter()
     for number, line in enumerate(read_lines(path, f"the host file of {variable}"), start=1):
         text = line.partition("#")[0].strip()

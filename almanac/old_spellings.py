@@ -19,7 +19,7 @@ def present_spelling(words: Sequence[str]) -> list[str]:
         size = len(command.split())
         if given[:size] != command.split():
             continue
-        changed = command.split()[:size] + rule(given[size:])
+        changed = _COMMANDS.get(command, command).split() + rule(given[size:])
         if changed != given:
             from almanac.output.printing import note
 
@@ -55,7 +55,7 @@ def _rename(words: list[str], *, options: Mapping[str, str]) -> list[str]:
 def _history(words: list[str]) -> list[str]:
     """Turn the flags of ``history`` into its subcommands."""
     found = _rename(words, options={"--limit": "--top"})
-    for flag in ("regressions", "simulations", "circuits"):
+    for flag in ("regressions", "simulations", "circuits", "measured"):
         if f"--{flag}" in found:
             found.remove(f"--{flag}")
             found.insert(0, flag)
@@ -85,7 +85,10 @@ def _export(words: list[str]) -> list[str]:
 
 _LINKS = {"--links": "--export links=", "--points": "--export points="}
 _CIRCUITS = {"-o": "--export circuits=", "--output": "--export circuits=", "--routes": "--export routes="}
+_COMMANDS = {f"run {verb}": f"ingest-run {verb}" for verb in ("list", "delete")}
+"""Commands that have another name now."""
 _RULES: dict[str, Rule] = {
+    **dict.fromkeys(_COMMANDS, list),
     "history": _history,
     "advise": _advise,
     "export": _export,
@@ -100,4 +103,4 @@ _RULES: dict[str, Rule] = {
     "metrics": partial(_rename, options={"--hottest": "--top"}),
     "whatif": partial(_rename, options={"--rule": "--routing-after"}),
 }
-"""Rules of the commands that have old spellings."""
+"""Rules of the commands that have old spellings or names."""

@@ -32,7 +32,7 @@ FLAPPING = "flapping-links"
 JOBS = 3
 """Number of jobs that are listed for each link."""
 ABOUT = {
-    "almanac_source_age_seconds": "Time since the last successful ingest of a source.",
+    "almanac_source_age_seconds": "Time since the latest data of a source were observed.",
     "almanac_source_failing": "1 if the last ingest of a source failed.",
     "almanac_fabric_age_seconds": "Time since the last observation of the fabric.",
     "almanac_findings": "Problems that `almanac cluster check` finds on the latest fabric.",
@@ -56,7 +56,7 @@ ABOUT = {
     ),
     "almanac_running_jobs": "Running jobs, by whether their load on the links is known.",
     "almanac_link_load_seconds": (
-        "Time that the links with most load need for the running jobs' data of a period."
+        "Time that the links with most load need for the running jobs' data of an iteration."
     ),
     "almanac_link_estimated_use_ratio": (
         "The same load over capacity, scaled to the measured traffic of the links between switches."
@@ -113,14 +113,14 @@ def read_gauges(registry: Registry, hottest: int = HOTTEST, limits: ErrorLimits 
     gauges, now = Gauges(), datetime.now(UTC)
     for source in registry.runs.sources():
         labels = {"cluster": source.cluster, "source": source.format or "unknown"}
-        if source.last_good_at is not None:
-            age = (now - source.last_good_at).total_seconds()
-            gauges.add("almanac_source_age_seconds", age, **labels)
+        age = source.age(now)
+        if age is not None:
+            gauges.add("almanac_source_age_seconds", age.total_seconds(), **labels)
         if source.known:
             gauges.add("almanac_source_failing", float(source.last_outcome == "failed"), **labels)
     for info in registry.fabrics.clusters():
-        age = (now - info.last_observed_at).total_seconds()
-        gauges.add("almanac_fabric_age_seconds", age, cluster=info.name)
+        seen = (now - info.last_observed_at).total_seconds()
+        gauges.add("almanac_fabric_age_seconds", seen, cluster=info.name)
         subject = subject_of(registry, info.name, limits=limits)
         _add_findings(gauges, info.name, check(subject), hottest)
         if subject.port_errors is not None:

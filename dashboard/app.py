@@ -2,29 +2,40 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import NamedTuple
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from datetime import UTC, datetime
+from typing import NamedTuple, NoReturn
 
 import streamlit as st
 
+from dashboard.queries.caching import drawing
+from dashboard.queries.clusters import Clusters, cached_clusters
+from dashboard.queries.overview import cached_findings, cached_overview, recent_counters, recent_regressions
+from dashboard.queries.search import search
 from dashboard.state.searches import Searches
 from dashboard.state.site import Site
 from dashboard.state.viewer import EVERYTHING, NOBODY, Access, current, logged_in
 from dashboard.views import (
-    changes,
     circuits,
+    data,
     fabric,
-    history,
-    ingest,
-    interference,
     job,
     jobs,
     overview,
-    simulated,
-    what_if,
+    planner,
+    shared_links,
+    simulations,
+    trends,
 )
-from dashboard.widgets.messages import show_error, show_login, show_nobody
+from dashboard.widgets import bar
+from dashboard.widgets.bar import REFRESH_SECONDS
+from dashboard.widgets.controls import tabbed
+from dashboard.widgets.messages import plain, show_error, show_login, show_nobody
+from dashboard.widgets.navigation import link_to
+from mapping.checks.error_limits import ErrorLimits
 from registry.errors import AlmanacError, DatabaseUnavailable
+from registry.fabrics.fabrics import ClusterInfo
 from registry.registry import Registry
 
 ICON = """<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 32 32" fill="#0b6e8f" stroke="#0b6e8f">
@@ -32,9 +43,24 @@ ICON = """<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 32 32" fill="#0b6
 <path d="M5 5h6v6H5zM21 5h6v6h-6z"/><circle cx="6" cy="25" r="3"/><circle cx="16" cy="25" r="3"/>
 <circle cx="26" cy="25" r="3"/></svg>"""
 """Icon of the browser tab, included here because Streamlit loads named icons from another host."""
-
-TOP = "<style>.stMainBlockContainer { padding-top: 4.5rem }</style>"
-"""Style that reduces Streamlit's space above the title."""
+STYLE = """<style>
+.stMainBlockContainer { padding-top: 0.5rem; padding-left: 1.25rem; padding-right: 1.25rem }
+.stAppHeader { background: none; pointer-events: none }
+.stAppHeader > * { pointer-events: none }
+.stAppHeader button { pointer-events: auto }
+.st-key-bar { padding-right: 2.5rem }
+.stHeading :is(h2, h3) { padding: 0 }
+[data-testid^="stBaseButton-primary"], [data-testid^="stBaseButton-primary"] *,
+.stMultiSelect span[title], .stMultiSelect span[title] + * { color: light-dark(#fff, #06222d) }
+.stVerticalBlock[class*="st-key-rows"] a > :has([data-testid="stIconMaterial"]) { display: none }
+.stVerticalBlock[class*="st-key-rows"] a { padding: 0; height: auto; min-height: 1.5rem }
+.stVerticalBlock[class*="st-key-rows"] a :is(span, p) { white-space: normal; overflow: visible }
+.stVerticalBlock[class*="st-key-rows-events"] a :is(span, p) { white-space: nowrap; overflow: hidden }
+.stVerticalBlock[class*="st-key-rows-events"] a p { text-overflow: ellipsis }
+</style>"""
+"""Style without which Streamlit leaves wide margins, and writes white on the light buttons of a dark page."""
+SIDEBAR = 200
+"""Width of the navigation in pixels, the smallest that Streamlit allows."""
 
 _TRIED_AGAIN = "tried again"
 
@@ -42,34 +68,107 @@ Draw = Callable[[Registry, Site], None]
 
 
 class Entry(NamedTuple):
-    """A page of the navigation: title, function that draws the page, and icon."""
+    """A page of the navigation.
+
+    Attributes
+    ----------
+    title : str
+    draw : callable
+        Draws the page below the bar.
+    icon : str
+    live : bool
+        True if the page shows the present, and so is drawn again every `REFRESH_SECONDS`.
+    all_clusters : bool
+        True if the page can show all clusters together.
+    """
 
     title: str
     draw: Draw
     icon: str
+    live: bool = False
+    all_clusters: bool = False
 
-    def address(self, separator: str) -> str:
-        """Return the title in lower case, its words joined by a character."""
-        return self.title.lower().replace(" ", separator)
+    @property
+    def name(self) -> str:
+        """Title in lower case: the page's address, and its field of `Site`."""
+        return self.title.lower()
 
 
-PAGES = (
-    Entry("Overview", overview.draw, ":material/monitoring:"),
-    Entry("Fabric", fabric.draw, ":material/hub:"),
-    Entry("What if", what_if.draw, ":material/conversion_path:"),
-    Entry("Jobs", jobs.draw, ":material/list:"),
-    Entry("Job", job.draw, ":material/view_in_ar:"),
-    Entry("Interference", interference.draw, ":material/compare_arrows:"),
-    Entry("History", history.draw, ":material/show_chart:"),
-    Entry("Runs", simulated.draw, ":material/play_circle:"),
-    Entry("Circuits", circuits.draw, ":material/cable:"),
-    Entry("Changes", changes.draw, ":material/difference:"),
-    Entry("Ingest", ingest.draw, ":material/input:"),
-)
+def _jobs(registry: Registry, site: Site) -> None:
+    """Draw a job or placement if the address names one, else the list of jobs."""
+    if {"job", "placement"} & set(st.query_params):
+        job.draw(registry, site)
+    else:
+        _tabs({"jobs": ("Jobs", jobs.draw), "shared": ("Shared links", shared_links.draw)})(registry, site)
+
+
+def _tabs(tabs: Mapping[str, tuple[str, Draw]]) -> Draw:
+    """Return a function that draws the tab that the address names."""
+
+    def draw(registry: Registry, site: Site) -> None:
+        with tabbed("tab", {name: label for name, (label, _) in tabs.items()}) as name:
+            tabs[name][1](registry, site)
+
+    return draw
+
+
+SECTIONS: Mapping[str, tuple[Entry, ...]] = {
+    "Now": (
+        Entry("Overview", overview.draw, ":material/monitoring:", live=True),
+        Entry("Fabric", fabric.draw, ":material/hub:", live=True),
+        Entry("Jobs", _jobs, ":material/list:", live=True, all_clusters=True),
+    ),
+    "Improve": (
+        Entry(
+            "Planner",
+            _tabs({"changes": ("Changes", planner.draw), "circuits": ("Circuits", circuits.draw)}),
+            ":material/conversion_path:",
+        ),
+        Entry(
+            "Trends",
+            _tabs(
+                {
+                    "applications": ("Applications", trends.draw),
+                    "simulations": ("Simulations", simulations.draw),
+                }
+            ),
+            ":material/show_chart:",
+            all_clusters=True,
+        ),
+    ),
+    "System": (Entry("Data", data.draw, ":material/input:", live=True, all_clusters=True),),
+}
+"""The pages of each section of the navigation."""
+PAGES = tuple(entry for entries in SECTIONS.values() for entry in entries)
 """All pages in the order of the navigation; the first is the start page."""
 
 
-def run(connect: Callable[[], Registry], access: Callable[[], Access] = lambda: EVERYTHING) -> None:
+class Moved(NamedTuple):
+    """The page, and its tab, to which an old address leads."""
+
+    page: str
+    tab: str | None = None
+
+
+MOVED = {
+    "what-if": Moved("planner", "changes"),
+    "circuits": Moved("planner", "circuits"),
+    "job": Moved("jobs"),
+    "interference": Moved("jobs", "shared"),
+    "history": Moved("trends", "applications"),
+    "runs": Moved("trends", "simulations"),
+    "changes": Moved("fabric", "changes"),
+    "ingest": Moved("data"),
+    "overview": Moved("overview"),
+}
+"""Old addresses; their parameters stay valid on the new pages."""
+
+
+def run(
+    connect: Callable[[], Registry],
+    access: Callable[[], Access] = lambda: EVERYTHING,
+    limits: Callable[[], ErrorLimits] = ErrorLimits,
+) -> None:
     """Draw the page that the browser requests.
 
     Parameters
@@ -78,9 +177,14 @@ def run(connect: Callable[[], Registry], access: Callable[[], Access] = lambda: 
         Opens the registry; called once per process, and again after the database connection was lost.
     access : callable
         Returns who may see what; called for every page.
+    limits : callable
+        Returns the growth of error counters from which ports are reported.
     """
-    st.set_page_config(page_title="Fabric Almanac", page_icon=ICON, layout="wide")
-    st.html(TOP)
+    wall = bar.on_wall()
+    st.set_page_config(
+        "Fabric Almanac", ICON, layout="wide", initial_sidebar_state="collapsed" if wall else SIDEBAR
+    )
+    st.html(STYLE)
     try:
         allowed = access()
         viewer, login = current(allowed), logged_in(allowed)
@@ -90,19 +194,95 @@ def run(connect: Callable[[], Registry], access: Callable[[], Access] = lambda: 
 
     def page(entry: Entry) -> st.Page:
         def body() -> None:
+            st.set_page_config(f"{entry.title} · Fabric Almanac")
             if viewer is None:
                 show_nobody(login)
             else:
-                _show(connect, entry.draw, site)
+                _page(connect, entry, site)
             if login is not None:
                 show_login(login)
 
-        path, first = entry.address("-"), entry is PAGES[0]
+        first = entry is PAGES[0]
+        path = "start" if first else entry.name  # the start page has no path, but reserves one
         return st.Page(body, title=entry.title, icon=entry.icon, url_path=path, default=first)
 
-    pages = {entry.address("_"): page(entry) for entry in PAGES}
-    site = Site(**pages, viewer=viewer or NOBODY, searches=_searches(connect))
-    st.navigation(list(pages.values()), position="top").run()
+    pages = {entry.name: page(entry) for entry in PAGES}
+    site = Site(**pages, viewer=viewer or NOBODY, searches=_searches(connect), limits=limits())
+    shown = {section: [pages[entry.name] for entry in entries] for section, entries in SECTIONS.items()}
+    shown[""] = [_redirect(old, pages[moved.page], moved.tab) for old, moved in MOVED.items()]
+    st.navigation(shown, position="hidden" if wall else "sidebar", expanded=True).run()
+
+
+def prepare(connect: Callable[[], Registry], limits: Callable[[], ErrorLimits] = ErrorLimits) -> None:
+    """Read what the first page shows and keep it for all viewers; errors are left to the page.
+
+    Parameters
+    ----------
+    connect, limits : callable
+        As in `run`.
+    """
+    with suppress(AlmanacError):
+        _prepared(connect, limits)
+
+
+@st.cache_resource(show_spinner=False)  # no spinner of a function called here either: there is no browser
+def _prepared(_connect: Callable[[], Registry], _limits: Callable[[], ErrorLimits]) -> None:
+    registry = _registry(_connect)
+    cached_clusters(registry)
+    view = cached_overview(registry, None)
+    if view.live is not None:
+        drawing(view.live.running.snapshot.id, view.live.fabric, registry)
+        limits = _limits()
+        cached_findings(registry, view, limits)
+        recent_counters(registry, view, bar.RANGES[bar.DEFAULT_RANGE][1], limits)
+        recent_regressions(registry, view, None)
+
+
+def _redirect(old: str, page: st.Page, tab: str | None) -> st.Page:
+    """Return a hidden page that leads from an old address to a new page, with the same parameters."""
+
+    def body() -> NoReturn:
+        st.switch_page(page, query_params={**({} if tab is None else {"tab": tab}), **st.query_params})
+
+    return st.Page(body, title=page.title, url_path=old, visibility="hidden")
+
+
+def _page(connect: Callable[[], Registry], entry: Entry, site: Site) -> None:
+    """Draw the bar and the page below it; a page that shows the present is drawn again and again."""
+    infos = _clusters(connect).infos
+    ages = bar.draw(entry.title, list(infos), live=entry.live, all_clusters=entry.all_clusters)
+    text, cluster = bar.searched(), bar.chosen_cluster(list(infos))
+    if text and cluster is not None:
+        _show(connect, lambda registry, site: _found(registry, infos[cluster], text, site), site)
+
+    @st.fragment(run_every=REFRESH_SECONDS if entry.live and bar.is_live() else None)
+    def body() -> None:
+        with ages:
+            found = _clusters(connect)
+            bar.ages(found.infos, found.read_at)
+        _show(connect, entry.draw, site)
+
+    body()
+
+
+def _found(registry: Registry, cluster: ClusterInfo, text: str, site: Site) -> None:
+    """Open what a search found, or list it if there are several."""
+    hits = search(registry, cluster, text, site.viewer)
+    if len(hits) == 1:
+        st.switch_page(getattr(site, hits[0].page), query_params=dict(hits[0].address))
+    with st.container(border=True, key="found"):
+        if not hits:
+            st.text(f"Nothing in {cluster.name} has this name, GUID or id: {text}")
+        for hit in hits:
+            link_to(getattr(site, hit.page), f"{hit.kind}: {plain(hit.label)}", **hit.address)
+
+
+def _clusters(connect: Callable[[], Registry]) -> Clusters:
+    """Return the clusters; none if they cannot be read, which the page then reports."""
+    try:
+        return cached_clusters(_registry(connect))
+    except AlmanacError:
+        return Clusters(infos={}, read_at=datetime.now(UTC))
 
 
 def _show(connect: Callable[[], Registry], draw: Draw, site: Site) -> None:

@@ -5,8 +5,10 @@ pandas and py2neo are optional: without them the functions that need them raise 
 
 from __future__ import annotations
 
+import json
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
 
@@ -90,7 +92,7 @@ def from_networkx(graph: nx.Graph[Any]) -> Fabric | Profile:
     A graph with ``capacity`` (bytes/s) on all edges is a fabric, one with ``bytes`` a profile over ranks
     0, 1, ... A fabric needs only capacities: by default, as in `Fabric.from_arcs`, each vertex is a host with
     one slot, and hosts forward only if there is no switch. The order of the nodes is kept. An undirected edge
-    counts in both directions.
+    counts in both directions. Lists may be JSON texts, as in the GraphML that `registry.exports` writes.
 
     Raises
     ------
@@ -261,8 +263,8 @@ def _kind(data: dict[str, Any]) -> str:
 
 def _device(name: str, kind: str, direct: bool, data: dict[str, Any]) -> DeviceFact:
     """Return the facts about a device from the attributes of its node; hosts of direct networks forward."""
+    lists: dict[str, Any] = {field: _listed(data.get(field, ()), field) for field in DEVICE_LISTS}
     coordinates = data.get("coordinates")
-    lists: dict[str, Any] = {field: tuple(data.get(field, ())) for field in DEVICE_LISTS}
     return DeviceFact(
         key=name,
         name=name,
@@ -271,9 +273,19 @@ def _device(name: str, kind: str, direct: bool, data: dict[str, Any]) -> DeviceF
         slots=whole_number(data.get("slots", int(kind == KINDS[HOST])), "slots"),
         guid=str(data.get("guid", "")),
         level=data.get("level"),
-        coordinates=None if coordinates is None else tuple(coordinates),
+        coordinates=None if coordinates is None else _listed(coordinates, "coordinates"),
         **lists,
     )
+
+
+def _listed(value: Any, field: str) -> tuple[Any, ...]:
+    """Return the items of a list, which GraphML holds as JSON text."""
+    if isinstance(value, str):
+        with suppress(ValueError, RecursionError):
+            value = json.loads(value)
+    if not isinstance(value, list | tuple):
+        raise ValueError(f"the attribute {field} is not a list: {value!r}")
+    return tuple(value)
 
 
 def _profile(graph: nx.Graph[Any], edges: Sequence[tuple[Any, Any, dict[str, Any]]]) -> Profile:

@@ -27,6 +27,7 @@ from registry.pages.jobs import JobPages
 from registry.profiles import Profiles
 from registry.progress import Progress, silent
 from registry.records.circuit_plans import CircuitPlans
+from registry.records.measured_runs import MeasuredRuns
 from registry.records.optical_switches import OpticalSwitches
 from registry.records.placements.placements import Placements
 from registry.records.simulations import Simulations
@@ -54,6 +55,7 @@ class Registry:
         self.traces = Traces(database)
         self.simulations = Simulations(database)
         self.circuit_plans = CircuitPlans(database)
+        self.measured_runs = MeasuredRuns(database)
         self.optical = OpticalSwitches(database)
 
     @classmethod

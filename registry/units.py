@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from datetime import datetime
 from typing import NamedTuple
@@ -45,6 +46,23 @@ def text(value: float, base: str) -> str:
     """Return a value with a suitable unit and four digits: ``12.34 ms``."""
     unit = unit_for([value], base)
     return f"{value / unit.size:.4g} {unit.name}"
+
+
+def short(value: float, base: str) -> str:
+    """Return a value with a suitable unit and three significant figures: ``12.3 ms``, ``1,230 s``."""
+    unit = unit_for([value], base)
+    return f"{figures(value / unit.size)} {unit.name}"
+
+
+def figures(value: float) -> str:
+    """Return a number with three significant figures, without an exponent if it is large: ``1,230``."""
+    rounded = float(f"{value:.3g}")
+    return f"{rounded:,.0f}" if 100 <= abs(rounded) < math.inf else f"{rounded:.3g}"
+
+
+def counted(count: int, one: str, many: str = "") -> str:
+    """Return a number of things: ``1 job``, ``2,048 jobs``; `many` is ``one`` with an s by default."""
+    return f"{count:,} {one if count == 1 else many or one + 's'}"
 
 
 def moment_text(moment: datetime) -> str:

@@ -61,7 +61,7 @@ LEVELS = {
         "service",
     ),
     "dashboard": (
-        "layouts state widgets",
+        "layouts server state widgets",
         "components tables",
         "figures",
         "queries",
@@ -171,6 +171,31 @@ def test_each_library_is_imported_in_one_place() -> None:
 def test_numba_is_imported_only_in_packages_named_kernels() -> None:
     wrong = [relative(path) for path, name in imported() if name.split(".")[0] == "numba"]
     assert [path for path in wrong if path.split("/")[-2] != "kernels"] == []
+
+
+def test_a_pattern_starts_at_the_node_with_the_key() -> None:
+    """Check that ``MATCH (a:A)-->(b:B {id: ...})`` begins with b: ArcadeDB 26.10 would read every a."""
+    starts_elsewhere = re.compile(r"MATCH \(\w*(:[\w{}]+)?\)[^\n]*\{(id|key)\b")
+    wrong = [
+        f"{relative(path)}:{number}"
+        for path in modules()
+        for number, line in enumerate(path.read_text("utf-8").splitlines(), 1)
+        if starts_elsewhere.search(line)
+    ]
+    assert wrong == []
+
+
+def test_patterns_of_parsers_repeat_groups_possessively() -> None:
+    """Check for ``(...)*+`` instead of ``(...)*``, which takes gigabytes for a line of 10 MB."""
+    kept = re.compile(r"""\br[bf]?["'].*\)[*+](?!\+)""")
+    wrong = [
+        f"{relative(path)}:{number}"
+        for path in modules()
+        if relative(path).startswith("ingest/")
+        for number, line in enumerate(path.read_text("utf-8").splitlines(), 1)
+        if kept.search(line)
+    ]
+    assert wrong == []
 
 
 def test_cypher_is_written_in_the_registry_only() -> None:

@@ -109,8 +109,9 @@ def fill(
     _save_generated_data(registry, moment)
     placed = _place_last_job(registry, moment, progress)
     _advise_running_jobs(registry, fabric, moment, progress)
-    before_runs()
     ids = {name: report.record_id for name, report in placed.items()}
+    _save_measured_runs(registry, placed["found"], ids)
+    before_runs()
     return DemoResult(
         moment=moment,
         placed=placed["found"],
@@ -257,6 +258,29 @@ def _place_last_job(registry: Registry, moment: datetime, progress: Progress) ->
     if found.placement.complete:
         registry.advices.save([advice])
     return placed
+
+
+def _save_measured_runs(registry: Registry, found: PlacementReport, placements: Mapping[str, str]) -> None:
+    """Save runs of `JOB` with placements and in order, as `almanac run` would have measured them."""
+    from registry.model.measured_run import MeasuredRun
+
+    job = registry.jobs.read(JOB, CLUSTER).job
+    assert job.started_at is not None
+    first = MeasuredRun(
+        cluster=CLUSTER,
+        application=found.case.profile.application,
+        program=generated_data.SOURCE,
+        ranks=found.case.profile.ranks,
+        hosts=job.hosts,
+        slots=job.slots,
+        launcher=generated_data.SOURCE,
+        profile=found.case.profile_id,
+        job=JOB,
+        started_at=job.started_at,
+        wall_seconds=0.0,
+    )
+    for run in generated_data.measured_runs(first, placements):
+        registry.measured_runs.save(run)
 
 
 def _advise_running_jobs(registry: Registry, fabric: Fabric, moment: datetime, progress: Progress) -> None:

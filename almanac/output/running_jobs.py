@@ -12,7 +12,9 @@ if TYPE_CHECKING:
     from mapping.service.live import Live
     from mapping.traffic.shared_load import HotLink, LinkUser
 
-CONVENTION = "Each job is assumed to send its profile once per period; times are seconds per period."
+CONVENTION = (
+    "Times of links: each job is assumed to send its profile once per iteration, all at the same pace."
+)
 MAX_NAMED_JOBS = 8
 """Maximum number of jobs that a note lists by name."""
 

@@ -133,7 +133,7 @@ def _changes(today: Today) -> list[str]:
 def _findings(findings: Sequence[Finding]) -> list[str]:
     """Return the numbers of findings, then those of each check with the first one; notes are only counted."""
     severities = Counter(str(one.severity) for one in findings)
-    numbers = [f"{count:,} {name}{'' if count == 1 else 's'}" for name, count in severities.items()]
+    numbers = [units.counted(count, name) for name, count in severities.items()]
     lines = [", ".join(numbers) or "no problems found"]
     for (severity, heading), group in groupby(findings, key=lambda one: (str(one.severity), one.heading)):
         first, *others = group
@@ -145,8 +145,10 @@ def _findings(findings: Sequence[Finding]) -> list[str]:
 def _sources(today: Today) -> Iterator[str]:
     """Yield the number of problems with the data, then each."""
     count = len(today.failed)
-    failed = f"{count:,} ingest{'' if count == 1 else 's'} failed" if count else "no ingest failed"
-    yield failed + (f", {len(today.sources):,} source(s) need attention" if today.sources else "")
+    failed = f"{units.counted(count, 'ingest')} failed" if count else "no ingest failed"
+    yield failed + (
+        f", {units.counted(len(today.sources), 'source')} stale or failing" if today.sources else ""
+    )
     for name, one in today.sources.items():
         yield f"{name}: {one.words}"
 
@@ -172,8 +174,8 @@ def _slowed_text(today: Today, one: SlowedJob) -> str:
     more = f" and {len(others) - 3} more" if len(others) > 3 else ""
     gain = next((f"; advice gains {own.gain:.2f}" for own in today.advice if own.job == one.load.job), "")
     return (
-        f"job {one.load.job}{f' ({owner})' if owner else ''}: worst link {one.slowdown:.2f} times as busy as "
-        f"alone: {link_name(today.live, one.link)}, with job {', '.join(others[:3])}{more}{gain}"
+        f"job {one.load.job}{f' ({owner})' if owner else ''}: an iteration takes {one.slowdown:.2f} times as "
+        f"long as alone: {link_name(today.live, one.link)}, with job {', '.join(others[:3])}{more}{gain}"
     )
 
 

@@ -1,31 +1,34 @@
-"""Measure the dashboard on 10,000 hosts, 1,000 jobs and 20,000 placements, in Chromium without a GPU.
+"""Measure the dashboard in Chromium without a GPU: 2,300 hosts; 10,000 hosts, 1,000 jobs, 20,000 placements.
 
-Run ``python -m bench.dashboard`` in the project's folder; the machine should do nothing else meanwhile. The
-database of `bench.dashboard.data` is written first (some minutes), or taken from ``--home``. Every page is
-opened, the fabric is panned and zoomed, a link is clicked, all pages are walked ten times. Writes
-``bench/results/dashboard.json``, with the limits aimed for beside what was measured.
+Run ``python -m bench.dashboard`` in the project's folder; the machine should do nothing else meanwhile, and
+how busy it was is recorded. The databases of `bench.dashboard.data` are written first (some minutes), or are
+those of ``--home`` and ``--small-home``. Every page is opened cold, that is by the first browser after a
+start of the server, and warm; the fabric is panned and zoomed, a link is clicked, all pages are walked ten
+times, and pages stay open for the refreshes of an hour. Writes ``bench/results/dashboard.json``, with the
+limits aimed for beside what was measured.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import os
 import statistics
 import sys
 import tempfile
 import time
-from collections.abc import Mapping
 from contextlib import closing
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlencode, urlsplit
+from urllib.parse import urlsplit
 
 from playwright.sync_api import Browser, Page, Response, ViewportSize, WebSocket
 
+from bench.dashboard import open_pages
 from bench.dashboard.data import Sizes, write
 from bench.dashboard.placements import CLUSTER
-from bench.dashboard.statements import statements_of
+from bench.dashboard.view import View
 from bench.support.machine import machine, now
 from bench.support.paths import RESULTS
 from bench.support.served_dashboard import Served, Watch, chromium, serve
@@ -35,17 +38,20 @@ from registry.registry import Registry
 
 RECORD = RESULTS / "dashboard.json"
 LIMITS = {
-    "warm_seconds": 3.0,
+    "cold_seconds": 3.0,
+    "warm_seconds": 2.0,
     "first_drawing_seconds": 4.0,
     "payload_bytes": 1e6,
     "frame_p95_ms": 150.0,
     "click_seconds": 1.0,
-    "statements": 3,
+    "statements": 10,
     "server_memory_gb": 1.0,
 }
-"""What issue 6 asks for; all are upper limits."""
+"""Upper limits."""
+SMALL = Sizes(pods=23, leaves=10, jobs=300, placements=4600)
+"""2,300 hosts."""
 SIZE = ViewportSize(width=1280, height=900)
-WARM, WALKS = 5, 10
+WARM, WALKS = 3, 10
 PATIENCE_MS = 120_000
 SETTLED = "[data-testid='stApp'][data-test-script-state='notRunning']"
 MAP = "[data-testid='fabric-map']"
@@ -59,20 +65,6 @@ seconds => new Promise(done => {
   requestAnimationFrame(frame);
 })
 """
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class View:
-    """A page in one state: its path and the parameters of its address."""
-
-    name: str
-    path: str
-    address: Mapping[str, str] = field(default_factory=dict)
-    draws_map: bool = False
-
-    def url(self, base: str) -> str:
-        """Return the whole address."""
-        return f"{base}/{self.path}" + (f"?{urlencode(self.address)}" if self.address else "")
 
 
 @dataclass(slots=True)
@@ -100,50 +92,69 @@ class Traffic:
 
 
 def main() -> None:
-    """Measure all pages and record the results."""
+    """Measure all pages at both sizes and record the results."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--home", type=Path, help="database that bench.dashboard.data wrote")
+    parser.add_argument("--small-home", type=Path, help="the same with 2,300 hosts")
+    parser.add_argument(
+        "--only", choices=("large", "small"), help="measure this, keep the rest of the record"
+    )
     parser.add_argument("--output", type=Path, default=RECORD)
     parser.add_argument("--walks", type=int, default=WALKS, help="fewer only to try this program")
     for name in ("pods", "leaves", "jobs", "placements"):
         parser.add_argument(f"--{name}", type=int, default=getattr(Sizes(), name))
     given = parser.parse_args()
-    sizes = Sizes(pods=given.pods, leaves=given.leaves, jobs=given.jobs, placements=given.placements)
-    with tempfile.TemporaryDirectory() as folder:
-        home = given.home or Path(folder) / "home"
-        ensure_server(home, idle_seconds=1800.0, progress=silent)
-        try:
-            filled = None if given.home else _fill(home, sizes)
-            record: dict[str, Any] = {
-                "date": now(),
-                "machine": machine(),
-                **measure(home, Path(folder), given.walks),
-            }
-        finally:
-            stop(home)
-    record |= {"filled": filled, "over": over(record)}
+    large = Sizes(pods=given.pods, leaves=given.leaves, jobs=given.jobs, placements=given.placements)
+    record = json.loads(given.output.read_text()) if given.only and given.output.exists() else {}
+    if given.only != "large":
+        record["small"] = _measured(given.small_home, SMALL, given.walks)
+    if given.only != "small":
+        record |= _measured(given.home, large, given.walks)
     given.output.parent.mkdir(exist_ok=True)
     given.output.write_text(json.dumps(record, indent=1) + "\n")
     json.dump(record, sys.stdout, indent=1)
 
 
+def _measured(given: Path | None, sizes: Sizes, walks: int) -> dict[str, Any]:
+    """Return the record of one database, which is written first if none is given."""
+    with tempfile.TemporaryDirectory() as folder:
+        home = given or Path(folder) / "home"
+        ensure_server(home, idle_seconds=1800.0, progress=silent)
+        try:
+            filled = None if given else _fill(home, sizes)
+            start = {"date": now(), "machine": machine(), "load_average": round(os.getloadavg()[1], 1)}
+            record = start | measure(home, Path(folder), walks)
+        finally:
+            stop(home)
+    return record | {"filled": filled, "over": over(record)}
+
+
 def measure(home: Path, folder: Path, walks: int) -> dict[str, Any]:
     """Measure everything on one database."""
+    watch = Watch()
     with closing(Registry.open(home=home)) as registry:
         sizes, chosen = _sizes(registry), views(registry)
-        counted = {view.name: statements_of(registry.database, view.path, view.address) for view in chosen}
-    with serve({"ALMANAC_HOME": str(home)}, folder) as served, chromium() as browser:
-        watch = Watch()
-        pages = {view.name: _timed(browser, served, view, watch) for view in chosen}
-        by_name = {view.name: view for view in chosen}
-        moved = _moved(browser, served, by_name["fabric"], watch)
+        live = [view for view in chosen if view.live]
+        reads = {view.name: open_pages.reads(registry.database, view) for view in chosen}
+    settings = {"ALMANAC_HOME": str(home)}
+    pages = {view.name: _cold(settings, folder, view, watch) for view in chosen}
+    with serve(settings, folder) as served, chromium() as browser:
+        for view in chosen:
+            pages[view.name] |= _warm(browser, served, view, watch) | reads[view.name]
+        moved = _moved(browser, served, next(view for view in chosen if view.name == "fabric"), watch)
         memory = _walked(browser, served, chosen, watch, walks)
+    with open_pages.serve_hastily(settings, folder) as served, chromium() as browser:
+        for view in live:
+            pages[view.name] |= open_pages.refreshed(browser, view.url(served.url), served.pid, settle)
+        urls = [view.url(served.url) for view in live[:2]]
+        hour = open_pages.hour(browser, urls, served.pid, settle)
     return {
         "sizes": sizes,
         "limits": LIMITS,
-        "pages": {name: {**found, "statements": counted[name]} for name, found in pages.items()},
+        "pages": pages,
         "fabric": moved,
         "server_memory_gb": memory,
+        "hour": hour,
         "console_errors": watch.complaints,
         "requests_to_other_hosts": watch.strangers,
     }
@@ -160,18 +171,19 @@ def views(registry: Registry) -> tuple[View, ...]:
     job = {} if running is None else {"job": f"{CLUSTER}/{running.job.id}"}
     placement = {"placement": placements[0].id} if placements else {}
     return (
-        View(name="overview", path="", address=here),
-        View(name="fabric", path="fabric", address=here, draws_map=True),
-        View(name="what if", path="what-if", address=here),
-        View(name="what if, a switch is gone", path="what-if", address={**here, "down": "p00-up00"}),
-        View(name="jobs", path="jobs", address=here),
-        View(name="job", path="job", address={**job, **placement}),
-        View(name="interference", path="interference", address=here),
-        View(name="history", path="history", address=here),
-        View(name="runs", path="runs", address=here, draws_map=True),
-        View(name="circuits", path="circuits", address=here),
-        View(name="changes", path="changes", address=here),
-        View(name="ingest", path="ingest", address=here),
+        View(name="overview", path="", address=here, draws_map=True, live=True),
+        View(name="fabric", path="fabric", address=here, draws_map=True, live=True),
+        View(name="errors", path="fabric", address={**here, "colour": "errors"}, draws_map=True),
+        View(name="changes", path="fabric", address={**here, "colour": "changes"}, draws_map=True),
+        View(name="jobs", path="jobs", address=here, live=True),
+        View(name="job", path="jobs", address={**job, **placement}, draws_map=True),
+        View(name="shared links", path="jobs", address={**here, "tab": "shared"}),
+        View(name="planner", path="planner", address=here),
+        View(name="planner, a switch is gone", path="planner", address={**here, "down": "p00-up00"}),
+        View(name="circuits", path="planner", address={**here, "tab": "circuits"}),
+        View(name="trends", path="trends", address=here),
+        View(name="simulations", path="trends", address={**here, "tab": "simulations"}, draws_map=True),
+        View(name="data", path="data", address=here, live=True),
     )
 
 
@@ -184,6 +196,7 @@ def over(record: dict[str, Any]) -> list[str]:
             found.append(f"{name}: {limit} is {value}, not at most {LIMITS[limit]:g}")
 
     for name, page in record["pages"].items():
+        look(name, "cold_seconds", page["cold_seconds"])
         look(name, "warm_seconds", page["warm_seconds"])
         look(name, "statements", page["statements"])
         look(name, "payload_bytes", page["payload_bytes"])
@@ -233,15 +246,23 @@ def _sizes(registry: Registry) -> dict[str, int]:
     }
 
 
-def _timed(browser: Browser, served: Served, view: View, watch: Watch) -> dict[str, Any]:
-    """Time a page at first and warm, each in a new browser context, as for another user."""
-    first, payload = _opened(browser, served, view, watch)
+def _cold(settings: dict[str, str], folder: Path, view: View, watch: Watch) -> dict[str, Any]:
+    """Time the first page of the first browser after a start of the server."""
+    with serve(settings, folder) as served, chromium() as browser:
+        seconds, _ = _opened(browser, served, view, watch)
+    return {"cold_seconds": round(seconds, 3)}
+
+
+def _warm(browser: Browser, served: Served, view: View, watch: Watch) -> dict[str, Any]:
+    """Time a page once others had it, each time in a new browser context, as for another user."""
+    _, payload = _opened(browser, served, view, watch)
+    before = open_pages.processor_seconds(served.pid)
     warm = [_opened(browser, served, view, watch)[0] for _ in range(WARM)]
     print(f"{statistics.median(warm):8.2f} s  {view.name}", file=sys.stderr, flush=True)
     return {
-        "first_seconds": round(first, 3),
         "warm_seconds": round(statistics.median(warm), 3),
         "warm_worst_seconds": round(max(warm), 3),
+        "warm_server_cpu_seconds": round((open_pages.processor_seconds(served.pid) - before) / WARM, 3),
         "payload_bytes": payload,
     }
 

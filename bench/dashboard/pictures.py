@@ -14,7 +14,7 @@ from pathlib import Path
 from PIL import Image
 from playwright.sync_api import Browser, Page, ViewportSize
 
-from almanac.demo.fill import CLUSTER, JOB, OPTICAL, fill
+from almanac.demo.fill import CLUSTER, OPTICAL, fill
 from bench.dashboard.__main__ import MAP, settle
 from bench.support.paths import ROOT
 from bench.support.served_dashboard import Served, chromium, serve
@@ -28,15 +28,15 @@ HERE = f"cluster={CLUSTER}"
 PICTURES = {
     "overview": f"?{HERE}",
     "fabric": f"fabric?{HERE}",
-    "what-if": f"what-if?{HERE}",
+    "planner": f"planner?{HERE}&down=MF0%3BA10-P1-IBSPINE-04%3AMQM9701%2FU1",
     "jobs": f"jobs?{HERE}",
-    "job": f"job?job={CLUSTER}/{JOB}",
-    "interference": f"interference?{HERE}",
-    "history": f"history?{HERE}",
-    "runs": f"runs?{HERE}",
-    "circuits": f"circuits?cluster={OPTICAL}",
+    "job": f"jobs?job={CLUSTER}/4712",
+    "shared-links": f"jobs?tab=shared&{HERE}",
+    "trends": f"trends?{HERE}",
+    "simulations": f"trends?tab=simulations&{HERE}",
+    "circuits": f"planner?tab=circuits&cluster={OPTICAL}",
     "changes": f"changes?{HERE}",
-    "ingest": "ingest",
+    "data": "data",
 }
 """Address of each."""
 DARK = ("fabric",)

@@ -53,29 +53,58 @@ class CountingDatabase:
         return cast(Transaction, Counting())
 
 
-def statements_of(database: Database, path: str, address: Mapping[str, str]) -> int:
+def statements_of(database: Database, path: str, address: Mapping[str, str], viewers: int = 1) -> int:
     """Count the statements of a page that nothing has cached; see `ran`."""
-    return len(ran(database, path, address))
+    return len(ran(database, path, address, viewers))
 
 
-def ran(database: Database, path: str, address: Mapping[str, str]) -> list[str]:
+def ran(database: Database, path: str, address: Mapping[str, str], viewers: int = 1) -> list[str]:
     """Return the statements of a page that nothing has cached, in order.
+
+    Parameters
+    ----------
+    viewers : int
+        Number of sessions that open the page one after the other.
 
     Raises
     ------
     RuntimeError
         The page fails.
     """
+    st.cache_resource.clear()
     counting = CountingDatabase(database)
+    for _ in range(viewers):
+        Session(counting, path, address).run()
     st.cache_resource.clear()
-    app = AppTest.from_function(_script, args=(lambda: Registry(cast(Database, counting)),))
-    app.query_params.update(address)
-    app._page_hash = calc_hash(path)  # the public way is for pages that are files
-    app.run(timeout=SECONDS)
-    st.cache_resource.clear()
-    if app.exception:
-        raise RuntimeError(f"the page {path!r} fails: {app.exception[0].message}")
     return counting.statements
+
+
+class Session:
+    """A session of one viewer, who looks at one page; sessions share a database, as those of a server do."""
+
+    def __init__(self, counting: CountingDatabase, path: str, address: Mapping[str, str]) -> None:
+        self._counting = counting
+        self._app = AppTest.from_function(_script, args=(self._connect,))
+        self._app.query_params.update(address)
+        self._app._page_hash = calc_hash(path)  # the public way is for pages that are files
+        self._path = path
+
+    def run(self) -> list[str]:
+        """Draw the page, and return the statements that this took.
+
+        Raises
+        ------
+        RuntimeError
+            The page fails.
+        """
+        before = len(self._counting.statements)
+        self._app.run(timeout=SECONDS)
+        if self._app.exception:
+            raise RuntimeError(f"the page {self._path!r} fails: {self._app.exception[0].message}")
+        return self._counting.statements[before:]
+
+    def _connect(self) -> Registry:
+        return Registry(cast(Database, self._counting))
 
 
 def _script(connect: object) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bench.documented.passage import Passage, at
+from bench.documented.passage import Passage, Record, at
 from bench.documented.performance import warm_pages
 
 PAGE = "docs/how-to/dashboard.md"
@@ -36,4 +36,40 @@ PASSAGES = (
         "dashboard.json",
         at("server_memory_gb/after_walks", "limits/server_memory_gb"),
     ),
+    Passage(
+        "(load average {:.1f} on two cores): pages are ready in {:.1f} to",
+        "dashboard.json",
+        lambda found: [found["small"]["load_average"], _spread(found, "cold_seconds")[0]],
+    ),
+    Passage(
+        "to {:.1f} s for the first browser after a start of the server, in {:.1f} to {:.1f} s when warm; of",
+        "dashboard.json",
+        lambda found: [_spread(found, "cold_seconds")[1], *_spread(found, "warm_seconds")],
+    ),
+    Passage(
+        "takes at most {:.2f} s. One refresh takes at most {:.2f} s of it and sends at most {:.0f} kB",
+        "dashboard.json",
+        lambda found: [
+            _spread(found, "warm_server_cpu_seconds")[1],
+            _spread(found, "refresh_server_cpu_seconds")[1],
+            _spread(found, "refresh_bytes")[1] / 1e3,
+        ],
+    ),
+    Passage(
+        "used {:.0f} MB at the start, {:.0f} MB at the end, and the largest page {:.1f} and {:.1f} MB",
+        "dashboard.json",
+        lambda found: _hour(found),
+    ),
 )
+
+
+def _spread(found: Record, name: str) -> tuple[float, float]:
+    """Return the least and the largest value of the pages with 2,300 hosts."""
+    values = [page[name] for page in found["small"]["pages"].values() if name in page]
+    return min(values), max(values)
+
+
+def _hour(found: Record) -> list[float]:
+    """Return the server's memory before and after an hour of refreshes, and that of the largest page."""
+    first, *_, last = found["small"]["hour"]["at_start_middle_and_end"]
+    return [first["server_mb"], last["server_mb"], max(first["pages_mb"]), max(last["pages_mb"])]

@@ -21,7 +21,10 @@ from bench.faults.restarts import restarted
 from bench.faults.trial import Trial, Undisturbed, judge, undisturbed
 from bench.support.machine import machine, now
 from bench.support.paths import RESULTS
+from ingest.catalog import FORMATS
 from registry.database.local.server import stop
+from tests.fuzz.runs import run
+from tests.fuzz.worker import Task
 
 RECORD = RESULTS / "faults.json"
 LEFT_BYTES = 600_000
@@ -35,11 +38,14 @@ def main() -> None:
         "full-disk": _full_disk,
         "restarts": _restarts,
         "crowd": _crowd,
+        "fuzz": _fuzz,
     }
     parser = argparse.ArgumentParser(prog="python -m bench.faults", description=__doc__)
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"of {', '.join(parts)} (default: all)")
     parser.add_argument("--trials", type=int, default=100, help="number of kills")
-    parser.add_argument("--seconds", type=float, default=600, help="length of the crowd")
+    parser.add_argument(
+        "--seconds", type=float, default=600, help="length of the crowd, a sixth of the fuzzing"
+    )
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--small", action="store_true", help="a smaller fabric; prints, and records nothing")
     given = parser.parse_args()
@@ -102,6 +108,25 @@ def _crowd(folder: Path, given: argparse.Namespace) -> dict[str, Any]:
     codes = sum((tally.codes for tally in tallies), Counter[str]())
     faults = [fault for tally in tallies for fault in tally.faults]
     return {"seconds": given.seconds, "commands": dict(sorted(codes.items())), "lost": lost, "faults": faults}
+
+
+def _fuzz(folder: Path, given: argparse.Namespace) -> dict[str, Any]:
+    """Fuzz every format, of which only `InputError` may come; what fails is kept in ``fuzz-failures``."""
+    seconds = 6 * given.seconds
+    kept, each = Path("fuzz-failures"), seconds / len(FORMATS)
+    tasks = [Task(one.name, given.seed, 0, each, guided=True, folder=kept) for one in FORMATS]
+    done = []
+    for outcome in run(tasks):
+        done.append(outcome)
+        print(f"{outcome.format:20} {outcome.cases:7} cases {len(outcome.failures):3} failures", flush=True)
+    faults = [f"{one.format}: {failure.what}" for one in done for failure in one.failures]
+    return {
+        "seconds": seconds,
+        "formats": len(done),
+        "cases": sum(one.cases for one in done),
+        "read": sum(one.read for one in done),
+        "faults": faults,
+    }
 
 
 def _trials(

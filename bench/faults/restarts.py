@@ -16,7 +16,7 @@ from bench.faults.commands import CASES, at_home, finish, run, start
 from bench.faults.trial import Trial, judge, undisturbed
 from registry.database.backups.restore import previous_path
 from registry.database.local.server import ServerAddress
-from tests.support.neo4j_server import neo4j
+from tests.support.neo4j_server import await_answer, neo4j
 
 ENTRY_POINT = "org.neo4j.server.CommunityEntryPoint"
 TRIALS = 4
@@ -44,7 +44,7 @@ def restarted(base: Path, folder: Path, rng: np.random.Generator) -> Iterator[Tr
                         continue
                     began = time.monotonic()
                     process = start(case.words(base.parent / "files", work), variables, work)
-                    restart = other.submit(_restart, home, float(rng.uniform(0, plain.seconds)))
+                    restart = other.submit(_restart, address, home, float(rng.uniform(0, plain.seconds)))
                     outcome = finish(process, began)
                     restart.result()
                     yield judge(case, plain, outcome, variables, base.parent / "files", work)
@@ -52,10 +52,13 @@ def restarted(base: Path, folder: Path, rng: np.random.Generator) -> Iterator[Tr
             _stopped(home)
 
 
-def _restart(home: Path, moment: float) -> None:
-    """Stop the server of a folder after some seconds, and start it again with the same words."""
+def _restart(address: ServerAddress, home: Path, moment: float) -> None:
+    """Stop the server of a folder after some seconds, start it with the same words, await its answer."""
     time.sleep(moment)
-    psutil.Popen(_stopped(home), start_new_session=True)
+    log = home / "output.log"
+    with log.open("ab") as output:
+        server = psutil.Popen(_stopped(home), start_new_session=True, stdout=output, stderr=output)
+    await_answer(address, server, log)
 
 
 def _stopped(home: Path) -> list[str]:

@@ -10,13 +10,14 @@ from __future__ import annotations
 import os
 import resource
 import subprocess
-import sys
 import tempfile
 import time
 from pathlib import Path
 
+from bench.faults.commands import ALMANAC, at_home
 from bench.support.machine import save
 from bench.support.paths import RESULTS, ROOT
+from registry.database.local.server import stop
 
 RECORD = RESULTS / "first_minute.json"
 DATA = ROOT / "almanac" / "demo_data"
@@ -55,15 +56,12 @@ def seconds(folder: Path, *words: str) -> dict[str, float]:
         "PYTHONPATH": str(ROOT),
         "NUMBA_CACHE_DIR": str(folder / "kernels"),
         "ALMANAC_CONFIG": os.devnull,
-        "ALMANAC_HOME": str(folder / "home"),
-        "ALMANAC_DB": "",
+        **at_home(folder / "home"),
     }
-    command = [sys.executable, "-c", "from almanac.cli import main; main()"]
     before, begin = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
-    subprocess.run([*command, *words], cwd=folder, env=environment, check=True, stdout=subprocess.DEVNULL)
+    subprocess.run([*ALMANAC, *words], cwd=folder, env=environment, check=True, stdout=subprocess.DEVNULL)
     wall, after = time.perf_counter() - begin, resource.getrusage(resource.RUSAGE_CHILDREN)
-    if (folder / "home").exists():
-        subprocess.run([*command, "db", "stop"], cwd=folder, env=environment, check=True, capture_output=True)
+    stop(folder / "home")
     used = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
     return {"wall_seconds": wall, "processor_seconds": used}
 

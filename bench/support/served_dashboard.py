@@ -9,7 +9,7 @@ import subprocess
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 
 from playwright.sync_api import Browser, ConsoleMessage, Page, Request, sync_playwright
 
-from almanac.commands.admin.dashboard import server_command
+from bench.faults.commands import ALMANAC
 
 START_SECONDS = 60.0
 ARGUMENTS = (
@@ -63,8 +63,16 @@ class Watch:
 
 
 @contextmanager
-def serve(environment: dict[str, str], folder: Path) -> Iterator[Served]:
-    """Serve the pages with these settings; the server's output goes to a file in the folder."""
+def serve(
+    environment: dict[str, str], folder: Path, command: Sequence[str] | None = None
+) -> Iterator[Served]:
+    """Serve the pages with these settings; the server's output goes to a file in the folder.
+
+    Parameters
+    ----------
+    command : sequence of str, optional
+        Command of the server without its port (default: `almanac dashboard`).
+    """
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
@@ -72,7 +80,7 @@ def serve(environment: dict[str, str], folder: Path) -> Iterator[Served]:
     log = folder / "streamlit.log"
     with log.open("wb") as output:
         process = subprocess.Popen(
-            server_command(port, "127.0.0.1", headless=True),
+            [*(command or (*ALMANAC, "dashboard", "--no-browser", "--port")), str(port)],
             env={**inherited, **environment},
             cwd=folder,
             stdout=output,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Any
 
 import altair as alt
@@ -10,7 +11,7 @@ import pandas as pd
 from dashboard.figures.style import DARK, INK, LIGHT, SERIES_COLOURS, layers
 from dashboard.tables.circuits import PRESENT, PROPOSED, STATES, UPPER_BOUND
 
-SIDE = 430
+SIDE = 380
 """Width and height of the matrix, in pixels."""
 STATE_COLOURS = {LIGHT: ("#9aa3b2", "#e0672f", "#0b6e8f"), DARK: ("#6d7686", "#f38b21", "#4cc3ea")}
 """Colours of circuits that stay, are removed and are added."""
@@ -31,7 +32,7 @@ def throughput_bars(rows: pd.DataFrame, theme: str) -> alt.LayerChart:
     grey, _, colour, ink = SERIES_COLOURS[theme]
     top = float(rows["value"].max()) if len(rows) else 1.0
     base = alt.Chart(rows).encode(
-        x=alt.X("value:Q", axis=None, scale=alt.Scale(domain=[0, 1.45 * (top or 1.0)], nice=False)),
+        x=alt.X("value:Q", axis=None, scale=alt.Scale(domain=[0, 1.9 * (top or 1.0)], nice=False)),
         y=alt.Y(
             "series:N",
             title=None,
@@ -44,7 +45,7 @@ def throughput_bars(rows: pd.DataFrame, theme: str) -> alt.LayerChart:
     return layers(
         base.mark_bar().encode(color=alt.Color("series:N", scale=colours, legend=None)),
         base.mark_text(align="left", dx=5, color=INK[theme]).encode(text="shown:N"),
-    ).properties(title="Throughput", height=60 * len(_SERIES), width="container")
+    ).properties(height=46 * len(_SERIES), width="container")
 
 
 def trail_chart(rows: pd.DataFrame, bound: float | None, theme: str) -> alt.LayerChart:
@@ -83,7 +84,7 @@ def trail_chart(rows: pd.DataFrame, bound: float | None, theme: str) -> alt.Laye
     return layers(*parts).properties(title=title, height=260, width="container")
 
 
-def circuit_matrix(rows: pd.DataFrame, nodes: int, theme: str) -> alt.Chart:
+def circuit_matrix(rows: pd.DataFrame, nodes: int, theme: str, what: Collection[str] = STATES) -> alt.Chart:
     """Return a matrix of the nodes that circuits connect, symmetric; colour and shape show the changes.
 
     Parameters
@@ -91,6 +92,8 @@ def circuit_matrix(rows: pd.DataFrame, nodes: int, theme: str) -> alt.Chart:
     rows : DataFrame
         Result of `dashboard.tables.circuits.circuits_table`.
     nodes : int
+    what : collection of str
+        Which of `dashboard.tables.circuits.STATES` to draw; names of hosts come from all rows.
     """
     columns = {"a": "b", "b": "a", "a node": "b node", "b node": "a node"}
     both = pd.concat([rows, rows.rename(columns=columns)], ignore_index=True)
@@ -98,7 +101,7 @@ def circuit_matrix(rows: pd.DataFrame, nodes: int, theme: str) -> alt.Chart:
     size = min(max((0.55 * SIDE / max(nodes, 1)) ** 2, 4.0), 400.0)
     across, down = _by_name(both, nodes) if nodes <= NAMED else _by_number(nodes)
     chart: alt.Chart = (
-        alt.Chart(both)
+        alt.Chart(both[both["what"].isin(list(what))])
         .mark_point(filled=True, size=size, opacity=1)
         .encode(
             x=across,
@@ -116,7 +119,7 @@ def circuit_matrix(rows: pd.DataFrame, nodes: int, theme: str) -> alt.Chart:
                 alt.Tooltip("busy:Q", format=".1%", title="busy"),
             ],
         )
-        .properties(title="Connected hosts", width=SIDE, height=SIDE)
+        .properties(width=SIDE, height=SIDE, description="Connected hosts, symmetric.")
     )
     return chart
 

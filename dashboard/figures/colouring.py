@@ -29,6 +29,9 @@ DIFFERENCE = {
     DARK: ("#4b9be0", "#31618c", "#454b57", "#b0562f", "#fbd24b"),
 }
 """Colours for much less than estimated, less, equal, more, much more: the last stands out most."""
+ERRORS = {LIGHT: ("#c9d6cd", "#e09a1f", "#b3262d"), DARK: ("#3c4b42", "#e0a33a", "#ff6b5e")}
+"""Colours of ports without new errors, with errors within their limits, and beyond them."""
+ERROR_STEPS = ("no new errors", "errors within the limits", "errors beyond the limits")
 UNKNOWN = {LIGHT: "#f1f2f4", DARK: "#2b2f37"}
 GONE = {LIGHT: "#4a5560", DARK: "#c3ccd6"}
 MARK = {LIGHT: "#0077d6", DARK: "#3fd0ff"}
@@ -106,7 +109,7 @@ def capacity(title: str, legend: str, values: Floats) -> Colouring:
     unit = units.unit_for(kinds.tolist(), units.RATE)
     if len(kinds) <= STEPS + 1:
         edges = np.r_[0.0, kinds]
-        texts = [f"{value / unit.size:.4g} {unit.name}" for value in kinds]
+        texts = [f"{units.figures(value / unit.size)} {unit.name}" for value in kinds]
     else:
         edges = np.linspace(kinds[0], kinds[-1], STEPS + 1)
         texts = _ranges(edges, unit)
@@ -158,6 +161,28 @@ def kinds(
     pairs = zip(names, colours[LIGHT], colours[DARK], strict=True)
     steps = (_unknown(), *(Step(name, name, light, dark, name in gone) for name, light, dark in pairs))
     return Colouring(title=title, legend=legend, values=values, edges=edges, steps=steps, unit=None)
+
+
+def errors(title: str, legend: str, excess: Floats) -> Colouring:
+    """Colour links by the new errors of their ports.
+
+    Parameters
+    ----------
+    excess : float64[m]
+        Largest growth of the error counters of the sending port over its limit; NaN if not counted.
+    """
+    pairs = zip(ERROR_STEPS, ERRORS[LIGHT], ERRORS[DARK], strict=True)
+    steps = (_unknown(), *(Step(text, text, light, dark) for text, light, dark in pairs))
+    worst = float(np.nanmax(excess, initial=0.0))
+    return Colouring(
+        title=title,
+        legend=legend,
+        values=excess,
+        edges=np.array([-1.0, 0.0, 1.0, np.inf]),
+        steps=steps,
+        unit=None,
+        marked="most errors" if worst > 0 else "",
+    )
 
 
 def with_gone(colours: Colouring, values: Floats, text: str) -> Colouring:

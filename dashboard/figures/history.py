@@ -1,10 +1,12 @@
-"""Charts of the history page: placements over time, and two placements or clusters side by side."""
+"""Charts of the page Trends: placements over time, and two placements or clusters compared."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import altair as alt
+import numpy as np
 import pandas as pd
 
 from dashboard.figures.style import DARK, INK, LIGHT, layers
@@ -17,13 +19,14 @@ IN_ORDER = {LIGHT: "#7a8290", DARK: "#9aa3b2"}
 PAIR = {LIGHT: ("#0b6e8f", "#e0a028"), DARK: ("#4cc3ea", "#f3c04a")}
 """Colours of A and B."""
 
-KEY = (
-    "By time of saving (UTC): ● present placement · ○ proposed · ▲ regression · ━ certified lower bound · "
-    "╌ control limit · × ranks in order"
-)
-"""Legend of the marks of `small_multiple`."""
+KEY = "By time of saving (UTC): ● present placement · ○ proposed · ▲ regression · ━ certified lower bound."
+"""Legend of the marks of `sparkline`."""
 
-_NUMBERS = ("value", "bound", "limit", "in order")
+_NUMBERS = ("value", "bound", "centre", "limit", "in order")
+HEIGHT = 118
+"""Height of a sparkline, in pixels."""
+DAY = pd.Timedelta(days=1)
+"""Least space beside the first and the last placement."""
 
 
 class Drawing(NamedTuple):
@@ -41,14 +44,15 @@ class Drawing(NamedTuple):
     spec: dict[str, Any]
 
 
-def small_multiple(points: pd.DataFrame, title: str, unit: str, size: float, theme: str) -> Drawing:
-    """Return a chart of the placements of one application on one cluster over time.
+def sparkline(points: pd.DataFrame, title: str, unit: str, size: float, theme: str) -> Drawing:
+    """Return a small chart of the placements of one application on one cluster over time.
 
     Parameters
     ----------
     points : DataFrame
         Result of `dashboard.tables.history.points`.
     title : str
+        Description for screen readers.
     unit : str
         Name and unit of the values.
     size : float
@@ -57,27 +61,31 @@ def small_multiple(points: pd.DataFrame, title: str, unit: str, size: float, the
     rows = points.copy()
     for name in _NUMBERS:
         rows[name] = rows[name] / size
+    marks, present = _marks(theme), rows["role"] == "present"
+    top_value = float(np.nanmax(rows[["value", "bound", "limit"]].to_numpy(float), initial=0.0))
 
     def layer(field: str, only: str, mark: dict[str, Any], **more: Any) -> dict[str, Any]:
-        y = {"field": field, "type": "quantitative", "title": unit, "scale": {"zero": True}}
+        axis = {"tickCount": 3, "title": None, "grid": False}
+        y = {"field": field, "type": "quantitative", "scale": {"domain": [0, 1.05 * top_value]}, "axis": axis}
         return {"transform": [{"filter": only}], "mark": mark, "encoding": {"y": y, **more}}
 
-    marks = _marks(theme)
-    layers = [
-        layer("limit", _known("limit"), marks["limit"], detail={"field": "group", "type": "nominal"}),
-        layer("in order", _known("in order"), marks["in order"]),
-        layer("bound", _known("bound"), marks["bound"]),
-        layer("value", "datum.role != 'present'", marks["proposed"]),
-        layer("value", "datum.role == 'present'", marks["ran"]),
-        layer("value", "datum.flagged", marks["flagged"]),
+    group = {"field": "group", "type": "nominal"}
+    top = {"y2": {"field": "centre"}, "detail": group}
+    drawn = [
+        ("limit", layer("limit", _known("limit"), marks["band"], **top)),
+        ("value", layer("value", "datum.role == 'present'", marks["line"], detail=group), present),
+        ("bound", layer("bound", _known("bound"), marks["bound"])),
+        ("value", layer("value", "datum.role != 'present'", marks["proposed"]), ~present),
+        ("value", layer("value", "datum.role == 'present'", marks["ran"]), present),
+        ("value", layer("value", "datum.flagged", marks["flagged"]), rows["flagged"]),
     ]
-    encoding = {"x": _OVER_TIME, "tooltip": _tooltip(unit)}
-    about = {"title": title, "height": 250, "width": "container"}
-    return Drawing(rows, {**about, "encoding": encoding, "layer": layers})
+    encoding = {"x": _over_time(rows["at"]), "tooltip": _tooltip(unit)}
+    about = {"description": f"{title}: {unit} over time", "height": HEIGHT, "width": "container"}
+    return Drawing(rows, {**about, "encoding": encoding, "layer": _with_data(rows, drawn)})
 
 
-def side_by_side(costs: pd.DataFrame, theme: str) -> alt.LayerChart:
-    """Return bars of the costs of placements A and B, each relative to the larger.
+def dumbbell(costs: pd.DataFrame, theme: str) -> alt.LayerChart:
+    """Return the costs of placements A and B, each relative to the larger, joined by a line.
 
     Parameters
     ----------
@@ -85,16 +93,25 @@ def side_by_side(costs: pd.DataFrame, theme: str) -> alt.LayerChart:
         Result of `dashboard.tables.history.relative`.
     """
     order = list(dict.fromkeys(costs["cost"]))
-    base = alt.Chart(costs).encode(
-        y=alt.Y("cost:N", title=None, sort=order, axis=alt.Axis(ticks=False, domain=False, labelLimit=220)),
-        yOffset="which:N",
-        x=alt.X("share:Q", axis=None, scale=alt.Scale(domain=[0, 1.3], nice=False)),
-        tooltip=["cost:N", "which:N", "shown:N"],
+    texts = costs.groupby("cost", sort=False)["shown"].agg(" → ".join).rename("both").reset_index()
+    y = alt.Y("cost:N", title=None, sort=order, axis=None)
+    axis = alt.Axis(format="%", tickCount=3, grid=False)
+    x = alt.X("share:Q", title="share of the larger", scale=alt.Scale(domain=[0, 1], nice=False), axis=axis)
+    base = alt.Chart(costs).encode(y=y, x=x, tooltip=["cost:N", "which:N", "shown:N"])
+    span = base.mark_line(color=INK[theme], opacity=0.4, strokeWidth=3).encode(detail="cost:N")
+    legend = alt.Legend(orient="top", title=None)
+    shapes = alt.Scale(domain=["A", "B"], range=["circle", "diamond"])
+    shape = alt.Shape("which:N", scale=shapes, legend=legend)
+    dots = base.mark_point(filled=True, size=130, opacity=1).encode(
+        color=_pair("which", ["A", "B"], theme, legend=True), shape=shape
     )
-    return layers(
-        base.mark_bar().encode(color=_pair("which", ["A", "B"], theme)),
-        base.mark_text(align="left", dx=5, color=INK[theme]).encode(text="shown:N"),
-    ).properties(title="Costs of A and B, relative to the larger", height=58 * len(order), width="container")
+    names = alt.Chart(texts.assign(text=texts["cost"] + ": " + texts["both"])).mark_text(
+        align="left", baseline="bottom", dy=-9, color=INK[theme]
+    )
+    labels = names.encode(y=y, x=alt.datum(0), text="text:N")
+    about = "Costs of placements A and B, each relative to the larger of the two."
+    height = 52 * len(order) + 60
+    return layers(span, dots, labels).properties(height=height, width="container", description=about)
 
 
 def two_clusters(rows: pd.DataFrame, clusters: tuple[str, str], theme: str) -> alt.LayerChart:
@@ -125,13 +142,18 @@ def two_clusters(rows: pd.DataFrame, clusters: tuple[str, str], theme: str) -> a
     return layers(span, dots).properties(title=title, height=height, width="container")
 
 
-_OVER_TIME = {
-    "field": "at",
-    "type": "temporal",
-    "title": None,
-    "scale": {"type": "utc", "padding": 14},
-    "axis": {"tickCount": 3, "format": "%d %b %H:%M", "labelOverlap": True},
-}
+def _over_time(times: pd.Series) -> dict[str, Any]:
+    """Return the axis of times, with its ends: Vega would warn if it had none before the data are there."""
+    first, last = times.min(), times.max()
+    space = max((last - first) / 20, DAY)
+    ends = [time.strftime("%Y-%m-%dT%H:%M:%SZ") for time in (first - space, last + space)]
+    return {
+        "field": "at",
+        "type": "temporal",
+        "title": None,
+        "scale": {"type": "utc", "domain": ends},
+        "axis": {"tickCount": 3, "format": "%d %b", "labelOverlap": True, "grid": False},
+    }
 
 
 def _tooltip(unit: str) -> list[dict[str, Any]]:
@@ -152,20 +174,34 @@ def _marks(theme: str) -> dict[str, dict[str, Any]]:
     """Return the mark of each kind of value."""
     placed, point = PLACED[theme], {"type": "point", "filled": True}
     return {
-        "limit": {
-            "type": "line",
+        "band": {
+            "type": "area",
             "interpolate": "step-after",
-            "strokeDash": [5, 4],
-            "strokeWidth": 1.2,
             "color": LIMIT[theme],
+            "fillOpacity": 0.35,
+            "line": {"color": LIMIT[theme], "strokeDash": [4, 3], "strokeWidth": 1.2},
         },
-        "in order": point
-        | {"shape": "cross", "angle": 45, "size": 28, "opacity": 0.6, "color": IN_ORDER[theme]},
-        "bound": {"type": "tick", "orient": "horizontal", "thickness": 2, "size": 12, "color": BOUND[theme]},
-        "proposed": {"type": "point", "filled": False, "size": 36, "strokeWidth": 1.5, "color": placed},
-        "ran": point | {"size": 40, "opacity": 1, "color": placed},
-        "flagged": point | {"shape": "triangle-up", "size": 130, "opacity": 1, "color": FLAGGED[theme]},
+        "line": {"type": "line", "strokeWidth": 1, "opacity": 0.5, "color": placed},
+        "bound": {"type": "tick", "orient": "horizontal", "thickness": 1.5, "size": 8, "color": BOUND[theme]},
+        "proposed": {"type": "point", "filled": False, "size": 24, "strokeWidth": 1.2, "color": placed},
+        "ran": point | {"size": 22, "opacity": 1, "color": placed},
+        "flagged": point | {"shape": "triangle-up", "size": 90, "opacity": 1, "color": FLAGGED[theme]},
     }
+
+
+def _with_data(rows: pd.DataFrame, drawn: Sequence[tuple[Any, ...]]) -> list[dict[str, Any]]:
+    """Return the layers that have rows: Vega warns of layers without.
+
+    Parameters
+    ----------
+    drawn : sequence of (str, dict) or (str, dict, bool[n])
+        Column that a layer needs, the layer, and the rows that it draws (default: all).
+    """
+    return [
+        layer
+        for column, layer, *only in drawn
+        if bool((np.isfinite(rows[column]) & (only[0] if only else True)).any())
+    ]
 
 
 def _known(column: str) -> str:

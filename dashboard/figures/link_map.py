@@ -7,18 +7,18 @@ from dataclasses import replace
 
 import numpy as np
 
-from dashboard.components.fabric_map.picture import HEIGHT, Item, Level, Picture, Points, Step
+from dashboard.components.fabric_map.picture import HEIGHT, Level, Picture, Points, Step
 from dashboard.figures.colouring import MARK, Colouring
 from dashboard.layouts.cells import Cells, tier_text
+from dashboard.layouts.collapsed import RACKS, Collapsed
 from dashboard.layouts.drawing import Drawing
 from dashboard.layouts.model import TREE, Cables, Layout
-from dashboard.tables.links import bundles, busier_direction, port_texts
+from dashboard.tables.links import bundles, busier_direction
 from registry.model import SWITCH, Bools, Fabric, Floats, Longs
+from registry.model.port_names import port_names
 
 LINES_LIMIT = 2000
 """Maximum number of cables drawn as lines; more are drawn as cells."""
-WIDER = 400
-"""Maximum number of links drawn around a device; above it only the device's own links are drawn."""
 
 
 def link_map(
@@ -28,6 +28,7 @@ def link_map(
     *,
     lines: bool,
     only: Bools | None = None,
+    groups: Collapsed | None = None,
     height: int = HEIGHT,
 ) -> Picture:
     """Return a map of the links of a fabric.
@@ -39,7 +40,11 @@ def link_map(
         removed cables; False to draw a cell for each cable.
     only : bool[m], optional
         Links to draw, with their vertices and the other direction (default: all).
+    groups : Collapsed, optional
+        Devices to draw as one, with lines for the cables between them.
     """
+    if groups is not None:
+        return _collapsed(fabric, drawing, colouring, groups, height)
     chosen = np.arange(len(drawing.cables)) if only is None else _touched(drawing.cables, only)
     if lines:
         part = _taken(drawing.cables, chosen)
@@ -60,12 +65,42 @@ def link_map(
     return replace(whole, shape=points, drawing=_name("lines", np.r_[part.a, -1, part.b]), legend=counted)
 
 
+def _collapsed(
+    fabric: Fabric, drawing: Drawing, colouring: Colouring, groups: Collapsed, height: int
+) -> Picture:
+    """Return a map with a line for all cables between two groups, coloured as the busiest of them."""
+    part = groups.cables(drawing.cables)
+    found = bundles(fabric, part, colouring.values)
+    part = _taken(part, found.cable)
+    whole = _picture(fabric, part, colouring, height)
+    placed = groups.layout(drawing.layout)
+    points = _points(fabric, placed, whole.vertices, found.cables)
+    tiers = np.unique(placed.tier[whole.vertices])
+    levels = tuple(
+        level._replace(
+            text=groups.level_text(whole.vertices[placed.tier[whole.vertices] == tier], level.text)
+        )
+        for tier, level in zip(tiers.tolist(), points.levels, strict=bool(points.levels))
+    )
+    nothing = np.zeros(len(part), np.int64)
+    return replace(
+        whole,
+        shape=replace(points, levels=levels),
+        names=tuple(groups.names.get(v, fabric.names[v]) for v in whole.vertices.tolist()),
+        a_port=nothing,
+        b_port=nothing,
+        worst_text=colouring.marked if groups.what == RACKS else f"busiest between {groups.what}",
+        drawing=_name(groups.what, np.r_[part.a, -1, part.b]),
+        legend=f"{colouring.legend} · lines, one for all cables between two {groups.what} or switches",
+    )
+
+
 def _picture(fabric: Fabric, part: Cables, colouring: Colouring, height: int) -> Picture:
     """Return the picture of these cables, without their places."""
     values, rows = busier_direction(part, colouring.values)
     padded = np.append(colouring.values, np.nan)
     vertices, ends = np.unique(np.r_[part.a, part.b], return_inverse=True)
-    texts, source, target = port_texts(fabric)
+    texts, source, target = port_names(fabric)
     forth = part.there >= 0
     a_port = np.where(forth, source[part.there], target[part.back])
     b_port = np.where(forth, target[part.there], source[part.back])
@@ -168,24 +203,3 @@ def _taken(cables: Cables, chosen: Longs) -> Cables:
 def _name(form: str, places: Longs) -> str:
     """Return a name that is equal for maps with the same cables at the same places."""
     return form + hashlib.blake2b(places.tobytes(), digest_size=8).hexdigest()
-
-
-def around(fabric: Fabric, item: Item) -> Bools:
-    """Return bool[m]: links at both ends of a link, or of a device and, if few enough, its neighbours."""
-    links = fabric.links
-    if item.link is not None:
-        ends = np.isin(np.arange(len(fabric)), [links.source[item.link], links.target[item.link]])
-        return np.asarray(ends[links.source] | ends[links.target])
-    own = (links.source == item.vertex) | (links.target == item.vertex)
-    ends = np.zeros(len(fabric), bool)
-    ends[links.source[own]] = ends[links.target[own]] = True
-    far = ends[links.source] | ends[links.target]
-    return np.asarray(far if int(far.sum()) <= WIDER else own)
-
-
-def hottest_part(seconds: Floats, most: int) -> Bools:
-    """Return bool[m]: loaded links, at most the `most` busiest ones; equal ones by row."""
-    order = np.argsort(-seconds, kind="stable")[:most]
-    chosen = np.zeros(len(seconds), bool)
-    chosen[order[seconds[order] > 0]] = True
-    return chosen

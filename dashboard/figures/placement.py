@@ -12,42 +12,60 @@ import pandas as pd
 from PIL import Image
 
 from dashboard.figures.style import DARK, HEAT, INK, LIGHT, SERIES_COLOURS, layers
-from dashboard.tables.placements import LOWER_BOUND, SERIES
 from registry import units
 from registry.model import Floats
 
+GAUGE = {
+    "best possible": ("#1a7f37", 1),
+    "found": ("#0b6e8f", -1),
+    "now": ("#b3262d", 1),
+    "in order": ("#b3262d", 1),
+    "random": ("#5f6775", -1),
+}
+"""Colour of each value of a gauge, and the side of its text: 1 below the line, -1 above it."""
+GAUGE_HEIGHT = 76
+"""Height of a gauge, in pixels."""
 
-def comparison_bars(values: Mapping[str, float], base: str, theme: str) -> alt.LayerChart:
-    """Return bars of a placement and its comparisons, with the lower bound as a line across.
+
+def gauge(points: Mapping[str, float], theme: str) -> alt.LayerChart:
+    """Return a line from the best possible to a random placement, with a job's placements on it.
 
     Parameters
     ----------
-    values : mapping of str to float
-        Result of `dashboard.tables.placements.comparison`.
-    base : str
-        Unit of the values, of `registry.units`.
+    points : mapping of str to float
+        Result of `dashboard.tables.placements.JobCosts.points`: seconds by name of `GAUGE`.
     """
-    rows = pd.DataFrame({"series": list(values), "value": list(values.values())})
-    rows["shown"] = [units.text(value, base) for value in values.values()]
-    top = alt.Scale(domain=[0, max(values.values()) * 1.45 or 1.0], nice=False)
-    x = alt.X("value:Q", axis=None, scale=top)
-    names = alt.Axis(ticks=False, domain=False, grid=False, labelPadding=6)
-    bars = alt.Chart(rows).encode(
-        x=x,
-        y=alt.Y("series:N", scale=alt.Scale(domain=list(SERIES)), title=None, axis=names),
-        tooltip=["series:N", "shown:N"],
+    low, high = min(points.values()), max(points.values())
+    edge = 0.16 * (high - low) or 0.16 * high or 1.0
+    rows = pd.DataFrame({"name": list(points), "seconds": list(points.values())})
+    rows["text"] = [f"{name} {units.short(value, units.SECONDS)}" for name, value in points.items()]
+    rows["above"] = [GAUGE[name][1] < 0 for name in points]
+    scale = alt.Scale(domain=[low - edge, high + edge], nice=False, zero=False)
+    x = alt.X("seconds:Q", axis=None, scale=scale)
+    colour = alt.Color(
+        "name:N",
+        legend=None,
+        scale=alt.Scale(
+            domain=list(GAUGE),
+            range=[colour if theme == LIGHT else INK[DARK] for colour, _ in GAUGE.values()],
+        ),
     )
-    bound = alt.Chart(rows[rows["series"] == LOWER_BOUND]).encode(x=x)
-    return layers(
-        bars.mark_bar(height={"band": 0.75}).encode(color=_series_colour(theme)),
-        bars.mark_text(align="left", dx=5, color=INK[theme]).encode(text="shown:N"),
-        bound.mark_rule(strokeDash=[4, 3], strokeWidth=1.5, color=SERIES_COLOURS[theme][-1]),
-    ).properties(height=28 * len(SERIES), width="container")
-
-
-def _series_colour(theme: str) -> alt.Color:
-    scale = alt.Scale(domain=list(SERIES), range=list(SERIES_COLOURS[theme]))
-    return alt.Color("series:N", scale=scale, legend=None)
+    base = alt.Chart(rows).encode(x=x, tooltip=[alt.Tooltip("text:N", title="worst link")])
+    span = alt.Chart(pd.DataFrame({"seconds": [low], "end": [high]})).encode(x=x, x2="end:Q")
+    parts = [span.mark_rule(strokeWidth=6, color=EMPTY[theme])]
+    now = points.get("now", points.get("in order"))
+    if now is not None and "found" in points:
+        gain = pd.DataFrame({"seconds": [points["found"]], "end": [now]})
+        coloured = alt.Chart(gain).encode(x=x, x2="end:Q")
+        parts.append(coloured.mark_rule(strokeWidth=6, color=SERIES_COLOURS[theme][2]))
+    parts.append(base.mark_circle(size=150, opacity=1).encode(color=colour))
+    for above, dy in ((True, -18), (False, 18)):
+        texts = base.transform_filter(alt.FieldEqualPredicate(field="above", equal=above))
+        parts.append(texts.mark_text(dy=dy, fontSize=13).encode(text="text:N", color=colour))
+    about = ", ".join(rows["text"])
+    return layers(*parts).properties(
+        height=GAUGE_HEIGHT, width="container", description=f"Time of the worst link: {about}"
+    )
 
 
 def communication_matrix(matrix: Floats, ranks: int, theme: str) -> alt.LayerChart:
@@ -139,7 +157,7 @@ def hosts_figure(
     low, high = CELL
     width = min(max(WIDTH / columns, low), high)
     height = min(max(HEIGHT / len(rows), low), high)
-    names = alt.Axis(labelLimit=230, ticks=False, domain=False, labelOverlap=False, labelFontSize=11)
+    names = alt.Axis(labelLimit=170, ticks=False, domain=False, labelOverlap=False, labelFontSize=11)
     base = alt.Chart(cells).encode(
         x=alt.X("place:O", axis=None, scale=alt.Scale(domain=list(range(columns)), paddingInner=0.12)),
         y=alt.Y(

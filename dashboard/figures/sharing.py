@@ -1,95 +1,59 @@
-"""A heat map of running jobs and links, with the total time of each link above it."""
+"""A heat map of running jobs and the links that they share."""
 
 from __future__ import annotations
 
 import altair as alt
 import pandas as pd
 
-from dashboard.figures.style import HEAT, INK
-from registry import units
+from dashboard.figures.colouring import CAPACITY
+from dashboard.figures.style import HEAT, INK, LIGHT, layers
+from dashboard.tables.sharing import Heat
 
-ROW, COLUMN, TOTALS = 18, 22, 90
-"""Height of a row, width of a column, height of the bars above, in pixels."""
-
-
-def sharing_figure(
-    rows: tuple[str, ...], cells: pd.DataFrame, links: pd.DataFrame, theme: str
-) -> alt.VConcatChart:
-    """Return a heat map: columns are links, busiest first; rows are jobs.
-
-    Parameters
-    ----------
-    rows, cells, links
-        Fields of `dashboard.tables.sharing.Heat`.
-    """
-    unit = units.unit_for(links["seconds"].tolist(), units.SECONDS)
-    places = links["place"].tolist()
-    in_unit = [frame.assign(seconds=frame["seconds"] / unit.size) for frame in (links, cells)]
-    total = _bars(in_unit[0], places, unit.name, theme)
-    map_ = _cells(in_unit[1], places, rows, unit.name, theme)
-    both: alt.VConcatChart = alt.vconcat(total, map_).resolve_scale(x="independent")
-    return both
+ROW, COLUMN = 24, 40
+"""Height of a row and width of a column, in pixels."""
+ALL_JOBS = "all jobs"
+"""First row: the sum of all jobs."""
+DARK_FROM = 0.55
+"""Share above which numbers in cells have the other colour."""
 
 
-def _bars(links: pd.DataFrame, places: list[int], unit: str, theme: str) -> alt.Chart:
-    """Return bars of the time of all jobs on each link."""
-    title = "Time of all jobs, per period"
-    chart: alt.Chart = (
-        alt.Chart(links)
-        .mark_bar(color=INK[theme])
-        .encode(
-            x=alt.X("place:O", title=None, axis=None, scale=_across(places)),
-            y=alt.Y("seconds:Q", title=unit, axis=alt.Axis(tickCount=3)),
-            tooltip=[*_tooltip(unit), alt.Tooltip("jobs:Q", title="jobs on it")],
-        )
-        .properties(title=title, width=COLUMN * len(places), height=TOTALS)
+def sharing_figure(heat: Heat, theme: str) -> alt.VConcatChart:
+    """Return a heat map: columns are links, busiest first; rows are jobs, the first is their sum."""
+    title = "Share of the link's capacity" if heat.of_capacity else "Estimated share of the link's traffic"
+    totals = heat.links.assign(row=ALL_JOBS).drop(columns="jobs")
+    data = pd.concat([totals, heat.cells]) if heat.of_capacity else heat.cells
+    rows = [ALL_JOBS, *heat.rows] if heat.of_capacity else list(heat.rows)
+    top = max(1.0, float(heat.links["share"].max()))
+    base = alt.Chart(data).encode(
+        x=alt.X(
+            "place:O",
+            title="Link, busiest first",
+            scale=alt.Scale(domain=heat.links["place"].tolist(), paddingInner=0.06),
+            axis=alt.Axis(labelAngle=0, ticks=False, domain=False, orient="top"),
+        ),
+        y=alt.Y(
+            "row:N",
+            title=None,
+            scale=alt.Scale(domain=rows, paddingInner=0.08),
+            axis=alt.Axis(labelLimit=240, ticks=False, domain=False, labelOverlap=False),
+        ),
+        tooltip=[
+            alt.Tooltip("row:N", title="job"),
+            alt.Tooltip("link:N", title="link"),
+            alt.Tooltip("share:Q", format=".1%", title=title.lower()),
+        ],
     )
-    return chart
-
-
-def _cells(cells: pd.DataFrame, places: list[int], rows: tuple[str, ...], unit: str, theme: str) -> alt.Chart:
-    """Return the cells: the time of each job on each link."""
-    top = float(cells["seconds"].max()) if len(cells) else 1.0
-    colour = alt.Color(
-        "seconds:Q",
-        title=f"time of its bytes ({unit})",
-        scale=alt.Scale(domain=[0, top or 1.0], range=list(HEAT[theme][1:]), nice=False),
-        legend=alt.Legend(orient="right", gradientLength=110, titleLimit=260),
+    colours = HEAT[theme][1:] if heat.of_capacity else CAPACITY[theme]  # heat is for load alone
+    ramp = alt.Scale(domain=[0, top], range=list(colours), nice=False)
+    colour = alt.Color("share:Q", legend=None, scale=ramp)
+    high, low = ("#ffffff", INK[LIGHT]) if theme == LIGHT else (INK[LIGHT], "#ffffff")
+    above = alt.FieldGTPredicate(field="share", gt=DARK_FROM * top)
+    ink = alt.condition(above, alt.value(high), alt.value(low))
+    drawn = layers(
+        base.mark_rect(cornerRadius=3).encode(color=colour),
+        base.mark_text(fontSize=11).encode(text=alt.Text("share:Q", format=".0%"), color=ink),
+    ).properties(width=COLUMN * len(heat.links), height=ROW * len(rows))
+    # inside a concatenation the size applies to the cells alone, without names
+    return alt.vconcat(
+        drawn, description=f"{title}: jobs by links, {len(rows)} rows and {len(heat.links)} columns"
     )
-    chart: alt.Chart = (
-        alt.Chart(cells)
-        .mark_rect()
-        .encode(
-            x=alt.X(
-                "place:O",
-                title="link (1 is the busiest)",
-                scale=_across(places),
-                axis=alt.Axis(labelAngle=0, labelOverlap=True, ticks=False),
-            ),
-            y=alt.Y(
-                "row:N",
-                title=None,
-                scale=alt.Scale(domain=list(rows), paddingInner=0.08),
-                axis=alt.Axis(labelLimit=240, ticks=False, domain=False, labelOverlap=False),
-            ),
-            color=colour,
-            tooltip=[
-                alt.Tooltip("row:N", title="job"),
-                *_tooltip(unit),
-                alt.Tooltip("part:Q", format=".1%", title="share of the link's bytes"),
-            ],
-        )
-        .properties(title="Time of each job", width=COLUMN * len(places), height=ROW * max(len(rows), 1))
-    )
-    return chart
-
-
-def _across(places: list[int]) -> alt.Scale:
-    return alt.Scale(domain=places, paddingInner=0.08)
-
-
-def _tooltip(unit: str) -> list[alt.Tooltip]:
-    return [
-        alt.Tooltip("link:N", title="link"),
-        alt.Tooltip("seconds:Q", format=".4~g", title=f"time ({unit})"),
-    ]

@@ -22,7 +22,7 @@ _DASHES = ([1, 0], [6, 3], [2, 2], [9, 3, 2, 3], [4, 2], [12, 4])
 """Dashes of their lines, so that runs differ without colours too."""
 _DOTTED = 60
 """Maximum number of point marks on a line; more would hide its dashes."""
-_HEIGHT = 300
+_HEIGHT = 250
 
 
 def over_time(points: pd.DataFrame, what: str, title: str, base: str, theme: str) -> alt.Chart:
@@ -83,9 +83,9 @@ def latencies(table: pd.DataFrame, theme: str) -> alt.Chart:
                 alt.Tooltip("percentile:O"),
                 alt.Tooltip("latency:Q", format=".4~g", title=f"latency ({unit.name})"),
             ],
-            **_by_run(rows, theme),
+            **_by_run(rows, theme, legend=False),
         )
-        .properties(height=_HEIGHT, width="container")
+        .properties(height=_HEIGHT, width="container", description="Latency of messages by percentile.")
     )
     return chart
 
@@ -125,8 +125,9 @@ def against_static(
             ],
         )
 
+    others = [dots(rows[~mine]).mark_point(filled=False, size=60, strokeWidth=1.5, color=INK[theme])]
     return layers(
-        dots(rows[~mine]).mark_point(filled=False, size=60, strokeWidth=1.5, color=INK[theme]),
+        *(others if (~mine).any() else ()),  # Vega warns of layers without rows
         dots(rows[mine]).mark_point(filled=True, size=90, opacity=1, color=RUNS[theme][0]),
         dots(rows[mine])
         .mark_text(align="left", dx=9, fontWeight="bold", color=INK[theme])
@@ -141,21 +142,22 @@ def _in_unit(table: pd.DataFrame, column: str, base: str) -> tuple[pd.DataFrame,
     return scaled, unit
 
 
-def _by_run(rows: pd.DataFrame, theme: str) -> dict[str, Any]:
-    """Return colour and dashes of each run, with one legend for both."""
+def _by_run(rows: pd.DataFrame, theme: str, *, legend: bool = True) -> dict[str, Any]:
+    """Return colour and dashes of each run, with one legend for both or none."""
     names = list(dict.fromkeys(rows["run"]))
-    legend = alt.Legend(
+    shown = alt.Legend(
         orient="top",
         title=None,
-        columns=1,
-        labelLimit=420,
+        columns=2,
+        labelLimit=110,
         symbolType="stroke",
         symbolSize=400,
         symbolStrokeWidth=2.5,
     )
+    both = shown if legend else None
     colours = alt.Scale(domain=names, range=list(RUNS[theme][: len(names)]))
     dashes: Any = list(_DASHES[: len(names)])
     return {
-        "color": alt.Color("run:N", scale=colours, legend=legend),
-        "strokeDash": alt.StrokeDash("run:N", scale=alt.Scale(domain=names, range=dashes), legend=legend),
+        "color": alt.Color("run:N", scale=colours, legend=both),
+        "strokeDash": alt.StrokeDash("run:N", scale=alt.Scale(domain=names, range=dashes), legend=both),
     }

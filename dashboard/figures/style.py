@@ -12,6 +12,13 @@ import altair as alt
 
 LIGHT, DARK = "light", "dark"
 
+
+@alt.theme.register("almanac", enable=True)
+def _theme() -> alt.theme.ThemeConfig:
+    """Describe a chart as a whole to screen readers, not each of its marks, of which some have no text."""
+    return {"config": {"mark": {"aria": False}}}
+
+
 HEAT = {
     LIGHT: ("#d3d8e0", "#f9d48b", "#f3a04a", "#e0672f", "#b3262d", "#6a0a33"),
     DARK: ("#454b57", "#5a2a6e", "#93305f", "#cf4446", "#f38b21", "#fbe45b"),

@@ -7,11 +7,13 @@ without copies.
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import timedelta
 from typing import Any
 
 import numpy as np
 import streamlit as st
 
+from dashboard.layouts.collapsed import Collapsed, collapse
 from dashboard.layouts.drawing import Drawing, draw_fabric
 from dashboard.layouts.free import RULE, free
 from mapping import evaluate
@@ -26,6 +28,8 @@ from registry.registry import Registry
 
 CACHED = 16
 """Number of cached fabrics, and of cached placements."""
+SHARED = timedelta(seconds=25)
+"""How long all viewers share what a page reads: less than the time between two refreshes of a page."""
 KEYS: dict[str | type[Any], Callable[[Any], Any]] = {
     Registry: lambda registry: registry.database.uri,
     ClusterInfo: lambda cluster: (cluster.name, cluster.version),
@@ -78,6 +82,12 @@ def drawing(snapshot_id: str, _fabric: Fabric, _registry: Registry | None = None
         return x, y
 
     return draw_fabric(_fabric, spread)
+
+
+@st.cache_resource(max_entries=CACHED, show_spinner=False)
+def cached_groups(snapshot_id: str, _fabric: Fabric, _drawing: Drawing, most: int) -> Collapsed | None:
+    """Return the racks, pods or groups in which a fabric has at most `most` lines, or None."""
+    return collapse(_fabric, _drawing.layout, _drawing.cables, most)
 
 
 @st.cache_resource(max_entries=4 * CACHED, show_spinner="Evaluating the ranks in order ...")

@@ -1,15 +1,18 @@
-"""Data of the history page: all placements as columns, and their quality."""
+"""Data of the page Trends: all placements as columns, and their quality."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
 import streamlit as st
 
 from dashboard.queries.caching import KEYS
+from dashboard.queries.measured import gains_on
 from dashboard.queries.traffic import clusters
 from dashboard.state.viewer import Viewer
+from mapping.traffic.measured_gain import MeasuredGain
 from mapping.traffic.quality import Quality, Regression, judge, regressions
 from registry.fabrics.fabrics import ClusterInfo
 from registry.jobs.jobs import jobs_of_user
@@ -22,7 +25,7 @@ CACHED = 2
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class History:
-    """Data of the history page.
+    """Data of the page Trends.
 
     Attributes
     ----------
@@ -32,21 +35,40 @@ class History:
     quality : Quality
         Quality of each row of the series.
     regressions : tuple of Regression
+    gains : tuple of MeasuredGain
+        What placements of the series gained in measured runs.
     """
 
     clusters: dict[str, ClusterInfo]
     series: PlacementSeries
     quality: Quality
     regressions: tuple[Regression, ...]
+    gains: tuple[MeasuredGain, ...]
 
 
 def history(registry: Registry, viewer: Viewer) -> History:
-    """Return all visible placements: two statements, one if nothing is new; one more if limited to a user."""
+    """Return all visible placements: three statements, one if nothing is new; one more for one user."""
     known = clusters(registry)
-    versions = tuple((info.name, info.version) for info in known.values())
-    mine = None if viewer.only is None else jobs_of_user(registry.database, viewer.only)
-    series, quality, found = _judged(registry, versions, mine)
-    return History(clusters=known, series=series, quality=quality, regressions=found)
+    series, quality, found = judged(registry, known.values(), viewer.only)
+    gains = gains_on(registry, known.values(), series.id)
+    return History(clusters=known, series=series, quality=quality, regressions=found, gains=gains)
+
+
+def judged(
+    registry: Registry, clusters: Iterable[ClusterInfo], user: str | None
+) -> tuple[PlacementSeries, Quality, tuple[Regression, ...]]:
+    """Return all placements, their quality and regressions: one statement, none if nothing is new.
+
+    Parameters
+    ----------
+    clusters : iterable of ClusterInfo
+        All clusters; entries cached for older versions of them are not used.
+    user : str or None
+        Only placements of this user's jobs, which takes one more statement.
+    """
+    versions = tuple((info.name, info.version) for info in clusters)
+    mine = None if user is None else jobs_of_user(registry.database, user)
+    return _judged(registry, versions, mine)
 
 
 def evaluated(series: PlacementSeries, mine: frozenset[str] | None) -> PlacementSeries:

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from dashboard.queries.caching import cached_placement
+import streamlit as st
+
+from dashboard.queries.caching import CACHED, cached_placement
 from dashboard.state.viewer import Viewer
+from mapping.traffic.fragmentation import Neighbours
 from registry.errors import UnknownName
+from registry.model import Fabric
 from registry.pages.jobs import JobFile, JobFilter
 from registry.pages.placements import OpenPlacement
 from registry.records.placements.records import PRESENT, StoredPlacementInfo
@@ -39,6 +44,12 @@ class JobView:
             return "in order"
         stored = self.beside.stored
         return "how it runs" if stored.role == PRESENT else stored.id
+
+
+@st.cache_resource(max_entries=CACHED, show_spinner=False)
+def neighbours(snapshot_id: str, _fabric: Fabric) -> Neighbours:
+    """Return which hosts of a snapshot share a switch; computed once."""
+    return Neighbours.of(_fabric)
 
 
 def job_file(registry: Registry, job: str, viewer: Viewer) -> JobFile:
@@ -91,6 +102,20 @@ def owner(registry: Registry, placement: str, viewer: Viewer) -> tuple[OpenPlace
 def key_of(info: StoredPlacementInfo) -> str | None:
     """Return the job of a placement as written in addresses, or None."""
     return None if info.job is None else f"{info.cluster}/{info.job}"
+
+
+def shown_first(placements: Sequence[StoredPlacementInfo]) -> str | None:
+    """Return the id of the placement that is shown by default; None if there are none.
+
+    It is the best proposed one that can be compared with how the job runs, else the newest one.
+    """
+    fit = [
+        info
+        for info in placements
+        if info.role != PRESENT and any(one.role == PRESENT for one in comparable(info, placements))
+    ]
+    best = min(fit, key=lambda info: info.congestion_seconds or math.inf, default=None)
+    return best.id if best is not None else placements[0].id if placements else None
 
 
 def comparable(

@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 
 import streamlit as st
 
+from dashboard.queries.caching import KEYS, SHARED
+from dashboard.queries.fabric import cached_counters
+from dashboard.queries.history import judged
 from dashboard.queries.traffic import cached_traffic
 from mapping.checks.catalog import check
+from mapping.checks.error_limits import ErrorLimits
 from mapping.checks.finding import Finding, Subject
 from mapping.service.live import Live
+from mapping.traffic.counter_history import CounterHistory
+from mapping.traffic.quality import Regression
 from registry.counters.counters import Sweeps, rates_of
 from registry.fabrics.changes import Changes, compare
-from registry.fabrics.fabrics import Snapshot
-from registry.model import Fabric, LinkRates
+from registry.fabrics.fabrics import ClusterInfo, Snapshot
+from registry.model import Fabric, IntendedWiring, LinkRates
 from registry.pages.overview import ClusterOverview, read_overview
 from registry.registry import Registry
 
@@ -51,6 +57,12 @@ class Overview:
     now: datetime
 
 
+@st.cache_resource(max_entries=CACHED, ttl=SHARED, show_spinner=False, hash_funcs=KEYS)
+def cached_overview(registry: Registry, cluster: str | None) -> Overview:
+    """Return the overview at this moment; all viewers share it for `SHARED`."""
+    return overview(registry, cluster, datetime.now(UTC))
+
+
 def overview(registry: Registry, cluster: str | None, now: datetime) -> Overview:
     """Return the overview: one statement, and three more if the cluster's traffic is not cached.
 
@@ -79,19 +91,58 @@ def overview(registry: Registry, cluster: str | None, now: datetime) -> Overview
     )
 
 
-def cached_findings(view: Overview) -> tuple[Finding, ...]:
-    """Return the findings of `almanac cluster check`; cached by fabric, tables and intended wiring."""
+def cached_findings(registry: Registry, view: Overview, limits: ErrorLimits) -> tuple[Finding, ...]:
+    """Return the findings of `almanac cluster check`: three statements, none if nothing is new."""
     assert view.live is not None
-    snapshot, plan = view.live.running.snapshot, view.clusters.plan
-    subject = Subject(fabric=snapshot.fabric, plan=None if plan is None else plan.wiring)
-    return _findings(snapshot.id, snapshot.routing, None if plan is None else plan.id, subject)
+    plan = None if view.clusters.plan is None else view.clusters.plan.wiring
+    cluster = view.clusters.clusters[view.live.running.snapshot.cluster]
+    return _findings(registry, cluster, view.live.running.snapshot, plan, limits)
 
 
-@st.cache_resource(max_entries=CACHED, show_spinner="Checking the fabric ...")
+def recent_counters(
+    registry: Registry, view: Overview, over: timedelta, limits: ErrorLimits
+) -> CounterHistory | None:
+    """Return the port counters of a period up to now: two statements, none if nothing is new."""
+    if view.live is None or view.rates is None:
+        return None
+    snapshot = view.live.running.snapshot
+    cluster = view.clusters.clusters[snapshot.cluster]
+    return cached_counters(registry, cluster, snapshot, snapshot.id, None, over, limits)
+
+
+def recent_regressions(registry: Registry, view: Overview, user: str | None) -> tuple[Regression, ...]:
+    """Return the regressions of a day, newest first: one statement, none if no placement is new.
+
+    Parameters
+    ----------
+    user : str or None
+        Only regressions of this user's jobs, which takes one more statement.
+    """
+    series, _, found = judged(registry, view.clusters.clusters.values(), user)
+    recent = [one for one in found if one.recorded_at > view.now - A_DAY]
+    here = [one for one in recent if one.cluster == view.clusters.cluster]
+    return tuple(sorted(here, key=lambda one: one.recorded_at, reverse=True)) if len(series) else ()
+
+
+@st.cache_resource(
+    max_entries=CACHED, show_spinner="Checking the fabric ...", hash_funcs=KEYS | {ErrorLimits: repr}
+)
 def _findings(
-    snapshot_id: str, routing: str | None, plan: str | None, _subject: Subject
+    registry: Registry,
+    cluster: ClusterInfo,
+    _snapshot: Snapshot,
+    _plan: IntendedWiring | None,
+    limits: ErrorLimits,
 ) -> tuple[Finding, ...]:
-    return check(_subject)
+    """Return the findings of the checks; see `cached_findings`."""
+    subject = Subject(
+        fabric=_snapshot.fabric,
+        plan=_plan,
+        counters=registry.counters.recent(cluster.name, limits.period),
+        interruptions=registry.fabrics.interruptions(cluster.name, _snapshot.observed_at - limits.period),
+        limits=limits,
+    )
+    return check(subject)
 
 
 @st.cache_resource(max_entries=CACHED, show_spinner=False)

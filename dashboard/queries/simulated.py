@@ -1,4 +1,4 @@
-"""Data of the page of simulated runs: all runs with their placements, and some runs in full."""
+"""Data of the tab Simulations: all runs with their placements, and some runs in full."""
 
 from __future__ import annotations
 

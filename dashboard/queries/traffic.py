@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 
 import streamlit as st
 
 from dashboard.queries.caching import KEYS
+from dashboard.state.viewer import Viewer
+from dashboard.tables.sharing import sharers
 from mapping.distances.cost_model import CostModel
+from mapping.service.iterations import with_measured_iterations
 from mapping.service.live import Live, pairs_on, traffic
+from mapping.traffic.interference import Interference, interference
 from mapping.traffic.job_loads import RankPairs, rank_pairs
+from registry.counters.counters import rates_of
 from registry.fabrics.fabrics import ClusterInfo
+from registry.jobs.jobs import StoredJob
+from registry.pages.fabric import read_fabric_history
 from registry.pages.placements import OpenPlacement
 from registry.registry import Registry
 
@@ -44,6 +52,32 @@ def cached_traffic(registry: Registry, cluster: ClusterInfo, time: datetime | No
         No observation of the cluster until then.
     """
     return traffic(registry, cluster.name, time)
+
+
+@st.cache_resource(max_entries=TRAFFICS_CACHED, ttl=FRESH, show_spinner=False, hash_funcs=KEYS)
+def cached_sharing(
+    registry: Registry, cluster: ClusterInfo, time: datetime | None
+) -> tuple[Live, Interference]:
+    """Return the traffic of running jobs with measured times of iterations, and what sharing costs each job.
+
+    One statement more than `cached_traffic`, which also describes parameters and errors.
+    """
+    live = cached_traffic(registry, cluster, time)
+    read = read_fabric_history(registry.database, cluster.name, live.running.at, counters=True)
+    live = with_measured_iterations(live, rates_of(live.fabric, read.sweeps))
+    return live, interference(live.shared)
+
+
+def sharers_of(
+    registry: Registry, clusters: Mapping[str, ClusterInfo], jobs: Sequence[StoredJob], viewer: Viewer
+) -> dict[str, list[str]]:
+    """Return for each running job the jobs on its links, with the statements of `cached_traffic`."""
+    found: dict[str, list[str]] = {}
+    running = {one.cluster for one in jobs if one.job.started_at is not None and one.job.ended_at is None}
+    for cluster in sorted(running & clusters.keys()):
+        shared = cached_traffic(registry, clusters[cluster], None).shared
+        found |= {f"{cluster}/{job}": others for job, others in sharers(shared, viewer).items()}
+    return found
 
 
 @st.cache_resource(max_entries=PAIRS_CACHED, show_spinner=False, hash_funcs=KEYS)

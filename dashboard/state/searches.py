@@ -230,8 +230,8 @@ class _Run:
             self._status = replace(
                 now,
                 phase=phase or now.phase,
-                done=done,
-                total=total or 0.0,
+                done=now.done if total is None else done,  # a phase without a measure keeps the last one
+                total=now.total if total is None else total,
                 best=now.best if best is None else best,
             )
         if self._stop.is_set() and not self._interrupted:

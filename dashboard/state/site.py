@@ -8,6 +8,7 @@ import streamlit as st
 
 from dashboard.state.searches import Searches
 from dashboard.state.viewer import Viewer
+from mapping.checks.error_limits import ErrorLimits
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,18 +21,16 @@ class Site:
         What the current user may see of other users; every page that shows users or jobs must apply it.
     searches : Searches
         Searches that run in the background.
+    limits : ErrorLimits
+        Growth of error counters from which ports are reported.
     """
 
     overview: st.Page
     fabric: st.Page
-    what_if: st.Page
     jobs: st.Page
-    job: st.Page
-    interference: st.Page
-    history: st.Page
-    runs: st.Page
-    circuits: st.Page
-    changes: st.Page
-    ingest: st.Page
+    planner: st.Page
+    trends: st.Page
+    data: st.Page
     searches: Searches
     viewer: Viewer = field(default_factory=Viewer)
+    limits: ErrorLimits = field(default_factory=ErrorLimits)

@@ -13,7 +13,7 @@ from registry import units
 from registry.model.circuit_plan import CircuitPlan
 from registry.records.circuit_plans import CircuitPlanInfo, CircuitPlanRecord, StoredCircuitPlan
 
-UNCHANGED, REMOVED, INSERTED = STATES = ("stays", "take away", "put in")
+UNCHANGED, REMOVED, INSERTED = STATES = ("stays", "remove", "add")
 """What happens to a circuit."""
 PRESENT, PROPOSED, UPPER_BOUND = "present", "proposed", "certified upper bound"
 
@@ -28,8 +28,8 @@ def plans_table(infos: Sequence[CircuitPlanInfo]) -> pd.DataFrame:
             "for": [about(one) for one in infos],
             "hosts": [one.nodes for one in infos],
             "circuits": [one.circuits for one in infos],
-            "take away": numbers(one.removed for one in infos),
-            "put in": numbers(one.inserted for one in infos),
+            "removed": numbers(one.removed for one in infos),
+            "added": numbers(one.inserted for one in infos),
             "present (1/s)": numbers(one.present_throughput for one in infos),
             "proposed (1/s)": numbers(one.throughput for one in infos),
             "upper bound (1/s)": numbers(one.upper_bound for one in infos),
@@ -63,7 +63,9 @@ def throughputs(plan: CircuitPlan) -> pd.DataFrame:
     """
     values = {PRESENT: plan.present_throughput, PROPOSED: plan.throughput, UPPER_BOUND: plan.upper_bound}
     rows = [
-        (series, value, f"{value:.4g} profiles/s") for series, value in values.items() if math.isfinite(value)
+        (series, value, f"{units.figures(value)} profiles/s")
+        for series, value in values.items()
+        if math.isfinite(value)
     ]
     return pd.DataFrame(rows, columns=["series", "value", "shown"])
 
@@ -113,14 +115,14 @@ def moves_table(record: CircuitPlanRecord) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["what", "a", "b"])
 
 
-def ways_table(record: CircuitPlanRecord, most: int) -> pd.DataFrame:
+def routes_table(record: CircuitPlanRecord, most: int) -> pd.DataFrame:
     """Return up to `most` flows that cross circuits, most bytes first; equal ones in the plan's order.
 
     The ends are ranks, or hosts if the ranks stay. Empty if routes are not known.
     """
     routes = record.plan.routes
     if routes is None:
-        return pd.DataFrame({name: [] for name in ("one", "other", "bytes", "circuits", "way")})
+        return pd.DataFrame({name: [] for name in ("one", "other", "bytes", "circuits", "route")})
     crossing = routes.crossing
     rows = crossing[np.argsort(-routes.bytes[crossing], kind="stable")][:most]
     ends = (routes.one[rows].tolist(), routes.other[rows].tolist())
@@ -132,7 +134,7 @@ def ways_table(record: CircuitPlanRecord, most: int) -> pd.DataFrame:
             "other": named[1],
             "bytes": routes.bytes[rows],
             "circuits": np.diff(routes.first)[rows],
-            "way": [" ".join(map(record.node_name, way)) for way in ways],
+            "route": [" ".join(map(record.node_name, way)) for way in ways],
         }
     )
 
@@ -141,9 +143,9 @@ def facts(stored: StoredCircuitPlan) -> dict[str, str]:
     """Return the main numbers of a plan as text, by title."""
     plan = stored.plan
     known = not math.isnan(plan.present_throughput)
-    moved = f"{len(plan.removed):,} away, {len(plan.inserted):,} in" if known else f"{len(plan.source):,} in"
+    moved = f"{len(plan.removed):,} out, {len(plan.inserted):,} in" if known else f"{len(plan.source):,} in"
     return {
-        "Throughput": _text(plan.throughput, " profiles/s", unlimited="without limit"),
+        "Profiles per second": _text(plan.throughput, "", unlimited="without limit"),
         "Gain": _text(plan.gain, " ×", unlimited="without limit"),
         "Circuits to move": moved,
         "Pays after": pays_after(plan),
@@ -156,10 +158,10 @@ def pays_after(plan: CircuitPlan) -> str:
         return "not known"
     if math.isinf(plan.break_even_seconds):
         return "never"
-    return units.text(plan.break_even_seconds, units.SECONDS)
+    return units.short(plan.break_even_seconds, units.SECONDS)
 
 
 def _text(value: float, unit: str, *, unlimited: str) -> str:
     if math.isnan(value):
         return "not known"
-    return unlimited if math.isinf(value) else f"{value:.4g}{unit}"
+    return unlimited if math.isinf(value) else f"{units.figures(value)}{unit}"

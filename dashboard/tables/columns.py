@@ -25,7 +25,7 @@ def numbers(values: Iterable[float | None]) -> list[float]:
 
 
 def in_units(table: pd.DataFrame, columns: Mapping[str, str]) -> pd.DataFrame:
-    """Return the table with some columns in a suitable unit, four digits; the unit is added to the titles.
+    """Return the table with some columns in a suitable unit, three figures; the unit is added to the titles.
 
     Parameters
     ----------
@@ -35,7 +35,7 @@ def in_units(table: pd.DataFrame, columns: Mapping[str, str]) -> pd.DataFrame:
     scaled = table.copy()
     for name, base in columns.items():
         unit = units.unit_for(table[name].dropna().tolist(), base)
-        scaled[name] = [float(f"{value / unit.size:.4g}") for value in table[name]]
+        scaled[name] = [float(f"{value / unit.size:.3g}") for value in table[name]]
         scaled = scaled.rename(columns={name: f"{name} ({unit.name})"})
     return scaled
 

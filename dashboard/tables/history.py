@@ -1,4 +1,4 @@
-"""Tables and charts' data of the history page. Pure functions."""
+"""Tables and charts' data of the page Trends. Pure functions."""
 
 from __future__ import annotations
 
@@ -43,16 +43,22 @@ class Panel(NamedTuple):
 
     Attributes
     ----------
-    title : str
+    application, cluster : str
     rows : int64[k]
         Rows of the series, ascending.
     flagged : int
         Number of regressions among them.
     """
 
-    title: str
+    application: str
+    cluster: str
     rows: Longs
     flagged: int
+
+    @property
+    def title(self) -> str:
+        """Text for both names."""
+        return f"{self.application} on {self.cluster}"
 
 
 def panels(series: PlacementSeries, quality: Quality, rows: Longs) -> list[Panel]:
@@ -70,9 +76,8 @@ def panels(series: PlacementSeries, quality: Quality, rows: Longs) -> list[Panel
     for (application, cluster), mine in grouped.items():
         flagged = np.flatnonzero(quality.regression[mine])
         newest = mine[int(flagged[-1])] if len(flagged) else -1
-        panel = Panel(
-            f"{application or 'unknown application'} on {cluster}", np.asarray(mine, np.int64), len(flagged)
-        )
+        name = application or "unknown application"
+        panel = Panel(name, cluster, np.asarray(mine, np.int64), len(flagged))
         found.append(((-newest, -mine[-1], panel.title), panel))
     return [panel for _, panel in sorted(found, key=lambda one: one[0])]
 
@@ -85,13 +90,14 @@ def points(series: PlacementSeries, quality: Quality, rows: Longs, metric: str) 
     older, newest = rows[:-POINTS], rows[-POINTS:]
     mine = np.r_[older[quality.regression[older]][-FLAGGED:], newest]
     bound = _values(series, f"bound_{metric}", mine)
-    limit = quality.limit[mine] * bound if metric == "congestion_seconds" else np.full(len(mine), np.nan)
+    judged = bound if metric == "congestion_seconds" else np.full(len(mine), np.nan)
     return pd.DataFrame(
         {
             "at": pd.to_datetime(series.recorded_at[mine], utc=True),
             "value": _values(series, metric, mine),
             "bound": bound,
-            "limit": limit,
+            "centre": quality.centre[mine] * judged,
+            "limit": quality.limit[mine] * judged,
             "in order": _values(series, f"in_order_{metric}", mine),
             "flagged": quality.regression[mine],
             "role": _values(series, "role", mine),
@@ -125,7 +131,7 @@ def placements_table(series: PlacementSeries, quality: Quality, rows: Longs) -> 
 
 def option_text(series: PlacementSeries, row: int) -> str:
     """Return the text of a placement in a list to choose from."""
-    cost = units.text(float(series.congestion_seconds[row]), units.SECONDS)
+    cost = units.short(float(series.congestion_seconds[row]), units.SECONDS)
     job = f"job {series.job[row]}" if series.job[row] else ""
     parts = (series.application[row], job, cost, series.strategy[row], moment_of(series, row), series.id[row])
     return " · ".join(part for part in parts if part)
@@ -164,7 +170,7 @@ def relative(series: PlacementSeries, pair: Sequence[int]) -> pd.DataFrame:
         values = [float(getattr(series, metric)[row]) for row in pair]
         top = max(values, default=0.0) or 1.0
         rows += [
-            (about.title, which, value / top, units.text(value, about.base))
+            (about.title, which, value / top, units.short(value, about.base))
             for which, value in zip("AB", values, strict=True)
         ]
     return pd.DataFrame(rows, columns=["cost", "which", "share", "shown"])
@@ -195,4 +201,4 @@ def _values(series: PlacementSeries, name: str, rows: Longs) -> Any:
 
 
 def _cost(value: float, base: str) -> str:
-    return units.text(float(value), base) if np.isfinite(value) else ""
+    return units.short(float(value), base) if np.isfinite(value) else ""

@@ -10,6 +10,7 @@ import pandas as pd
 from dashboard.layouts.order import natural_order, repeat_number
 from dashboard.tables.columns import folded
 from mapping.traffic.fragmentation import Neighbours
+from mapping.traffic.short_names import short_name
 from registry.model import Fabric, Ints, Longs
 
 FLOW = 32
@@ -77,8 +78,8 @@ def _switches(fabric: Fabric, host: int) -> str:
     links = fabric.links
     found = np.unique(links.target[(links.source == host) & fabric.forwards[links.target]]).tolist()
     if len(found) > NAMED:
-        return f"{fabric.names[found[0]]} and {len(found) - 1} more"
-    return " + ".join(fabric.names[v] for v in found)
+        return f"{short_name(fabric.names[found[0]])} and {len(found) - 1} more"
+    return " + ".join(short_name(fabric.names[v]) for v in found)
 
 
 def _fill_rows(count: int) -> tuple[tuple[str, ...], Longs, Longs]:

@@ -8,55 +8,90 @@ import pandas as pd
 
 from dashboard.state.viewer import Viewer
 from dashboard.tables.columns import in_utc, numbers
-from mapping.traffic.fragmentation import Fragmentation
 from registry import units
 from registry.pages.jobs import JobRow
 from registry.records.placements.records import StoredPlacementInfo
 
-GAIN, OVER, WORST, SCATTER = "possible gain", "over the bound", "worst link", "fragmentation"
-"""Columns about the quality of a job's placement."""
-STARTED, ENDED = "started (UTC)", "ended (UTC)"
+STATE, JOB, DISTANCE, GAIN = "state", "job", "distance from best", "possible gain"
+SHARED, STARTED = "shares links with", "started"
+"""Columns of `jobs_table`."""
+WORST = "worst link"
 
 ABOUT: Mapping[str, str] = {
-    WORST: "Bytes over capacity of the link that takes longest, if the job's profile is sent once: for the "
-    "placement that the job runs with, or else the last proposed one.",
-    OVER: "Worst link over the lower bound for any placement on the job's hosts. 1 is the best possible.",
+    DISTANCE: "Time of the worst link over the lower bound for any placement on the job's hosts: for the "
+    "placement that the job runs with, or else the last proposed one. 1 is the best possible.",
     GAIN: "Worst link of the present placement over that of a better one, both with the traffic of other "
     "jobs; latest result of `almanac advise`. 1 means nothing to gain.",
-    "leaf switches": "Number of leaf switches (groups of hosts with the same switches) that the job's hosts "
-    "are connected to, on the present fabric.",
-    SCATTER: "These leaf switches over the fewest that could connect so many hosts. 1 is the best possible.",
+    SHARED: "Running jobs whose estimated traffic uses some of the same links.",
 }
 """Help texts of the columns."""
 UNITS = {WORST: units.SECONDS}
-"""Base units of columns."""
+"""Base units of columns of `jobs_file`."""
+SIGNS = {
+    "▶": ("RUNNING", "COMPLETING", "R"),
+    "✓": ("COMPLETED", "CD"),
+    "◌": ("PENDING", "CONFIGURING", "PD", "SUSPENDED"),
+}
+"""Signs of the states of jobs; other states are failures of some kind."""
 
 
-def jobs_table(
-    rows: Sequence[JobRow], fragmentation: Sequence[Fragmentation | None], viewer: Viewer
-) -> pd.DataFrame:
-    """Return one row per job, in base units; blank or NaN if a value is not known."""
+def state_text(state: str) -> str:
+    """Return the state of a job as a sign and a word; an unknown state is a question mark."""
+    if not state:
+        return "? unknown"
+    sign = next((sign for sign, states in SIGNS.items() if state.upper() in states), "✕")
+    return f"{sign} {state.lower()}"
+
+
+def jobs_table(rows: Sequence[JobRow], shared: Mapping[str, str], viewer: Viewer) -> pd.DataFrame:
+    """Return one row per job; blank or NaN if a value is not known.
+
+    Parameters
+    ----------
+    shared : mapping of str to str
+        Other jobs on the links of a job, by `StoredJob.id`.
+    """
     return pd.DataFrame(
         {
-            "job": [row.stored.job.id for row in rows],
-            "name": [row.stored.job.name for row in rows],
-            "user": [viewer.name(row.stored.job.user) for row in rows],
-            "application": [row.application or "" for row in rows],
-            "state": [row.stored.job.state for row in rows],
+            STATE: [state_text(row.stored.job.state) for row in rows],
+            JOB: [_job_text(row, viewer) for row in rows],
             "hosts": [len(row.stored.job.hosts) for row in rows],
-            "ranks": [row.stored.job.ranks or sum(row.stored.job.slots) for row in rows],
+            DISTANCE: numbers([over_bound(row.placement) for row in rows]),
+            GAIN: numbers([None if row.advice is None else row.advice.gain for row in rows]),
+            SHARED: [shared.get(row.stored.id, "") for row in rows],
+            STARTED: in_utc(row.stored.job.started_at for row in rows).dt.tz_localize("UTC"),
+        }
+    )
+
+
+def jobs_file(rows: Sequence[JobRow], viewer: Viewer) -> pd.DataFrame:
+    """Return all that is known of jobs, one row per job in base units, for a file."""
+    jobs = [row.stored.job for row in rows]
+    return pd.DataFrame(
+        {
+            "job": [job.id for job in jobs],
+            "name": [job.name for job in jobs],
+            "user": [viewer.name(job.user) for job in jobs],
+            "application": [row.application or "" for row in rows],
+            "state": [job.state for job in jobs],
+            "hosts": [len(job.hosts) for job in jobs],
+            "ranks": [job.ranks or sum(job.slots) for job in jobs],
             WORST: numbers(
                 [None if row.placement is None else row.placement.congestion_seconds for row in rows]
             ),
-            OVER: numbers([over_bound(row.placement) for row in rows]),
+            DISTANCE: numbers([over_bound(row.placement) for row in rows]),
             GAIN: numbers([None if row.advice is None else row.advice.gain for row in rows]),
-            SCATTER: numbers([None if f is None else f.times for f in fragmentation]),
-            STARTED: in_utc(row.stored.job.started_at for row in rows),
-            ENDED: in_utc(row.stored.job.ended_at for row in rows),
-            "leaf switches": pd.array([None if f is None else f.groups for f in fragmentation], "Int64"),
+            "started (UTC)": in_utc(job.started_at for job in jobs),
+            "ended (UTC)": in_utc(job.ended_at for job in jobs),
             "cluster": [row.stored.cluster for row in rows],
         }
     )
+
+
+def _job_text(row: JobRow, viewer: Viewer) -> str:
+    """Return the id of a job, what it runs, and its user."""
+    job = row.stored.job
+    return " · ".join(part for part in (job.id, row.application or job.name, viewer.name(job.user)) if part)
 
 
 def over_bound(placement: StoredPlacementInfo | None) -> float | None:

@@ -10,8 +10,9 @@ import pandas as pd
 
 from dashboard.layouts.model import Cables
 from registry import units
-from registry.model import NO_PORT, Bools, Fabric, Floats, Links, Longs
+from registry.model import Bools, Fabric, Floats, Links, Longs
 from registry.model.links import LINK_COLUMNS
+from registry.model.port_names import port_names
 
 LOADS = {"load": units.BYTES, "capacity": units.RATE}
 """Base units of columns of tables of links."""
@@ -68,75 +69,21 @@ def hottest_links(fabric: Fabric, link_bytes: Floats, count: int) -> tuple[Longs
 
 
 def _ends(fabric: Fabric, rows: Longs) -> dict[str, list[str]]:
-    """Return the columns that name both ends of some links."""
-    columns = {}
-    for column, end in (("from", "source"), ("to", "target")):
-        vertices = getattr(fabric.links, end)[rows].tolist()
-        columns[column] = [fabric.names[v] for v in vertices]
-        columns[f"{column} port"] = [port_text(fabric, row, end) for row in rows.tolist()]
-    return columns
+    """Return the columns that name the ports at both ends of some links."""
+    names, links = port_names(fabric), fabric.links
+    ends = {"from": (links.source, names.source), "to": (links.target, names.target)}
+    return {
+        column: [
+            fabric.names[vertex] + names.texts[port]
+            for vertex, port in zip(vertices[rows].tolist(), ports[rows].tolist(), strict=True)
+        ]
+        for column, (vertices, ports) in ends.items()
+    }
 
 
 def link_kinds(fabric: Fabric, rows: Longs) -> list[str]:
     """Return for each of some links whether it is between switches or a host's cable."""
     return ["network" if inner else "host cable" for inner in fabric.network_link[rows].tolist()]
-
-
-def port_text(fabric: Fabric, row: int, end: str) -> str:
-    """Return the port of one end of a link, with the adapter at a host; empty if it is not known."""
-    port = int(getattr(fabric.links, f"{end}_port")[row])
-    adapter = int(getattr(fabric.links, f"{end}_adapter")[row])
-    number = "" if port == NO_PORT else str(port)
-    if adapter == NO_PORT:
-        return number
-    name = fabric.adapters.names[adapter].split()
-    return f"{name[-1]}/{number}" if name else number
-
-
-def port_texts(fabric: Fabric) -> tuple[tuple[str, ...], Longs, Longs]:
-    """Return the texts of all ports, without repetition, and where to find those of each link.
-
-    Returns
-    -------
-    (tuple of str, int64[m], int64[m])
-        Texts as returned by `port_text`, the first one empty; indices of the texts of the source and target
-        port of each link.
-    """
-    links, m = fabric.links, len(fabric.links)
-    port = np.r_[links.source_port, links.target_port].astype(np.int64)
-    adapter = np.r_[links.source_adapter, links.target_adapter]
-    words = [name.split()[-1] if name.split() else "" for name in fabric.adapters.names]
-    known = {word: place for place, word in enumerate(sorted({"", *words}))}
-    word = np.append(np.array([known[word] for word in words], np.int64), known[""])[adapter]
-    pairs, place = np.unique(word * (int(port.max(initial=0)) + 2) + port + 1, return_inverse=True)
-    named = sorted(known)
-    texts = []
-    for pair in pairs.tolist():
-        which, number = divmod(pair, int(port.max(initial=0)) + 2)
-        shown = "" if number - 1 == NO_PORT else str(number - 1)
-        texts.append(f"{named[which]}/{shown}" if named[which] else shown)
-    return ("", *texts), place[:m] + 1, place[m:] + 1
-
-
-def link_text(fabric: Fabric, row: int) -> str:
-    """Return a link as text: ``leaf1 port 4 → spine2 port 1``."""
-    ends = []
-    for end in ("source", "target"):
-        vertex, port = int(getattr(fabric.links, end)[row]), port_text(fabric, row, end)
-        ends.append(f"{fabric.names[vertex]} port {port}" if port else fabric.names[vertex])
-    return " → ".join(ends)
-
-
-def sender_text(fabric: Fabric, row: int) -> str:
-    """Return the sending port of a link as short text: ``leaf1:4``."""
-    port = port_text(fabric, row, "source")
-    name = fabric.names[fabric.links.source[row]]
-    return f"{name}:{port}" if port else f"{name} → {fabric.names[fabric.links.target[row]]}"
-
-
-def shortened(text: str, most: int = 24) -> str:
-    """Return a long name without its middle, since its beginning and end identify it best."""
-    return text if len(text) <= most else f"{text[: most // 3]}…{text[-(most - most // 3 - 1) :]}"
 
 
 def busier_direction(cables: Cables, values: Floats) -> tuple[Floats, Longs]:

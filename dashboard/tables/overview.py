@@ -1,110 +1,182 @@
-"""Tables of the overview. Pure functions."""
+"""Lists of the overview: busiest links, jobs to act on, events of a day. Pure functions."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import datetime
+from typing import NamedTuple
 
-import pandas as pd
+import numpy as np
 
-from dashboard.state.viewer import Viewer
-from dashboard.tables.columns import in_utc
-from dashboard.tables.links import link_kinds, link_text
-from dashboard.tables.sharing import job_text
-from mapping.checks.finding import Finding
-from mapping.traffic.shared_load import HotLink
+from dashboard.state.viewer import OTHERS, Viewer
+from mapping.checks.finding import Finding, Severity
+from mapping.traffic.device_names import link_text
+from mapping.traffic.quality import Regression
+from mapping.traffic.shared_load import HotLink, SharedLoad
+from mapping.traffic.short_names import short_link, short_names, shortened
 from registry.fabrics.changes import Changes, in_words
-from registry.ingest_runs.runs import FRESH, age_text, freshness
-from registry.model import Fabric, LinkRates
-from registry.pages.overview import ClusterOverview
+from registry.ingest_runs.freshness import FAILING, NO_ALARM, freshness
+from registry.ingest_runs.runs import SourceState
+from registry.model import LinkRates
 from registry.running.running_jobs import RunningJob
+from registry.units import counted
 
-USERS = 3
-"""Maximum number of jobs named for a link: those with most bytes."""
-
-
-def clusters_table(overview: ClusterOverview, now: datetime) -> pd.DataFrame:
-    """Return all clusters, one row each: age, size, number of different wirings, and stale sources."""
-    infos = overview.clusters.values()
-    stale: dict[str, list[str]] = {info.name: [] for info in infos}
-    for source in overview.sources:
-        if source.cluster in stale and freshness(source, now).state != FRESH:
-            stale[source.cluster].append(source.format or "unknown")
-    return pd.DataFrame(
-        {
-            "cluster": list(stale),
-            "last seen": [f"{age_text(now - info.last_observed_at)} ago" for info in infos],
-            "last seen (UTC)": in_utc(info.last_observed_at for info in infos),
-            "hosts": [info.hosts for info in infos],
-            "switches": [info.switches for info in infos],
-            "cables": [info.cables for info in infos],
-            "wirings": [info.contents for info in infos],
-            "stale sources": [", ".join(formats) for formats in stale.values()],
-        }
-    )
+NOT_ATTRIBUTED = "not attributed"
+"""Owners of a link on which no running job is known to send."""
 
 
-def measured_links(fabric: Fabric, rates: LinkRates, count: int) -> pd.DataFrame:
-    """Return the links with the largest measured utilisation (share, 0 to 1), largest first; bytes/s."""
-    rows = rates.hottest(count)
-    return pd.DataFrame(
-        {
-            "link": [link_text(fabric, row) for row in rows.tolist()],
-            "share": rates.share[rows],
-            "rate": rates.bytes_per_second[rows],
-            "peak": rates.peak_bytes_per_second[rows],
-            "capacity": fabric.links.capacity[rows],
-            "kind": link_kinds(fabric, rows),
-            "row": rows,
-        }
-    )
+class BusyLink(NamedTuple):
+    """A link with its load.
+
+    Attributes
+    ----------
+    row : int
+        Row of ``fabric.links``.
+    short, full : str
+        Both ends by short names; name for the address and for commands.
+    part : float
+        Utilisation if measured, else time over that of the busiest link, 0 to 1.
+    seconds : float
+        Estimated time of the link per iteration.
+    jobs : str
+        Jobs that send over it, most bytes first.
+    """
+
+    row: int
+    short: str
+    full: str
+    part: float
+    seconds: float
+    jobs: str
 
 
-def predicted_links(fabric: Fabric, links: Sequence[HotLink], viewer: Viewer) -> pd.DataFrame:
-    """Return the given links with the jobs whose traffic they carry; seconds and bytes per period."""
-    return pd.DataFrame(
-        {
-            "link": [link_text(fabric, link.row) for link in links],
-            "time": [link.load.seconds for link in links],
-            "load": [link.load.bytes for link in links],
-            "capacity": [link.load.capacity for link in links],
-            "jobs": [len(link.users) for link in links],
-            "whose traffic": [_users(link, viewer) for link in links],
-            "kind": ["network" if link.network else "host cable" for link in links],
-            "row": [link.row for link in links],
-        }
-    )
+def busiest_links(shared: SharedLoad, rates: LinkRates | None, count: int, viewer: Viewer) -> list[BusyLink]:
+    """Return the links with the highest measured utilisation, or estimated time if nothing was measured."""
+    fabric, seconds = shared.fabric, shared.seconds
+    names = short_names(fabric)
+    if rates is not None:
+        rows, part = rates.hottest(count), rates.share
+    else:
+        rows = np.argsort(-seconds, kind="stable")[:count]
+        rows = rows[seconds[rows] > 0]
+        part = seconds / max(float(seconds.max(initial=0.0)), np.finfo(float).tiny)
+    return [
+        BusyLink(
+            row=link.row,
+            short=short_link(fabric, link.row, names),
+            full=link_text(fabric, link.row),
+            part=float(part[link.row]),
+            seconds=link.load.seconds,
+            jobs=_owners(link, viewer),
+        )
+        for link in shared.links(rows)
+    ]
 
 
-def gains_table(jobs: Sequence[RunningJob], now: datetime, viewer: Viewer) -> pd.DataFrame:
-    """Return the visible jobs that would gain from another placement, largest gain first; s per period."""
-    rows = []
+def _owners(link: HotLink, viewer: Viewer) -> str:
+    """Return the jobs of a link as text; jobs that the viewer may not see are not named."""
+    names = dict.fromkeys(user.job if viewer.sees(user.user) else OTHERS for user in link.users)
+    return ", ".join(names) or NOT_ATTRIBUTED
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobToAct:
+    """A running job, and what can be gained by placing it again.
+
+    Attributes
+    ----------
+    key : str
+        ``CLUSTER/ID``.
+    label : str
+        Id, application and user.
+    seconds : float or None
+        Time of its worst link now, per iteration, with the traffic of other jobs; None if not searched.
+    gain : float or None
+        That time over the time with the better placement that was found; 1 if none was found; None if not
+        searched.
+    moves : int
+        Ranks that move to the better placement.
+    profile : bool
+        False if its traffic is not known.
+    """
+
+    key: str
+    label: str
+    seconds: float | None
+    gain: float | None
+    moves: int
+    profile: bool
+
+
+def jobs_to_act(jobs: Sequence[RunningJob], viewer: Viewer) -> list[JobToAct]:
+    """Return the visible running jobs, largest gain first, then those not searched, then without profile."""
+    listed = []
     for one in jobs:
         job, advice = one.stored.job, one.advice
-        if advice is None or advice.gain <= 1.0 or not viewer.sees(job.user):
+        if not viewer.sees(job.user):
             continue
-        rows.append(
-            {
-                "job": job.id,
-                "name": job.name,
-                "user": viewer.name(job.user),
-                "application": one.application or "",
-                "gain": advice.gain,
-                "now": advice.present_seconds,
-                "then": advice.proposed_seconds,
-                "ranks to move": advice.moved,
-                "looked at": f"{age_text(now - advice.at)} ago",
-                "key": one.stored.id,
-            }
+        parts = (job.id, one.application or job.name, viewer.name(job.user))
+        listed.append(
+            JobToAct(
+                key=one.stored.id,
+                label=" · ".join(part for part in parts if part),
+                seconds=None if advice is None else advice.present_seconds,
+                gain=None if advice is None else advice.gain,
+                moves=0 if advice is None else advice.moved,
+                profile=one.stored.profile is not None,
+            )
         )
-    table = pd.DataFrame(rows)
-    return table.sort_values("gain", ascending=False, kind="stable", ignore_index=True) if rows else table
+    return sorted(listed, key=lambda one: (not one.profile, one.gain is None, -(one.gain or 0.0)))
 
 
-def findings_table(findings: Sequence[Finding]) -> pd.DataFrame:
-    """Return the findings, worst first."""
-    rows = [(str(one.severity), one.heading, one.text, one.count) for one in findings]
-    return pd.DataFrame(rows, columns=["severity", "check", "what", "count"])
+class Event(NamedTuple):
+    """Something that happened or is wrong.
+
+    Attributes
+    ----------
+    time : datetime or None
+        None if it holds now.
+    severity : Severity or None
+        None if nothing is wrong.
+    word, text : str
+        Kind of the event, and its description.
+    where : str
+        ``changes``, ``fabric``, ``trends`` or ``data``: where it is shown.
+    """
+
+    time: datetime | None
+    severity: Severity | None
+    word: str
+    text: str
+    where: str
+
+
+def events(
+    findings: Sequence[Finding],
+    regressions: Sequence[Regression],
+    changes: Sequence[str],
+    sources: Sequence[SourceState],
+    now: datetime,
+) -> list[Event]:
+    """Return what needs attention, worst first: failed sources, findings, regressions, changes."""
+    listed = [
+        Event(None, one.severity, str(one.severity), shortened(one.text), "fabric")
+        for one in sorted(findings, key=lambda one: -one.severity)
+    ]
+    for source in sources:
+        state = freshness(source, now).state
+        if state not in NO_ALARM:
+            severity = Severity.ERROR if state == FAILING else Severity.WARNING
+            text = f"{source.format or 'unknown format'}: {source.error or 'no new data'}"
+            listed.append(Event(source.last_at, severity, state, text, "data"))
+    for one in regressions:
+        text = f"{one.application} {one.ratio / one.centre:.3g} times its usual distance from best"
+        if one.changed:
+            text += f": {', '.join(one.changed)}"
+        listed.append(Event(one.recorded_at, Severity.WARNING, "regression", text, "trends"))
+    listed += [Event(None, None, "changed", shortened(line), "changes") for line in changes]
+    return sorted(listed, key=lambda one: -(one.severity or 0))
 
 
 def changes_lines(changes: Changes, rerouted: bool) -> list[str]:
@@ -113,7 +185,9 @@ def changes_lines(changes: Changes, rerouted: bool) -> list[str]:
     return [*lines, "the forwarding tables changed"] if rerouted and not changes.switches_rerouted else lines
 
 
-def _users(link: HotLink, viewer: Viewer) -> str:
-    named = [f"{user.part:.0%} {job_text(user, viewer)}" for user in link.users[:USERS]]
-    more = len(link.users) - USERS
-    return ", ".join(named) + (f" and {more:,} more" if more > 0 else "")
+def health(findings: Sequence[Finding]) -> tuple[Severity | None, str]:
+    """Return the worst severity, or None without findings, and the numbers of errors and warnings."""
+    count = {severity: sum(one.severity == severity for one in findings) for severity in Severity}
+    named = [counted(count[one], str(one)) for one in reversed(Severity) if count[one]]
+    worst = next((one for one in reversed(Severity) if count[one]), None)
+    return worst, ", ".join(named) or "no findings"

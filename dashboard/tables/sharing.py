@@ -2,27 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
+from scipy.sparse import csr_array
 
 from dashboard.state.viewer import OTHERS, Viewer
-from dashboard.tables.links import link_text
 from mapping.service.live import Live
+from mapping.traffic.interference import Interference
 from mapping.traffic.job_loads import RankPairs
 from mapping.traffic.shared_load import HotLink, LinkUser, SharedLoad
+from mapping.traffic.short_names import short_link
 from registry import units
 from registry.model import Fabric, Floats, Ints, Longs, Placement
 
 MOST_JOBS = 40
 """Maximum number of jobs with their own row in the heat map; other jobs share a further row."""
+MOST_LINKS = 20
+"""Maximum number of links in the heat map."""
 REST = "all other jobs"
 """Row of the jobs with little load on these links."""
-ALONE, TOGETHER, SLOWDOWN = "alone", "together", "slowdown"
-UNITS = {ALONE: units.SECONDS, TOGETHER: units.SECONDS}
-"""Base units of columns."""
+SHARE, SLOWDOWN, ITERATION = "share of worst link", "slowdown", "time per iteration"
+"""Columns of `sharing_table`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -31,97 +33,118 @@ class Heat:
 
     Attributes
     ----------
+    of_capacity : bool
+        True if values are shares of the capacity of links, False if the time of an iteration of a job is
+        unknown: then they are shares of the traffic.
     rows : tuple of str
         Jobs, those with most load on these links first; the combined rows of other jobs last.
     cells : DataFrame
-        Columns ``row`` (one of `rows`), ``place`` (number of the link, 1 is the busiest), ``link``,
-        ``seconds`` (time of the job's own bytes on the link), ``part`` (share of all bytes on it).
+        Columns ``row`` (one of `rows`), ``place`` (number of the link, 1 is the busiest), ``link``, ``share``
+        (of the capacity or the traffic, 0 to 1).
     links : DataFrame
-        Columns ``place``, ``link``, ``seconds`` (for all jobs' bytes), ``jobs`` (number of jobs on it).
+        Columns ``place``, ``link``, ``share`` (of all jobs), ``jobs`` (number of jobs on it).
     """
 
+    of_capacity: bool
     rows: tuple[str, ...]
     cells: pd.DataFrame
     links: pd.DataFrame
 
 
-def heat(shared: SharedLoad, hot: Sequence[HotLink], viewer: Viewer, most: int = MOST_JOBS) -> Heat:
-    """Return the time of each job's bytes on each of some links.
+def heat(shared: SharedLoad, found: Interference, rows: Longs, viewer: Viewer, most: int = MOST_JOBS) -> Heat:
+    """Return the share of each job in each of some links.
 
     Parameters
     ----------
-    hot : sequence of HotLink
-        Links of `SharedLoad.hottest`.
+    rows : int64[k]
+        Links, of `busiest`.
     most : int
         Maximum number of jobs with their own row.
     """
-    matrix = shared.matrix([link.row for link in hot])
+    matrix = shared.matrix(rows)
+    of_capacity = not np.isnan(found.utilisation[rows]).any()
+    if of_capacity:
+        matrix = np.where(matrix > 0, matrix / found.iteration_seconds[:, None], 0.0)
+    else:
+        matrix /= matrix.sum(axis=0)
     names = _row_names(shared, matrix, viewer, most)
-    rows = tuple(dict.fromkeys(names[j] for j in _by_load(matrix) if matrix[j].any()))
-    texts = [link_text(shared.fabric, link.row) for link in hot]
+    shown = tuple(dict.fromkeys(names[j] for j in _by_load(matrix) if matrix[j].any()))
+    texts = [short_link(shared.fabric, row) for row in rows.tolist()]
     job, place = np.nonzero(matrix)
     cells = pd.DataFrame(
         {
             "row": [names[j] for j in job.tolist()],
             "place": place + 1,
             "link": [texts[number] for number in place.tolist()],
-            "seconds": matrix[job, place],
+            "share": matrix[job, place],
         }
     )
-    cells = cells.groupby(["row", "place", "link"], sort=False)["seconds"].sum().reset_index()
-    total = matrix.sum(axis=0)
-    cells["part"] = cells["seconds"].to_numpy() / total[cells["place"].to_numpy() - 1]
-    links = pd.DataFrame(
-        {
-            "place": np.arange(len(hot)) + 1,
-            "link": texts,
-            "seconds": total,
-            "jobs": [len(link.users) for link in hot],
-        }
-    )
-    return Heat(rows=_last_together(rows), cells=cells, links=links)
+    cells = cells.groupby(["row", "place", "link"], sort=False)["share"].sum().reset_index()
+    total, jobs = matrix.sum(axis=0), (matrix > 0).sum(axis=0)
+    links = pd.DataFrame({"place": np.arange(len(rows)) + 1, "link": texts, "share": total, "jobs": jobs})
+    return Heat(of_capacity=of_capacity, rows=_last_together(shown), cells=cells, links=links)
 
 
-def slowdowns(shared: SharedLoad, viewer: Viewer) -> pd.DataFrame:
-    """Return the slowdown of each visible job, largest first; equal ones in the order of the jobs.
+def sharing_table(shared: SharedLoad, found: Interference, viewer: Viewer) -> pd.DataFrame:
+    """Return what sharing links costs each visible job: largest slowdown first, unknown ones last.
 
-    It is the time of the job's worst link with all jobs' bytes (together) over that with its own bytes only
-    (alone), both in seconds. ``shared most with`` is the other job with most bytes on the worst link.
+    The share is the job's part of the traffic of its worst link (0 to 1), the slowdown the time of an
+    iteration with the other jobs over that without (NaN if unknown). ``shared with`` is the other job with
+    most traffic on that link.
     """
-    slow = shared.slowdowns()
-    order = [j for j in np.argsort(-slow, kind="stable").tolist() if viewer.sees(shared.jobs[j].user)]
-    worst = worst_links(shared)
+    slow = np.nan_to_num(found.slowdowns, nan=0.0)
+    part = np.where(found.share > 0, found.share, 2.0)  # jobs that load nothing are last
+    order = [j for j in np.lexsort((part, -slow)).tolist() if viewer.sees(shared.jobs[j].user)]
+    worst = found.worst_link
     links = {link.row: link for link in shared.links(np.unique(worst[worst >= 0]))}
-    alone, together = shared.isolated_seconds(), shared.together_seconds()
+    jobs = [shared.jobs[j] for j in order]
     return pd.DataFrame(
         {
-            "job": [shared.jobs[j].job for j in order],
-            "user": [viewer.name(shared.jobs[j].user) for j in order],
-            "application": [shared.jobs[j].application or "" for j in order],
-            ALONE: alone[order],
-            TOGETHER: together[order],
-            SLOWDOWN: slow[order],
-            "worst link": ["" if worst[j] < 0 else link_text(shared.fabric, int(worst[j])) for j in order],
-            "shared most with": [_other(links.get(int(worst[j])), j, viewer) for j in order],
+            "job": [one.job for one in jobs],
+            "user": [viewer.name(one.user) for one in jobs],
+            "application": [one.application or "" for one in jobs],
+            SHARE: found.share[order],
+            SLOWDOWN: found.slowdowns[order],
+            ITERATION: [
+                f"{units.short(one.iteration_seconds, units.SECONDS)} ({one.iteration_from})"
+                if one.iteration_seconds
+                else "unknown"
+                for one in jobs
+            ],
+            "worst link": ["" if worst[j] < 0 else short_link(shared.fabric, int(worst[j])) for j in order],
+            "shared with": [_other(links.get(int(worst[j])), j, viewer) for j in order],
         }
     )
 
 
-def shared_links(shared: SharedLoad, count: int) -> tuple[HotLink, ...]:
-    """Return the busiest links that more than one job loads, worst first; equal ones by row."""
-    users = np.bincount(shared.link, minlength=len(shared.fabric.links))
-    rows = np.flatnonzero(users > 1)
-    return shared.links(rows[np.argsort(-shared.seconds[rows], kind="stable")[:count]])
+def sharers(shared: SharedLoad, viewer: Viewer, most: int = 3) -> dict[str, list[str]]:
+    """Return for each job the jobs that load some of the same links, those with most common links first.
+
+    At most `most` jobs and the number of further ones; jobs that the viewer may not see have no name.
+    """
+    size = (len(shared), len(shared.fabric.links))
+    loads = csr_array((np.ones(len(shared.link), np.int64), shared.link, shared.indptr), shape=size)
+    common = (loads @ loads.T).toarray()
+    np.fill_diagonal(common, 0)
+    found = {}
+    for number, one in enumerate(shared.jobs):
+        others = [k for k in np.argsort(-common[number], kind="stable").tolist() if common[number, k]]
+        jobs = [shared.jobs[k] for k in others[:most]]
+        names = [job.job if viewer.sees(job.user) else OTHERS for job in jobs]
+        more = len(others) - most
+        found[one.job] = [*dict.fromkeys(names), *([f"{more} more"] if more > 0 else [])]
+    return found
 
 
-def worst_links(shared: SharedLoad) -> Longs:
-    """Return int64[j]: the worst link of each job, counting all jobs' bytes; -1 if it loads none."""
-    seconds = shared.seconds[shared.link]
-    worst = np.full(len(shared), -1, np.int64)
-    for j in np.flatnonzero(np.diff(shared.indptr)).tolist():
-        part = slice(shared.indptr[j], shared.indptr[j + 1])
-        worst[j] = shared.link[part][np.argmax(seconds[part])]
-    return worst
+def busiest(shared: SharedLoad, found: Interference, count: int, *, by_jobs: int = 2) -> Longs:
+    """Return the busiest links (int64) that at least `by_jobs` jobs load, worst first; equal ones by row.
+
+    They are sorted by utilisation, or by the time of the bytes of all profiles if a utilisation is unknown.
+    """
+    rows = np.flatnonzero(np.bincount(shared.link, minlength=len(shared.fabric.links)) >= by_jobs)
+    use = found.utilisation[rows]
+    value = shared.seconds[rows] if np.isnan(use).any() else use
+    return rows[np.argsort(-value, kind="stable")[:count]]
 
 
 def job_text(user: LinkUser, viewer: Viewer) -> str:
@@ -132,18 +155,13 @@ def job_text(user: LinkUser, viewer: Viewer) -> str:
     return f"job {user.job} ({about})" if about else f"job {user.job}"
 
 
-def pair_text(shared: SharedLoad, link: HotLink, viewer: Viewer) -> str:
-    """Return a sentence about the two jobs with most bytes on the busiest link that several jobs load."""
-    one, other = link.users[:2]
-    seconds = units.text(link.load.seconds, units.SECONDS)
+def pair_text(shared: SharedLoad, row: int, viewer: Viewer) -> str:
+    """Return a sentence about the two jobs with most bytes on a link that several jobs load."""
+    (link,) = shared.links([row])
     more = len(link.users) - 2
     others = "" if more <= 0 else f" {more:,} more jobs use it." if more > 1 else " One more job uses it."
-    first, second = (job_text(user, viewer) for user in (one, other))
-    return (
-        f"{link_text(shared.fabric, link.row)} needs {seconds} per period: {one.part:.0%} of its "
-        f"bytes come from {first}, {other.part:.0%} from {second}."
-        f"{others}"
-    )
+    first, second = (job_text(user, viewer) for user in link.users[:2])
+    return f"{short_link(shared.fabric, row)}: {first} and {second}.{others}"
 
 
 def _row_names(shared: SharedLoad, matrix: Floats, viewer: Viewer, most: int) -> list[str]:
@@ -176,7 +194,7 @@ def _other(link: HotLink | None, job: int, viewer: Viewer) -> str:
 def users_of_link(live: Live, row: int, viewer: Viewer) -> pd.DataFrame:
     """Return the jobs that load a link, largest share first; jobs that the viewer may not see are one row.
 
-    With their bytes per period, and their share of the link's bytes (``part``, 0 to 1).
+    With their bytes per iteration, and their share of the link's bytes (``part``, 0 to 1).
     """
     users = live.shared.links([row])[0].users
     seen = [user for user in users if viewer.sees(user.user)]
@@ -185,6 +203,18 @@ def users_of_link(live: Live, row: int, viewer: Viewer) -> pd.DataFrame:
     if hidden:
         rows.append((OTHERS, "", "", sum(u.bytes for u in hidden), sum(u.part for u in hidden)))
     return pd.DataFrame(rows, columns=["job", "user", "application", "bytes", "part"])
+
+
+def most_loading(live: Live | None, rows: Longs, viewer: Viewer) -> list[str]:
+    """Return the job that loads each link most, with its part; empty if it is unknown or hidden."""
+    if live is None:
+        return [""] * len(rows)
+    texts = []
+    for link in live.shared.links(rows.tolist()):
+        first = next(iter(link.users), None)
+        seen = first is not None and viewer.sees(first.user)
+        texts.append(f"{first.part:.0%} of the estimate: {job_text(first, viewer)}" if first and seen else "")
+    return texts
 
 
 def jobs_on_hosts(live: Live, hosts: Ints, viewer: Viewer) -> pd.DataFrame:
@@ -211,7 +241,7 @@ def jobs_on_hosts(live: Live, hosts: Ints, viewer: Viewer) -> pd.DataFrame:
 def pairs_table(fabric: Fabric, placement: Placement, pairs: RankPairs) -> pd.DataFrame:
     """Return the pairs of ranks that load a link, largest share first.
 
-    With their bytes per period, and their share of the job's bytes on the link (``part``, 0 to 1).
+    With their bytes per iteration, and their share of the job's bytes on the link (``part``, 0 to 1).
     """
     names, host = fabric.names, placement.host_of_rank
     whole = pairs.total_bytes if pairs.total_bytes > 0 else 1.0

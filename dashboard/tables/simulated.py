@@ -95,13 +95,13 @@ def sent_text(run: SimulationInfo) -> str:
     if scale == "inf":
         speed = "all at once"
     else:
-        speed = "as recorded" if float(scale) == 1.0 else f"{float(scale):.4g} times as fast"
+        speed = "as recorded" if float(scale) == 1.0 else f"{units.figures(float(scale))} times as fast"
     return f"trace {run.trace}, {speed}" + ("" if first is None else f", first {first} messages")
 
 
 def option_text(view: SimulatedRuns, run: SimulationInfo) -> str:
     """Return the text of a run in a list to choose from."""
-    took = units.text(run.completion_seconds, units.SECONDS)
+    took = units.short(run.completion_seconds, units.SECONDS)
     time = units.moment_text(run.recorded_at)
     parts = (view.text(run, "application"), view.text(run, "strategy"), took, run.placement, time, run.id)
     return " · ".join(part for part in parts if part)
@@ -163,13 +163,13 @@ def _results(run: Simulation, base: float) -> dict[str, str]:
     """Return the results of a run as text; `base` is the throughput of run A."""
     busy = float(run.link_utilisation.max(initial=0.0))
     return {
-        "completion": units.text(run.completion_seconds, units.SECONDS),
-        "delivered": units.text(run.delivered_bytes, units.BYTES),
-        "throughput": units.text(run.throughput, units.RATE),
+        "completion": units.short(run.completion_seconds, units.SECONDS),
+        "delivered": units.short(run.delivered_bytes, units.BYTES),
+        "throughput": units.short(run.throughput, units.RATE),
         "throughput over that of A": f"{run.throughput / base:.3f}" if base > 0.0 else "",
-        "mean latency": units.text(run.mean_latency_seconds, units.SECONDS),
+        "mean latency": units.short(run.mean_latency_seconds, units.SECONDS),
         **{
-            f"{percentile:g} % latency": units.text(run.latency(percentile), units.SECONDS)
+            f"{percentile:g} % latency": units.short(run.latency(percentile), units.SECONDS)
             for percentile in (50.0, 95.0, 99.0, 100.0)
         },
         "busiest link": f"{100 * busy:.1f} % of the run",
@@ -251,4 +251,4 @@ def _spread(count: int) -> Longs:
 
 
 def _cost(value: float, base: str) -> str:
-    return units.text(value, base) if math.isfinite(value) else ""
+    return units.short(value, base) if math.isfinite(value) else ""

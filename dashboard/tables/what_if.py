@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -51,18 +52,72 @@ def changed_fabric(found: WhatIf) -> ChangedFabric:
     return ChangedFabric(fabric=fabric, row_after=rows[order])
 
 
+SLOWER = 1.01
+"""Ratio of the times of a worst link above which it counts as slower."""
+
+
+class Totals(NamedTuple):
+    """Main numbers of a change, both sides by its routing rule.
+
+    Attributes
+    ----------
+    before_seconds, after_seconds : float
+        Time of the worst link of all jobs together.
+    change : str
+        Its relative change as text, such as ``+25.0 %, ``; empty if nothing was sent before.
+    worse : bool
+        True if the worst link takes longer than `SLOWER` allows.
+    jobs, slower : int
+        Number of jobs, and of those whose worst link is slower.
+    largest : float
+        Largest factor by which a job's worst link is slower.
+    cut_pairs, cut_jobs : int
+        Pairs of ranks that no path connects any more, and the number of their jobs.
+    lost_ranks : int
+        Ranks on drained hosts.
+    """
+
+    before_seconds: float
+    after_seconds: float
+    change: str
+    worse: bool
+    jobs: int
+    slower: int
+    largest: float
+    cut_pairs: int
+    cut_jobs: int
+    lost_ranks: int
+
+
+def totals(found: WhatIf) -> Totals:
+    """Return the main numbers of a change."""
+    before, after = (float(side.seconds.max(initial=0.0)) for side in (found.unchanged, found.after))
+    factors = [one.after_seconds / one.unchanged_seconds for one in found.jobs if one.unchanged_seconds > 0]
+    return Totals(
+        before_seconds=before,
+        after_seconds=after,
+        change=f"{100 * (after / before - 1):+.1f} %, " if before > 0 else "",
+        worse=after > SLOWER * before,
+        jobs=len(found.jobs),
+        slower=sum(factor > SLOWER for factor in factors),
+        largest=max(factors, default=1.0),
+        cut_pairs=sum(one.unreachable_pairs for one in found.jobs),
+        cut_jobs=sum(one.unreachable_pairs > 0 for one in found.jobs),
+        lost_ranks=sum(one.lost_ranks for one in found.jobs),
+    )
+
+
 def effects(found: WhatIf, viewer: Viewer) -> pd.DataFrame:
     """Return the visible jobs, those with unreachable pairs first, then by slowdown.
 
-    Times of the worst link, s per period: before the change, unchanged (the present fabric with the routing
-    rule of the change), and after it; ``times`` is after over unchanged.
+    Times of the worst link, s per iteration, both by the routing rule of the change: before and after it;
+    ``times`` is after over before.
     """
     rows = [
         (
             one.job,
             viewer.name(one.user),
             load.application or "",
-            one.before_seconds,
             one.unchanged_seconds,
             one.after_seconds,
             one.after_seconds / one.unchanged_seconds if one.unchanged_seconds > 0 else float("nan"),
@@ -74,7 +129,7 @@ def effects(found: WhatIf, viewer: Viewer) -> pd.DataFrame:
         for one, load in zip(found.jobs, found.before.jobs, strict=True)
         if viewer.sees(one.user)
     ]
-    columns = ["job", "user", "application", "before", "unchanged", "after", "times", "unreachable pairs"]
+    columns = ["job", "user", "application", "before", "after", "times", "unreachable pairs"]
     table = pd.DataFrame(rows, columns=[*columns, "unreachable bytes", "lost ranks", "lost hosts"])
     order = np.lexsort((-table["times"].fillna(0).to_numpy(float), -table["unreachable pairs"].to_numpy(int)))
     return table.iloc[order].reset_index(drop=True)

@@ -1,4 +1,4 @@
-"""The circuits page: circuit plans for optical switches, their search, and the circuits to move."""
+"""Tab of the page Planner: circuits of an optical switch, before and after moves, and the search for them."""
 
 from __future__ import annotations
 
@@ -12,17 +12,21 @@ from dashboard.figures.style import theme_of
 from dashboard.state.site import Site
 from dashboard.state.viewer import Viewer
 from dashboard.tables.circuits import (
+    INSERTED,
+    REMOVED,
+    UNCHANGED,
     circuits_table,
     facts,
     moves_table,
     option_text,
     plans_table,
+    routes_table,
     throughputs,
     trail_table,
-    ways_table,
 )
 from dashboard.tables.columns import in_units
-from dashboard.widgets.controls import any_of, choose
+from dashboard.widgets.cards import card, number
+from dashboard.widgets.controls import choose, named, toggle
 from dashboard.widgets.messages import plain, show_empty, show_unknown
 from dashboard.widgets.navigation import link_to
 from dashboard.widgets.tables import csv_text, download, picked_row
@@ -32,6 +36,10 @@ from registry.jobs.jobs import job_key, jobs_of_user
 from registry.records.circuit_plans import CircuitPlanInfo, StoredCircuitPlan
 from registry.registry import Registry
 
+BEFORE, AFTER, MORE = "before", "after", "more"
+SIDES = {BEFORE: "Before", AFTER: "After", MORE: "Difference"}
+WHAT = {BEFORE: (UNCHANGED, REMOVED), AFTER: (UNCHANGED, INSERTED), MORE: (REMOVED, INSERTED)}
+"""What happens to the circuits that are shown."""
 LISTED = 100
 """Maximum number of plans in the table, the newest ones."""
 ROUTES = 5_000
@@ -42,7 +50,6 @@ DRAWN = 4_000
 
 def draw(registry: Registry, site: Site) -> None:
     """Draw the page."""
-    st.title("Circuits")
     known = visible_plans(registry, site.viewer)
     if not known:
         show_empty(
@@ -54,18 +61,24 @@ def draw(registry: Registry, site: Site) -> None:
         if not registry.fabrics.clusters():
             show_empty("Or load the demonstration:", "almanac demo")
         return
+    left, right = st.columns([2, 5])
     try:
-        infos, plan = _choose(known)
-        stored = registry.circuit_plans.read(plan)
+        with left, card("Circuits to move", help="As proposed by `almanac reconfigure`."):
+            infos, plan = _choose(known)
+            stored = registry.circuit_plans.read(plan)
+            _moves(stored)
     except UnknownName as error:
         show_unknown(error, "plan" if error.kind == "configuration" else error.kind)
         return
-    _facts(stored)
-    _figures(stored)
-    _moves(stored)
-    _circuits(stored)
-    _routes(stored)
-    _plans(infos, site)
+    with right:
+        _facts(stored)
+        _circuits(stored)
+    with card("Search"):
+        _search(stored)
+    with card("Routes"):
+        _routes(stored)
+    with card("Plans"):
+        _plans(infos, site)
 
 
 def visible_plans(registry: Registry, viewer: Viewer) -> Sequence[CircuitPlanInfo]:
@@ -89,105 +102,105 @@ def _choose(known: Sequence[CircuitPlanInfo]) -> tuple[list[CircuitPlanInfo], st
     ------
     UnknownName
     """
-    left, right = st.columns([2, 7])
-    with left:
-        names = sorted({one.cluster for one in known if one.cluster is not None})
-        cluster = None
-        if names:
-            cluster = any_of("cluster", names, resets=("plan",))
+    names = sorted({one.cluster for one in known if one.cluster is not None})
+    cluster = named("cluster", names)
     infos = [one for one in known if cluster in (None, one.cluster)]
     by_id = {one.id: one for one in infos}
-    with right:
-        plan = choose("Plan", "plan", list(by_id), show=lambda name: option_text(by_id[name]), kind="plan")
+    plan = choose("Plan", "plan", list(by_id), show=lambda name: option_text(by_id[name]), kind="plan")
     return infos, plan or infos[0].id
 
 
 def _facts(stored: StoredCircuitPlan) -> None:
-    """Draw the main numbers of a plan, its limits, and whether it was applied."""
-    plan = stored.plan
+    """Draw the main numbers of a plan."""
     numbers = facts(stored)
     for column, (label, value) in zip(st.columns(len(numbers)), numbers.items(), strict=True):
-        column.metric(label, value)
-    if not plan.complete:
-        st.warning("The search was interrupted; this is its best result.")
-    where = f"optical switch of {stored.cluster}" if stored.cluster else "an optical switch"
-    what = f"jobs {', '.join(stored.jobs)}, without moving ranks" if stored.jobs else "one application"
-    limits = f"at most {plan.max_edges:,} circuits, {plan.max_degree:,} per host"
-    st.caption(
-        plain(
-            f"{stored.id}: {where}, {plan.nodes:,} hosts, {limits}, "
-            f"{units.text(plan.link_speed, units.RATE)} each; for {what}. Upper bound by {plan.bound}. "
-            f"Saved at {units.moment_text(stored.recorded_at)}."
-        )
-    )
+        with column:
+            number(label, value)
+
+
+def _moves(stored: StoredCircuitPlan) -> None:
+    """Draw the circuits to remove and to add, for the operator of the switch, and how to record that."""
+    table = moves_table(stored)
+    if not len(table):
+        st.success("None: no better circuits than the present ones were found.")
+        return
+    st.dataframe(table, hide_index=True, height="content" if len(table) <= 8 else 320, key="moves")
+    download("Download as CSV", csv_text(table), f"{stored.id}-moves.csv", key="moves csv")
     if stored.applied_at is not None:
         st.success(
             f"Applied to the switch at {units.moment_text(stored.applied_at)}.", icon=":material/check:"
         )
     elif stored.cluster is not None:
-        st.markdown("After applying the plan to the switch, record it:")
-        st.code(f"almanac cluster optical {stored.cluster} --applied {stored.id}", language=None)
-
-
-def _figures(stored: StoredCircuitPlan) -> None:
-    """Draw the throughput before and after, and the course of the search."""
-    theme = theme_of(st.context.theme.type)
-    plan = stored.plan
-    bars, trail = st.columns([2, 3])
-    rows = throughputs(plan)
-    if len(rows):
-        bars.altair_chart(throughput_bars(rows, theme), key="throughput")
-    else:
-        bars.info("Nothing is sent between hosts, so circuits limit nothing.")
-    bound = plan.upper_bound if math.isfinite(plan.upper_bound) else None
-    trail.altair_chart(trail_chart(trail_table(plan), bound, theme), key="trail")
-
-
-def _moves(stored: StoredCircuitPlan) -> None:
-    """Draw the circuits to remove and to add, for the operator of the switch."""
-    st.subheader("Circuits to move")
-    table = moves_table(stored)
-    if not len(table):
-        st.success("None: no better circuits than the present ones were found.")
-        return
-    st.dataframe(table, hide_index=True, height="content" if len(table) <= 16 else "auto", key="moves")
-    download("Download as CSV", csv_text(table), f"{stored.id}-moves.csv", key="moves csv")
+        st.caption("After applying the plan to the switch, record it:")
+        command = f"almanac cluster optical {stored.cluster} --applied {stored.id}"
+        st.code(command, language=None, wrap_lines=True)
 
 
 def _circuits(stored: StoredCircuitPlan) -> None:
-    """Draw all circuits as a matrix and as a table."""
-    st.subheader("All circuits")
+    """Draw the circuits before or after the moves as a matrix and as a table, and the throughput."""
     table = circuits_table(stored)
-    left, right = st.columns([1, 1])
-    with left:
-        if len(table) <= DRAWN:
-            theme = theme_of(st.context.theme.type)
-            chart = circuit_matrix(table, stored.plan.nodes, theme)
-            st.altair_chart(chart, width="content", key="matrix")
-        else:
-            st.info(f"{len(table):,} circuits are too many to draw.")
-    with right:
-        shown = in_units(table.drop(columns=["a node", "b node"]), {"bytes": units.BYTES})
-        percent = st.column_config.NumberColumn(format="percent")
-        st.dataframe(shown, hide_index=True, column_config={"busy": percent}, key="circuits")
-        download("Download as CSV", csv_text(table), f"{stored.id}-circuits.csv", key="circuits csv")
+    theme = theme_of(st.context.theme.type)
+    with st.container(border=True):
+        side = toggle("Show", "colour", SIDES, default=MORE, hide_label=True)
+        left, right = st.columns([3, 2])
+        with left:
+            if not table["what"].isin(WHAT[side]).any():
+                st.info("No circuit changes.")
+            elif len(table) <= DRAWN:
+                chart = circuit_matrix(table, stored.plan.nodes, theme, WHAT[side])
+                st.altair_chart(chart, width="content", key="matrix")
+            else:
+                st.info(f"{len(table):,} circuits are too many to draw.")
+        with right:
+            rows = throughputs(stored.plan)
+            if len(rows):
+                st.altair_chart(throughput_bars(rows, theme), key="throughput")
+            else:
+                st.info("Nothing is sent between hosts, so circuits limit nothing.")
+            st.caption(plain(_about(stored)))
+        with st.expander("As a table"):
+            busy = {"busy": st.column_config.NumberColumn(format="percent")}
+            listed = in_units(table.drop(columns=["a node", "b node"]), {"bytes": units.BYTES})
+            st.dataframe(listed, hide_index=True, column_config=busy, key="circuits")
+            download("Download as CSV", csv_text(table), f"{stored.id}-circuits.csv", key="circuits csv")
+
+
+def _about(stored: StoredCircuitPlan) -> str:
+    """Return where a plan is for, its limits and its bound, as text."""
+    plan = stored.plan
+    where = f"Optical switch of {stored.cluster}" if stored.cluster else "An optical switch"
+    jobs = f"jobs {', '.join(stored.jobs)}, without moving ranks" if stored.jobs else "one application"
+    limits = f"at most {units.counted(plan.max_edges, 'circuit')}, {plan.max_degree:,} per host"
+    speed = units.short(plan.link_speed, units.RATE)
+    return (
+        f"{where}: {units.counted(plan.nodes, 'host')}, {limits}, {speed} each; for {jobs}. Upper bound by "
+        f"{plan.bound}. Saved at {units.moment_text(stored.recorded_at)} as {stored.id}."
+    )
+
+
+def _search(stored: StoredCircuitPlan) -> None:
+    """Draw the course of the search."""
+    plan = stored.plan
+    if not plan.complete:
+        st.warning("The search was interrupted; this is its best result.")
+    bound = plan.upper_bound if math.isfinite(plan.upper_bound) else None
+    st.altair_chart(trail_chart(trail_table(plan), bound, theme_of(st.context.theme.type)), key="trail")
 
 
 def _routes(stored: StoredCircuitPlan) -> None:
     """Draw the routes of the flows between ranks, or between hosts if the ranks stay."""
-    st.subheader("Routes")
     routes = stored.plan.routes
     if routes is None:
         st.caption("Not known: this plan was saved before routes were stored.")
         return
-    table = ways_table(stored, ROUTES)
+    table = routes_table(stored, ROUTES)
     if not len(table):
         st.caption("All traffic stays within hosts.")
         return
     shown = in_units(table, {"bytes": units.BYTES})
-    st.dataframe(shown, hide_index=True, height="content" if len(table) <= 16 else "auto", key="ways")
+    st.dataframe(shown, hide_index=True, height="content" if len(table) <= 16 else "auto", key="routes")
     with st.container(horizontal=True, vertical_alignment="center"):
-        download("Download as CSV", csv_text(table), f"{stored.id}-ways.csv", key="ways csv")
+        download("Download as CSV", csv_text(table), f"{stored.id}-routes.csv", key="routes csv")
         crossing = len(routes.crossing)
         if crossing > ROUTES:
             st.caption(f"The {ROUTES:,} flows with most bytes, of {crossing:,}.")
@@ -195,7 +208,6 @@ def _routes(stored: StoredCircuitPlan) -> None:
 
 def _plans(infos: Sequence[CircuitPlanInfo], site: Site) -> None:
     """Draw the newest plans; a selected one can be opened."""
-    st.subheader("Plans")
     table = plans_table(infos[:LISTED])
     event = st.dataframe(table, hide_index=True, on_select="rerun", selection_mode="single-row", key="plans")
     with st.container(horizontal=True, vertical_alignment="center"):
@@ -204,4 +216,4 @@ def _plans(infos: Sequence[CircuitPlanInfo], site: Site) -> None:
             st.caption(f"The newest {LISTED:,} of {len(infos):,}; the file has all.")
     row = picked_row(event, len(table))
     if row is not None:
-        link_to(site.circuits, f"Open {plain(infos[row].id)}", plan=infos[row].id)
+        link_to(site.planner, f"Open {plain(infos[row].id)}", tab="circuits", plan=infos[row].id)

@@ -1,80 +1,113 @@
-"""The fabric page: a map of the wiring, the load of each link now or earlier, and whose traffic it is."""
+"""The fabric page: a map of the wiring by load, errors, capacity or changes, and what is picked on it."""
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import datetime
 from functools import partial
 
-import numpy as np
 import streamlit as st
 
 from dashboard.components.fabric_map import Item, fabric_map
-from dashboard.figures import colouring
-from dashboard.figures.colouring import Colouring
-from dashboard.figures.link_map import LINES_LIMIT, around, hottest_part, link_map
+from dashboard.components.fabric_map.picture import FILL
+from dashboard.figures.link_map import LINES_LIMIT, link_map
+from dashboard.figures.over_time import change_marks
+from dashboard.layouts.collapsed import Collapsed
 from dashboard.layouts.drawing import Drawing
-from dashboard.queries.caching import cached_placement, drawing
-from dashboard.queries.fabric import FabricView, fabric_view
+from dashboard.queries.caching import cached_groups, cached_placement, drawing
+from dashboard.queries.fabric import FabricView, cached_counters, cached_fabric_history, fabric_view
 from dashboard.state.site import Site
-from dashboard.views import fabric_panel, picking
+from dashboard.views import fabric_changes, fabric_device, fabric_link, fabric_lists, picking
+from dashboard.views.fabric_colours import (
+    CAPACITY,
+    CHANGES,
+    ERRORS,
+    LOAD,
+    LOADS,
+    OLD_NAMES,
+    colouring_of,
+    default_colour,
+)
 from dashboard.widgets.address import set_address
-from dashboard.widgets.controls import choose, moment, parsed_moment, stops, toggle
-from dashboard.widgets.messages import CONVENTION, plain, show_no_fabric, show_unknown
-from mapping.traffic.shared_load import against_counters
-from registry import units
+from dashboard.widgets.bar import time_range
+from dashboard.widgets.controls import parsed_moment, timeline, toggle
+from dashboard.widgets.messages import plain, show_no_fabric, show_unknown
+from mapping.traffic.counter_history import CounterHistory
 from registry.errors import InvalidValue, UnknownName
 from registry.model import Bools
-from registry.pages.fabric import FabricHistory, read_fabric_history
+from registry.pages.changes import Timeline
+from registry.pages.fabric import FabricHistory
 from registry.registry import Registry
 
-PREDICTED, MEASURED, DIFFERENCE, CAPACITY = "predicted", "measured", "difference", "capacity"
-COLOURS = {
-    PREDICTED: "Estimated load",
-    MEASURED: "Measured load",
-    DIFFERENCE: "Measured minus estimated",
-    CAPACITY: "Capacity",
-}
-CELLS, LINES, PART = "cells", "lines", "part"
-NOTHING_RUNS = (
-    "No running job has known traffic, so capacities are shown. Attach a profile with "
-    "`almanac job attach JOB PROFILE`."
-)
-NOTHING_COUNTED = (
-    "Fewer than two counter sweeps until then, so capacities are shown. Ingest sweeps with "
-    "`almanac ingest COUNTERS --cluster NAME`."
-)
+VIEWS = {LOAD: "Load", ERRORS: "Errors", CAPACITY: "Capacity", CHANGES: "Changes"}
+GROUPS, LINES, CELLS = "groups", "lines", "cells"
+BELOW_MAP = 112
+"""Pixels below the map for the time slider."""
 
 
 def draw(registry: Registry, site: Site) -> None:
     """Draw the page."""
-    st.title("Fabric")
-    colour = st.query_params.get("colour", PREDICTED)
-    time, counters = parsed_moment("at"), colour in (MEASURED, DIFFERENCE)
+    _renamed()
+    time = parsed_moment("at", instead="the present")
     try:
-        found = read_fabric_history(registry.database, _cluster(registry), time, counters=counters)
-        if not found.clusters:
+        found = cached_fabric_history(registry, _cluster(registry), time)
+        if found.timeline is None:
             show_no_fabric()
-            return
-        view = fabric_view(registry, found, _when(found), st.query_params.get("placement"))
-        drawn = drawing(view.snapshot.id, view.fabric, registry)
+        elif st.query_params.get("colour") == CHANGES:
+            _changes(registry, found, found.timeline, time)
+        else:
+            placement = st.query_params.get("placement")
+            _traffic(registry, site, found, fabric_view(registry, found, time, placement))
     except UnknownName as error:
-        show_unknown(error, "at" if error.kind == "fabric" else error.kind)
-        return
-    _whose(view, site)
+        parameter = {"fabric": "at", "state": "from" if "from" in st.query_params else "at"}
+        show_unknown(error, parameter.get(error.kind, error.kind))
+
+
+def _traffic(registry: Registry, site: Site, found: FabricHistory, view: FabricView) -> None:
+    """Draw the map with load, errors or capacity, and beside it what is selected."""
+    assert found.timeline is not None
+    drawn = drawing(view.snapshot.id, view.fabric, registry)
     if not len(drawn.cables):
         st.info("This fabric has no cables.")
         return
-    colour, shape = _looks(view, drawn)
-    picked = _picked(view)
-    left, right = st.columns([7, 3])
+    left, right = st.columns([7, 3], gap="medium")
     with left:
-        _map(view, drawn, picked, colour, shape)
+        colour = _choose_colour(default_colour(view))
+        picked = _picked(view)
+        counters = None
+        if view.opened is None and (colour == ERRORS or picked is not None):
+            counters = _counters(registry, site, view)
+        _map(view, drawn, picked, colour, counters)
+        _below_map(found, found.timeline, view, drawn)
     with right:
-        if picked is None:
-            fabric_panel.short_list(view, site)
-        else:
-            fabric_panel.draw(registry, site, view, drawn.layout, picked)
-    fabric_panel.table(view, site)
+        _drawer(registry, site, view, counters, colour, picked)
+
+
+def _changes(registry: Registry, found: FabricHistory, line: Timeline, time: datetime | None) -> None:
+    """Draw the map with the changes until a time, and beside it the list of changes."""
+    between = fabric_changes.compared(registry, line, time)
+    left, right = st.columns([7, 3], gap="medium")
+    with left:
+        _choose_colour(CHANGES)
+        fabric_changes.draw_map(between, BELOW_MAP)
+        _slider(found, line)
+    with right:
+        fabric_changes.draw_list(line, between)
+
+
+def _slider(found: FabricHistory, line: Timeline) -> None:
+    first = found.clusters[line.cluster].first_observed_at
+    timeline("Time", "at", first, fabric_changes.rewirings(line), change_marks)
+
+
+def _renamed() -> None:
+    """Replace parameters of old addresses: names of colours, and those of the former page Changes."""
+    address = st.query_params
+    if address.get("tab") == CHANGES:
+        set_address(tab=None, colour=CHANGES)
+    if "to" in address:
+        set_address(to=None, at=address["to"])
+    if address.get("colour") in OLD_NAMES:
+        address["colour"] = OLD_NAMES[address["colour"]]
 
 
 def _cluster(registry: Registry) -> str | None:
@@ -86,47 +119,42 @@ def _cluster(registry: Registry) -> str | None:
     return cluster
 
 
-def _when(found: FabricHistory) -> datetime | None:
-    """Draw the controls for cluster and time, and return the time; None means now."""
-    line = found.timeline
-    assert line is not None
-    info = found.clusters[line.cluster]
-    name_column, time_column, slider_column = st.columns([2, 2, 5])
-    with name_column:
-        choose("Cluster", "cluster", list(found.clusters), resets=("placement", "at", *picking.PARAMETERS))
-    if "placement" in st.query_params:
-        return None
-    with time_column:
-        time = moment("As of (UTC)", "at", info.first_observed_at, datetime.now(UTC))
-    with slider_column:
-        stops("State of the wiring", "at", [state.at for state in line.states])
-    return time
+def _choose_colour(default: str) -> str:
+    """Draw the buttons above the map, and return the colours that they choose."""
+    wanted = st.query_params.get("colour", default)
+    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+        shown = LOAD if wanted in LOADS else wanted
+        key = "choose view"
+        st.session_state[key] = shown if shown in VIEWS else LOAD
+        st.segmented_control(
+            "Colour of the map",
+            list(VIEWS),
+            format_func=VIEWS.__getitem__,
+            key=key,
+            required=True,
+            label_visibility="collapsed",
+            on_change=lambda: _set_view(st.session_state[key]),
+        )
+        if shown not in VIEWS:
+            st.warning(f"The map has no colour {plain(repr(wanted))}; the load is shown.")
+            wanted = default
+        if wanted in LOADS:
+            return toggle("Load", "colour", LOADS, default=default, hide_label=True)
+    return wanted
 
 
-def _whose(view: FabricView, site: Site) -> None:
-    """Describe the shown fabric and traffic."""
-    fabric, snapshot = view.fabric, view.snapshot
-    parts = [
-        f"{len(fabric.hosts):,} hosts",
-        f"{len(fabric.switches):,} switches",
-        f"{fabric.cable_count:,} cables",
-        f"{units.text(float(fabric.links.capacity.sum()) / 2, units.RATE)} one way",
-        f"snapshot {snapshot.id} of {units.moment_text(snapshot.observed_at)}",
-    ]
-    st.caption(plain(" · ".join(parts)))
-    if view.opened is not None:
-        left, right = st.columns([6, 2], vertical_alignment="center")
-        left.info(f"Traffic of placement {plain(view.opened.stored.id)} alone, on its own fabric.")
-        forgotten = dict.fromkeys(("placement", *picking.PARAMETERS))
-        right.button("Show running jobs", on_click=set_address, kwargs=forgotten, key="running")
-        return
-    live = view.live
-    assert live is not None
-    missing = len(live.without_profile) + len(live.unloaded)
-    jobs = f"Running jobs: {len(live.running.jobs):,}, with known traffic: {len(live.shared):,}"
-    if missing:
-        jobs += f", without profile: {len(live.without_profile):,}, not routable: {len(live.unloaded):,}"
-    st.caption(plain(f"{jobs}. Routes: {live.routing}, {live.costs.rails}. {CONVENTION}"))
+def _set_view(view: str) -> None:
+    """Store the pressed button in the address; the load is the default there."""
+    set_address(colour=None if view == LOAD else view, inside=None)
+    if view != CHANGES:
+        set_address(**{"from": None})
+
+
+def _counters(registry: Registry, site: Site, view: FabricView) -> CounterHistory | None:
+    """Return the counters of the chosen time range, or None if there are no two sweeps in it."""
+    return cached_counters(
+        registry, view.cluster, view.snapshot, view.snapshot.id, view.time, time_range(), site.limits
+    )
 
 
 def _picked(view: FabricView) -> Item | None:
@@ -140,67 +168,92 @@ def _picked(view: FabricView) -> Item | None:
     return None
 
 
-def _looks(view: FabricView, drawing: Drawing) -> tuple[str, str]:
-    """Draw the buttons for colour and shape and the search field; return colour and shape."""
-    few = len(drawing.cables) <= LINES_LIMIT
-    shapes = {CELLS: "One cell per cable"} | ({LINES: "Lines"} if few else {PART: "Lines of a part"})
-    with st.container(horizontal=True):
-        colour = toggle("Colour", "colour", COLOURS, default=PREDICTED)
-        shape = toggle("Shape", "shape", shapes, default=LINES if few else CELLS)
-        picking.search(view.fabric)
-    picking.show_failed_search()
-    return colour, shape
-
-
-def _map(view: FabricView, drawing: Drawing, picked: Item | None, colour: str, shape: str) -> None:
-    """Draw the map in this colour and shape, or explain why another one is shown."""
-    colours, why, note = _colouring(view, colour)
+def _map(
+    view: FabricView, drawn: Drawing, picked: Item | None, colour: str, counters: CounterHistory | None
+) -> None:
+    """Draw the map in this colour, or explain why another one is shown."""
+    colours, why = colouring_of(view, colour, counters)
     if why:
         st.info(why)
-    only = _part(view, picked) if shape == PART else None
-    if shape == PART and only is None:
-        st.info("Select a link or a device, or search for one: the lines around it are then drawn.")
-        shape = CELLS
-    picture = link_map(view.fabric, drawing, colours, lines=shape != CELLS, only=only)
-    fabric_map(picture, key="map", picked=picked, on_pick=partial(picking.pick, view.fabric))
-    if note:
-        st.caption(plain(note))
+    groups = _groups(view, drawn)
+    shape = _shape(drawn, groups)
+    only: Bools | None = None
+    inside = st.query_params.get("inside")
+    if groups is not None and shape == GROUPS and inside in view.fabric.names:
+        st.button("Show the whole fabric", on_click=set_address, kwargs={"inside": None}, key="whole")
+        only = _links_of(view, groups, view.fabric.names.index(inside))
+        shape, groups = LINES if int(only.sum()) <= 2 * LINES_LIMIT else CELLS, None
+    picture = link_map(
+        view.fabric,
+        drawn,
+        colours,
+        lines=shape == LINES,
+        only=only,
+        groups=groups if shape == GROUPS else None,
+        height=FILL,
+    )
+    opened = groups if shape == GROUPS else None
+    fabric_map(picture, key="map", picked=picked, on_pick=partial(_pick, view, opened), below=BELOW_MAP)
 
 
-def _colouring(view: FabricView, colour: str) -> tuple[Colouring, str, str]:
-    """Return colours, the reason if they are not the requested ones, and a note."""
-    links, link_bytes, rates = view.fabric.links, view.link_bytes, view.rates
-    capacity = colouring.capacity("Capacity of the cables", "Each direction", links.capacity)
-    if colour == CAPACITY:
-        return capacity, "", ""
-    if colour != MEASURED and link_bytes is None:
-        return capacity, NOTHING_RUNS, ""
-    if colour == PREDICTED:
-        assert link_bytes is not None
-        whose = "a placement" if view.live is None else f"{len(view.live.shared):,} running jobs"
-        title = f"Estimated load by {whose}: time of each link, the worse direction of each cable"
-        return colouring.load(title, "Seconds per period", link_bytes / links.capacity), "", ""
-    if rates is None:
-        return capacity, NOTHING_COUNTED, ""
-    span = f"Measured from {units.moment_text(rates.start)} to {units.moment_text(rates.end)}."
-    if colour == MEASURED:
-        title = "Measured load: utilisation, the worse direction of each cable"
-        return colouring.share(title, "Share of capacity", rates.share), "", span
-    assert link_bytes is not None
-    against = against_counters(view.fabric, link_bytes, rates.bytes_per_second)
-    if np.isnan(against.periods_per_second):
-        return capacity, "No traffic was measured on the links of the jobs, so capacities are shown.", span
-    scale = f"Assumes {against.periods_per_second:.4g} periods per second, which makes both totals equal."
-    title = "Measured minus estimated load, as a share of capacity"
-    return colouring.difference(title, "Share of capacity", against.difference), "", f"{span} {scale}"
+def _groups(view: FabricView, drawn: Drawing) -> Collapsed | None:
+    """Return the racks, pods or groups of a large fabric; None if it is small or has none."""
+    if len(drawn.cables) <= LINES_LIMIT:
+        return None
+    return cached_groups(view.snapshot.id, view.fabric, drawn, LINES_LIMIT)
 
 
-def _part(view: FabricView, picked: Item | None) -> Bools | None:
-    """Return bool[m]: links to draw as lines, of a job or around the selected item; None for none."""
-    job = st.query_params.get("load")
-    if job is not None and view.live is not None:
-        shared = view.live.shared
-        if job in [one.job for one in shared.jobs]:
-            load = shared.jobs[shared.index(job)].link_bytes
-            return hottest_part(load / view.fabric.links.capacity, LINES_LIMIT)
-    return None if picked is None else around(view.fabric, picked)
+def _shape(drawn: Drawing, groups: Collapsed | None) -> str:
+    """Return the shape in the address, or the default: lines, or groups or cells for a large fabric."""
+    offered = _shapes(drawn, groups)
+    wanted = st.query_params.get("shape", next(iter(offered)))
+    return wanted if wanted in offered else next(iter(offered))
+
+
+def _shapes(drawn: Drawing, groups: Collapsed | None) -> dict[str, str]:
+    """Return the possible shapes of the map, the default first."""
+    if len(drawn.cables) <= LINES_LIMIT:
+        return {LINES: "Lines", CELLS: "Cells"}
+    return ({} if groups is None else {GROUPS: groups.what.capitalize()}) | {CELLS: "Cells"}
+
+
+def _links_of(view: FabricView, groups: Collapsed, vertex: int) -> Bools:
+    """Return bool[m]: links with an end in the group of a device."""
+    member, links = groups.member == groups.member[vertex], view.fabric.links
+    found: Bools = member[links.source] | member[links.target]
+    return found
+
+
+def _pick(view: FabricView, groups: Collapsed | None, item: Item | None) -> None:
+    """Store what the user selected; a group with several devices is opened instead."""
+    if groups is not None and item is not None and item.vertex in groups.names:
+        set_address(inside=view.fabric.names[item.vertex])
+    else:
+        picking.pick(view.fabric, item)
+
+
+def _below_map(found: FabricHistory, line: Timeline, view: FabricView, drawn: Drawing) -> None:
+    """Draw the time slider and the buttons for the shape of the map."""
+    offered = _shapes(drawn, _groups(view, drawn))
+    with st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
+        if view.opened is None:
+            _slider(found, line)
+        if len(offered) > 1:
+            toggle("Shape", "shape", offered, default=next(iter(offered)))
+
+
+def _drawer(
+    registry: Registry,
+    site: Site,
+    view: FabricView,
+    counters: CounterHistory | None,
+    colour: str,
+    picked: Item | None,
+) -> None:
+    """Draw what is known of the selected link or device, or lists of the whole fabric if none is selected."""
+    if picked is None:
+        fabric_lists.draw(site, view, counters, colour)
+    elif picked.link is not None:
+        fabric_link.draw(registry, site, view, counters, picked.link)
+    elif picked.vertex is not None:
+        fabric_device.draw(registry, site, view, counters, picked.vertex)

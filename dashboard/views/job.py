@@ -1,41 +1,55 @@
-"""The job page: a job's placement compared with another one, its busiest links, ranks and launcher files."""
+"""The page of a job: how it runs, what is better, and the best possible; its links, ranks and placements."""
 
 from __future__ import annotations
 
 import shlex
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 
-import pandas as pd
 import streamlit as st
 
-from dashboard.figures.placement import comparison_bars
+from dashboard.figures.placement import gauge
 from dashboard.figures.style import theme_of
-from dashboard.queries.job import JobView
-from dashboard.queries.jobs import host_index
+from dashboard.queries.clusters import cached_clusters
+from dashboard.queries.job import JobView, neighbours
+from dashboard.queries.measured import gains_on
+from dashboard.queries.traffic import sharers_of
 from dashboard.state.site import Site
-from dashboard.state.viewer import Viewer
-from dashboard.tables.placements import IN_ORDER, METRICS, comparison, relative_change
-from dashboard.views import job_files, job_links, job_ranks, placement_search
-from dashboard.views.job_choice import choose_job
-from dashboard.views.placement_search import SearchSubject
-from dashboard.widgets.address import set_address
-from dashboard.widgets.messages import plain, show_empty, show_metric, show_unknown
+from dashboard.tables.jobs import state_text
+from dashboard.tables.placements import JobCosts, job_costs
+from dashboard.views import job_files, job_links, job_ranks, job_runs, placement_search
+from dashboard.views.job_choice import find_job
+from dashboard.views.measured import measured_number
+from dashboard.widgets.cards import number
+from dashboard.widgets.controls import tabbed
+from dashboard.widgets.messages import plain, show_empty, show_unknown
 from dashboard.widgets.navigation import link_to
-from mapping.service.request import PlacementRequest
+from dashboard.widgets.states import State
+from mapping.traffic.measured_gain import MeasuredGain
 from registry import units
 from registry.errors import UnknownName
-from registry.model import Evaluation
+from registry.ingest_runs.freshness import age_text
+from registry.jobs.jobs import StoredJob
 from registry.pages.jobs import JobFile
 from registry.pages.placements import OpenPlacement
-from registry.records.placements.records import PRESENT
 from registry.registry import Registry
+
+TABS = {
+    "map": "Map",
+    "links": "Links",
+    "ranks": "Ranks and hosts",
+    "communication": "Communication",
+    "runs": "Runs",
+}
+"""Titles of the tabs by their value in the address."""
+CLOSE, FAR = 1.1, 2.0
+"""Distances from the best possible up to which a job is fine, and from which it should be placed again."""
 
 
 def draw(registry: Registry, site: Site) -> None:
     """Draw the page."""
-    st.title("Job")
     try:
-        view = choose_job(registry, site)
+        view = find_job(registry, site.viewer)
     except UnknownName as error:
         show_unknown(error, error.kind)
         return
@@ -47,109 +61,161 @@ def draw(registry: Registry, site: Site) -> None:
             "almanac demo",
         )
         return
-    if view.file is not None:
-        _facts(view.file, view.opened, site.viewer)
-        _advice(view.file)
-    shown = None if view.opened is None else view.opened.stored.id
-    subject = _search_subject(view)
+    subject = placement_search.subject_of(view)
+    _head(registry, view, subject, site)
     if subject is not None:
-        placement_search.draw(site.searches, subject, shown)
-    if view.opened is None or view.opened.stored.evaluation is None:
+        shown = None if view.opened is None else view.opened.stored.id
+        placement_search.draw_status(site.searches, subject, shown)
+    opened = view.opened
+    if opened is None or opened.stored.evaluation is None:
         _not_evaluated(view.file)
         return
-    _costs(view, view.opened.stored.evaluation)
-    job_links.draw(view, view.opened, view.opened.stored.evaluation)
-    job_ranks.draw(view, view.opened)
-    job_files.draw(view.opened, site)
-    link_to(
-        site.runs, "Simulated runs of this placement", icon="play_circle", placement=view.opened.stored.id
-    )
+    gains = _measured(registry, view, opened)
+    _costs(view, opened, [one for one in gains if one.run.placement == opened.stored.id])
+    _tabs(view, opened, gains, site)
 
 
-def _facts(file: JobFile, opened: OpenPlacement | None, viewer: Viewer) -> None:
-    """Draw a table with the job's properties."""
-    job = file.stored.job
-    facts = {
-        "job": job.id,
-        "name": job.name,
-        "user": viewer.name(job.user),
-        "application": file.application or "",
-        "partition": job.partition,
-        "state": job.state,
-        "hosts": len(job.hosts),
-        "ranks": job.ranks or sum(job.slots),
-        "started": "" if job.started_at is None else units.moment_text(job.started_at),
-        "ended": "" if job.ended_at is None else units.moment_text(job.ended_at),
-        "cluster": file.stored.cluster,
+def _measured(registry: Registry, view: JobView, opened: OpenPlacement) -> tuple[MeasuredGain, ...]:
+    """Return what the placements of the job, or the only one, gained in measured runs."""
+    known = cached_clusters(registry).infos.get(opened.stored.cluster)
+    placements = [opened.stored.id] if view.file is None else [one.id for one in view.file.placements]
+    return () if known is None else gains_on(registry, [known], placements)
+
+
+def _tabs(view: JobView, opened: OpenPlacement, gains: Sequence[MeasuredGain], site: Site) -> None:
+    """Draw the tabs; only the open one is computed."""
+    evaluation = opened.stored.evaluation
+    assert evaluation is not None
+    parts: Mapping[str, Callable[[], None]] = {
+        "map": lambda: job_links.draw_maps(view, opened, evaluation),
+        "links": lambda: job_links.draw_links(view, opened, evaluation),
+        "ranks": lambda: job_ranks.draw_ranks(view, opened),
+        "communication": lambda: job_ranks.draw_communication(opened),
+        "runs": lambda: job_runs.draw(view, opened, gains, site),
     }
+    with st.container(border=True), tabbed("tab", TABS) as name:
+        parts[name]()
+
+
+def _head(
+    registry: Registry, view: JobView, subject: placement_search.SearchSubject | None, site: Site
+) -> None:
+    """Draw the name and state of the job, and the buttons."""
+    with st.container(horizontal=True, vertical_alignment="center"):
+        cluster = view.file.stored.cluster if view.file else None
+        link_to(site.jobs, "Jobs", icon="arrow_back", **({"cluster": cluster} if cluster else {}))
+        if view.file is None:
+            assert view.opened is not None
+            st.header(f"Placement {plain(view.opened.stored.id)}", anchor=False, width="content")
+            st.badge("no job", icon=":material/help:", color="grey")
+        else:
+            _title(view.file, view.opened, site)
+        st.space("stretch")
+        if subject is not None:
+            placement_search.draw_button(site.searches, subject)
+        if view.opened is not None:
+            job_files.menu(view.opened)
+    if view.file is not None:
+        st.caption(_about(registry, view.file.stored, site))
+
+
+def _title(file: JobFile, opened: OpenPlacement | None, site: Site) -> None:
+    """Draw the title and the badges of a job."""
+    job = file.stored.job
+    name = file.application or job.name
+    st.header(plain(f"{job.id} · {name}" if name else job.id), anchor=False, width="content")
+    st.badge(plain(state_text(job.state)), color="green" if job.state == "RUNNING" else "grey")
+    if job.user:
+        st.badge(plain(site.viewer.name(job.user)), icon=":material/person:", color="grey")
+    ranks, hosts = job.ranks or sum(job.slots), len(job.hosts)
+    st.badge(f"{units.counted(ranks, 'rank')} on {units.counted(hosts, 'host')}", color="grey")
     if opened is not None:
         fabric = opened.snapshot.fabric
-        scatter = host_index(opened.snapshot.id, fabric).neighbours.fragmentation(
-            opened.stored.placement.allocation.hosts
+        found = neighbours(opened.snapshot.id, fabric).fragmentation(opened.stored.placement.allocation.hosts)
+        leaves = units.counted(found.groups, "leaf", "leaves")
+        more = f", {found.fewest:,} would do" if found.fewest < found.groups else ""
+        st.badge(f"{leaves}{more}", color="orange" if more else "grey", icon=":material/account_tree:")
+
+
+def _about(registry: Registry, stored: StoredJob, site: Site) -> str:
+    """Return one line on a job: when it ran, with whom it shares links, and its name and partition."""
+    job, now = stored.job, datetime.now(UTC)
+    parts = []
+    if job.ended_at is not None:
+        parts.append(f"ended {age_text(now - job.ended_at)} ago")
+    elif job.started_at is not None:
+        parts.append(f"started {age_text(now - job.started_at)} ago")
+        others = sharers_of(registry, cached_clusters(registry).infos, [stored], site.viewer).get(
+            stored.id, []
         )
-        facts["leaf switches"] = f"{scatter.groups:,} (at least {scatter.fewest:,})"
-    st.dataframe(pd.DataFrame([facts]), hide_index=True, key="facts")
+        parts.append(f"shares links with {plain(', '.join(others))}" if others else "shares no links")
+    parts += [plain(text) for text in (job.name, job.partition, stored.cluster) if text]
+    if stored.iteration_seconds is not None:
+        time = units.short(stored.iteration_seconds, units.SECONDS)
+        parts.append(f"{time} per iteration ({plain(stored.iteration_from)})")
+    return " · ".join(parts)
 
 
-def _advice(file: JobFile) -> None:
-    """Draw the latest result of `almanac advise`."""
-    advice = file.advice
-    if advice is None:
-        return
-    at = plain(units.moment_text(advice.at))
-    before, after = (
-        plain(units.text(s, units.SECONDS)) for s in (advice.present_seconds, advice.proposed_seconds)
-    )
-    if advice.proposed is None:
-        st.info(f"No better placement found at {at}: worst link {before} with the traffic of other jobs.")
-        return
-    with st.container(horizontal=True, vertical_alignment="center"):
-        st.info(
-            f"Possible gain {advice.gain:.2f} times, found at {at}: worst link {before} now, {after} "
-            f"after moving {advice.moved:,} ranks, with the traffic of {advice.in_background:,} other jobs.",
-            icon=":material/trending_up:",
+def _costs(view: JobView, opened: OpenPlacement, gains: Sequence[MeasuredGain]) -> None:
+    """Draw how the job runs, what was found, the best possible, what was measured, and all on one line."""
+    found = job_costs(opened.stored, None if view.beside is None else view.beside.stored)
+    columns = st.columns([2, 2, 2, 3, 4] if gains else [2, 2, 2, 6])
+    with columns[0]:
+        name = "Now (assumed)" if found.assumed else "Now"
+        about = (
+            "Time of the worst link per iteration: its bytes over its capacity, estimated from the profile."
         )
-        both = {"placement": advice.proposed, "beside": advice.present}
-        st.button("Compare both", on_click=set_address, kwargs=both, key="show advice")
+        assumed = " Nothing is known of the ranks: they are assumed in order." if found.assumed else ""
+        state, note = _distance(found)
+        number(name, _text(found.now), help=about + assumed, note=note, state=state)
+    with columns[1]:
+        change = found.change
+        about = "Time of the worst link with the placement that a search found."
+        if found.better is None:
+            number("Better", "–", help=about, note="none found yet", state=State.UNKNOWN)
+        else:
+            note = "" if change is None else f"{change:+.0%}"
+            good = State.OK if change is not None and change < -0.005 else State.UNKNOWN
+            number("Better", _text(found.better), help=about, note=note, state=good)
+    with columns[2]:
+        about = "Certified lower bound: no placement on these hosts is better."
+        state = State.UNKNOWN if found.best is None else State.OK
+        number(
+            "Best possible",
+            _text(found.best),
+            help=about,
+            note="unknown" if found.best is None else "certified",
+            state=state,
+        )
+    if gains:
+        with columns[3]:
+            measured_number(gains)
+    with columns[-1], st.container(border=True, height="stretch"):
+        st.caption(f"Worst link, time per iteration (estimated{_traffic(view, opened)})")
+        theme = theme_of(st.context.theme.type)
+        st.altair_chart(gauge(found.points(), theme), key="gauge")
 
 
-def _search_subject(view: JobView) -> SearchSubject | None:
-    """Return what a new search would place, or None if the profile or the hosts are not known."""
-    if view.file is None:
-        return _subject_without_job(view.opened)
-    stored = view.file.stored
-    profile = stored.profile or (None if view.opened is None else view.opened.stored.profile)
-    if profile is None or not stored.job.hosts:
-        return None
-    now = datetime.now(UTC)
-    started, ended = stored.job.started_at, stored.job.ended_at
-    present = next((info.id for info in view.file.placements if info.role == PRESENT), None)
-    return SearchSubject(
-        key=stored.id,
-        request=PlacementRequest(profile=profile, job=stored.job.id, cluster=stored.cluster),
-        present=present,
-        ranks=stored.job.ranks or sum(stored.job.slots),
-        runs=started is not None and started <= now and (ended is None or ended > now),
-    )
+def _traffic(view: JobView, opened: OpenPlacement) -> str:
+    """Return a note on the traffic of other jobs in the costs; empty if they include none."""
+    both = [one.stored.evaluation for one in (opened, view.beside) if one is not None]
+    others = {one.background or "" for one in both if one is not None}
+    if len(others) > 1:
+        return "; the placements include different traffic of other jobs"
+    return ", with the traffic of other jobs" if any(others) else ""
 
 
-def _subject_without_job(opened: OpenPlacement | None) -> SearchSubject | None:
-    """Return the hosts and the profile of a placement that belongs to no job, or None without a profile."""
-    if opened is None or opened.stored.profile is None:
-        return None
-    allocation, names = opened.stored.placement.allocation, opened.snapshot.fabric.names
-    return SearchSubject(
-        key=opened.stored.id,
-        request=PlacementRequest(
-            profile=opened.stored.profile,
-            cluster=opened.stored.cluster,
-            hosts=tuple(names[v] for v in allocation.hosts.tolist()),
-            slots=tuple(allocation.slots.tolist()),
-        ),
-        present=opened.stored.id,
-        ranks=opened.stored.placement.ranks,
-        runs=False,
-    )
+def _distance(found: JobCosts) -> tuple[State, str]:
+    """Return the state of how the job runs, and its distance from the best possible as text."""
+    if not found.now or not found.best:
+        return State.UNKNOWN, "distance unknown"
+    times = found.now / found.best
+    state = State.OK if times <= CLOSE else State.LOOK if times < FAR else State.ACT
+    return state, f"{times:.3g} × the best"
+
+
+def _text(value: float | None) -> str:
+    return "–" if value is None else units.short(value, units.SECONDS)
 
 
 def _not_evaluated(file: JobFile | None) -> None:
@@ -174,35 +240,3 @@ def _not_evaluated(file: JobFile | None) -> None:
         "This job has no evaluated placement yet. Find one:",
         f"almanac map {shlex.quote(job.profile)} --job {name} --cluster {cluster}",
     )
-
-
-def _costs(view: JobView, evaluation: Evaluation) -> None:
-    """Draw each cost beside the compared placement, the random mean and the lower bound."""
-    st.subheader("Costs")
-    assert view.opened is not None
-    stored = view.opened.stored
-    theme = theme_of(st.context.theme.type)
-    other = None if view.beside is None else view.beside.stored.evaluation
-    for column, (metric, about) in zip(st.columns(len(METRICS)), METRICS.items(), strict=True):
-        value, bound = float(getattr(evaluation, metric)), evaluation.bounds.get(metric)
-        values = comparison(
-            metric, value, stored.in_order, stored.random, None if bound is None else bound.value
-        )
-        before = values.get(IN_ORDER) if other is None else float(getattr(other, metric))
-        delta, better = relative_change(value, before, view.beside_name)
-        with column:
-            show_metric(column, about.title, units.text(value, about.base), delta, better, about.about)
-            st.altair_chart(comparison_bars(values, about.base, theme), key=f"costs {metric}")
-            st.caption("no known lower bound" if bound is None else plain(bound.certifies(value)))
-    _background(evaluation, other)
-
-
-def _background(evaluation: Evaluation, other: Evaluation | None) -> None:
-    """State which other traffic the costs include, and warn if the two placements differ in it."""
-    if evaluation.background:
-        st.caption(f"Costs of worst links include traffic of other jobs: {plain(evaluation.background)}.")
-    if other is not None and other.background != evaluation.background:
-        load = plain(other.background or "none")
-        st.warning(
-            f"The worst links cannot be compared: the other placement includes other traffic ({load})."
-        )

@@ -14,74 +14,81 @@ from dashboard.queries.caching import cached_in_order, drawing
 from dashboard.queries.job import JobView
 from dashboard.queries.traffic import pairs_of_placement
 from dashboard.tables.columns import in_units
-from dashboard.tables.links import LOADS, link_text, loaded_links
+from dashboard.tables.links import LOADS, loaded_links
 from dashboard.tables.sharing import pairs_table
 from dashboard.widgets.controls import choose
 from dashboard.widgets.messages import plain, show_error
 from dashboard.widgets.tables import csv_text, download, picked_row, share_bar
-from mapping.traffic.device_names import find_link
-from mapping.traffic.device_names import link_text as link_name
+from mapping.traffic.device_names import find_link, link_text
+from mapping.traffic.short_names import full_link, short_link
 from registry import units
 from registry.errors import AlmanacError
-from registry.model import Bools, Evaluation, Fabric, Floats, Longs
+from registry.model import Evaluation, Fabric, Floats, Longs
 from registry.pages.placements import OpenPlacement
+from registry.records.placements.records import PRESENT
 
 HOTTEST = 50
 """Maximum rows of the table of links."""
-HEIGHT = 380
+HEIGHT = 270
 """Height of a map, in pixels."""
 PAIRS = 200
 """Maximum rows of the table of rank pairs."""
 
 
-def draw(view: JobView, opened: OpenPlacement, evaluation: Evaluation) -> None:
-    """Draw the links that the placement and its comparison load."""
-    st.subheader("Congested links")
+def draw_maps(view: JobView, opened: OpenPlacement, evaluation: Evaluation) -> None:
+    """Draw maps of the links that either placement loads, on one scale; a click selects a link."""
     fabric = opened.snapshot.fabric
-    loads = _loads(view, opened, evaluation)
-    seconds = {name: link_bytes / fabric.links.capacity for name, link_bytes in loads.items()}
+    seconds = _seconds(view, opened, evaluation)
     used = np.any([values > 0 for values in seconds.values()], axis=0)
     if not used.any():
         st.info("The ranks send nothing between hosts, so no link is loaded.")
         return
-    _figures(opened, seconds, used)
-    _table(opened, evaluation, seconds)
-
-
-def _loads(view: JobView, opened: OpenPlacement, evaluation: Evaluation) -> dict[str, Floats]:
-    """Return the bytes on each link, for the compared placement and the shown one."""
-    other = (
-        cached_in_order(opened.stored.id, opened) if view.beside is None else view.beside.stored.evaluation
-    )
-    if other is None:
-        return {"Placed": evaluation.link_bytes}
-    name = view.beside_name
-    return {name[0].upper() + name[1:]: other.link_bytes, "Placed": evaluation.link_bytes}
-
-
-def _figures(opened: OpenPlacement, seconds: Mapping[str, Floats], used: Bools) -> None:
-    """Draw maps of the links that either placement loads, on one scale; a click selects a link."""
-    fabric = opened.snapshot.fabric
     drawn = drawing(opened.snapshot.id, fabric)
     worst = max(float(values.max()) for values in seconds.values())
     lines = int(used.sum()) <= LINES_LIMIT
     for column, (name, values) in zip(st.columns(len(seconds)), seconds.items(), strict=True):
         link = int(np.argmax(values))
-        cost = units.text(float(values[link]), units.SECONDS)
-        colours = colouring.load(name, "Bytes over capacity", values, worst=worst)
+        cost = units.short(float(values[link]), units.SECONDS)
+        title = f"{name}: {cost} on {short_link(fabric, link)}"
+        colours = colouring.load(title, "Time on each link", values, worst=worst)
         with column:
-            st.text(f"{name}: {cost} on {link_text(fabric, link)}")
             fabric_map(
                 link_map(fabric, drawn, colours, lines=lines, only=used, height=HEIGHT),
                 key=f"where {name}",
                 on_pick=lambda item: _pick(fabric, None if item is None else item.link),
             )
-    st.caption("The job's own bytes over the capacity of each link. Both maps have the same scale.")
+    st.caption("The job's own bytes over the capacity of each link, both on one scale.")
+
+
+def draw_links(view: JobView, opened: OpenPlacement, evaluation: Evaluation) -> None:
+    """Draw the worst links of both placements, and the ranks on a selected one."""
+    seconds = _seconds(view, opened, evaluation)
+    if not any((values > 0).any() for values in seconds.values()):
+        st.info("The ranks send nothing between hosts, so no link is loaded.")
+        return
+    _table(opened, evaluation, seconds)
+
+
+def _seconds(view: JobView, opened: OpenPlacement, evaluation: Evaluation) -> dict[str, Floats]:
+    """Return the time of each link by the name of the placement: the compared one and the shown one."""
+    capacity = opened.snapshot.fabric.links.capacity
+    own = _name(opened.stored.role)
+    other = (
+        cached_in_order(opened.stored.id, opened) if view.beside is None else view.beside.stored.evaluation
+    )
+    if other is None:
+        return {own: evaluation.link_bytes / capacity}
+    beside = "In order" if view.beside is None else _name(view.beside.stored.role)
+    beside = f"{beside}, {view.beside_name}" if beside == own else beside
+    return {beside: other.link_bytes / capacity, own: evaluation.link_bytes / capacity}
+
+
+def _name(role: str) -> str:
+    return "How it runs" if role == PRESENT else "Found"
 
 
 def _table(opened: OpenPlacement, evaluation: Evaluation, seconds: Mapping[str, Floats]) -> None:
     """Draw the worst links of both placements, and the ranks on the link selected here or on a map."""
-    st.markdown("**Worst links**")
     fabric = opened.snapshot.fabric
     rows, table = loaded_links(fabric, seconds, evaluation.link_bytes, HOTTEST)
     bases = {**dict.fromkeys(seconds, units.SECONDS), **LOADS}
@@ -95,7 +102,7 @@ def _table(opened: OpenPlacement, evaluation: Evaluation, seconds: Mapping[str, 
         hide_index=True,
         on_select=picked,
         selection_mode="single-row",
-        height=320,
+        height=260,
         key="worst links",
     )
     download(
@@ -112,12 +119,12 @@ def _table(opened: OpenPlacement, evaluation: Evaluation, seconds: Mapping[str, 
 def _pick(fabric: Fabric, row: int | None) -> None:
     """Store the selected link in the address; other selections change nothing."""
     if row is not None:
-        st.query_params["link"] = link_name(fabric, row)
+        st.query_params["link"] = link_text(fabric, row)
 
 
 def _chosen_link(fabric: Fabric, rows: Longs) -> int | None:
     """Draw a select box with the worst links, and return the chosen one or None."""
-    by_name = {link_name(fabric, row): row for row in rows.tolist()}
+    by_name = {link_text(fabric, row): row for row in rows.tolist()}
     wanted = st.query_params.get("link")
     try:
         if wanted is not None and wanted not in by_name:
@@ -129,7 +136,7 @@ def _chosen_link(fabric: Fabric, rows: Longs) -> int | None:
         "Ranks on link",
         "link",
         list(by_name),
-        show=lambda name: link_text(fabric, by_name[name]),
+        show=lambda name: full_link(fabric, by_name[name]),
         empty="select a link on a map or in the table, or choose here",
     )
     return None if name is None else by_name[name]
@@ -146,11 +153,11 @@ def _pairs(opened: OpenPlacement, row: int) -> None:
     if found is None:
         st.info("The profile of this placement is not known.")
         return
-    carried = plain(units.text(found.total_bytes, units.BYTES))
+    carried = plain(units.short(found.total_bytes, units.BYTES))
     st.markdown(
-        f"{found.pairs:,} pairs of ranks send {carried} over {plain(link_text(fabric, row))}; the largest:"
+        f"{found.pairs:,} pairs of ranks send {carried} over {plain(full_link(fabric, row))}; the largest:"
     )
     shown = in_units(pairs_table(fabric, placement, found), {"bytes": units.BYTES})
     st.dataframe(
-        shown, hide_index=True, column_config={"part": share_bar("share of link")}, height=280, key="pairs"
+        shown, hide_index=True, column_config={"part": share_bar("share of link")}, height=220, key="pairs"
     )

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 import streamlit as st
 
 from dashboard.figures.placement import communication_matrix, hosts_figure
 from dashboard.figures.style import theme_of
-from dashboard.queries.job import JobView
-from dashboard.queries.jobs import host_index
+from dashboard.queries.job import JobView, neighbours
 from dashboard.tables.hosts import host_cells, with_ranks
 from dashboard.tables.placements import communication, ranks_per_host
+from registry import units
 from registry.model import Ints
 from registry.pages.placements import OpenPlacement
 
@@ -18,15 +19,14 @@ MOST_CELLS = 3_000
 """Maximum number of hosts drawn as cells; more are shown in the table only."""
 
 
-def draw(view: JobView, opened: OpenPlacement) -> None:
-    """Draw hosts, ranks and communication."""
+def draw_ranks(view: JobView, opened: OpenPlacement) -> None:
+    """Draw the job's hosts and the ranks on them."""
     name, before = _before(view, opened)
-    _hosts(opened, name, before)
-    left, right = st.columns(2)
+    left, right = st.columns([2, 1])
     with left:
-        _ranks(opened, name, before)
+        _hosts(opened, name, before)
     with right:
-        _communication(opened)
+        _ranks(opened, name, before)
 
 
 def _before(view: JobView, opened: OpenPlacement) -> tuple[str, Ints]:
@@ -39,9 +39,8 @@ def _before(view: JobView, opened: OpenPlacement) -> tuple[str, Ints]:
 
 def _hosts(opened: OpenPlacement, name: str, before: Ints) -> None:
     """Draw the hosts of each switch and the ranks on them, for both placements."""
-    st.subheader("Hosts on the fabric")
     placement, fabric = opened.stored.placement, opened.snapshot.fabric
-    near = host_index(opened.snapshot.id, fabric).neighbours
+    near = neighbours(opened.snapshot.id, fabric)
     hosts = np.union1d(placement.allocation.hosts, before)
     found = host_cells(fabric, near, hosts)
     if len(found.cells) > MOST_CELLS:
@@ -62,21 +61,32 @@ def _hosts(opened: OpenPlacement, name: str, before: Ints) -> None:
 
 def _ranks(opened: OpenPlacement, name: str, before: Ints) -> None:
     """Draw a table of the ranks on each host, for both placements."""
-    st.subheader("Ranks by host")
     stored, fabric = opened.stored, opened.snapshot.fabric
     columns = {name: [fabric.names[v] for v in before.tolist()], "placed": list(stored.hosts)}
     own = stored.placement.allocation.hosts.tolist()
     # the compared placement may use other hosts
     hosts = list(dict.fromkeys([*(fabric.names[v] for v in own), *columns[name]]))
-    st.dataframe(ranks_per_host(hosts, columns), hide_index=True, height=430, key="ranks")
+    st.dataframe(ranks_per_host(hosts, columns), hide_index=True, height=400, key="ranks")
 
 
-def _communication(opened: OpenPlacement) -> None:
-    st.subheader("Communication")
+def draw_communication(opened: OpenPlacement) -> None:
+    """Draw the bytes between ranks."""
     if opened.profile is None:
         st.info("The profile of this placement is not known.")
         return
     profile = opened.profile.profile
     theme = theme_of(st.context.theme.type)
     chart = communication_matrix(communication(profile), profile.ranks, theme)
-    st.altair_chart(chart, width="content", key="communication")
+    left, right = st.columns([3, 2])
+    with left:
+        st.altair_chart(chart, width="content", key="communication")
+    with right:
+        facts = {
+            "Profile": profile.name,
+            "Application": profile.application,
+            "Ranks": f"{profile.ranks:,}",
+            "Pairs of ranks": f"{len(profile.bytes):,}",
+            "Bytes": units.short(float(profile.bytes.sum()), units.BYTES),
+        }
+        table = pd.DataFrame({"fact": list(facts), "value": list(facts.values())})
+        st.dataframe(table, hide_index=True, key="profile")

@@ -1,35 +1,57 @@
-"""The page of all jobs: quality of their placements, fragmentation, and possible gains."""
+"""The list of all jobs: how far each is from the best, what it could gain, and with whom it shares links."""
 
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import streamlit as st
 
-from dashboard.queries.jobs import MOST_ROWS, JobsView, jobs_view
+from dashboard.queries.clusters import cached_clusters
+from dashboard.queries.jobs import cached_choices, cached_page
+from dashboard.queries.traffic import sharers_of
 from dashboard.state.site import Site
 from dashboard.state.viewer import Viewer
-from dashboard.tables.columns import in_units
-from dashboard.tables.jobs import ABOUT, ENDED, GAIN, OVER, SCATTER, STARTED, UNITS, jobs_table
-from dashboard.widgets.controls import any_of, at_least, moment, page_start, pager, text_field
+from dashboard.tables.jobs import (
+    ABOUT,
+    DISTANCE,
+    GAIN,
+    JOB,
+    SHARED,
+    STARTED,
+    STATE,
+    UNITS,
+    jobs_file,
+    jobs_table,
+    state_text,
+)
+from dashboard.widgets.address import set_address
+from dashboard.widgets.controls import any_of, at_least, chips, moment, named, page_start, pager, text_field
 from dashboard.widgets.messages import show_empty, show_unknown
 from dashboard.widgets.navigation import open_job
 from dashboard.widgets.tables import csv_text, download, picked_row
 from registry.errors import UnknownName
-from registry.pages.jobs import JobChoices, JobFilter
+from registry.pages.jobs import JobChoices, JobFilter, JobRow
 from registry.registry import Registry
 
 ROWS = 100
 """Rows of a page of the table."""
+MOST_ROWS = 100_000
+"""Maximum number of rows in a downloaded file."""
+MOST_CHIPS = 8
+"""Maximum number of users as chips; more are a select box."""
+HEIGHT = 480
+"""Height of a long table in pixels."""
 FIRST = datetime(2000, 1, 1, tzinfo=UTC)
 """Earliest time that can be chosen, before any job."""
 PAGE = "page"
+MORE = ("application", "since", "until", "gain", "over")
+"""Parameters of the address behind "More filters"."""
 
 
 def draw(registry: Registry, site: Site) -> None:
-    """Draw the page."""
-    st.title("Jobs")
-    choices = registry.job_pages.choices()
+    """Draw the list."""
+    choices = cached_choices(registry)
     if not choices.states and not choices.users:
         show_empty(
             "The registry holds no jobs yet. Ingest some, or load the demonstration:",
@@ -42,21 +64,21 @@ def draw(registry: Registry, site: Site) -> None:
     except UnknownName as error:
         show_unknown(error, error.kind)
         return
-    start = page_start(ROWS, PAGE)
-    view = jobs_view(registry, wanted, choices.clusters, limit=ROWS, offset=start)
-    if not view.total:
+    found = cached_page(registry, wanted, ROWS, page_start(ROWS, PAGE))
+    if not found.total:
         st.info("No job matches this choice.", icon=":material/filter_alt_off:")
         st.button("Show all jobs", on_click=st.query_params.clear, key="all jobs")
         return
-    _table(view, site)
-    pager(view.total, ROWS, PAGE, "jobs, the newest first")
+    _table(registry, found.rows, site)
 
     def every_job() -> str:
         """Return all matching jobs as CSV; they are read when the button is pressed."""
-        found = jobs_view(registry, wanted, choices.clusters, limit=MOST_ROWS)
-        return csv_text(jobs_table(found.rows, found.fragmentation, site.viewer), UNITS)
+        return csv_text(jobs_file(registry.job_pages.page(wanted, limit=MOST_ROWS).rows, site.viewer), UNITS)
 
-    download("All matching jobs as CSV", every_job, "jobs.csv", key="jobs csv")
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        open_job(site.jobs, [row.stored.id for row in found.rows], None, "open")
+        pager(found.total, ROWS, PAGE, "jobs, the newest first" if found.total > 1 else "job")
+        download("CSV", every_job, "jobs.csv", key="jobs csv")
 
 
 def _filter(choices: JobChoices, viewer: Viewer) -> JobFilter:
@@ -66,28 +88,23 @@ def _filter(choices: JobChoices, viewer: Viewer) -> JobFilter:
     ------
     UnknownName
     """
-    clusters, users = list(choices.clusters), {viewer.name(u): u for u in choices.users if viewer.sees(u)}
-    first = st.columns([2, 2, 3, 2, 3])
-    with first[0]:
-        cluster = any_of("cluster", clusters, resets=[PAGE])
-    with first[1]:
-        user = any_of("user", sorted(users), resets=[PAGE])
-    with first[2]:
-        application = any_of("application", choices.applications, resets=[PAGE])
-    with first[3]:
-        state = any_of("state", choices.states, resets=[PAGE])
-    with first[4]:
-        text = text_field("Job", "text", hint="start of the id, or part of the name", resets=[PAGE])
-    second = st.columns([3, 3, 3, 3])
-    last = datetime.now(UTC) + timedelta(days=1)
-    with second[0]:
-        since = moment("Ran after (UTC)", "since", FIRST, last, resets=[PAGE])
-    with second[1]:
-        until = moment("Ran before (UTC)", "until", FIRST, last, resets=[PAGE])
-    with second[2]:
-        gain = at_least("Minimum gain (times)", "gain", about=ABOUT[GAIN], resets=[PAGE])
-    with second[3]:
-        over = at_least("Minimum distance from best (times)", "over", about=ABOUT[OVER], resets=[PAGE])
+    users = {viewer.name(u): u for u in choices.users if viewer.sees(u)}
+    cluster = named("cluster", list(choices.clusters))
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        state = chips("State", "state", choices.states, show=state_text, resets=[PAGE])
+        if len(users) <= MOST_CHIPS:
+            user = chips("User", "user", sorted(users), resets=[PAGE])
+        else:
+            user = any_of("user", sorted(users), resets=[PAGE])
+        text = text_field("Job", "text", hint="id or name", resets=[PAGE])
+        active = sum(name in st.query_params for name in MORE)
+        with st.popover(f"More filters ({active})" if active else "More filters", icon=":material/tune:"):
+            application = any_of("application", choices.applications, resets=[PAGE])
+            last = datetime.now(UTC) + timedelta(days=1)
+            since = moment("Ran after (UTC)", "since", FIRST, last, resets=[PAGE])
+            until = moment("Ran before (UTC)", "until", FIRST, last, resets=[PAGE])
+            gain = at_least("Minimum gain (times)", "gain", about=ABOUT[GAIN], resets=[PAGE])
+            over = at_least("Minimum distance (times)", "over", about=ABOUT[DISTANCE], resets=[PAGE])
     return JobFilter(
         cluster=cluster,
         user=None if user is None else users[user],
@@ -102,25 +119,40 @@ def _filter(choices: JobChoices, viewer: Viewer) -> JobFilter:
     )
 
 
-def _table(view: JobsView, site: Site) -> None:
-    """Draw the rows of the page; a selected job can be opened."""
-    table = jobs_table(view.rows, view.fragmentation, site.viewer)
-    shown = in_units(table, UNITS)
-    number, times = st.column_config.NumberColumn, {OVER, GAIN, SCATTER}
-    helps = {
-        title: number(format="%.2f ×" if name in times else None, help=ABOUT[name])
-        for name, title in zip(table.columns, shown.columns, strict=True)
-        if name in ABOUT
-    }
-    when = st.column_config.DatetimeColumn(format="YYYY-MM-DD HH:mm")
-    event = st.dataframe(
-        shown,
+def _table(registry: Registry, rows: tuple[JobRow, ...], site: Site) -> None:
+    """Draw the rows of the page; a row that is selected or whose job is clicked opens the job."""
+    stored = [row.stored for row in rows]
+    others = sharers_of(registry, cached_clusters(registry).infos, stored, site.viewer)
+    table = jobs_table(rows, {job: ", ".join(names) for job, names in others.items()}, site.viewer)
+
+    def picked() -> None:
+        row = picked_row(st.session_state["jobs"], len(rows), JOB)
+        if row is not None:
+            set_address(**dict.fromkeys(st.query_params.keys()), job=stored[row].id)
+
+    st.dataframe(
+        table,
         hide_index=True,
-        column_config={**helps, STARTED: when, ENDED: when},
-        on_select="rerun",
-        selection_mode="single-row",
-        height="content" if len(table) < 20 else 640,
+        column_config={
+            STATE: st.column_config.Column(width=110),
+            JOB: st.column_config.Column(width=230),
+            "hosts": st.column_config.NumberColumn(width=60),
+            DISTANCE: _bar(DISTANCE, table),
+            GAIN: _bar(GAIN, table),
+            SHARED: st.column_config.Column(help=ABOUT[SHARED], width=170),
+            STARTED: st.column_config.DatetimeColumn(format="distance"),
+        },
+        on_select=picked,
+        selection_mode=("single-row", "single-cell"),
+        height="content" if len(table) < 12 else HEIGHT,
         placeholder="",
         key="jobs",
     )
-    open_job(site.job, [row.stored.id for row in view.rows], picked_row(event, len(view.rows)), "open")
+
+
+def _bar(name: str, table: Any) -> Any:
+    """Return the settings of a column of factors, drawn as bars from 1 to the largest one."""
+    top = max(float(table[name].max(skipna=True)), 2.0) if table[name].notna().any() else 2.0
+    return st.column_config.ProgressColumn(
+        help=ABOUT[name], format="%.2f ×", min_value=1, max_value=top, width=130
+    )

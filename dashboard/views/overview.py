@@ -1,249 +1,301 @@
-"""The overview: all clusters, and busy links, badly placed jobs, changes and findings of one of them."""
+"""The overview: the state of a cluster on one screen, also for a wall display."""
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import timedelta
 from shlex import quote
 
-import pandas as pd
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
-from dashboard.queries.overview import Overview, cached_findings, overview
-from dashboard.state.site import Site
-from dashboard.tables.columns import in_units
-from dashboard.tables.links import LOADS
-from dashboard.tables.overview import (
-    changes_lines,
-    clusters_table,
-    findings_table,
-    gains_table,
-    measured_links,
-    predicted_links,
+from dashboard.components.fabric_map import fabric_map
+from dashboard.figures import colouring, over_time
+from dashboard.figures.link_map import LINES_LIMIT, link_map
+from dashboard.figures.style import theme_of
+from dashboard.queries.caching import drawing
+from dashboard.queries.overview import (
+    Overview,
+    cached_findings,
+    cached_overview,
+    recent_counters,
+    recent_regressions,
 )
-from dashboard.tables.status import sources_table
-from dashboard.widgets.controls import choose
-from dashboard.widgets.messages import CONVENTION, plain, show_empty, show_no_fabric, show_unknown
-from dashboard.widgets.navigation import Row, link_to, linked_rows
-from dashboard.widgets.tables import csv_text, download
+from dashboard.state.site import Site
+from dashboard.tables.overview import Event, busiest_links, changes_lines, events, health, jobs_to_act
+from dashboard.widgets.bar import time_range
+from dashboard.widgets.cards import card, number, unknown
+from dashboard.widgets.messages import CONVENTION, plain, show_unknown
+from dashboard.widgets.navigation import Mark, Row, Share, linked_rows
+from dashboard.widgets.states import State, badge
 from mapping.checks.finding import Finding, Severity
 from mapping.service.live import Live
-from mapping.traffic.device_names import link_text as link_name
+from mapping.traffic.counter_history import CounterHistory
 from registry import units
 from registry.errors import UnknownName
-from registry.fabrics.changes import summary
-from registry.ingest_runs.runs import FRESH, age_text, freshness
+from registry.ingest_runs.freshness import FRESH, age_text, freshness
+from registry.ingest_runs.runs import SourceState
 from registry.registry import Registry
 
-SHOWN = 6
-"""Rows of a list with links to other pages."""
-LISTED = 50
-"""Maximum rows of a table."""
+JOB_SOURCES = ("slurm-s", "slurm-json", "pbs", "lsf", "flux")
+"""Beginnings of the formats that hold jobs."""
+SHOWN = 9
+"""Largest number of links."""
+JOBS, EVENTS = 7, 6
+"""Largest number of jobs and of events."""
+UPPER, LOWER = 332, 232
+"""Heights of the two rows of cards, in pixels: all fit into a window of 1280 x 800."""
+STYLE = """<style>
+@media (max-width: 1000px) {
+  :is(.st-key-upper-cards, .st-key-lower-cards) > * > .stHorizontalBlock > .stColumn { min-width: 100% }
+  .st-key-number-cards > * > .stHorizontalBlock > .stColumn { min-width: 30% }
+  :is(.st-key-upper-cards, .st-key-lower-cards, .st-key-number-cards) > * > .stHorizontalBlock {
+    flex-wrap: wrap;
+  }
+}
+</style>"""
+"""Style that puts the cards below each other in a narrow window, whose content they would cut off."""
+MAP = 168
+"""Height of the map in its card."""
+STATES = {
+    None: State.OK,
+    Severity.NOTE: State.UNKNOWN,
+    Severity.WARNING: State.LOOK,
+    Severity.ERROR: State.ACT,
+}
+"""State of a page for the worst severity of its findings."""
+STEPS = (
+    ("1. Scan", "almanac ingest SCAN --cluster NAME", "Output of ibnetdiscover, or another scan."),
+    ("2. Jobs", "scontrol show jobs -d | almanac ingest --cluster NAME -", "From cron, to stay new."),
+    ("3. Profiles", "almanac job attach JOB PROFILE --cluster NAME", "Who sends how much to whom."),
+    ("Or an example", "almanac demo", "A real fabric with jobs, counters and profiles."),
+)
+"""What fills an empty registry: title, command and explanation."""
+GAIN_ABOUT = "Time of a job's worst link now over that with the better placement, with other jobs' traffic."
+GAIN_SHOWN = 5.0
+"""Gain whose bar is full."""
 
 
 def draw(registry: Registry, site: Site) -> None:
     """Draw the page."""
-    st.title("Overview")
     try:
-        view = overview(registry, st.query_params.get("cluster"), datetime.now(UTC))
+        view = cached_overview(registry, st.query_params.get("cluster"))
     except UnknownName as error:
         show_unknown(error, "cluster")
         return
     if view.live is None:
-        show_no_fabric()
+        _empty()
         return
-    _clusters(view)
-    _measured(view, view.live, site)
-    _estimated(view.live, site)
-    left, right = st.columns(2, gap="large")
+    st.html(STYLE)
+    checked, peak = _numbers(view, view.live, site)
+    left, right = st.container(key="upper cards").columns(2)
     with left:
-        _gains(view, view.live, site)
+        _map(registry, view, view.live)
     with right:
-        _changes(view, site)
-    findings = st.container()
-    _sources(view, site)
-    with findings:
-        _findings(cached_findings(view))
-
-
-def _clusters(view: Overview) -> None:
-    """Draw the table of clusters, and the choice of the cluster for the rest of the page."""
-    known = view.clusters.clusters
-    if len(known) > 1:
-        table = clusters_table(view.clusters, view.now)
-        st.dataframe(table, hide_index=True, key="clusters", height="content")
-    left, right = st.columns([2, 5], vertical_alignment="bottom")
+        _links(view, view.live, site)
+    left, right = st.container(key="lower cards").columns(2)
     with left:
-        cluster = choose("Cluster", "cluster", list(known), default=view.clusters.cluster) or ""
-    info = known[cluster]
-    seen = f"last seen {age_text(view.now - info.last_observed_at)} ago"
-    right.text(f"{info.hosts:,} hosts, {info.switches:,} switches, {info.cables:,} cables; {seen}")
+        _jobs(view.live, site)
+    # last: a fabric seen for the first time takes longest here
+    findings = cached_findings(registry, view, site.limits)
+    with peak:
+        _peak(view, view.live, recent_counters(registry, view, time_range(), site.limits), site)
+    with checked:
+        _health(findings)
+    with right:
+        _events(registry, view, findings, site)
 
 
-def _measured(view: Overview, live: Live, site: Site) -> None:
-    """Draw the links with the highest measured utilisation."""
-    st.subheader("Busiest links (measured)")
+def _empty() -> None:
+    """Show how to fill an empty registry: three steps, or the demonstration."""
+    st.info("The registry holds no fabric yet: three steps fill it, or one command loads an example.")
+    for column, (title, command, about) in zip(st.columns(len(STEPS)), STEPS, strict=True):
+        with column, card(title):
+            st.caption(about)
+            st.code(command, language=None, wrap_lines=True)
+
+
+def _numbers(view: Overview, live: Live, site: Site) -> tuple[DeltaGenerator, DeltaGenerator]:
+    """Draw the row of numbers, and return the places for the first two."""
+    columns = st.container(key="number cards").columns(5)
+    with columns[2]:
+        _running(view, live)
+    with columns[3]:
+        _gain(live, live.running.snapshot.cluster, site)
+    with columns[4]:
+        _age(view)
+    return columns[0], columns[1]
+
+
+def _health(findings: tuple[Finding, ...]) -> None:
+    severity, words = health(findings)
+    value = f"{sum(one.severity == severity for one in findings):,}" if findings else "OK"
+    about = "Findings of `almanac cluster check` on the latest fabric."
+    number("Fabric health", value, help=about, note=words, state=STATES[severity])
+
+
+def _peak(view: Overview, live: Live, history: CounterHistory | None, site: Site) -> None:
+    """Draw the utilisation of the busiest link, now and over time."""
+    label = "Peak link"
     if view.rates is None:
-        show_empty(
-            "Fewer than two sweeps of port counters were ingested for this cluster. Ingest them regularly:",
-            f"almanac ingest --cluster {quote(live.running.snapshot.cluster)} COUNTERS",
-        )
+        command = f"almanac ingest --cluster {quote(live.running.snapshot.cluster)} COUNTERS"
+        unknown(label, command, help="At least two sweeps of port counters are needed.")
         return
-    table = measured_links(live.fabric, view.rates, LISTED)
-    span = f"{units.moment_text(view.rates.start)} to {units.moment_text(view.rates.end)}"
-    st.caption(f"Mean from {plain(span)}, for each direction of a cable.")
-    rows = [
-        Row(
-            str(row["link"]),
-            (
-                f"{100 * row['share']:.1f}",
-                *(units.text(float(row[name]), units.RATE) for name in ("rate", "peak", "capacity")),
-            ),
-            _link(live, int(row["row"]), "measured"),
+    top = busiest_links(live.shared, view.rates, 1, site.viewer)
+    value = f"{100 * top[0].part:.3g} %" if top else "0 %"
+    since, until = units.moment_text(view.rates.start), units.moment_text(view.rates.end)
+    about = f"Measured utilisation of the busiest link, mean from {since} to {until}."
+    note = top[0].short if top else "no traffic"
+    chart = None
+    if history is not None and top:
+        chart = over_time.sparkline(
+            history.times, history.share[:, top[0].row], top[0].short, theme_of(st.context.theme.type)
         )
-        for _, row in table.head(SHOWN).iterrows()
-    ]
-    heads = ("Link", "Utilisation (%)", "Mean rate", "Peak rate", "Capacity")
-    linked_rows(site.fabric, heads, (6.4, 1.2, 1.1, 1.1, 1.1), rows)
-    bases = {"rate": units.RATE, "peak": units.RATE, "capacity": units.RATE}
-    _whole(in_units(table.drop(columns="row"), bases), "busiest links measured")
+    number(label, value, help=about, note=note, chart=chart)
 
 
-def _estimated(live: Live, site: Site) -> None:
-    """Draw the links with the longest estimated time, and whose traffic they carry."""
-    st.subheader("Busiest links (estimated)")
-    links = live.shared.hottest(LISTED)
-    cluster = live.running.snapshot.cluster
-    if not links:
-        _no_traffic(live)
+def _running(view: Overview, live: Live) -> None:
+    """Draw the number of running jobs, and of those whose traffic is known."""
+    cluster, jobs = live.running.snapshot.cluster, live.running.jobs
+    if not jobs and not any(source.format.startswith(JOB_SOURCES) for source in _mine(view)):
+        unknown("Running jobs", f"almanac ingest --cluster {quote(cluster)} JOBS")
         return
-    st.caption(f"{CONVENTION} {len(live.shared.jobs):,} jobs, routes: {plain(live.routing)}.")
-    table = predicted_links(live.fabric, links, site.viewer)
-    rows = [
-        Row(
-            str(row["link"]),
-            (units.text(float(row["time"]), units.SECONDS), str(row["whose traffic"])),
-            _link(live, int(row["row"]), "predicted"),
-        )
-        for _, row in table.head(SHOWN).iterrows()
-    ]
-    linked_rows(site.fabric, ("Link", "Time per period", "Traffic of"), (6.2, 1.3, 3.7), rows)
-    bases = {"time": units.SECONDS, **LOADS}
-    _whole(in_units(table.drop(columns="row"), bases), "busiest links estimated")
-    link_to(site.interference, "Shared links", cluster=cluster)
+    without = len(live.without_profile) + len(live.unloaded)
+    note = f"{len(live.shared):,} with known traffic" + (f", {without:,} without" if without else "")
+    number("Running jobs", f"{len(jobs):,}", help=CONVENTION, note=note)
 
 
-def _no_traffic(live: Live) -> None:
-    """Explain why no traffic is known, with the command that changes it."""
-    cluster = live.running.snapshot.cluster
-    if live.without_profile:
-        job = live.without_profile[0].stored.job.id
-        show_empty(
-            f"{_count(len(live.without_profile), 'running job')} without communication profile. Attach one:",
-            f"almanac job attach {quote(job)} PROFILE --cluster {quote(cluster)}",
-        )
-    elif live.running.jobs:
-        st.info("The running jobs send nothing between hosts.")
-    else:
-        show_empty(
-            "No job is running. Ingest the jobs of the scheduler:",
-            f"almanac ingest --cluster {quote(cluster)} JOBS",
-        )
+def _gain(live: Live, cluster: str, site: Site) -> None:
+    """Draw the largest gain that a search found for a running job."""
+    listed = jobs_to_act(live.running.jobs, site.viewer)
+    searched = [one for one in listed if one.gain is not None]
+    if not searched:
+        if listed:
+            unknown("Best possible gain", f"almanac advise jobs {quote(cluster)}", help=GAIN_ABOUT)
+        else:
+            number("Best possible gain", "none", help=GAIN_ABOUT, note="no job is running")
+        return
+    best = searched[0]
+    if best.gain is None or best.gain <= 1:
+        number("Best possible gain", "none", help=GAIN_ABOUT, note="no better placement found")
+        return
+    note = f"job {best.key.rpartition('/')[2]}, moves {best.moves:,} ranks"
+    number("Best possible gain", f"{best.gain:.3g} ×", help=GAIN_ABOUT, note=note)
 
 
-def _gains(view: Overview, live: Live, site: Site) -> None:
-    """Draw the running jobs that would gain most from another placement."""
-    st.subheader("Best candidates to move")
-    table = gains_table(live.running.jobs, view.now, site.viewer)
-    cluster = live.running.snapshot.cluster
-    if table.empty:
-        looked = [job for job in live.running.jobs if job.advice is not None]
-        if looked:
-            st.info(f"No better placement was found for the {_count(len(looked), 'job')} examined.")
-        elif live.running.jobs:
-            show_empty(
-                "No running job was examined yet. Do so, by hand or from cron:",
-                f"almanac advise jobs {quote(cluster)}",
+def _mine(view: Overview) -> list[SourceState]:
+    """Return the sources of the chosen cluster and those without a cluster."""
+    return [source for source in view.clusters.sources if source.cluster in ("", view.clusters.cluster)]
+
+
+def _age(view: Overview) -> None:
+    """Draw the age of the newest data, and the state of the sources."""
+    mine = [source for source in _mine(view) if source.cluster]
+    ages = sorted((age, source.format) for source in mine if (age := source.age(view.now)) is not None)
+    bad = [source for source in mine if freshness(source, view.now).state != FRESH]
+    lines = "\n".join(f"- {plain(name)}: {age_text(age)}" for age, name in ages)
+    state, words = (
+        (State.LOOK, units.counted(len(bad), "stale source")) if bad else (State.OK, "all sources fresh")
+    )
+    newest = age_text(ages[0][0]) if ages else age_text(timedelta())
+    number("Age of data", newest, help=f"Since the observation:\n\n{lines}", note=words, state=state)
+
+
+def _map(registry: Registry, view: Overview, live: Live) -> None:
+    """Draw the fabric, coloured by load."""
+    fabric, rates = live.fabric, view.rates
+    with card("Load now", height=UPPER):
+        if not len(fabric.links):
+            st.info("This fabric has no cables.")
+            return
+        if rates is not None:
+            colours = colouring.share("Measured, worse direction", "Share of capacity", rates.share)
+        elif live.shared.seconds.any():
+            colours = colouring.load(
+                "Estimated, worse direction", "Seconds per iteration", live.shared.seconds
             )
         else:
-            st.info("No job is running.")
-        return
-    st.caption(
-        "Gain: present time of the worst link over that of a better placement, with other jobs' traffic."
-    )
-    rows = [
-        Row(
-            " · ".join(part for part in (row["job"], row["application"], row["user"]) if part),
-            (f"{row['gain']:.2f} ×", f"{row['ranks to move']:,}"),
-            {"job": str(row["key"])},
-        )
-        for _, row in table.head(SHOWN).iterrows()
-    ]
-    linked_rows(site.job, ("Job", "Gain", "Ranks to move"), (5, 1.2, 1.8), rows)
-    shown = table.drop(columns="key").head(LISTED)
-    _whole(in_units(shown, {"now": units.SECONDS, "then": units.SECONDS}), "possible gains")
-    link_to(site.jobs, "All jobs with a possible gain", cluster=cluster, gain="1.05")
+            colours = colouring.capacity(
+                "Capacity: no load is known", "Each direction", fabric.links.capacity
+            )
+        drawn = drawing(live.running.snapshot.id, fabric, registry)
+        few = len(drawn.cables) <= LINES_LIMIT
+        fabric_map(link_map(fabric, drawn, colours, lines=few, height=MAP), key="overview map")
 
 
-def _changes(view: Overview, site: Site) -> None:
-    """List what changed in the wiring and the forwarding tables within a day."""
-    st.subheader("Changes in 24 hours")
-    assert view.clusters.cluster is not None
-    if view.changes is None or view.clusters.before is None:
-        st.info("This cluster was first seen within the last 24 hours.")
-        return
-    lines = changes_lines(view.changes, view.rerouted)
-    if not lines:
-        st.info("No changes in the last 24 hours.")
-        return
-    if not view.changes.empty:
-        st.caption(plain(summary(view.changes)))
-    more = [f"and {len(lines) - SHOWN:,} more"] if len(lines) > SHOWN else []
-    st.text("\n".join([*lines[:SHOWN], *more]))
-    link_to(
-        site.changes,
-        "All changes, as text and on the map",
-        cluster=view.clusters.cluster,
-        **{"from": view.clusters.before.observed_at.isoformat()},
-    )
+def _links(view: Overview, live: Live, site: Site) -> None:
+    """List the busiest links, and whose traffic they carry."""
+    cluster, measured = live.running.snapshot.cluster, view.rates is not None
+    with card("Busiest links", help="" if measured else CONVENTION, height=UPPER):
+        found = busiest_links(live.shared, view.rates, SHOWN, site.viewer)
+        if not found:
+            st.caption("No traffic is known.")
+            return
+        rows = [
+            Row(
+                one.short,
+                (
+                    f"{100 * one.part:.3g} %" if measured else units.short(one.seconds, units.SECONDS),
+                    Share(one.part),
+                    one.jobs,
+                ),
+                {"cluster": cluster, "link": one.full},
+                help=one.full,
+            )
+            for one in found
+        ]
+        heads = ("Link", "Utilisation" if measured else "Per iteration", "", "Jobs")
+        linked_rows(site.fabric, heads, (6.9, 1.4, 0.9, 1.8), rows)
 
 
-def _sources(view: Overview, site: Site) -> None:
-    """Draw the table of data sources, stale and failing ones first."""
-    st.subheader("Age of data sources")
-    mine = [source for source in view.clusters.sources if source.cluster in ("", view.clusters.cluster)]
-    bad = [source for source in mine if freshness(source, view.now).state != FRESH]
-    table = sources_table(mine, view.now, site.viewer)
-    st.dataframe(table, hide_index=True, key="sources", height="content")
-    label = f"Runs and failures: {_count(len(bad), 'stale source')}" if bad else "Runs and failures"
-    link_to(site.ingest, label)
+def _jobs(live: Live, site: Site) -> None:
+    """List the running jobs, those first that would gain most from another placement."""
+    with card("Jobs to act on", height=LOWER):
+        listed = jobs_to_act(live.running.jobs, site.viewer)
+        if not listed:
+            st.caption("No job is running.")
+            return
+        rows = []
+        for one in listed[:JOBS]:
+            if not one.profile:
+                rest: tuple[str | Share | Mark, ...] = ("", "", Mark(State.UNKNOWN, "no profile"))
+            elif one.gain is None or one.seconds is None:
+                rest = ("", "", Mark(State.UNKNOWN, "not searched"))
+            else:
+                part = (one.gain - 1) / (GAIN_SHOWN - 1)
+                gain = f"{one.gain:.3g} ×" if one.gain > 1 else "none found"
+                rest = (units.short(one.seconds, units.SECONDS), Share(part), gain)
+            rows.append(Row(one.label, rest, {"job": one.key}))
+        linked_rows(site.jobs, ("Job", "Worst link now", "Possible gain", ""), (5, 2, 2, 2), rows)
 
 
-def _findings(found: tuple[Finding, ...]) -> None:
-    """Draw the findings of the checks; last, since they take longest on a fabric seen for the first time."""
-    st.subheader("Findings of checks")
-    if not found:
-        st.success("The checks found no problem.", icon=":material/check:")
-        return
-    counts = {severity: sum(one.severity == severity for one in found) for severity in reversed(Severity)}
-    st.text(", ".join(_count(count, str(severity)) for severity, count in counts.items() if count))
-    table = findings_table(found)
-    wide = {"what": st.column_config.TextColumn(width="large")}
-    rows = min(len(table), SHOWN) + 1
-    st.dataframe(table, hide_index=True, column_config=wide, key="findings", height=35 * rows + 3)
+def _events(registry: Registry, view: Overview, findings: tuple[Finding, ...], site: Site) -> None:
+    """List what is wrong and what changed."""
+    with card("Last 24 hours", height=LOWER):
+        regressions = recent_regressions(registry, view, site.viewer.only)
+        changes = [] if view.changes is None else changes_lines(view.changes, view.rerouted)
+        listed = events(findings, regressions, changes, _mine(view), view.now)
+        if not listed:
+            badge(State.OK, "No findings, no changes in 24 h")
+            return
+        with st.container(gap="xsmall", key="rows events"):
+            shown = listed if len(listed) <= EVENTS else listed[: EVENTS - 1]
+            for one in shown:
+                _event(one, view, site)
+        if len(listed) > len(shown):
+            st.caption(f"and {len(listed) - len(shown):,} more")
 
 
-def _count(count: int, what: str) -> str:
-    return f"{count:,} {what}" if count == 1 else f"{count:,} {what}s"
-
-
-def _whole(table: pd.DataFrame, what: str) -> None:
-    """Draw the complete table of a list, and its download."""
-    with st.expander(f"Table of all {len(table):,}"):
-        st.dataframe(table, hide_index=True, key=what)
-        download("Download as CSV", csv_text(table), f"{what.replace(' ', '-')}.csv", key=f"{what} csv")
-
-
-def _link(live: Live, row: int, colour: str) -> dict[str, str]:
-    """Return the address parameters that show a link on the fabric page."""
-    cluster = live.running.snapshot.cluster
-    return {"cluster": cluster, "colour": colour, "link": link_name(live.fabric, row)}
+def _event(event: Event, view: Overview, site: Site) -> None:
+    """Draw one event as a line that leads to the page which shows it."""
+    cluster = view.clusters.cluster or ""
+    page, tab = {
+        "changes": (site.fabric, {"tab": "changes"}),
+        "fabric": (site.fabric, {}),
+        "trends": (site.trends, {}),
+        "data": (site.data, {}),
+    }[event.where]
+    text = plain(site.viewer.message(event.text))
+    with st.container(horizontal=True, wrap=False, vertical_alignment="center", gap="small"):
+        st.caption("now" if event.time is None else f"{event.time:%H:%M}", width=36)
+        badge(State.UNKNOWN if event.severity is None else STATES[event.severity], event.word)
+        st.page_link(page, label=text, help=text, width="stretch", query_params={"cluster": cluster, **tab})

@@ -11,10 +11,14 @@ from dashboard.widgets.address import set_address
 from dashboard.widgets.messages import show_unknown
 from mapping.traffic.device_names import find_device, find_links, link_text
 from registry.errors import InvalidValue, UnknownName
-from registry.model import Fabric
+from registry.model import HOST, Fabric
 
-PARAMETERS = ("link", "device", "load")
-"""Parameters of the address: a link as ``DEVICE:PORT``, a device, and the job whose ranks are shown."""
+ITEMS = ("link", "switch", "host", "device")
+"""Parameters of the address that select something: a link as ``DEVICE:PORT``, or a device."""
+SHOW = "show"
+"""Parameter of the address: what is shown of the selected item."""
+PARAMETERS = (*ITEMS, "load")
+"""Parameters that belong to what is selected; ``load`` is the job whose ranks are shown."""
 _FAILED = "search failed"
 
 
@@ -26,20 +30,25 @@ def from_address(fabric: Fabric) -> Item | None:
     UnknownName, InvalidValue
         The fabric has no such link or device.
     """
-    link, device = st.query_params.get("link"), st.query_params.get("device")
-    if link is not None:
-        return Item(link=int(find_links(fabric, link)[0]))
-    return None if device is None else Item(vertex=find_device(fabric, device).vertex)
+    for kind in ITEMS:
+        text = st.query_params.get(kind)
+        if text is None:
+            continue
+        if kind == "link":
+            return Item(link=int(find_links(fabric, text)[0]))
+        return Item(vertex=find_device(fabric, text, kind=kind).vertex)
+    return None
 
 
 def pick(fabric: Fabric, item: Item | None) -> None:
     """Store the selected item in the address."""
     link, vertex = (None, None) if item is None else item
-    set_address(
-        link=None if link is None else link_text(fabric, link),
-        device=None if vertex is None else fabric.names[vertex],
-        load=None,
-    )
+    kind, text = "link", None if link is None else link_text(fabric, link)
+    if st.query_params.get(SHOW) != "errors":  # errors are shown of one item after the other
+        set_address(**{SHOW: None})
+    if vertex is not None:
+        kind, text = "host" if fabric.kind[vertex] == HOST else "switch", fabric.names[vertex]
+    set_address(**dict.fromkeys(PARAMETERS) | {kind: text})
 
 
 def pick_button(label: str, fabric: Fabric, item: Item | None, **settings: Any) -> None:
@@ -55,7 +64,6 @@ def search(fabric: Fabric) -> None:
         placeholder="node0001, 0x0002c903000a1b2c, leaf3:17",
         on_change=_find,
         args=(fabric,),
-        width=260,
     )
 
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import UTC, datetime
 from typing import NamedTuple
 
 import streamlit as st
 
+from dashboard.queries.job import JobView
 from dashboard.state.searches import STOPPED, STOPPING, WAITING, Searches, SearchStatus
 from dashboard.widgets.address import set_address
 from dashboard.widgets.messages import plain, show_error
@@ -18,7 +20,9 @@ from mapping.service.request import PlacementRequest
 from mapping.threads import cores
 from registry import units
 from registry.errors import AlmanacError
+from registry.pages.placements import OpenPlacement
 from registry.progress import Progress
+from registry.records.placements.records import PRESENT
 from registry.registry import Registry
 
 OBJECTIVES = {"congestion": ("the worst link", units.SECONDS), "hop-bytes": ("hop-bytes", units.BYTES)}
@@ -26,6 +30,7 @@ OBJECTIVES = {"congestion": ("the worst link", units.SECONDS), "hop-bytes": ("ho
 SECONDS, MOST_SECONDS = 10, 600
 EVERY = 1.0
 """Seconds between two updates of a running search."""
+_OPEN = "search dialog"
 
 
 class SearchSubject(NamedTuple):
@@ -51,42 +56,85 @@ class SearchSubject(NamedTuple):
     runs: bool
 
 
-def draw(searches: Searches, subject: SearchSubject, shown: str | None) -> None:
-    """Draw the part.
+def subject_of(view: JobView) -> SearchSubject | None:
+    """Return what a new search would place, or None if the profile or the hosts are not known."""
+    if view.file is None:
+        return _subject_without_job(view.opened)
+    stored = view.file.stored
+    profile = stored.profile or (None if view.opened is None else view.opened.stored.profile)
+    if profile is None or not stored.job.hosts:
+        return None
+    now = datetime.now(UTC)
+    started, ended = stored.job.started_at, stored.job.ended_at
+    present = next((info.id for info in view.file.placements if info.role == PRESENT), None)
+    return SearchSubject(
+        key=stored.id,
+        request=PlacementRequest(profile=profile, job=stored.job.id, cluster=stored.cluster),
+        present=present,
+        ranks=stored.job.ranks or sum(stored.job.slots),
+        runs=started is not None and started <= now and (ended is None or ended > now),
+    )
+
+
+def _subject_without_job(opened: OpenPlacement | None) -> SearchSubject | None:
+    """Return the hosts and the profile of a placement that belongs to no job, or None without a profile."""
+    if opened is None or opened.stored.profile is None:
+        return None
+    allocation, names = opened.stored.placement.allocation, opened.snapshot.fabric.names
+    return SearchSubject(
+        key=opened.stored.id,
+        request=PlacementRequest(
+            profile=opened.stored.profile,
+            cluster=opened.stored.cluster,
+            hosts=tuple(names[v] for v in allocation.hosts.tolist()),
+            slots=tuple(allocation.slots.tolist()),
+        ),
+        present=opened.stored.id,
+        ranks=opened.stored.placement.ranks,
+        runs=False,
+    )
+
+
+def draw_button(searches: Searches, subject: SearchSubject) -> None:
+    """Draw the button that opens the dialog of a search, and the dialog while it is open."""
+    status = searches.status(subject.key)
+    searching = status is not None and not status.ended
+    if st.button("Find better placement", type="primary", disabled=searching, key="find"):
+        st.session_state[_OPEN] = subject.key
+    if st.session_state.get(_OPEN) == subject.key and not searching:
+        _dialog(searches, subject)
+
+
+def draw_status(searches: Searches, subject: SearchSubject, shown: str | None) -> None:
+    """Draw the progress or the result of the last search, if there was one.
 
     Parameters
     ----------
     shown : str or None
         Id of the placement that the page shows.
     """
-    st.subheader("Find a better placement")
     status = searches.status(subject.key)
-    if status is not None and not status.ended:
-        st.fragment(_progress, run_every=EVERY)(searches, subject.key)
+    if status is None:
         return
-    if status is not None:
+    if status.ended:
         _result(searches, subject.key, status, shown)
-    _form(searches, subject)
+    else:
+        st.fragment(_progress, run_every=EVERY)(searches, subject.key)
 
 
-def _form(searches: Searches, subject: SearchSubject) -> None:
+def _close() -> None:
+    st.session_state.pop(_OPEN, None)
+
+
+@st.dialog("Find a better placement", on_dismiss=_close)
+def _dialog(searches: Searches, subject: SearchSubject) -> None:
     """Draw the form with the parameters of the search and its start button."""
-    with st.form("place again", border=False), st.container(horizontal=True, vertical_alignment="bottom"):
+    with st.form("place again", border=False):
         seconds = st.number_input(
-            "Seconds",
-            1,
-            MOST_SECONDS,
-            SECONDS,
-            width=130,
-            key="place seconds",
-            help="Time limit of the search.",
+            "Seconds", 1, MOST_SECONDS, SECONDS, key="place seconds", help="Time limit of the search."
         )
         objective = st.selectbox(
-            "Minimise",
-            list(OBJECTIVES),
-            format_func=lambda name: OBJECTIVES[name][0],
-            width=180,
-            key="place objective",
+            "Minimise", list(OBJECTIVES), format_func=lambda name: OBJECTIVES[name][0], key="place objective"
         )
         moves = None
         if subject.present is not None:
@@ -96,7 +144,6 @@ def _form(searches: Searches, subject: SearchSubject) -> None:
                 max(subject.ranks, 1),
                 None,
                 placeholder="all",
-                width=170,
                 key="place moves",
                 help="Ranks that may leave their present hosts. All: a new placement from scratch.",
             )
@@ -109,6 +156,7 @@ def _form(searches: Searches, subject: SearchSubject) -> None:
         "Its result is saved to the history."
     )
     if begin:
+        _close()
         _begin(searches, subject, float(seconds), str(objective), moves, others=bool(others))
         st.rerun()
 
@@ -157,7 +205,7 @@ def progress_text(status: SearchStatus) -> str:
         return "waiting until another search ends"
     parts = [f"{status.done:.0f} of {status.total:.0f} s"] if status.total else []
     if status.best is not None:
-        parts.append(f"best so far {units.text(status.best, status.base)}")
+        parts.append(f"best so far {units.short(status.best, status.base)}")
     return " · ".join([*parts, status.phase or "reading the fabric and the profile"])
 
 
@@ -166,7 +214,8 @@ def _result(searches: Searches, key: str, status: SearchStatus, shown: str | Non
     result = status.result
     if result is not None:
         values = (
-            units.text(value, units.SECONDS) for value in (result.congestion_seconds, result.in_order_seconds)
+            units.short(value, units.SECONDS)
+            for value in (result.congestion_seconds, result.in_order_seconds)
         )
         stopped = "" if result.complete else " The search was stopped early: this is its best placement."
         worst, in_order = values

@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
-from datetime import UTC, datetime
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import streamlit as st
 
 from dashboard.widgets.address import set_address
 from dashboard.widgets.messages import plain
-from registry import units
 from registry.errors import UnknownName
 from registry.model import as_utc
 
-STOPS = 200
-"""Largest number of positions of a slider; the newest ones are offered."""
+STOPS = 100
+"""Largest number of changes that a slider of time stops at; the newest ones."""
+EVEN_STOPS = 100
+"""Largest number of its other stops, which are at equal distances."""
+STEPS = tuple(timedelta(minutes=minutes) for minutes in (1, 5, 15, 60, 180, 360, 720, 1440, 7 * 1440))
+"""Possible distances of these."""
 NOW = "now"
 
 
@@ -84,8 +89,16 @@ def any_of(parameter: str, options: Sequence[str], *, resets: Sequence[str] = ()
     return choose(parameter.capitalize(), parameter, options, empty="all", resets=resets)
 
 
-def toggle(label: str, parameter: str, options: Mapping[str, str], default: str) -> str:
-    """Draw a row of buttons and return the pressed one; options map a value of the address to its text."""
+def toggle(
+    label: str, parameter: str, options: Mapping[str, str], default: str, *, hide_label: bool = False
+) -> str:
+    """Draw a row of buttons and return the pressed one; options map a value of the address to its text.
+
+    Parameters
+    ----------
+    hide_label : bool
+        True to show the label to screen readers only.
+    """
     wanted = st.query_params.get(parameter, default)
     if wanted not in options:
         st.warning(f"{label} can be {', '.join(options)}, not {plain(repr(wanted))}.")
@@ -99,8 +112,67 @@ def toggle(label: str, parameter: str, options: Mapping[str, str], default: str)
         required=True,
         on_change=_to_address,
         args=(parameter, key),
+        label_visibility="collapsed" if hide_label else "visible",
     )
     return str(st.session_state[key] or default)
+
+
+@contextmanager
+def tabbed(parameter: str, options: Mapping[str, str]) -> Iterator[str]:
+    """Draw tabs and open the one that the address names; options map a value of the address to its label.
+
+    Elements of the ``with`` block are drawn in the tab; only the open tab is drawn.
+    """
+    names = list(options)
+    wanted = st.query_params.get(parameter, names[0])
+    if wanted not in options:
+        st.warning(f"The tabs of this page are {', '.join(options)}; there is no {plain(repr(wanted))}.")
+        wanted = names[0]
+    key = f"tabs {' '.join(names)}"
+    st.session_state[key] = options[wanted]
+
+    def opened() -> None:
+        name = names[list(options.values()).index(st.session_state[key])]
+        set_address(**{parameter: None if name == names[0] else name})
+
+    drawn = st.tabs(list(options.values()), key=key, on_change=opened)
+    with drawn[names.index(wanted)]:
+        yield wanted
+
+
+def named(parameter: str, options: Sequence[str]) -> str | None:
+    """Return the option that the address names, or None if it names none.
+
+    Raises
+    ------
+    UnknownName
+        The address names something else.
+    """
+    wanted = st.query_params.get(parameter)
+    if wanted is not None and wanted not in options:
+        raise UnknownName(parameter, wanted, options)
+    return wanted
+
+
+def chips(
+    label: str,
+    parameter: str,
+    options: Sequence[str],
+    *,
+    show: Callable[[str], str] = str,
+    resets: Sequence[str] = (),
+) -> str | None:
+    """Draw the options as chips and return the pressed one; None if none is.
+
+    Raises
+    ------
+    UnknownName
+        The address names none of the options.
+    """
+    key = f"choose {parameter}"
+    st.session_state[key] = wanted = named(parameter, options)
+    st.pills(label, options, format_func=show, key=key, on_change=_to_address, args=(parameter, key, *resets))
+    return wanted
 
 
 def text_field(
@@ -169,27 +241,59 @@ def moment(
     return given
 
 
-def stops(label: str, parameter: str, moments: Sequence[datetime]) -> None:
-    """Draw a slider over times of change, with "now" at its right end; draw nothing for fewer than two times.
+def timeline(
+    label: str,
+    parameter: str,
+    first: datetime,
+    changes: Mapping[datetime, str],
+    marks: Callable[[Sequence[int], Sequence[str]], Any],
+) -> None:
+    """Draw a slider from the first time to "now", with a mark above it at each change.
 
-    The slider shows the last stop at or before the time in the address; that time stays as it is.
+    Its stops are times at equal distances and the times of the changes. It shows the last stop at or before
+    the time in the address; that time stays as it is.
+
+    Parameters
+    ----------
+    changes : mapping of datetime to str
+        What changed at a time; the newest `STOPS` of them are offered.
+    marks : callable
+        Returns the chart of the marks from the numbers of these stops and the texts of all stops.
     """
-    if len(moments) < 2:
-        return
-    texts = {moment.isoformat(): units.moment_text(moment) for moment in moments[-STOPS:]} | {NOW: NOW}
+    recent = dict(sorted(changes.items())[-STOPS:])
+    stops = {moment.isoformat(): "" for moment in _even(first, datetime.now(UTC))}
+    stops |= {moment.isoformat(): f" · {what}" for moment, what in recent.items()}
+    ordered = sorted(stops, key=datetime.fromisoformat)
+    texts = {key: f"{datetime.fromisoformat(key):%d %b %H:%M}{stops[key]}" for key in ordered} | {NOW: NOW}
     given = _parsed(st.query_params.get(parameter))
-    passed = [moment.isoformat() for moment in moments[-STOPS:] if given is None or moment <= given]
-    key = f"stop {parameter}"
+    passed = [key for key in ordered if given is None or datetime.fromisoformat(key) <= given]
+    key = f"time {parameter}"
     st.session_state[key] = NOW if given is None else passed[-1] if passed else next(iter(texts))
-    st.select_slider(
-        label,
-        list(texts),
-        format_func=texts.__getitem__,
-        key=key,
-        on_change=lambda: set_address(
-            **{parameter: None if st.session_state[key] == NOW else st.session_state[key]}
-        ),
-    )
+    with st.container(gap=None):
+        st.caption(f"{label} · ▼ wiring or tables changed")
+        places = [place for place, one in enumerate(texts) if stops.get(one)]
+        st.altair_chart(marks(places, list(texts.values())), key=f"{key} marks", height=16)
+        st.select_slider(
+            label,
+            list(texts),
+            format_func=texts.__getitem__,
+            key=key,
+            label_visibility="collapsed",
+            on_change=lambda: set_address(
+                **{parameter: None if st.session_state[key] == NOW else st.session_state[key]}
+            ),
+        )
+
+
+def _even(first: datetime, last: datetime) -> list[datetime]:
+    """Return the first time, and at most `EVEN_STOPS` later ones at round times up to the last."""
+    step = next((step for step in STEPS if (last - first) / step <= EVEN_STOPS), (last - first) / EVEN_STOPS)
+    number = math.ceil(first.timestamp() / step.total_seconds())
+    found = [first]
+    while (moment := datetime.fromtimestamp(number * step.total_seconds(), UTC)) < last:
+        found.append(moment)
+        number += 1
+    return found
 
 
 def parsed_moment(parameter: str, instead: str = "the default") -> datetime | None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 
 import streamlit as st
-from streamlit.delta_generator import DeltaGenerator
 
 from dashboard.widgets.address import set_address
 from registry.errors import AlmanacError, DatabaseUnavailable, SchemaVersionError, UnknownName
@@ -16,8 +15,8 @@ _PUNCTUATION = re.compile(r"([!-/:-@\[-`{-~])")
 
 
 CONVENTION = (
-    "Estimates assume that every running job sends its profile once in the same period: the time of a link "
-    "is the bytes of all jobs over its capacity, in seconds per period."
+    "Estimates assume that every running job sends its profile once per iteration, all at the same pace: the "
+    "time of a link is the bytes of all jobs over its capacity, in seconds per iteration."
 )
 """What the combined load of running jobs means."""
 
@@ -84,37 +83,6 @@ def show_login(name: str) -> None:
     with st.container(horizontal=True, vertical_alignment="center"):
         st.caption(f"Logged in as {plain(name)}." if name else "Logged in.")
         st.button("Log out", on_click=st.logout, type="tertiary", icon=":material/logout:", key="log_out")
-
-
-def show_metric(
-    place: DeltaGenerator,
-    label: str,
-    value: str,
-    change: str | None = None,
-    better: bool | None = None,
-    about: str | None = None,
-) -> None:
-    """Show a number in large, with its change from another one.
-
-    Parameters
-    ----------
-    place : DeltaGenerator
-        Column in which it is drawn.
-    change : str, optional
-        Change as text, with its sign; a lower number is better.
-    better : bool, optional
-        True or False to colour the change; None to leave it grey.
-    about : str, optional
-        Help text.
-    """
-    place.metric(
-        label,
-        value,
-        change,
-        delta_color="off" if better is None else "inverse",
-        delta_arrow="off" if better is None else "auto",
-        help=about,
-    )
 
 
 def show_empty(what: str, *commands: str) -> None:

@@ -8,6 +8,7 @@ from typing import NamedTuple
 import streamlit as st
 
 from dashboard.widgets.messages import plain
+from dashboard.widgets.states import State, badge
 
 
 def open_job(page: st.Page, jobs: Sequence[str], picked: int | None, key: str) -> None:
@@ -25,8 +26,8 @@ def open_job(page: st.Page, jobs: Sequence[str], picked: int | None, key: str) -
             range(len(jobs)),
             index=picked,
             format_func=lambda row: jobs[row],
-            placeholder="select a row above, or choose here",
-            width=360,
+            placeholder="select a row, or choose here",
+            width=280,
             key=f"{key} {picked}",
         )
         if row is not None:
@@ -44,6 +45,19 @@ def link_to(page: st.Page, label: str, *, icon: str = "arrow_forward", **address
     st.page_link(page, label=label, icon=f":material/{icon}:", query_params=address)
 
 
+class Share(NamedTuple):
+    """A part of a whole, 0 to 1, drawn as a bar."""
+
+    part: float
+
+
+class Mark(NamedTuple):
+    """A state with a text, drawn as a badge."""
+
+    state: State
+    text: str
+
+
 class Row(NamedTuple):
     """A row of a list whose first column is a link.
 
@@ -51,15 +65,18 @@ class Row(NamedTuple):
     ----------
     label : str
         Text of the link, without markup.
-    values : tuple of str
-        Texts of the other columns.
+    values : tuple of str, Share or Mark
+        The other columns.
     address : mapping of str to str
         Address parameters of the linked page.
+    help : str
+        Full name, shown on hover.
     """
 
     label: str
-    values: tuple[str, ...]
+    values: tuple[str | Share | Mark, ...]
     address: Mapping[str, str]
+    help: str = ""
 
 
 def linked_rows(page: st.Page, heads: Sequence[str], widths: Sequence[float], rows: Sequence[Row]) -> None:
@@ -74,11 +91,22 @@ def linked_rows(page: st.Page, heads: Sequence[str], widths: Sequence[float], ro
     widths : sequence of float
         Relative widths of the columns.
     """
-    with st.container(gap=None):
-        for column, head in zip(st.columns(list(widths)), heads, strict=True):
+    with st.container(gap=None, key=f"rows {heads[0]} {heads[-1]}"):
+        for column, head in zip(st.columns(list(widths), gap="xsmall"), heads, strict=True):
             column.caption(plain(head))
         for row in rows:
-            columns = st.columns(list(widths), vertical_alignment="center")
-            columns[0].page_link(page, label=plain(row.label), query_params=dict(row.address))
+            columns = st.columns(list(widths), gap="xsmall", vertical_alignment="center")
+            about = plain(row.help) or None
+            columns[0].page_link(page, label=plain(row.label), help=about, query_params=dict(row.address))
             for column, value in zip(columns[1:], row.values, strict=True):
-                column.text(value)
+                with column:
+                    _cell(value)
+
+
+def _cell(value: str | Share | Mark) -> None:
+    if isinstance(value, Share):
+        st.progress(min(max(value.part, 0.0), 1.0))
+    elif isinstance(value, Mark):
+        badge(value.state, value.text)
+    else:
+        st.text(value)

@@ -28,7 +28,7 @@ def download(
     )
 
 
-def picked_row(event: Any, rows: int) -> int | None:
+def picked_row(event: Any, rows: int, column: str = "") -> int | None:
     """Return the row that is selected in a table, or None (also if the table no longer has that row).
 
     Parameters
@@ -37,14 +37,22 @@ def picked_row(event: Any, rows: int) -> int | None:
         Result of ``st.dataframe``.
     rows : int
         Number of rows of the table.
+    column : str
+        Column whose selected cell selects its row, too.
     """
-    chosen = event["selection"]["rows"]
+    selection = event["selection"]
+    chosen = selection["rows"] or [row for row, name in selection.get("cells", ()) if name == column]
     return chosen[0] if chosen and chosen[0] < rows else None
 
 
 def share_bar(title: str | None = None) -> Any:
     """Return the settings of a column whose shares (0 to 1) are drawn as bars."""
     return st.column_config.ProgressColumn(title, format="percent", min_value=0, max_value=1)
+
+
+def compact_number() -> Any:
+    """Return the settings of a column of numbers of any size, such as 705M."""
+    return st.column_config.NumberColumn(format="compact")
 
 
 def csv_text(table: pd.DataFrame, bases: Mapping[str, str] | None = None) -> str:

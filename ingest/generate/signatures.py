@@ -31,7 +31,7 @@ COMMON = {
 _YES, _NO = ("true", "yes", "on", "1"), ("false", "no", "off", "0")
 _COMMA_OR_X, _COMMA = re.compile(r"[,x]"), re.compile(",")
 _SENTENCE_END = re.compile(r"\.\s+(?=[A-Z])")
-_ENTRY = re.compile(r"^(\w+(?:, \w+)*)(?: :.*)?$")
+_ENTRY = re.compile(r"^(\w+(?:, \w+)*+)(?: :.*)?$")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

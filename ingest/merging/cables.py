@@ -16,6 +16,7 @@ import numpy as np
 from ingest.merging.disagreements import Disagreements
 from ingest.merging.identities import UNKNOWN, has_ports
 from registry.model import LINK_COLUMNS, NO_PORT, Bools, Fabric, Ints, Links
+from registry.model.port_names import port_name
 
 CLOSE = 1e-6
 """Largest relative difference of equal capacities."""
@@ -122,9 +123,8 @@ def merge_cables(first: Cables, second: Cables, names: Sequence[str], notes: Dis
 
 def cable_text(row: Row, names: Sequence[str]) -> str:
     """Return the two ends of a cable as text."""
-    source = names[row.source] + (f" port {row.source_port}" if row.source_port != NO_PORT else "")
-    target = names[row.target] + (f" port {row.target_port}" if row.target_port != NO_PORT else "")
-    return f"{source} - {target}"
+    source = port_name(names[row.source], row.source_port)
+    return f"{source} - {port_name(names[row.target], row.target_port)}"
 
 
 def _by_pair(rows: Sequence[Row]) -> dict[tuple[int, int], list[Row]]:

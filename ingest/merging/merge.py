@@ -87,6 +87,7 @@ def merge(sources: Sequence[Source], options: Options) -> Intake:
         observed_at=_observed_at(sources, options),
         source=", ".join(dict.fromkeys(source.format for source in sources)),
         files=tuple(source.group.path for source in sources),
+        files_at=options.time(max(file.modified_at for one in sources for file in one.group.files)),
         warnings=tuple(warnings),
         digest=_digest(sources),
         strict=options.strict,

@@ -24,7 +24,7 @@ MAX_DEPTH = 200
 MAX_DIGITS = 400
 """Largest length of a number, in characters."""
 
-_STRING = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"', re.DOTALL)
+_STRING = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*+"', re.DOTALL)
 _NOT_BRACKETS = bytes(sorted(set(range(256)) - set(b"[]{}")))
 _SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
 """Escape of half a surrogate pair; whole pairs match, too."""

@@ -12,6 +12,7 @@ from mapping.routing.kernels.forwarding_tables import TableArrays
 from registry.errors import UnknownName
 from registry.model import CounterDeltas, Fabric, IntendedWiring
 from registry.model.interruption import Interruption
+from registry.model.port_names import end_name
 
 
 class Severity(IntEnum):
@@ -103,17 +104,9 @@ class Finding:
         return f"{self.check}: {self.group}" if self.group else self.check
 
 
-def port_text(fabric: Fabric, vertex: int, port: int) -> str:
-    """Return a device and its port for messages; only the device if the port is unknown."""
-    name = fabric.names[vertex]
-    return name if port < 0 else f"{name} port {port}"
-
-
 def cable_text(fabric: Fabric, row: int) -> str:
     """Return a cable for messages, by both ends."""
-    links = fabric.links
-    start = port_text(fabric, int(links.source[row]), int(links.source_port[row]))
-    return f"{start} - {port_text(fabric, int(links.target[row]), int(links.target_port[row]))}"
+    return f"{end_name(fabric, row)} - {end_name(fabric, row, 'target')}"
 
 
 def some(names: list[str], most: int = 4) -> str:

@@ -7,12 +7,13 @@ from collections.abc import Iterator
 import numpy as np
 
 from mapping.checks.finding import Finding, Severity, Subject
+from registry.model.port_names import port_name
 from registry.units import moment_text
 
 COUNTER = "link_downed"
 
 Ends = tuple[str, ...]
-"""Ports of a cable, such as ``leaf01 port 3``, in order; only one of them if no cable is in it now."""
+"""Ports of a cable, such as ``leaf01:3``, in order; only one of them if no cable is in it now."""
 
 
 def find(subject: Subject) -> Iterator[Finding]:
@@ -58,4 +59,4 @@ def _counted(subject: Subject) -> tuple[dict[Ends, int], str]:
 
 
 def _ends(*ports: tuple[str, int]) -> Ends:
-    return tuple(sorted(name if port < 0 else f"{name} port {port}" for name, port in ports))
+    return tuple(sorted(port_name(name, port) for name, port in ports))

@@ -7,8 +7,9 @@ from collections.abc import Iterator
 import numpy as np
 
 from mapping.checks.error_limits import WORDS, PortErrors
-from mapping.checks.finding import Finding, Severity, Subject, port_text, some
+from mapping.checks.finding import Finding, Severity, Subject, some
 from registry.model import Fabric
+from registry.model.port_names import end_name, port_name
 from registry.units import moment_text
 
 ELSEWHERE = ("link_downed",)
@@ -40,7 +41,7 @@ def find(subject: Subject) -> Iterator[Finding]:
 
 
 def _port_text(errors: PortErrors, row: int) -> str:
-    return f"{errors.device[row]} port {int(errors.grown.port[row])}"
+    return port_name(errors.device[row], int(errors.grown.port[row]))
 
 
 def _place(fabric: Fabric, errors: PortErrors, row: int) -> str:
@@ -48,8 +49,7 @@ def _place(fabric: Fabric, errors: PortErrors, row: int) -> str:
     link, port = int(errors.link[row]), _port_text(errors, row)
     if link < 0:
         return port
-    other = port_text(fabric, int(fabric.links.target[link]), int(fabric.links.target_port[link]))
-    return f"{port} (cable to {other})"
+    return f"{port} (cable to {end_name(fabric, link, 'target')})"
 
 
 def _counts(errors: PortErrors, row: int, columns: list[int]) -> str:

@@ -38,7 +38,7 @@ class Background:
     kind : str
         ``added`` or ``reduced``.
     load : float64[m]
-        Load of each row of ``fabric.links``: bytes per period if `added`, bytes/s if `reduced`; >= 0.
+        Load of each row of ``fabric.links``: bytes per iteration if `added`, bytes/s if `reduced`; >= 0.
     jobs : int
         Number of other jobs, for the description.
     floor : float

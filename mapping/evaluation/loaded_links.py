@@ -10,18 +10,20 @@ import numpy as np
 
 from registry.errors import InvalidValue
 from registry.model import Evaluation, Fabric, format_guid
+from registry.model.port_names import End, end_columns, end_name
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LinkEnd:
-    """One end of a link: device, its GUID (a host's: the adapter's), port; as exports write them."""
+    """One end of a link: device, its GUID (a host's: the adapter's), port; and both as a text."""
 
     name: str
     guid: str
     port: int | None
+    text: str
 
     def __str__(self) -> str:
-        return self.name if self.port is None else f"{self.name} port {self.port}"
+        return self.text
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,13 +49,12 @@ def link_with(fabric: Fabric, row: int, carried: float) -> LoadedLink:
     """Return a row of ``fabric.links`` with a number of bytes, by names."""
     links = fabric.links
     capacity = float(links.capacity[row])
-    ends = (
-        (links.source[row], links.source_adapter[row], links.source_port[row]),
-        (links.target[row], links.target_adapter[row], links.target_port[row]),
-    )
-    source, target = (_end(fabric, int(vertex), int(adapter), int(port)) for vertex, adapter, port in ends)
     return LoadedLink(
-        source=source, target=target, bytes=carried, capacity=capacity, seconds=carried / capacity
+        source=_end(fabric, row, "source"),
+        target=_end(fabric, row, "target"),
+        bytes=carried,
+        capacity=capacity,
+        seconds=carried / capacity,
     )
 
 
@@ -67,9 +68,15 @@ def worst_link(fabric: Fabric, evaluation: Evaluation, *, network: bool = False)
     return link(fabric, evaluation, int(np.argmax(seconds)))
 
 
-def _end(fabric: Fabric, vertex: int, adapter: int, port: int) -> LinkEnd:
+def _end(fabric: Fabric, row: int, end: End) -> LinkEnd:
+    vertex, port, adapter = (int(column[row]) for column in end_columns(fabric, end))
     guid = int(fabric.adapters.guid[adapter]) if adapter >= 0 else int(fabric.guid[vertex])
-    return LinkEnd(name=fabric.names[vertex], guid=format_guid(guid), port=port if port >= 0 else None)
+    return LinkEnd(
+        name=fabric.names[vertex],
+        guid=format_guid(guid),
+        port=port if port >= 0 else None,
+        text=end_name(fabric, row, end),
+    )
 
 
 class Difference(NamedTuple):

@@ -54,6 +54,8 @@ class PlacementReport(Drawn, Tabular):
         Id of the saved placement, or the file of a given one; empty if it was not saved.
     unsaved : str
         Reason why the database did not save it; empty if it did, or was not asked to.
+    measured : str
+        What was measured with a placement that was found, if therefore the ranks stay in order; else empty.
     """
 
     case: PlacementCase
@@ -65,6 +67,7 @@ class PlacementReport(Drawn, Tabular):
     cores: CoreBinding | None = None
     record_id: str = ""
     unsaved: str = ""
+    measured: str = ""
 
     __repr__ = one_line
 
@@ -118,15 +121,15 @@ def report_placement(case: PlacementCase, progress: Progress = silent) -> Placem
     case.allocation.require(case.profile.ranks)
     layouts_on(case.fabric, case.allocation, case.layouts)  # report an unknown host before the search
     if case.present is None:
-        return report_found(case, (find_placement(case, progress),))[0]
+        return report_found(case, (find_placement(case, progress),), progress)[0]
     curve = find_curve(case, progress)
     point = curve.chosen() if case.options.moves is None else curve.within(case.options.moves)
-    return replace(report_found(case, (point.placement,))[0], curve=curve)
+    return replace(report_found(case, (point.placement,), progress)[0], curve=curve)
 
 
 def report_pareto_set(case: PlacementCase, progress: Progress = silent) -> tuple[PlacementReport, ...]:
     """Find the placements of a case that trade congestion against hop-bytes."""
-    return report_found(case, find_pareto_set(case, progress))
+    return report_found(case, find_pareto_set(case, progress), progress)
 
 
 def report_given(case: PlacementCase, placement: Placement, record_id: str = "") -> PlacementReport:
@@ -135,10 +138,13 @@ def report_given(case: PlacementCase, placement: Placement, record_id: str = "")
     return PlacementReport(case=case, placement=placement, evaluation=evaluation, record_id=record_id)
 
 
-def report_found(case: PlacementCase, placements: Sequence[Placement]) -> tuple[PlacementReport, ...]:
+def report_found(
+    case: PlacementCase, placements: Sequence[Placement], progress: Progress = silent
+) -> tuple[PlacementReport, ...]:
     """Evaluate placements that were found beside the baselines and bounds, and choose cores."""
     if not placements:
         return ()
+    progress("bounds and baselines", 0)
     first = with_baselines(report_given(case, placements[0]))
     others = (
         replace(first, placement=one, evaluation=evaluate_on(case, one, first.bounds))

@@ -16,7 +16,7 @@ from mapping.placement.problem.objective import SAME, better, parse_objective, s
 from mapping.placement.search.options import SearchOptions
 from mapping.placement.search.placing import find_placement
 from mapping.service.live import Live, Unloaded
-from mapping.service.placing import save
+from mapping.service.placing import measured_worse, save
 from registry.errors import AlmanacError, DatabaseError
 from registry.model import Allocation, Evaluation, Fabric, Job, Placement
 from registry.model.views import one_line
@@ -102,7 +102,7 @@ def _advise(
             present, placement=placement, evaluation=evaluate_on(present.case, placement, present.bounds)
         )
     now, then = present.evaluation.congestion_seconds, found.evaluation.congestion_seconds
-    gains = then < now * (1.0 - SAME)
+    gains = then < now * (1.0 - SAME) and not measured_worse(registry, case, found.placement)
     advice = AdviceRecord(
         cluster=case.cluster,
         job=load.job,

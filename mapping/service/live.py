@@ -10,7 +10,7 @@ from mapping.service.request import PlacementRequest
 from mapping.traffic.device_names import find_device, find_link, find_links
 from mapping.traffic.job_loads import JobTraffic, Loader, RankPairs, rank_pairs
 from mapping.traffic.shared_load import JobLoad, SharedLoad
-from mapping.traffic.what_if import DEFAULT_RULE, Change, WhatIf, what_if
+from mapping.traffic.what_if import Change, WhatIf, what_if
 from registry.errors import (
     AlmanacError,
     DisconnectedAllocation,
@@ -146,6 +146,8 @@ def traffic(
             user=job.stored.job.user,
             application=job.application,
             placement="" if job.present is None else job.present.id,
+            iteration_seconds=job.stored.iteration_seconds,
+            iteration_from=job.stored.iteration_from,
             loads=loads[job.stored.job.id],
         )
         for job, _ in loaded
@@ -198,7 +200,7 @@ def imagine(
     live: Live,
     change: Change,
     *,
-    rule: str = DEFAULT_RULE,
+    rule: str | None = None,
     progress: Progress = silent,
 ) -> WhatIf:
     """Compute the effect of a change of the fabric on the running jobs; save nothing.

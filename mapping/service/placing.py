@@ -18,12 +18,15 @@ from mapping.evaluation.report import (
 )
 from mapping.placement.case import PlacementCase
 from mapping.placement.partition.cores import ALL
+from mapping.placement.strategies.baselines import in_order
 from mapping.service.request import PlacementRequest
+from mapping.traffic.measured_gain import worse_orders
 from registry.errors import DatabaseError, InvalidValue, UnknownName
 from registry.fabrics.fabrics import Snapshot
 from registry.model import Allocation, Evaluation, HostOrder, Metrics, Placement, Time
 from registry.progress import Progress, silent
 from registry.records.placements.records import PROPOSED, PlacementRecord, StoredPlacement
+from registry.records.placements.saving import rank_order
 from registry.registry import Registry
 from registry.version import code_version
 
@@ -35,7 +38,8 @@ def place(registry: Registry, request: PlacementRequest, progress: Progress = si
     """Find a placement, evaluate it beside its baselines, and save it.
 
     A database that cannot save it (read-only, full) does not cost the result: see `PlacementReport.unsaved`.
-    Ranks get cores on hosts whose layouts are in the registry or in the request.
+    Ranks get cores on hosts whose layouts are in the registry or in the request. If the placement measured
+    worse than ranks in order, the report has these instead, see `mapping.traffic.measured_gain`.
 
     Raises
     ------
@@ -54,7 +58,21 @@ def place(registry: Registry, request: PlacementRequest, progress: Progress = si
         stored, known = registry.layouts.list(case.cluster, request.at), set(case.fabric.names)
         layouts = {one.host: one.layout for one in stored if one.host in known}
         case = replace(case, layouts={**layouts, **request.layouts})
-    return _try_to_save(registry, report_placement(case, progress))
+    report = report_placement(case, progress)
+    worse = "" if case.present is not None or case.pins else measured_worse(registry, case, report.placement)
+    if worse:
+        assert report.in_order is not None
+        placement = in_order(case.profile.ranks, case.allocation)
+        report = replace(report, placement=placement, evaluation=report.in_order, cores=None, measured=worse)
+    return _try_to_save(registry, report)
+
+
+def measured_worse(registry: Registry, case: PlacementCase, placement: Placement) -> str:
+    """Return what was measured if this order of ranks ran slower than ranks in order; else an empty text."""
+    runs = registry.measured_runs.list(case.cluster, case.profile.application)
+    hosts = [case.fabric.names[host] for host in placement.host_of_rank.tolist()]
+    found = worse_orders(runs).get(rank_order(hosts))
+    return "" if found is None else found.text
 
 
 def pareto(

@@ -11,12 +11,15 @@ import numpy as np
 from mapping.checks.catalog import check
 from mapping.checks.error_limits import ErrorLimits
 from mapping.checks.finding import Finding
+from mapping.service.iterations import with_counters
 from mapping.service.live import Live, traffic
 from mapping.service.placing import subject_of
+from mapping.traffic.interference import interference
 from mapping.traffic.shared_load import HotLink, JobLoad
 from registry.errors import UnknownName
 from registry.fabrics.changes import Changes
-from registry.ingest_runs.runs import FAILED, FRESH, OLD, Freshness, RunInfo, freshness
+from registry.ingest_runs.freshness import FRESH, OLD, Freshness, freshness
+from registry.ingest_runs.runs import FAILED, RunInfo
 from registry.model.views import one_line
 from registry.progress import Progress, silent
 from registry.registry import Registry
@@ -30,29 +33,23 @@ MAX_RUNS = 2000
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class SlowedJob:
-    """A running job whose worst link others load, too.
+    """A running job that the traffic of others slows.
 
     Attributes
     ----------
     load : JobLoad
         The job.
-    alone_seconds, together_seconds : float
-        Time of its worst link without and with the other jobs, in seconds per period.
+    slowdown : float
+        Time of an iteration with the others over that without.
     link : HotLink
-        The link of `together_seconds`, with all jobs on it.
+        The link for which it waits longest, with all jobs on it.
     """
 
     load: JobLoad
-    alone_seconds: float
-    together_seconds: float
+    slowdown: float
     link: HotLink
 
     __repr__ = one_line
-
-    @property
-    def slowdown(self) -> float:
-        """Factor by which the others slow the job's worst link."""
-        return self.together_seconds / self.alone_seconds
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -128,7 +125,7 @@ def read_today(
         An unknown cluster.
     """
     now = datetime.now(UTC)
-    live = traffic(registry, cluster, progress=progress)
+    live = with_counters(registry, traffic(registry, cluster, progress=progress))
     advice = _valid_advice(live)
     states = {one.format: freshness(one, now) for one in registry.runs.sources(cluster)}
     runs = registry.runs.list(cluster, MAX_RUNS)
@@ -168,20 +165,13 @@ def _valid_advice(live: Live) -> list[StoredAdvice]:
 
 
 def _slowed(live: Live) -> tuple[SlowedJob, ...]:
-    """Return the jobs that others slow, with their worst link."""
-    shared, seconds = live.shared, live.shared.seconds
-    alone, together = shared.isolated_seconds(), shared.together_seconds()
-    numbers = np.flatnonzero(shared.slowdowns() >= SLOWED).tolist()
-    found = []
-    for number in numbers:
-        rows = shared.link[shared.indptr[number] : shared.indptr[number + 1]]
-        (link,) = shared.links([rows[int(np.argmax(seconds[rows]))]])
-        found.append(
-            SlowedJob(
-                load=shared.jobs[number],
-                alone_seconds=float(alone[number]),
-                together_seconds=float(together[number]),
-                link=link,
-            )
-        )
-    return tuple(sorted(found, key=lambda one: -one.slowdown))
+    """Return the jobs that others slow, with the link for which each waits longest."""
+    found = interference(live.shared)
+    slowdowns = found.slowdowns
+    numbers = np.flatnonzero(slowdowns >= SLOWED).tolist()  # unknown ones are NaN
+    links = live.shared.links(found.worst_link[numbers])
+    jobs = [
+        SlowedJob(load=live.shared.jobs[number], slowdown=float(slowdowns[number]), link=link)
+        for number, link in zip(numbers, links, strict=True)
+    ]
+    return tuple(sorted(jobs, key=lambda one: -one.slowdown))

@@ -1,8 +1,8 @@
 """Lookup of links, switches and hosts by name: ``DEVICE:PORT``, a name or a GUID.
 
-A device is the name of a vertex, the description of an adapter, or the GUID of a switch or adapter as
-``0x...``. A link is named by the port that it leaves, ``DEVICE:PORT``, or, if ports are not known, by both of
-its ends, ``DEVICE:DEVICE``. Names may contain colons.
+A device is the name of a vertex, whole or as pages shorten it, ``HOST ADAPTER``, the description of an
+adapter, or the GUID of a switch or adapter as ``0x...``. A link is named by the port that it leaves,
+``DEVICE:PORT``, or, if ports are not known, by both of its ends, ``DEVICE:DEVICE``. Names may contain colons.
 """
 
 from __future__ import annotations
@@ -12,8 +12,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from mapping.traffic.short_names import short_name
 from registry.errors import InvalidValue, UnknownName
-from registry.model import HOST, SWITCH, Fabric, Longs, format_guid
+from registry.model import HOST, SWITCH, Fabric, Longs
+from registry.model.port_names import adapter_names, end_parts
 
 KINDS = {"switch": SWITCH, "host": HOST}
 """Kinds of vertices by name."""
@@ -112,26 +114,9 @@ def reverse_rows(fabric: Fabric, rows: Longs) -> Longs:
 
 
 def link_text(fabric: Fabric, row: int) -> str:
-    """Return the name ``DEVICE:PORT`` of a row for `find_link`.
-
-    If several adapters of a host have that port, DEVICE is the adapter, by description or else by GUID.
-    """
-    links = fabric.links
-    vertex, port, adapter = (
-        int(links.source[row]),
-        int(links.source_port[row]),
-        int(links.source_adapter[row]),
-    )
-    name = fabric.names[vertex]
-    if port < 0:
-        return f"{name}:{fabric.names[links.target[row]]}"
-    same = (links.source == vertex) & (links.source_port == port)
-    if int(same.sum()) > 1 and adapter >= 0:
-        guid = int(fabric.adapters.guid[adapter])
-        described = fabric.adapters.names[adapter]
-        unique = fabric.adapters.names.count(described) == 1 and described not in fabric.names
-        name = described if unique or not guid else format_guid(guid)
-    return f"{name}:{port}"
+    """Return the name of a row for `find_link`: the port that it leaves, or both devices if none is known."""
+    device, port = end_parts(fabric, row)
+    return device + (port or f":{fabric.names[fabric.links.target[row]]}")
 
 
 def splits(text: str) -> Iterator[tuple[str, str]]:
@@ -149,9 +134,9 @@ _SHOWN = 8
 
 
 def _device(fabric: Fabric, text: str) -> DeviceMatch | None:
-    if text in fabric.names:
-        return DeviceMatch(fabric.names.index(text), -1)
-    adapters = fabric.adapters
+    adapters, vertex = fabric.adapters, _vertex(fabric, text)
+    if vertex is not None:
+        return DeviceMatch(vertex, -1)
     rows = [a for a, name in enumerate(adapters.names) if name == text]
     guid = _guid(text)
     if guid:
@@ -159,7 +144,23 @@ def _device(fabric: Fabric, text: str) -> DeviceMatch | None:
         if len(switches):
             return DeviceMatch(int(switches[0]), -1)
         rows = np.flatnonzero(adapters.guid == guid).tolist()
+    rows = rows or _adapters_of_host(fabric, *text.rpartition(" ")[::2])
     return DeviceMatch(int(adapters.host[rows[0]]), int(rows[0])) if len(rows) == 1 else None
+
+
+def _vertex(fabric: Fabric, text: str) -> int | None:
+    """Return the vertex with this name, or the only one with this short name."""
+    if text in fabric.names:
+        return fabric.names.index(text)
+    found = [vertex for vertex, name in enumerate(fabric.names) if short_name(name) == text]
+    return found[0] if len(found) == 1 else None
+
+
+def _adapters_of_host(fabric: Fabric, host: str, adapter: str) -> list[int]:
+    """Return the adapter of a host that has this name there, if any."""
+    vertex = _vertex(fabric, host)
+    rows = np.flatnonzero(fabric.adapters.host == (-1 if vertex is None else vertex)).tolist()
+    return [row for row, name in adapter_names(fabric, rows).items() if name == adapter]
 
 
 def _guid(text: str) -> int:

@@ -13,6 +13,7 @@ from mapping.checks.error_limits import PortErrors
 from mapping.traffic.device_names import link_text
 from mapping.traffic.shared_load import AgainstCounters, SharedLoad, against_counters
 from registry.model import HOST, Fabric, Floats, LinkRates, Longs
+from registry.model.port_names import port_name
 from registry.model.views import one_line
 
 
@@ -61,7 +62,7 @@ class PortUse:
     at_least : bool
         True if a measured rate is a lower bound (reset or full counter).
     estimated_sent_seconds, estimated_received_seconds : float
-        Time of the running jobs' data of a period on the link; NaN without a cable.
+        Time of the running jobs' data of an iteration on the link; NaN without a cable.
     estimated_sent_share, estimated_received_share : float
         The same as a share of the capacity, as `AgainstCounters.predicted_share`; NaN if unknown.
     jobs : tuple of str
@@ -150,9 +151,9 @@ class PortTable:
 
     @cached_property
     def use(self) -> Floats:
-        """Utilisation of each link (float64[m]): measured, else estimated, else seconds per period."""
+        """Utilisation of each link (float64[m]): measured, else estimated, else seconds per iteration."""
         estimate = self.estimate
-        if np.isnan(estimate.periods_per_second):
+        if np.isnan(estimate.iterations_per_second):
             estimated = self.shared.seconds
         else:
             estimated = estimate.predicted_share
@@ -178,7 +179,7 @@ class PortTable:
         else:
             assert self.errors is not None
             device, port = self.errors.device[counted], int(self.errors.grown.port[counted])
-            name = f"{device}:{port}"
+            name = port_name(device, port)
         rows = [row for row in (link, back) if row >= 0]
         estimate, seconds = self.estimate, self.shared.seconds
         return PortUse(

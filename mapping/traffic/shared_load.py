@@ -1,7 +1,8 @@
 """Loads of all running jobs on the links of one fabric: the jobs that cause them, and measured rates.
 
-Every job is assumed to send its profile once per period (`mapping.distances.background`, ``added``): the time
-of a link is the bytes of all jobs divided by its capacity, in seconds per period.
+Every job is assumed to send its profile once per iteration, all at the same pace
+(`mapping.distances.background`, ``added``): the time of a link is the bytes of all jobs divided by its
+capacity, in seconds per iteration. `mapping.traffic.interference` scales profiles by the times of iterations.
 """
 
 from __future__ import annotations
@@ -36,14 +37,20 @@ class JobLoad:
         Application of its profile.
     placement : str
         Id of the placement; empty if it was not saved.
+    iteration_seconds : float or None
+        Time in which the job sends its profile once; None if unknown.
+    iteration_from : str
+        Origin of that time: ``stated``, ``trace``, ``measured`` or empty.
     loads : LoadedLinks
-        Bytes on links per period.
+        Bytes on links per iteration.
     """
 
     job: str
     user: str = ""
     application: str | None = None
     placement: str = ""
+    iteration_seconds: float | None = None
+    iteration_from: str = ""
     loads: LoadedLinks
 
     __repr__ = one_line
@@ -64,7 +71,7 @@ class LinkUser(NamedTuple):
     job, user : str
     application : str or None
     bytes : float
-        Bytes per period.
+        Bytes per iteration.
     part : float
         Share of all jobs' bytes on the link, 0 to 1.
     """
@@ -86,7 +93,7 @@ class HotLink:
     row : int
         Row of ``fabric.links``.
     load : LoadedLink
-        Both ends by name, GUID and port; bytes per period, bytes/s, seconds per period.
+        Both ends by name, GUID and port; bytes per iteration, bytes/s, seconds per iteration.
     network : bool
         True if it connects two vertices that forward, False for a host's own cable.
     users : tuple of LinkUser
@@ -112,7 +119,7 @@ class SharedLoad:
     link : int32[nnz]
         Rows of ``fabric.links`` that each job loads, ascending within a job.
     bytes : float64[nnz]
-        Bytes per period.
+        Bytes per iteration.
     """
 
     fabric: Fabric
@@ -160,7 +167,7 @@ class SharedLoad:
 
     @property
     def seconds(self) -> Floats:
-        """Time of each link for all jobs' bytes of a period (float64[m])."""
+        """Time of each link for the bytes that all jobs send in an iteration (float64[m])."""
         return self.link_bytes / self.fabric.links.capacity
 
     def index(self, job: str) -> int:
@@ -227,16 +234,11 @@ class SharedLoad:
 
     def isolated_seconds(self) -> Floats:
         """Return the time of each job's worst link without other jobs (float64[j]); 0 if it loads nothing."""
-        return self._worst(self.bytes)
+        return self.worst(self.bytes / self.fabric.links.capacity[self.link])
 
     def together_seconds(self) -> Floats:
         """Return the time of the worst link that each job loads, with all jobs' bytes (float64[j])."""
-        return self._worst(self.link_bytes[self.link])
-
-    def slowdowns(self) -> Floats:
-        """Return the factor by which sharing slows each job's worst link (float64[j]); 1 if not at all."""
-        isolated, together = self.isolated_seconds(), self.together_seconds()
-        return np.divide(together, isolated, out=np.ones(len(self)), where=isolated > 0)
+        return self.worst(self.seconds[self.link])
 
     def worst_shared_link(self) -> HotLink | None:
         """Return the busiest link that several jobs load, or None if there is none."""
@@ -265,11 +267,11 @@ class SharedLoad:
         whole = csr_array((self.bytes, self.link, self.indptr), shape=(len(self), links))
         return whole[:, rows]
 
-    def _worst(self, size: Floats) -> Floats:
-        seconds = size / self.fabric.links.capacity[self.link]
+    def worst(self, values: Floats) -> Floats:
+        """Return each job's largest of some values, one for each entry of `link` (float64[j]); 0 without."""
         found, loading = np.zeros(len(self)), np.flatnonzero(np.diff(self.indptr))
         if len(loading):
-            found[loading] = np.maximum.reduceat(seconds, self.indptr[loading])
+            found[loading] = np.maximum.reduceat(values, self.indptr[loading])
         return found
 
     def _user(self, number: int, size: float, total: float) -> LinkUser:
@@ -283,14 +285,14 @@ class AgainstCounters:
 
     Attributes
     ----------
-    periods_per_second : float
-        Measured bytes/s divided by predicted bytes per period, each summed over the measured network links;
-        NaN if one of the sums is zero.
+    iterations_per_second : float
+        Measured bytes/s divided by predicted bytes per iteration, each summed over the measured network
+        links; NaN if one of the sums is zero.
     predicted_share, measured_share : float64[m]
         Share of capacity, 0 to 1; the predicted one at that number of periods per second. NaN if unknown.
     """
 
-    periods_per_second: float
+    iterations_per_second: float
     predicted_share: Floats
     measured_share: Floats
 
@@ -308,7 +310,7 @@ def against_counters(fabric: Fabric, link_bytes: Floats, bytes_per_second: Float
     Parameters
     ----------
     link_bytes : float64[m]
-        Predicted bytes per period.
+        Predicted bytes per iteration.
     bytes_per_second : float64[m]
         Measured rates; NaN if not measured.
 
@@ -325,7 +327,7 @@ def against_counters(fabric: Fabric, link_bytes: Floats, bytes_per_second: Float
     predicted, measured = float(link_bytes[both].sum()), float(bytes_per_second[both].sum())
     scale = measured / predicted if predicted > 0 and measured > 0 else float("nan")
     return AgainstCounters(
-        periods_per_second=scale,
+        iterations_per_second=scale,
         predicted_share=scale * link_bytes / capacity,
         measured_share=bytes_per_second / capacity,
     )

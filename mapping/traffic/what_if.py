@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from mapping.distances.cost_model import CostModel
+from mapping.routing.repaired_tables import repair_tables
 from mapping.traffic.fabric_changes import Change, applied
 from mapping.traffic.job_loads import Delivered, JobTraffic, Loader
 from mapping.traffic.shared_load import JobLoad, SharedLoad
@@ -16,11 +17,26 @@ from registry.model import Bools, Fabric, Ints
 from registry.model.views import one_line
 from registry.progress import Progress, silent
 
-__all__ = ["DEFAULT_RULE", "KEEP_TABLES", "Change", "JobEffect", "WhatIf", "what_if"]
+__all__ = [
+    "KEEP_TABLES",
+    "REPAIR_NOTE",
+    "REPAIR_TABLES",
+    "Change",
+    "JobEffect",
+    "WhatIf",
+    "same_rule",
+    "what_if",
+]
 
 KEEP_TABLES = "tables"
 """Rule that keeps the forwarding tables, before any repair: traffic into a removed cable is lost."""
-DEFAULT_RULE = "shortest-paths"
+REPAIR_TABLES = "repaired-tables"
+"""Rule that approximates what the subnet manager does; without a change it is the same as `KEEP_TABLES`."""
+REPAIR_NOTE = (
+    "Tables after the change are approximated: working routes stay, broken ones take a shortest path over "
+    "the port with the fewest routes, and added cables take over routes until the ports are balanced."
+)
+"""What `REPAIR_TABLES` assumes, for readers of its results."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,7 +47,7 @@ class JobEffect:
     ----------
     job, user : str
     before_seconds, unchanged_seconds, after_seconds : float
-        Time of the worst link that it loads, with all jobs' bytes; seconds per period. See `WhatIf`.
+        Time of the worst link that it loads, with all jobs' bytes; seconds per iteration. See `WhatIf`.
     unreachable_pairs : int
         Ordered pairs of its ranks that communicate and have no path after the change.
     unreachable_bytes : float
@@ -61,11 +77,11 @@ class WhatIf:
     ----------
     change : Change
     before, unchanged, after : SharedLoad
-        The present fabric under its present routing; the same fabric under the rule, which separates the
-        effect of the rule from that of the change; the changed fabric under the rule. The fabrics
+        The present fabric under its present routing; the same fabric under the rule, which is what `after`
+        has to be compared with; the changed fabric under the rule. The fabrics
         (``before.fabric``, ``after.fabric``) have the same vertices; the jobs are the same in the same order.
     routing_before, rule : str
-        Routings before and after. If both are the same, `unchanged` is `before`.
+        Routings before and after. If both are the same on the present fabric, `unchanged` is `before`.
     jobs : tuple of JobEffect
         In the order of ``before.jobs``.
     row_before : int32[links after]
@@ -98,7 +114,7 @@ def what_if(
     jobs: Sequence[JobTraffic],
     change: Change,
     *,
-    rule: str = DEFAULT_RULE,
+    rule: str | None = None,
     costs: CostModel | None = None,
     before: SharedLoad | None = None,
     progress: Progress = silent,
@@ -107,9 +123,10 @@ def what_if(
 
     Parameters
     ----------
-    rule : str
-        Routing after the change: ``shortest-paths`` or any other (`mapping.routing.catalog`), computed on
-        the changed fabric; ``tables`` keeps the forwarding tables as they are.
+    rule : str, optional
+        Routing of both sides; default: `same_rule` as now. ``repaired-tables`` repairs the forwarding tables
+        after the change (`mapping.routing.repaired_tables`), ``tables`` keeps them as they are; any other
+        routing (`mapping.routing.catalog`) is computed on both fabrics.
     costs : CostModel, optional
         Routing before the change, and rails.
     before : SharedLoad, optional
@@ -120,18 +137,23 @@ def what_if(
     UnknownName, InvalidValue
         Names are unknown or invalid, or a job would have no hosts left.
     """
-    rows = applied(fabric, change, keep_tables=rule == KEEP_TABLES)
-    gone = _gone(fabric, jobs, change)
     costs = costs or CostModel()
     name, _ = costs.choose_routing(fabric)
-    ruled = replace(costs, routing=rule)
+    rule = same_rule(name) if rule is None else rule
+    routing = KEEP_TABLES if rule == REPAIR_TABLES else rule
+    rows = applied(fabric, change, keep_tables=routing == KEEP_TABLES)
+    changed = rows.fabric
+    if rule == REPAIR_TABLES:
+        changed = repair_tables(changed, np.flatnonzero(rows.row_before < 0))
+    gone = _gone(fabric, jobs, change)
+    ruled = replace(costs, routing=routing)
     if before is None:
         before, _ = _load(fabric, jobs, replace(costs, routing=name))
     elif [one.job for one in before.jobs] != [one.job for one in jobs]:
         raise InvalidValue("what_if.before", "belongs to other jobs")
-    unchanged = before if rule == name else _load(fabric, jobs, ruled)[0]
+    unchanged = before if routing == name else _load(fabric, jobs, ruled)[0]
     progress("traffic after the change", 0, len(jobs))
-    after, delivered = _load(rows.fabric, jobs, ruled, gone)
+    after, delivered = _load(changed, jobs, ruled, gone)
     progress("traffic after the change", len(jobs), len(jobs))
     seconds = [side.together_seconds().tolist() for side in (before, unchanged, after)]
     return WhatIf(
@@ -147,6 +169,11 @@ def what_if(
         ),
         row_before=rows.row_before,
     )
+
+
+def same_rule(routing: str) -> str:
+    """Return the rule that treats a changed fabric as a routing treats the present one."""
+    return REPAIR_TABLES if routing == KEEP_TABLES else routing
 
 
 def _load(

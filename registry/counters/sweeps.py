@@ -18,7 +18,8 @@ from registry.database import codec
 from registry.database.driver import Transaction
 from registry.database.record_store import OF_CLUSTER, NewRecord, RecordKind, delete_ids, hashed_id
 from registry.errors import InvalidValue
-from registry.model import NOT_COUNTED, CounterDeltas, CounterSweep, as_utc, growth, total
+from registry.model import CounterDeltas, CounterSweep, as_utc, growth, total
+from registry.model.counter_deltas import have_last_values
 from registry.model.counters import TRAFFIC
 
 HOUR, DAY = "hour", "day"
@@ -250,28 +251,10 @@ def _sweeps_to_hours(transaction: Transaction, cluster: str, before: datetime) -
         hours.setdefault(_floor(part.end, HOUR), []).append(part)
     for bucket, parts in hours.items():
         _add_rollup(transaction, cluster, HOUR, bucket, parts)
-    stay = _have_last_values(sweeps)
+    stay = have_last_values(sweeps)
     gone = [row["id"] for row, stays in zip(rows, stay, strict=True) if not stays]
     delete_ids(transaction, SWEEP.label, gone)
     return len(gone)
-
-
-def _have_last_values(sweeps: Sequence[CounterSweep]) -> list[bool]:
-    """Return True for each sweep with a counter of a port that no later one has, and the last error list."""
-    later_names: dict[tuple[int, int], set[str]] = {}
-    stay, listed = [], False
-    for sweep in reversed(sweeps):
-        known = sweep.values != NOT_COUNTED
-        ports = zip(sweep.guid.tolist(), sweep.port.tolist(), strict=True)
-        last = sweep.errors_only and not listed
-        listed |= sweep.errors_only
-        for port, cells in zip(ports, known, strict=True):
-            names = {name for name, cell in zip(sweep.names, cells.tolist(), strict=True) if cell}
-            later = later_names.setdefault(port, set())
-            last |= not names <= later
-            later |= names
-        stay.append(last)
-    return stay[::-1]
 
 
 def _hours_to_days(transaction: Transaction, cluster: str, before: datetime) -> None:

@@ -50,6 +50,7 @@ LABELS: tuple[str, ...] = (
     "Trace",
     "Simulation",
     "Reconfiguration",
+    "MeasuredRun",
 )
 """Every label except ``Schema``; each has a unique ``id``, by which its nodes are found."""
 
@@ -97,6 +98,9 @@ RELATIONSHIPS: tuple[Relationship, ...] = tuple(
         ("Reconfiguration", "OF", "Cluster"),
         ("Reconfiguration", "FOR", "Profile"),
         ("Reconfiguration", "FOR", "Job"),
+        ("MeasuredRun", "OF", "Cluster"),
+        ("MeasuredRun", "USED", "Placement"),
+        ("MeasuredRun", "RAN", "Profile"),
     )
 )
 """Every relationship type with the labels that it connects: what a dump contains."""
@@ -123,6 +127,7 @@ INDEXES: tuple[Index, ...] = (
     Index("simulation_cluster", "Simulation", ("cluster",), "simulations on a cluster"),
     Index("reconfiguration_cluster", "Reconfiguration", ("cluster",), "circuit plans of a cluster"),
     Index("reconfiguration_recorded", "Reconfiguration", ("recorded_at",), "the newest circuit plans"),
+    Index("measured_cluster", "MeasuredRun", ("cluster",), "measured runs on a cluster"),
 )
 
 

@@ -38,9 +38,9 @@ class Migration:
 SCHEMA_ID = "schema"
 
 _LABELS_1, _LABELS_2, _LABELS_3 = LABELS[:15], LABELS[15:19], LABELS[19:21]
-_LABELS_4, _LABELS_5 = LABELS[21:23], LABELS[23:]
+_LABELS_4, _LABELS_5, _LABELS_6 = LABELS[21:23], LABELS[23:24], LABELS[24:]
 _INDEXES_1, _INDEXES_2, _INDEXES_3 = INDEXES[:4], INDEXES[4:10], INDEXES[10:13]
-_INDEXES_4, _INDEXES_5 = INDEXES[13:14], INDEXES[14:]
+_INDEXES_4, _INDEXES_5, _INDEXES_6 = INDEXES[13:14], INDEXES[14:16], INDEXES[16:]
 """Labels and indexes that each version added."""
 
 ADD_FORMATS_TO_RUNS = """
@@ -147,6 +147,14 @@ MIGRATIONS: tuple[Migration, ...] = (
         statements=(
             *(constraint_statement(label) for label in _LABELS_5),
             *(index_statement(index) for index in _INDEXES_5),
+        ),
+    ),
+    Migration(
+        version=6,
+        about="measured runs",
+        statements=(
+            *(constraint_statement(label) for label in _LABELS_6),
+            *(index_statement(index) for index in _INDEXES_6),
         ),
     ),
 )

@@ -13,6 +13,7 @@ from datetime import datetime
 
 from registry import units
 from registry.model import HOST, SWITCH, Fabric, format_guid
+from registry.model.port_names import port_name
 from registry.model.views import one_line
 
 _HOW = ("appeared", "vanished")
@@ -283,8 +284,8 @@ def summary(changes: Changes) -> str:
 
 
 def ends(cable: Cable) -> str:
-    """Return a cable by its ends: ``leaf1 port 4 - spine2 port 1``."""
-    return f"{_end_text(cable.source, cable.source_port)} - {_end_text(cable.target, cable.target_port)}"
+    """Return a cable by its ends: ``leaf1:4 - spine2:1``."""
+    return f"{port_name(cable.source, cable.source_port)} - {port_name(cable.target, cable.target_port)}"
 
 
 def _cable_count(changes: Changes, how: str) -> int:
@@ -293,7 +294,3 @@ def _cable_count(changes: Changes, how: str) -> int:
 
 def _count_text(cable: Cable) -> str:
     return "cable" if cable.cables == 1 else f"{cable.cables} cables"
-
-
-def _end_text(name: str, port: int) -> str:
-    return name if port < 0 else f"{name} port {port}"

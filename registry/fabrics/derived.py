@@ -82,8 +82,9 @@ _IS_UNSEEN = "NOT (d)-[:HAS_STATE]->(:DeviceState) AND NOT (d)<-[:LOADS]-(:Place
 
 _MARK_HOSTS = f"""
 UNWIND $devices AS id
-MATCH (a:Allocation)-[:ON]->(d:Device {{id: id}})
+MATCH (d:Device {{id: id}})
 WHERE {_IS_UNSEEN}
+MATCH (d)<-[:ON]-(a:Allocation)
 WITH a, collect(d.name) AS names
 SET a.unknown_hosts = coalesce(a.unknown_hosts, []) + names
 """

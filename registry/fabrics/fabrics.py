@@ -43,7 +43,7 @@ RETURN o.at AS at, x.id AS content, x.blob AS blob
 """
 
 _LARGEST = """
-MATCH (x:Content)-[:OF]->(:Cluster {id: $cluster})
+MATCH (:Cluster {id: $cluster})<-[:OF]-(x:Content)
 WITH x ORDER BY x.hosts + x.switches DESC, x.id LIMIT 1
 MATCH (o:Observation)-[:SAW]->(x)
 RETURN x.id AS content, x.blob AS blob, max(o.at) AS at

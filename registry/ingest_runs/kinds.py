@@ -41,7 +41,7 @@ from registry.progress import Progress
 from registry.records.placements.records import PRESENT, PlacementRecord
 from registry.records.placements.saving import save_placement
 from registry.records.traces import save_trace
-from registry.units import moment_text
+from registry.units import counted, moment_text
 from registry.version import code_version
 
 CLOCK_SKEW = timedelta(minutes=10)
@@ -331,7 +331,7 @@ def _save_traces(saving: Saving) -> Saved:
 def _describe_traces(intake: Intake, receipt: Receipt | None) -> Iterator[str]:
     count = sum(trace is not None for trace in intake.traces)
     if count:
-        yield f"{count} traces read, {'none' if receipt is None else receipt.new('traces')} new"
+        yield f"{counted(count, 'trace')} read, {'none' if receipt is None else receipt.new('traces')} new"
 
 
 def _save_first_jobs(saving: Saving) -> Saved:
@@ -356,7 +356,7 @@ def _save_first_jobs(saving: Saving) -> Saved:
 
 def _describe_jobs(intake: Intake, receipt: Receipt | None) -> Iterator[str]:
     new = "none" if receipt is None else receipt.new("jobs")
-    yield f"{len(intake.jobs)} jobs read, {new} new or changed"
+    yield f"{counted(len(intake.jobs), 'job')} read, {new} new or changed"
 
 
 def _save_placements(saving: Saving) -> Saved:

@@ -24,14 +24,6 @@ OUTCOMES = (SAVED, UNCHANGED, FAILED)
 """Outcomes: something was new; everything was known; an error, and nothing was saved."""
 RETENTION = timedelta(days=30)
 """How long a run that saved nothing is stored."""
-STALE = timedelta(days=7)
-"""A source without a good run for longer is stale. Sources without a cluster (profiles) do not age."""
-
-FRESH, OLD, FAILING, NEVER, NO_CLUSTER = "fresh", "stale", "failing", "never read", "no such cluster"
-STATES = (FRESH, OLD, FAILING, NEVER, NO_CLUSTER)
-"""States of sources."""
-NO_ALARM = (FRESH, NO_CLUSTER)
-"""States that need no attention: a cluster that never existed is a typing error."""
 MAX_FILES = 1000
 """Most paths of a run that are stored."""
 MAX_ERROR = 1000
@@ -43,7 +35,8 @@ _SOURCES = """
 MATCH (r:IngestRun)
 UNWIND r.formats AS format
 WITH r, format ORDER BY r.at DESC
-RETURN r.cluster AS cluster, format, r.outcome AS outcome, max(r.at) AS at, head(collect(r.error)) AS error
+RETURN r.cluster AS cluster, format, r.outcome AS outcome, max(r.at) AS at, head(collect(r.error)) AS error,
+       max(coalesce(r.observed_at, r.at)) AS observed_at
 """
 
 _CLUSTERS = """
@@ -108,11 +101,14 @@ class RunResult:
         Ids of the snapshot and the forwarding tables; empty if there are none.
     profiles : sequence of str
         Ids of the profiles.
+    observed_at : datetime or None
+        Time at which the data were observed (`registry.model.intake.Intake.data_at`).
     """
 
     outcome: str
     seconds: float
     jobs: int = 0
+    observed_at: datetime | None = None
     error: BaseException | None = None
     snapshot: str = ""
     routing: str = ""
@@ -141,6 +137,8 @@ class RunInfo:
         Ids of the snapshot and the forwarding tables that were read, new or not; empty if there were none.
     profiles : tuple of str
         Ids of the profiles that were read.
+    observed_at : datetime or None
+        Time at which the data were observed; None if nothing was read or an earlier program recorded the run.
     """
 
     id: str
@@ -157,6 +155,7 @@ class RunInfo:
     snapshot: str
     routing: str
     profiles: tuple[str, ...]
+    observed_at: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -175,6 +174,8 @@ class SourceState:
         Error of the last run; empty without an error.
     known : bool
         False if there is no cluster of this name: all runs failed, perhaps for a typing error.
+    observed_at : datetime or None
+        Time of its latest data; None if unknown: `last_good_at` counts.
     """
 
     cluster: str
@@ -184,6 +185,16 @@ class SourceState:
     last_good_at: datetime | None
     error: str
     known: bool = True
+    observed_at: datetime | None = None
+
+    @property
+    def data_at(self) -> datetime | None:
+        """Time from which the age of its data counts; None if it was never read."""
+        return None if self.last_good_at is None else self.observed_at or self.last_good_at
+
+    def age(self, now: datetime) -> timedelta | None:
+        """Return the age of its data: since their observation, not since the ingest; None if never read."""
+        return None if self.data_at is None else now - self.data_at
 
 
 _RETURN = f"RETURN {', '.join(f'r.{field.name} AS {field.name}' for field in fields(RunInfo))}"
@@ -207,21 +218,6 @@ WHERE r.key = $key AND r.outcome <> $failed
 WITH r ORDER BY r.at DESC LIMIT 1
 {_RETURN}
 """
-
-
-class Freshness(NamedTuple):
-    """Freshness of a source.
-
-    Attributes
-    ----------
-    state : str
-        One of `STATES`.
-    words : str
-        Description in one line, with the error if there is one.
-    """
-
-    state: str
-    words: str
 
 
 class Runs(Store):
@@ -267,6 +263,7 @@ class Runs(Store):
                 snapshot=known.snapshot,
                 routing=known.routing,
                 profiles=known.profiles,
+                observed_at=known.observed_at,
             )
             record_run(transaction, attempt, result)
 
@@ -295,14 +292,15 @@ def source_states(rows: Iterable[Mapping[str, Any]], clusters: Collection[str]) 
     Parameters
     ----------
     rows : iterable of mapping
-        `cluster`, `format`, `outcome`, and `at` and `error` of the last run with this outcome.
+        `cluster`, `format`, `outcome`, of the last run with this outcome `at` and `error`, and `observed_at`:
+        the time of the latest data of all of them.
     clusters : collection of str
         Names of the clusters that exist.
     """
-    found: dict[tuple[str, str], list[tuple[datetime, str, str]]] = {}
+    found: dict[tuple[str, str], list[_Runs]] = {}
     for row in rows:
         runs = found.setdefault((row["cluster"], row["format"]), [])
-        runs.append((row["at"], row["outcome"], row["error"] or ""))
+        runs.append(_Runs(row["at"], row["outcome"], row["error"] or "", row["observed_at"]))
     known = {"", *clusters}
     return tuple(replace(_state(key, found[key]), known=key[0] in known) for key in sorted(found))
 
@@ -333,6 +331,7 @@ def record_run(
         "snapshot": result.snapshot,
         "routing": result.routing,
         "profiles": list(result.profiles),
+        "observed_at": result.observed_at,
     }
     RUN.create(transaction, [NewRecord(run, properties)])
     if result.outcome != SAVED:  # it reads all runs of the cluster: too many for every sweep of counters
@@ -357,15 +356,25 @@ def _delete_old(transaction: Transaction, cluster: str, before: datetime) -> Non
     delete_ids(transaction, RUN.label, gone)
 
 
-def _state(key: tuple[str, str], runs: Sequence[tuple[datetime, str, str]]) -> SourceState:
-    at, outcome, error = max(runs)
+class _Runs(NamedTuple):
+    """Runs of a source with one outcome: the last one, and the time of their latest data."""
+
+    at: datetime
+    outcome: str
+    error: str
+    observed_at: datetime
+
+
+def _state(key: tuple[str, str], runs: Sequence[_Runs]) -> SourceState:
+    last, good = max(runs), [one for one in runs if one.outcome != FAILED]
     return SourceState(
         cluster=key[0],
         format=key[1],
-        last_at=at,
-        last_outcome=outcome,
-        last_good_at=max((moment for moment, how, _ in runs if how != FAILED), default=None),
-        error=error if outcome == FAILED else "",
+        last_at=last.at,
+        last_outcome=last.outcome,
+        last_good_at=max((one.at for one in good), default=None),
+        error=last.error if last.outcome == FAILED else "",
+        observed_at=max((one.observed_at for one in good), default=None),
     )
 
 
@@ -373,26 +382,3 @@ def _run(row: dict[str, Any]) -> RunInfo:
     lists = ("formats", "files", "warnings", "profiles")
     columns: dict[str, Any] = {name: tuple(row.pop(name) or ()) for name in lists}
     return RunInfo(**columns, **row)
-
-
-def freshness(source: SourceState, now: datetime) -> Freshness:
-    """Return the freshness of a source; failing takes precedence over stale."""
-    if not source.known:
-        return Freshness(NO_CLUSTER, f"no such cluster: {source.error}")
-    if source.last_good_at is None:
-        return Freshness(NEVER, f"never read: {source.error}")
-    age = now - source.last_good_at
-    seen = f"last good {age_text(age)} ago"
-    if source.last_outcome == FAILED:
-        return Freshness(FAILING, f"{seen}; the last try failed: {source.error}")
-    return Freshness(OLD if source.cluster and age > STALE else FRESH, seen)
-
-
-def age_text(age: timedelta) -> str:
-    """Return an age in the largest suitable unit: ``3 minutes``, ``1 hour``, ``12 days``."""
-    seconds = max(age.total_seconds(), 0.0)
-    for name, size in (("day", 86400), ("hour", 3600), ("minute", 60), ("second", 1)):
-        count = int(seconds // size)
-        if count or name == "second":
-            return f"{count:,} {name}" if count == 1 else f"{count:,} {name}s"
-    raise AssertionError

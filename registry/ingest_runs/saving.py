@@ -132,6 +132,7 @@ def _record(transaction: Transaction, intake: Intake, receipt: Receipt, attempt:
         snapshot=receipt.snapshot or "",
         routing=receipt.routing or "",
         profiles=receipt.ids("profiles"),
+        observed_at=intake.data_at,
     )
     if receipt.unknown_hosts or receipt.unknown_devices:
         attempt = replace(attempt, key="")  # the same files again are read again, and warned about

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any
 
 from registry.database.bulk_writes import instant, instants
@@ -21,6 +21,7 @@ from registry.database.record_store import Store
 from registry.errors import UnknownName
 from registry.fabrics.observations import lock_cluster, require_cluster
 from registry.jobs.allocations import HostSlots, save_allocations, unknown_hosts
+from registry.jobs.attachments import Attachment, save_attachments
 from registry.model import Job
 from registry.model.views import one_line
 from registry.name_lists import list_names
@@ -41,8 +42,8 @@ WITH j, r, a ORDER BY r.seq
 WITH j, collect(a.hosts) AS hosts, collect(a.slots) AS slots
 OPTIONAL MATCH (j)-[x:RAN]->(p:Profile)
 WITH j, hosts, slots, x, p ORDER BY x.at
-WITH j, hosts, slots, collect(p.id) AS profiles
-RETURN j.job AS id, j.cluster AS cluster, j.as_of AS as_of, hosts, slots, profiles,
+WITH j, hosts, slots, collect([p.id, x.iteration_seconds, x.iteration_from]) AS attached
+RETURN j.job AS id, j.cluster AS cluster, j.as_of AS as_of, hosts, slots, attached,
        {", ".join(f"j.{name} AS {name}" for name in JOB_FIELDS)}
 """
 
@@ -94,19 +95,13 @@ WHERE j.user = $user
 RETURN collect(j.id) AS ids
 """
 
-_ATTACH = """
-UNWIND range(0, size($job) - 1) AS i
-MATCH (j:Job {id: $job[i]})
-MATCH (p:Profile {id: $profile[i]})
-CREATE (j)-[:RAN {at: $at}]->(p)
-"""
-
-
 IS_RUNNING = "j.started_at <= $at AND (j.ended_at IS NULL OR j.ended_at > $at)"
 
 
 def with_allocation_and_profile(carried: str = "") -> str:
-    """Return the clauses for the latest allocation and profile: ``allocation``, ``profile``, ``application``.
+    """Return the clauses for a job's latest ``allocation`` and attachment: ``ran`` and its ``application``.
+
+    ``ran`` lists the id of the profile, and the time of an iteration with its origin.
 
     Parameters
     ----------
@@ -120,17 +115,18 @@ WITH {carried}j, r, a ORDER BY r.seq DESC
 WITH {carried}j, head(collect(a)) AS allocation
 OPTIONAL MATCH (j)-[x:RAN]->(f:Profile)
 WITH {carried}j, allocation, x, f ORDER BY x.at DESC
-WITH {carried}j, allocation, head(collect(f.id)) AS profile, head(collect(f.application)) AS application
+WITH {carried}j, allocation, head(collect([f.id, x.iteration_seconds, x.iteration_from])) AS ran,
+     head(collect(f.application)) AS application
 """
 
 
 def with_advice(carried: str = "") -> str:
     """Return the clauses for the newest advice; they follow `with_allocation_and_profile`."""
     return f"""
-WITH {carried}j, allocation, profile, application
+WITH {carried}j, allocation, ran, application
 OPTIONAL MATCH (j)-[:HAS_ADVICE]->(v:Advice)
-WITH {carried}j, allocation, profile, application, v ORDER BY v.at DESC
-WITH {carried}j, allocation, profile, application, head(collect(v)) AS advice
+WITH {carried}j, allocation, ran, application, v ORDER BY v.at DESC
+WITH {carried}j, allocation, ran, application, head(collect(v)) AS advice
 """
 
 
@@ -140,7 +136,7 @@ JOB_EXPRESSIONS = {
     "as_of": "j.as_of",
     "hosts": "CASE WHEN allocation IS NULL THEN [] ELSE [allocation.hosts] END",
     "slots": "CASE WHEN allocation IS NULL THEN [] ELSE [allocation.slots] END",
-    "profiles": "[profile]",
+    "attached": "[ran]",
     **{name: f"j.{name}" for name in JOB_FIELDS},
 }
 """Expressions for the columns that `registry.jobs.jobs.stored_jobs` reads."""
@@ -149,13 +145,25 @@ JOB_COLUMNS = ", ".join(f"{expression} AS {name}" for name, expression in JOB_EX
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredJob:
-    """A job with its cluster and the id of its profile, or None if the profile is unknown."""
+    """A job with its cluster and what was attached to it.
+
+    Attributes
+    ----------
+    profile : str or None
+        Id of its profile, or None if it is unknown.
+    iteration_seconds : float or None
+        Time in which the job sends its profile once, or None if it is unknown.
+    iteration_from : str
+        Origin of that time, of `registry.jobs.attachments`; empty if it is unknown.
+    """
 
     id: str
     cluster: str
     job: Job
     profile: str | None
     as_of: datetime
+    iteration_seconds: float | None = None
+    iteration_from: str = ""
 
     __repr__ = one_line
 
@@ -192,21 +200,36 @@ class Jobs(Store):
 
         return tuple(sorted(self._database.read(work), key=newest_first))
 
-    def attach(self, job: str, profile: str, cluster: str | None = None) -> str:
-        """Record the profile, by name or id, that a job ran; return the id of the profile."""
+    def attach(
+        self, job: str, profile: str, cluster: str | None = None, *, iteration_seconds: float | None = None
+    ) -> str:
+        """Record the profile, by name or id, that a job ran; return the id of the profile.
+
+        Parameters
+        ----------
+        iteration_seconds : float, optional
+            Time in which the job sends the profile once (default: the span of the profile's newest trace).
+
+        Raises
+        ------
+        InvalidValue
+            The time is not above zero.
+        """
 
         def work(transaction: Transaction) -> str:
             stored = find_job(transaction, job, cluster)
             lock_cluster(transaction, stored.cluster)
             found = find_profile(transaction, profile)
-            if find_job(transaction, job, stored.cluster).profile != found:
-                transaction.run(_ATTACH, job=[stored.id], profile=[found], at=datetime.now(UTC))
+            stored = find_job(transaction, job, stored.cluster)
+            save_attachments(transaction, {stored.id: found}, _attached([stored]), iteration_seconds)
             return found
 
         return self._database.write(work)
 
-    def attach_many(self, cluster: str, profiles: Mapping[str, str]) -> None:
-        """Record the profile, by name or id, that each job of a cluster ran; all or none."""
+    def attach_many(
+        self, cluster: str, profiles: Mapping[str, str], *, iteration_seconds: float | None = None
+    ) -> None:
+        """Record the profile, by name or id, that each job of a cluster ran; all or none. See `attach`."""
 
         def work(transaction: Transaction) -> None:
             lock_cluster(transaction, cluster)
@@ -215,11 +238,13 @@ class Jobs(Store):
             known = jobs_by_key(transaction, list(wanted))
             for missing in [job for job in profiles if job_key(cluster, job) not in known][:1]:
                 find_job(transaction, missing, cluster)  # raises with the closest ids
-            new = [key for key, profile in wanted.items() if known[key].profile != profile]
-            columns = {"job": new, "profile": [wanted[key] for key in new]}
-            transaction.run_columns(_ATTACH, columns, at=datetime.now(UTC))
+            save_attachments(transaction, wanted, _attached(known.values()), iteration_seconds)
 
         self._database.write(work)
+
+
+def _attached(jobs: Iterable[StoredJob]) -> dict[str, Attachment]:
+    return {one.id: Attachment(one.profile, one.iteration_seconds, one.iteration_from) for one in jobs}
 
 
 def jobs_of_user(database: Database, user: str) -> frozenset[str]:
@@ -303,11 +328,12 @@ def find_job(transaction: Transaction, job: str, cluster: str | None = None) -> 
 def stored_jobs(rows: Sequence[dict[str, Any]]) -> list[StoredJob]:
     """Return the jobs of rows with `id`, `cluster`, `as_of` and `JOB_FIELDS`.
 
-    The last entry of the lists `hosts`, `slots` and `profiles` counts.
+    The last entry of the lists `hosts`, `slots` and `attached` counts.
     """
     jobs = []
     for row in rows:
         hosts, slots = row["hosts"], row["slots"]
+        profile, seconds, origin = row["attached"][-1]
         jobs.append(
             StoredJob(
                 id=job_key(row["cluster"], row["id"]),
@@ -318,8 +344,10 @@ def stored_jobs(rows: Sequence[dict[str, Any]]) -> list[StoredJob]:
                     slots=tuple(slots[-1]) if slots else (),
                     **{name: row[name] for name in JOB_FIELDS} | {"guessed": bool(row["guessed"])},
                 ),
-                profile=row["profiles"][-1] if row["profiles"] else None,
+                profile=profile,
                 as_of=row["as_of"],
+                iteration_seconds=seconds,
+                iteration_from=origin or "",
             )
         )
     return jobs

@@ -1,7 +1,8 @@
 """Deletion, renaming and merging of whole clusters, each in one transaction.
 
-The ids of most data begin with the name of their cluster and are changed with it. Placements, simulations and
-circuit plans keep theirs, which users know: afterwards such an id is no longer the hash of its content.
+The ids of most data begin with the name of their cluster and are changed with it. Placements, simulations,
+circuit plans and measured runs keep theirs, which users know: afterwards such an id is no longer the hash of
+its content.
 """
 
 from __future__ import annotations
@@ -26,13 +27,13 @@ from registry.maintenance.dependents import NAMES, Nodes, batches, named
 from registry.model.intake import check_cluster_name
 
 OWNED = (
-    *("IngestRun", "Advice", "Drawing", "Simulation", "Reconfiguration", "Placement"),
+    *("IngestRun", "Advice", "Drawing", "Simulation", "Reconfiguration", "MeasuredRun", "Placement"),
     *("CounterSweep", "CounterRollup", "IntendedWiring", "HostLayout", "Observation"),
     *("Job", "Allocation", "Content", "Routing", "Device"),
 )
 """Labels with the property ``cluster``, each after those that refer to it."""
 
-KEEP_ID = ("IngestRun", "Simulation", "Reconfiguration", "Placement")
+KEEP_ID = ("IngestRun", "Simulation", "Reconfiguration", "MeasuredRun", "Placement")
 """Labels whose ids do not begin with the name of the cluster."""
 
 _REFERENCES = {

@@ -1,7 +1,7 @@
 """Deletion of observations, jobs, profiles and ingest runs, each in one transaction.
 
-What others saved for the deleted data (placements, simulations, traces, circuit plans) is deleted on demand
-only. The same files can be ingested again afterwards.
+What others saved for the deleted data (placements, simulations, traces, circuit plans, measured runs) is
+deleted on demand only. The same files can be ingested again afterwards.
 """
 
 from __future__ import annotations
@@ -58,17 +58,18 @@ SET r.key = ''
 """
 
 _CLUSTERS_OF_PROFILE = tuple(
-    f"MATCH (n:{label})-[:{type}]->(:Profile {{id: $profile}})\nRETURN collect(DISTINCT n.cluster) AS names\n"
+    f"MATCH (:Profile {{id: $profile}})<-[:{type}]-(n:{label})\nRETURN collect(DISTINCT n.cluster) AS names\n"
     for label, type in (
         ("Placement", "OF"),
         ("Simulation", "REPLAYS"),
         ("Reconfiguration", "FOR"),
+        ("MeasuredRun", "RAN"),
         ("Job", "RAN"),
     )
 )
 
 _JOBS_OF_PROFILE = """
-MATCH (j:Job)-[:RAN]->(:Profile {id: $profile})
+MATCH (:Profile {id: $profile})<-[:RAN]-(j:Job)
 RETURN collect(DISTINCT j.id) AS ids
 """
 

@@ -29,6 +29,7 @@ NAMES = {
     "IntendedWiring": "intended wirings",
     "Job": "jobs",
     "LinkLoads": "link loads",
+    "MeasuredRun": "measured runs",
     "Observation": "observations",
     "Placement": "placements",
     "Profile": "profiles",
@@ -102,10 +103,12 @@ DEPENDENCIES = (
     Dependency("Placement", "Advice", "<-[:OF]-"),
     Dependency("Placement", "Advice", "<-[:PROPOSES]-"),
     Dependency("Placement", "LinkLoads", "-[:HAS_LOADS]->"),
+    Dependency("Profile", "MeasuredRun", "<-[:RAN]-"),
+    Dependency("Placement", "MeasuredRun", "<-[:USED]-"),
 )
 """All dependencies, in an order in which one pass finds the dependents of dependents too."""
 
-RESULTS = ("Trace", "Placement", "Simulation", "Reconfiguration")
+RESULTS = ("Trace", "Placement", "Simulation", "Reconfiguration", "MeasuredRun")
 """Dependents that a user saved; the others are parts of what they depend on, or computed from it."""
 
 SHARED = (

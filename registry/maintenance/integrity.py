@@ -24,6 +24,7 @@ from registry.maintenance.dependents import NAMES
 from registry.model import as_utc
 from registry.profiles import profile_id, stored_profile
 from registry.records.circuit_plans import circuit_plan_id, stored_circuit_plan
+from registry.records.measured_runs import measured_run_id, stored_measured_run
 from registry.records.placements.rows import unpack_loads
 from registry.records.placements.saving import stored_placement_id
 from registry.records.simulations import simulation_id, stored_simulation
@@ -90,6 +91,7 @@ IDS: Mapping[str, Callable[[Node], str]] = {
     "Placement": stored_placement_id,
     "Simulation": lambda node: simulation_id(stored_simulation(node)),
     "Reconfiguration": lambda node: circuit_plan_id(stored_circuit_plan(node)),
+    "MeasuredRun": lambda node: measured_run_id(stored_measured_run(node)),
 }
 """Id that the content of a node gives, by label."""
 
@@ -120,7 +122,7 @@ BELONGS = (
     ),
     *(
         (label, (f"{label}-OF->Cluster",))
-        for label in ("CounterSweep", "CounterRollup", "IntendedWiring", "HostLayout")
+        for label in ("CounterSweep", "CounterRollup", "IntendedWiring", "HostLayout", "MeasuredRun")
     ),
 )
 """Labels, and relationships of which each of their nodes has at least one."""

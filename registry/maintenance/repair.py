@@ -23,12 +23,12 @@ from registry.maintenance.integrity import GRAPH, ORPHAN, Finding
 from registry.model import as_utc
 
 _OBSERVERS = """
-MATCH (o:Observation)-[:SAW]->(:Content {id: $content})
+MATCH (:Content {id: $content})<-[:SAW]-(o:Observation)
 RETURN collect(o.id) AS ids
 """
 
 _OBSERVERS_OF_ROUTING = """
-MATCH (o:Observation)-[:SAW]->(:Routing {id: $routing})
+MATCH (:Routing {id: $routing})<-[:SAW]-(o:Observation)
 OPTIONAL MATCH (o)-[:SAW]->(x:Content)
 RETURN o.id AS id, o.cluster AS cluster, o.at AS at, x.id AS content
 """
@@ -47,7 +47,7 @@ SET r.key = ''
 """Files that were ingested before can be ingested again, as what they gave may be deleted."""
 
 _TIMES = """
-MATCH (o:Observation)-[:SAW]->(:Content {id: $content})
+MATCH (:Content {id: $content})<-[:SAW]-(o:Observation)
 RETURN collect(o.at) AS times
 """
 
@@ -58,7 +58,7 @@ SET x.blob = $blob
 
 _ROUTINGS = """
 UNWIND $ids AS id
-MATCH (r:Routing)-[:HAS_TABLE]->(:ForwardingTable {id: id})
+MATCH (:ForwardingTable {id: id})<-[:HAS_TABLE]-(r:Routing)
 RETURN collect(DISTINCT r.id) AS ids
 """
 

@@ -3,8 +3,8 @@
 Each transaction deletes a few things and leaves a correct registry: a run that is interrupted is continued by
 the next one. Never deleted are: the newest observation of each source; observations of a fabric or of
 forwarding tables that a placement or simulation refers to, if no other one is kept; placements with
-simulations, and those of jobs that have not ended; the last run and the last good run of each source. Jobs,
-profiles, intended wiring and host layouts have no rule.
+simulations or measured runs, and those of jobs that have not ended; the last run and the last good run of
+each source. Jobs, profiles, measured runs, intended wiring and host layouts have no rule.
 """
 
 from __future__ import annotations
@@ -56,11 +56,10 @@ WHERE p.cluster = $cluster
 RETURN p.id AS id, p.recorded_at AS at, coalesce(p.profile, '') AS profile, coalesce(p.role, '') AS role
 """
 
-_SIMULATED = """
-MATCH (s:Simulation)
-WHERE s.cluster = $cluster
-RETURN collect(DISTINCT s.placement) AS ids
-"""
+_SIMULATED, _MEASURED = (
+    f"MATCH (s:{label})\nWHERE s.cluster = $cluster\nRETURN collect(DISTINCT s.placement) AS ids\n"
+    for label in ("Simulation", "MeasuredRun")
+)
 
 _OF_RUNNING_JOBS = """
 MATCH (j:Job)-[:HAS_PLACEMENT]->(p:Placement)
@@ -173,7 +172,7 @@ class _Pruning:
         items = [Item(row["id"], row["at"], (row["profile"], row["role"])) for row in rows]
         kept = {
             one
-            for text in (_SIMULATED, _OF_RUNNING_JOBS)
+            for text in (_SIMULATED, _MEASURED, _OF_RUNNING_JOBS)
             for one in self._rows(text, cluster=cluster)[0]["ids"]
         }
         gone = sorted(rule.delete(items, self.now) - kept)

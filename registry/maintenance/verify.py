@@ -21,6 +21,7 @@ from registry.fabrics.fabrics import derived_graph
 from registry.fabrics.facts import LinkFact
 from registry.fabrics.timeline import Interval
 from registry.maintenance.integrity import GRAPH, Finding, RecordCheck
+from registry.model.port_names import port_name
 from registry.progress import Progress, silent
 
 EXAMPLES = 3
@@ -165,7 +166,7 @@ def _name(fact: Any, names: Mapping[str, str]) -> str:
     if not isinstance(fact, LinkFact):
         return str(fact.name)
     source, target = (names.get(key, key) for key in (fact.source, fact.target))
-    return f"{source} port {fact.src_port} to {target}"
+    return f"{port_name(source, fact.src_port)} to {target}"
 
 
 def _listed(what: str, texts: Sequence[str]) -> list[str]:

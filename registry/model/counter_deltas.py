@@ -158,6 +158,26 @@ def growth(sweeps: Iterable[CounterSweep], after: datetime | None = None) -> Ite
             last.update(sweep)
 
 
+def have_last_values(sweeps: Sequence[CounterSweep]) -> list[bool]:
+    """Return True for each sweep with a counter of a port that no later one has, and the last list of errors.
+
+    Parameters
+    ----------
+    sweeps : sequence of CounterSweep
+        Sweeps by time.
+    """
+    ports, rows_of = _rows_of(sweeps)
+    later = np.zeros((len(ports), len(COUNTERS)), np.bool_)
+    found, listed = [], False
+    for sweep in reversed(sweeps):
+        cells = _cells(rows_of[_port_list(sweep)], _columns(sweep), len(later))
+        known = sweep.values != NOT_COUNTED
+        found.append(bool((known & ~later[cells]).any()) or (sweep.errors_only and not listed))
+        later[cells] |= known
+        listed |= sweep.errors_only
+    return found[::-1]
+
+
 def total(parts: Iterable[CounterDeltas]) -> CounterDeltas:
     """Return the sum of deltas of periods that do not overlap, as stored in roll-ups.
 
@@ -176,12 +196,7 @@ def total(parts: Iterable[CounterDeltas]) -> CounterDeltas:
 
 def _sum(parts: Sequence[CounterDeltas]) -> CounterDeltas:
     """Return the sum of deltas that are in memory together."""
-    port_lists = {_port_list(part): part for part in parts}
-    keys = sorted({key for part in port_lists.values() for key in _ports(part)})
-    place = {key: row for row, key in enumerate(keys)}
-    rows_of = {
-        same: np.asarray([place[key] for key in _ports(part)], np.int64) for same, part in port_lists.items()
-    }
+    keys, rows_of = _rows_of(parts)
     names = tuple(name for name in COUNTERS if any(name in part.names for part in parts))
     shape = (len(keys), len(names))
     amount, at_least = np.full(shape, NOT_COUNTED, np.int64), np.zeros(shape, np.bool_)
@@ -322,6 +337,17 @@ def _cells(rows: Longs, columns: Longs, count: int) -> tuple[Any, ...]:
     if np.array_equal(rows, np.arange(count)):
         return slice(None), columns
     return np.ix_(rows, columns)
+
+
+def _rows_of(parts: Sequence[CounterSweep | CounterDeltas]) -> tuple[list[Port], dict[bytes, Longs]]:
+    """Return all ports, ascending, and where those of each list of ports are among them."""
+    port_lists = {_port_list(part): part for part in parts}
+    keys = sorted({key for part in port_lists.values() for key in _ports(part)})
+    place = {key: row for row, key in enumerate(keys)}
+    rows_of = {
+        same: np.asarray([place[key] for key in _ports(part)], np.int64) for same, part in port_lists.items()
+    }
+    return keys, rows_of
 
 
 def _port_list(of: CounterSweep | CounterDeltas) -> bytes:

@@ -26,6 +26,8 @@ MAX_NAME = 200
 
 WITHOUT_CLUSTER = frozenset({"profiles", "traces"})
 """Kinds of data that belong to no cluster."""
+OBSERVED_KINDS = frozenset({"fabric", "tables", "layouts"})
+"""Kinds of data that need the time of their observation."""
 
 
 def check_cluster_name(name: str) -> None:
@@ -95,6 +97,8 @@ class Intake(IngestedData):
         Names of the files' formats, separated by a comma and a blank.
     files : tuple of str
         Paths of the files.
+    files_at : datetime or None
+        Time at which the newest file was written, with a time zone.
     warnings : tuple of str
         Warnings of the parsers; the receipt repeats them.
     digest : str
@@ -113,6 +117,7 @@ class Intake(IngestedData):
     observed_at: datetime | None = None
     source: str = ""
     files: tuple[str, ...] = ()
+    files_at: datetime | None = None
     warnings: tuple[str, ...] = ()
     digest: str = ""
     key: str = ""
@@ -122,6 +127,20 @@ class Intake(IngestedData):
 
     __repr__ = one_line
 
+    @property
+    def data_at(self) -> datetime | None:
+        """Time at which the data were observed, of several kinds the earliest; None if unknown.
+
+        Data without a time of their own, such as jobs, are as old as their files.
+        """
+        present = self.kinds().keys()
+        times = [self.observed_at] if present & OBSERVED_KINDS else []
+        if self.counters:
+            times.append(max(sweep.at for sweep in self.counters))
+        if present - OBSERVED_KINDS - {"counters"}:
+            times.append(self.observed_at or self.files_at)
+        return min((time for time in times if time is not None), default=None)
+
     def __post_init__(self) -> None:
         check_cluster_name(self.cluster or "")
         present = self.kinds().keys()
@@ -130,7 +149,7 @@ class Intake(IngestedData):
         if len(self.traces) not in (0, len(self.profiles)):
             reason = f"{len(self.traces)} traces for {len(self.profiles)} profiles"
             raise InvalidValue("Intake.traces", reason)
-        if present & {"fabric", "tables", "layouts"} and self.observed_at is None:
+        if present & OBSERVED_KINDS and self.observed_at is None:
             reason = "fabrics, forwarding tables and layouts of hosts need the time of their observation"
             raise InvalidValue("Intake.observed_at", reason)
         if self.intended is not None and self.intended.declared_at is None:

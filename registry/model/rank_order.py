@@ -1,7 +1,8 @@
 """Order of ranks on hosts by Slurm's distributions.
 
 `Job.slots` gives the number of ranks on each host, a distribution decides which ones. Checked against srun of
-Slurm 22.05 for hosts with equal and different numbers of ranks.
+Slurm 22.05 for hosts with equal and different numbers of ranks, and under topology/tree, which chooses the
+hosts of a job, but not the order of its ranks.
 """
 
 from __future__ import annotations

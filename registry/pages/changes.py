@@ -1,6 +1,6 @@
-"""Reads for the changes page: when a cluster changed, and the difference of two of its states.
+"""Reads for the fabric page: the states of a cluster, and the difference of two of them in one statement.
 
-Each function runs one statement; `Fabrics.observations` and `Fabrics.changes` return the same in several.
+`Fabrics.observations` and `Fabrics.changes` return the same in several.
 """
 
 from __future__ import annotations
@@ -15,18 +15,8 @@ from registry.database.driver import Database, Transaction
 from registry.errors import UnknownName
 from registry.fabrics.changes import Changes, compare
 from registry.fabrics.fabrics import Snapshot, stored_snapshot
-from registry.fabrics.observations import no_fabric
-from registry.fabrics.timeline import FOREVER
 from registry.model import as_utc
 from registry.model.views import one_line
-
-_OBSERVATIONS = """
-MATCH (o:Observation)-[:SAW]->(x)
-WHERE o.cluster = $cluster
-WITH o, collect(x.id) AS ids, collect(labels(x)[0]) AS kinds
-ORDER BY o.at, o.seq
-RETURN collect(o.at) AS at, collect(ids) AS ids, collect(kinds) AS kinds
-"""
 
 _STATES = """
 UNWIND $contents AS id
@@ -88,19 +78,6 @@ class SnapshotDiff:
     changes: Changes
 
     __repr__ = one_line
-
-
-def read_timeline(database: Database, cluster: str) -> Timeline:
-    """When a cluster's wiring or tables became others: one statement."""
-
-    def work(transaction: Transaction) -> Timeline:
-        row = transaction.run(_OBSERVATIONS, cluster=cluster)[0]
-        states = states_of(row)
-        if not states:
-            raise no_fabric(transaction, cluster, FOREVER)
-        return Timeline(cluster=cluster, states=states, last_at=max(row["at"]))
-
-    return database.read(work)
 
 
 def read_snapshot_diff(database: Database, cluster: str, before: State, after: State) -> SnapshotDiff:

@@ -72,7 +72,7 @@ WITH {_COUNTED}, {parts}
 
 
 _COUNTED = "total, profile_ids, profile_names"
-_PARTS = ("j", "allocation", "profile", "application", "advice")
+_PARTS = ("j", "allocation", "ran", "application", "advice")
 _RETURN = f"""
 RETURN total, {JOB_COLUMNS}, application, advice, CASE WHEN p IS NOT NULL THEN {INFO} END AS placement,
        profile_ids, profile_names
@@ -122,8 +122,8 @@ WHERE j.job = $job AND ($cluster IS NULL OR j.cluster = $cluster)
 {with_allocation_and_profile()}
 {with_advice()}
 OPTIONAL MATCH (j)-[:HAS_PLACEMENT]->(p:Placement)
-WITH j, allocation, profile, application, advice, p ORDER BY p.recorded_at DESC, p.id
-WITH j, allocation, profile, application, advice,
+WITH j, allocation, ran, application, advice, p ORDER BY p.recorded_at DESC, p.id
+WITH j, allocation, ran, application, advice,
      collect(CASE WHEN p IS NOT NULL THEN {INFO} END) AS placements
 {profile_names("j")}
 RETURN {JOB_COLUMNS}, application, advice, placements, profile_ids, profile_names

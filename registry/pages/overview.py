@@ -24,20 +24,23 @@ _OVERVIEW = f"""
 OPTIONAL MATCH (r:IngestRun)
 UNWIND coalesce(r.formats, ['']) AS format
 WITH r, format ORDER BY r.at DESC
-WITH r.cluster AS name, format, r.outcome AS outcome, max(r.at) AS at, head(collect(r.error)) AS error
+WITH r.cluster AS name, format, r.outcome AS outcome, max(r.at) AS at, head(collect(r.error)) AS error,
+     max(coalesce(r.observed_at, r.at)) AS observed
 WITH collect(name) AS run_clusters, collect(CASE WHEN name IS NULL THEN null ELSE format END) AS run_formats,
-     collect(outcome) AS run_outcomes, collect(at) AS run_times, collect(error) AS run_errors
+     collect(outcome) AS run_outcomes, collect(at) AS run_times, collect(error) AS run_errors,
+     collect(observed) AS run_observed
 OPTIONAL MATCH (o:Observation)-[:SAW]->(x:Content)
 WITH *
 ORDER BY o.at, o.seq
-WITH run_clusters, run_formats, run_outcomes, run_times, run_errors, o.cluster AS name, count(o) AS seen,
-     count(DISTINCT x) AS contents, min(o.at) AS first, max(o.at) AS last, collect(x) AS states
-WITH run_clusters, run_formats, run_outcomes, run_times, run_errors, name, seen, contents, first, last,
-     states[size(states) - 1] AS x
+WITH run_clusters, run_formats, run_outcomes, run_times, run_errors, run_observed,
+     o.cluster AS name, count(o) AS seen, count(DISTINCT x) AS contents, min(o.at) AS first,
+     max(o.at) AS last, collect(x) AS states
+WITH run_clusters, run_formats, run_outcomes, run_times, run_errors, run_observed,
+     name, seen, contents, first, last, states[size(states) - 1] AS x
 OPTIONAL MATCH (c:Cluster {{id: name}})
 WITH *
 ORDER BY name
-WITH run_clusters, run_formats, run_outcomes, run_times, run_errors, collect(name) AS names,
+WITH run_clusters, run_formats, run_outcomes, run_times, run_errors, run_observed, collect(name) AS names,
      collect(x.id) AS snapshots, collect(first) AS firsts, collect(last) AS lasts,
      collect([seen, contents, x.hosts, x.switches, x.adapters, x.cables, c.seq]) AS counts
 WITH *, coalesce($cluster, head(names)) AS chosen
@@ -54,9 +57,10 @@ WHERE w.cluster = chosen
 WITH *
 ORDER BY w.at DESC, w.seq DESC LIMIT 1
 {last_sweeps("chosen")}
-WITH run_clusters, run_formats, run_outcomes, run_times, run_errors, names, snapshots, firsts, lasts, counts,
-     chosen, o, x, q, w, collect(sweep_time) AS sweep_times, collect(s.blob) AS sweep_blobs
-RETURN run_clusters, run_formats, run_outcomes, run_times, run_errors,
+WITH run_clusters, run_formats, run_outcomes, run_times, run_errors, run_observed,
+     names, snapshots, firsts, lasts, counts, chosen, o, x, q, w,
+     collect(sweep_time) AS sweep_times, collect(s.blob) AS sweep_blobs
+RETURN run_clusters, run_formats, run_outcomes, run_times, run_errors, run_observed,
        names, snapshots, firsts, lasts, counts, chosen, sweep_times, sweep_blobs,
        o.at AS at_before, x.id AS content_before, x.blob AS blob_before, q.id AS routing_before,
        w.id AS plan, w.at AS planned_at, w.origin AS origin, w.blob AS plan_blob
@@ -139,8 +143,10 @@ def clusters_of(row: dict[str, Any]) -> dict[str, ClusterInfo]:
 
 
 def _sources(row: dict[str, Any]) -> tuple[SourceState, ...]:
-    columns = (row[f"run_{name}"] for name in ("clusters", "formats", "outcomes", "times", "errors"))
-    names = ("cluster", "format", "outcome", "at", "error")
+    columns = (
+        row[f"run_{name}"] for name in ("clusters", "formats", "outcomes", "times", "errors", "observed")
+    )
+    names = ("cluster", "format", "outcome", "at", "error", "observed_at")
     rows = (dict(zip(names, values, strict=True)) for values in zip(*columns, strict=True))
     return source_states(rows, row["names"])
 

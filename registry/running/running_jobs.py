@@ -41,7 +41,7 @@ _JOB_COLUMNS = {
     "rank_hosts": "CASE WHEN p.snapshot <> content.id THEN p.hosts END",
     **{f"p_{name}": f"p.{name}" for name in _PLACED},
 }
-_PARTS = "content, j, allocation, profile, application, advice"
+_PARTS = "content, j, allocation, ran, application, advice"
 
 # only the ids of a job's placements are collected: servers limit the size of a statement's data
 _RUNNING = f"""

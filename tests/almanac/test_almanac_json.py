@@ -56,7 +56,7 @@ CALLS = {
     "ports": "demo-ndr",
     "today": "demo-ndr --fail-on never",
     "observation list": "demo-ndr",
-    "run list": "",
+    "ingest-run list": "",
 }
 """Arguments of each command of the page, except those that change the registry or need files."""
 ABSENT = {

@@ -25,8 +25,9 @@ MORE = {
     "map": ("--hosts", "node[0001-0016]"),
     "whatif": ("--down", "node0001:1"),
     "compare": ("PLACEMENT", "--profile", "cg"),
-    "run delete": ("--failed",),
+    "ingest-run delete": ("--failed",),
     "simulate": ("cg",),
+    "doctor": ("--launchers",),
 }
 """Words that a command needs in addition."""
 
@@ -36,7 +37,7 @@ def _calls() -> list[tuple[str, ...]]:
     calls = []
     for words, command in commands():
         names = {one.name: one for one in command.params}
-        if "cluster" not in names or words.startswith(CREATE):
+        if "cluster" not in names or words.startswith(CREATE) or words == "run":  # run starts the job anyway
             continue
         call = list(words.split())
         for name, one in names.items():

@@ -23,6 +23,7 @@ INSTEAD = {
     "NAME": "ft",
     "PROFILE": "cg",
     "HOSTLIST": "node[0001-0008]",
+    "JOB": "1",
 }
 PRINTED = {"scontrol show jobs -d": str(DATA / "slurm" / "scontrol_show_jobs_d.txt")}
 """Files that hold what other programs print, for commands that read it from a pipe."""
@@ -58,8 +59,10 @@ def test_the_commands_on_pages_of_an_empty_registry_work(embedded: Almanac) -> N
     commands = told()
     assert len(commands) > 2
     assert embedded("ingest", DATA / "openmpi" / "npb_cg_S_16.tar.gz", "--name", "cg").code == 0
-    # what reads a fabric comes before what needs one
-    for command in sorted(commands - {DEMO}, key=lambda text: ("SCAN" not in text, text)):
+    # what reads a fabric, and then jobs, comes before what needs them
+    for command in sorted(
+        commands - {DEMO}, key=lambda text: ("SCAN" not in text, "scontrol" not in text, text)
+    ):
         printer, _, piped = command.rpartition(" | ")
         words = [INSTEAD.get(word, word) for word in shlex.split(piped)]
         if printer:

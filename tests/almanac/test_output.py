@@ -118,7 +118,7 @@ def test_documents_of_stored_data() -> None:
     assert list(fields) == [
         *("job", "cluster", "name", "user", "account", "partition", "state"),
         *("submitted_at", "started_at", "ended_at", "ranks", "hosts", "slots", "distribution"),
-        *("profile_id", "origin"),
+        *("profile_id", "iteration_seconds", "iteration_from", "origin"),
     ]
     assert (fields["hosts"], fields["slots"], fields["started_at"]) == (["h0"], [4], NOW)
     finding = Finding(Severity.ERROR, "h0", "one cable", 2, "rails")

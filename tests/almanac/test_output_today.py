@@ -16,13 +16,14 @@ from mapping.service.advising import advise_all
 from mapping.service.live import traffic
 from mapping.service.today import Today, read_today
 from registry.fabrics.changes import Cable, Changes
-from registry.ingest_runs.runs import FAILED, FAILING, Freshness, RunInfo
+from registry.ingest_runs.freshness import FAILING, Freshness
+from registry.ingest_runs.runs import FAILED, RunInfo
 from registry.registry import Registry
 from tests.support.running_jobs import T0, save_running_jobs
 
 HOUR = timedelta(hours=1)
 ERROR = Finding(Severity.ERROR, "leaf01", "leaf01 has no cable", 1, "uplinks")
-WARNING = Finding(Severity.WARNING, "leaf02 port 1", "the cable is missing", 1, "wiring", "missing")
+WARNING = Finding(Severity.WARNING, "leaf02:1", "the cable is missing", 1, "wiring", "missing")
 NOTE = Finding(Severity.NOTE, "leaf03", "an unplanned cable", 1, "wiring", "unexpected")
 FAILURE: dict[str, Any] = {"digest": "", "seconds": 1.0, "snapshot": "", "routing": "", "profiles": ()}
 RUN = RunInfo(id="r", cluster="c", at=T0, formats=("ibnetdiscover",), files=("a scan.txt",), warnings=(),
@@ -42,13 +43,13 @@ def test_the_screen_of_a_cluster_with_two_jobs_on_one_uplink(today: Today) -> No
     lines = today_lines(today)
     assert lines[0].startswith("c at ")
     assert lines[2] == "Changed: unknown, there is no earlier scan"
-    assert lines[4:6] == ["Broken: no problems found", "Data: no ingest failed"]
-    text = " ".join(" ".join(lines[7:]).split())
+    assert lines[4:6] == ["Broken: no problems found", "Data: no ingest failed, 1 source stale or failing"]
+    text = " ".join(" ".join(lines[8:]).split())
     assert text.startswith(
         "Slowed jobs: 2 of 4 running jobs; nothing is known of 2 without a profile or placement; "
-        "no advice computed job 2 (bob, stream): worst link 5.00 times as busy as alone: "
+        "no advice computed job 1 (ann, halo): an iteration takes 1.25 times as long as alone: "
     )
-    assert ", with job 1 job 1 (ann, halo): worst link 1.25 times as busy as alone: " in text
+    assert ", with job 2 job 2 (bob, stream): an iteration takes 1.17 times as long as alone: " in text
     assert lines[-2:] == [
         "Best action: search better placements of the running jobs:",
         "  almanac advise jobs c",
@@ -62,9 +63,9 @@ def test_the_most_urgent_action_comes_first(today: Today) -> None:
         (replace(today, slowed=()), None, None),
         (today, "almanac advise jobs c", "search better placements"),
         (replace(today, findings=(NOTE,)), "almanac advise jobs c", ""),
-        (replace(today, findings=(WARNING,)), "almanac cluster check c --only wiring --all", "leaf02 port 1"),
+        (replace(today, findings=(WARNING,)), "almanac cluster check c --only wiring --all", "leaf02:1"),
         (replace(lost, findings=(WARNING,)), "almanac cluster changes c --from 2026-03-01T11:00:00Z",
-         "cable leaf1 port 4 - spine2 port 1 vanished"),
+         "cable leaf1:4 - spine2:1 vanished"),
         (replace(lost, since=T0 + HOUR), "ibnetdiscover | almanac ingest --cluster c -",
          "2026-03-01 12:00:00"),
         (replace(lost, failed=(RUN,), sources=failing), "almanac ingest --cluster c 'a scan.txt'",
@@ -120,7 +121,8 @@ def test_the_screen_holds_much_trouble_in_forty_lines_of_eighty_columns(today: T
 
 def test_the_document_has_what_the_screen_counts(today: Today) -> None:
     fields = today_to_json(replace(today, findings=(WARNING,), failed=(RUN,)))
-    assert [(row["job"], row["slowdown"]) for row in fields["jobs"]] == [("2", 5.0), ("1", 1.25)]
+    assert [row["job"] for row in fields["jobs"]] == ["1", "2"]
+    assert [row["slowdown"] for row in fields["jobs"]] == pytest.approx([1.25, 1 + 1 / 6])
     assert [one["group"] for one in fields["findings"]] == ["missing"]
     assert fields["failed_runs"] == [{"at": T0, "files": ("a scan.txt",), "error": "truncated"}]
     assert (fields["cluster"], fields["since"], fields["changes"]) == ("c", T0 - HOUR, None)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,8 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from almanac.prometheus import Gauges
 from registry.database.driver import Database
+from registry.ingest_runs.freshness import OLD, freshness
+from registry.pages.overview import read_overview
 from registry.registry import Registry
 from tests.almanac.conftest import Almanac
 from tests.support import paths
@@ -58,7 +61,7 @@ def test_ages_findings_and_quality_are_printed(almanac: Almanac, tmp_path: Path)
     def value(name: str, **labels: str) -> float:
         return answer[name, tuple(sorted(labels.items()))]
 
-    assert 0 <= value("almanac_source_age_seconds", cluster="ft", source="ibnetdiscover") < 600
+    assert value("almanac_source_age_seconds", cluster="ft", source="ibnetdiscover") > 300 * 86400
     assert value("almanac_source_failing", cluster="ft", source="ibnetdiscover") == 1
     assert value("almanac_source_failing", cluster="ft", source="opensm-lfts") == 0
     assert value("almanac_fabric_age_seconds", cluster="ft") > 300 * 86400
@@ -66,6 +69,31 @@ def test_ages_findings_and_quality_are_printed(almanac: Almanac, tmp_path: Path)
     ratio = value("almanac_placement_over_bound_ratio", cluster="ft", application=placed_application(answer))
     wanted = placed["placed"]["congestion_seconds"] / placed["lower_bound"]["congestion_seconds"]
     assert ratio == pytest.approx(wanted)
+
+
+def test_metrics_doctor_today_and_the_overview_give_one_age(
+    embedded: Almanac, embedded_database: Database
+) -> None:
+    scan = TREE / "ibnetdiscover.txt"
+    observed = datetime.now(UTC) - timedelta(days=30, hours=1)
+    given = ("--cluster", "ft", "--observed-at", observed.isoformat())
+    assert embedded("ingest", scan, *given).code == 0
+    assert embedded("ingest", scan, *given).code == 0  # nothing new: the data get no younger
+    answer = samples(embedded("metrics").out)
+    labels = (("cluster", "ft"), ("source", "ibnetdiscover"))
+    assert answer["almanac_source_age_seconds", labels] == pytest.approx(30 * 86400 + 3600, abs=300)
+    words = "observed 30 days ago, ingested "
+    doctor = {row["check"]: row for row in embedded("doctor", "--json").json}
+    assert doctor["cluster ft"]["seen"] == "observed 30 days ago"
+    assert doctor["cluster ft"]["state"] == doctor["source ft ibnetdiscover"]["state"] == "warning"
+    assert doctor["source ft ibnetdiscover"]["seen"].startswith(words)
+    assert words in embedded("today", "ft").out
+    now = datetime.now(UTC)
+    (shown,) = read_overview(embedded_database, "ft", now).sources
+    (listed,) = Registry(embedded_database).runs.sources("ft")
+    assert shown == listed
+    assert shown.observed_at == observed
+    assert freshness(shown, now).state == OLD
 
 
 def placed_application(answer: Samples) -> str:

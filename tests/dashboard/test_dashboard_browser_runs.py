@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from bench.support.served_dashboard import Served, Watch
-from tests.dashboard.views.test_simulated import runs
+from tests.dashboard.views.test_simulations import runs
 from tests.support.browsing import NARROW, WIDE, Look, Visitor, keep, mapped, ready
 
 if TYPE_CHECKING:
@@ -25,8 +25,8 @@ def test_runs_are_compared_and_fit_the_window(
 ) -> None:
     page, watch = visitor(size, look), Watch()
     watch.on(page, urlsplit(served.url).netloc)
-    page.goto(f"{served.url}/runs?run={runs['first']},{runs['second']}")
-    ready(page, "Simulated runs")
+    page.goto(f"{served.url}/trends?tab=simulations&run={runs['first']},{runs['second']}")
+    ready(page, "Trends")
     mapped(page)
     assert page.evaluate("() => document.documentElement.scrollWidth - window.innerWidth") <= 0
     keep(page, f"runs-{look}")

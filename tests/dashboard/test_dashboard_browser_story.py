@@ -22,7 +22,7 @@ def test_from_a_hot_link_to_a_better_placement_and_its_history(browser: Browser,
     watch.on(page, urlsplit(demo.url).netloc)
     page.goto(f"{demo.url}/fabric?cluster={CLUSTER}")
     job = _open_the_job_on_the_hottest_link(page)
-    found = _place_again(page)
+    found = _place_again(page, job)
     _download(page)
     _find_in_the_history(page, found, job)
     page.close()
@@ -41,7 +41,7 @@ def test_the_hottest_link_is_picked_by_keyboard(browser: Browser, demo: Served) 
     page.keyboard.press("Enter")
     page.wait_for_url("**link=**")
     settle(page)
-    expect(page.get_by_text("Jobs on this link")).to_be_visible()
+    expect(page.get_by_role("tab", name="Ranks")).to_be_visible()
     page.close()
 
 
@@ -52,19 +52,27 @@ def _open_the_job_on_the_hottest_link(page: Page) -> str:
     page.mouse.click(place["x"], place["y"])
     page.wait_for_url("**link=**")
     settle(page)
-    expect(page.get_by_text("Jobs on this link")).to_be_visible()
+    page.get_by_role("tab", name="Ranks").click()
+    expect(page.get_by_role("combobox", name="Ranks of job")).to_be_visible()
     keep(page, "story-1-link", whole=False)
     onward = page.get_by_role("link", name=re.compile(r"^Open job \d+"))
     onward.click()
-    page.wait_for_url("**/job?**")
-    ready(page, "Job")
+    page.wait_for_url("**job=**")
     (job,) = parse_qs(urlsplit(page.url).query)["job"]
+    _opened(page, job)
     assert job.split("/")[1] in RUNNING
     return job
 
 
-def _place_again(page: Page) -> str:
+def _opened(page: Page, job: str) -> None:
+    """Wait until the page of a job is shown."""
+    expect(page.get_by_role("heading", name=re.compile(f"^{job.split('/')[1]} · "))).to_be_visible()
+    ready(page)
+
+
+def _place_again(page: Page, job: str) -> str:
     """Search for two seconds; the id of what was saved."""
+    page.get_by_role("button", name="Find better placement").click()
     seconds = page.get_by_role("spinbutton", name="Seconds")
     seconds.fill("2")
     seconds.press("Tab")  # Enter would submit the form, and the button below begin a second search
@@ -77,24 +85,29 @@ def _place_again(page: Page) -> str:
     if show.count():
         show.click()
         page.wait_for_url(f"**placement={match.group()}**")
-    ready(page, "Job")
+    _opened(page, job)
     keep(page, "story-2-job")
     return match.group()
 
 
 def _download(page: Page) -> None:
+    page.get_by_role("button", name="Get files").click()
+    page.get_by_role("menuitem", name="openmpi-rankfile").click()
     with page.expect_download() as download:
-        page.get_by_role("button", name="openmpi-rankfile").click()
+        page.get_by_role("dialog").get_by_role("button", name="Download").click()
     lines = Path(download.value.path()).read_text("utf-8").splitlines()
     assert len(lines) == RANKS
     assert lines[0].startswith("rank 0=")
+    page.keyboard.press("Escape")
+    expect(page.get_by_role("dialog")).to_have_count(0)
 
 
 def _find_in_the_history(page: Page, found: str, job: str) -> None:
-    page.get_by_role("link", name="History", exact=True).click()
-    page.wait_for_url("**/history**")
-    ready(page, "History")
-    keep(page, "story-3-history")
+    page.get_by_role("link", name="Trends", exact=True).click()
+    page.wait_for_url("**/trends**")
+    ready(page, "Trends")
+    keep(page, "story-3-trends")
     page.goto(f"{urlsplit(page.url)._replace(path='/job', query=f'placement={found}').geturl()}")
-    ready(page, "Job")
+    page.wait_for_url("**job=**")
+    _opened(page, job)
     assert parse_qs(urlsplit(page.url).query)["job"] == [job]

@@ -32,6 +32,7 @@ from mapping.reconfiguration.model.topology import Topology
 from mapping.service.circuits import machine_of
 from mapping.service.placing import subject_of
 from mapping.service.today import read_today
+from mapping.traffic.measured_gain import measured_gains
 from mapping.traffic.quality import regressions
 from registry.database.driver import Transaction
 from registry.registry import Registry
@@ -42,7 +43,7 @@ from tests.support import paths
 
 KEPT = (
     *("Cluster", "Content", "Observation", "Routing", "Profile", "Job", "Placement", "LinkLoads", "Advice"),
-    *("CounterSweep", "IntendedWiring", "Simulation", "Reconfiguration"),
+    *("CounterSweep", "IntendedWiring", "Simulation", "Reconfiguration", "MeasuredRun"),
 )
 """Labels of what a second run of the demo must not add to; that it ran is kept each time."""
 
@@ -136,6 +137,24 @@ def test_the_slow_job_has_a_better_placement(connect: Connect) -> None:
     assert 0 < advice.moved <= present.ranks
 
 
+def test_measured_runs_of_the_slow_job_are_named_as_made(connect: Connect) -> None:
+    with connect() as registry:
+        runs = registry.measured_runs.list(CLUSTER)
+        job = registry.jobs.read(JOB, CLUSTER).job
+    found, few = sorted(measured_gains(runs), key=lambda one: -len(one.placed))
+    assert {run.launcher for run in runs} == {generated_data.SOURCE}
+    assert (len(runs), len(found.in_order), len(found.placed), len(few.placed)) == (10, 4, 4, 2)
+    assert found.gain == pytest.approx(61.95 / 57.1)
+    assert few.gain == pytest.approx(61.95 / 66.35)
+    assert (found.estimated or 0.0) > 1.5
+    assert not found.worse
+    assert not few.worse
+    assert job.started_at is not None
+    assert job.ended_at is not None
+    assert min(run.started_at for run in runs) == job.started_at
+    assert max(run.started_at + timedelta(seconds=run.wall_seconds) for run in runs) < job.ended_at
+
+
 def test_today_shows_the_moved_and_the_lost_cable_and_jobs_that_share_links(connect: Connect) -> None:
     with connect() as registry:
         moment = made(registry)
@@ -149,8 +168,9 @@ def test_today_shows_the_moved_and_the_lost_cable_and_jobs_that_share_links(conn
     groups = sorted(one.group for one in today.findings if one.check == "wiring")
     assert groups == ["missing", "wrong port"]
     (port,) = (one for one in today.findings if one.check == "link-errors")
-    assert f"{history.MOVED_AT} port {history.PORT}" in port.text
-    assert {one.load.job for one in today.slowed} == set(RUNNING)
+    assert f"{history.MOVED_AT}:{history.PORT}" in port.text
+    assert {load.iteration_from for load in today.live.shared.jobs} == {"measured"}
+    assert not today.slowed  # links are busy to less than two thirds: an iteration waits little
     assert {one.job for one in today.advice} < set(RUNNING)
     assert not today.failed
     assert not today.sources
@@ -185,8 +205,10 @@ def test_the_saved_plan_moves_circuits_and_gains(connect: Connect) -> None:
 def test_the_page_of_runs_shows_the_three_placements(connect: Connect) -> None:
     app = page(connect, "runs", cluster=CLUSTER)
     assert titles(app) == [
-        "Comparison",
+        "Over time",
+        "Latency of messages",
         "Estimate against simulation",
+        "Differences",
         "Link utilisation",
         "All runs",
     ]
@@ -206,13 +228,13 @@ def test_the_page_of_runs_shows_the_three_placements(connect: Connect) -> None:
 
 def test_the_page_of_circuits_shows_the_plan_and_what_to_do_next(connect: Connect) -> None:
     app = page(connect, "circuits")
-    assert titles(app) == ["Circuits to move", "All circuits", "Routes", "Plans"]
+    assert titles(app) == ["Circuits to move", "Search", "Routes", "Plans"]
     assert not app.error
     with connect() as registry:
         (info,) = registry.circuit_plans.list(OPTICAL)
     assert f"almanac cluster optical {OPTICAL} --applied {info.id}" in [code.value for code in app.code]
     moves = app.dataframe[0].value
-    assert (list(moves["what"]).count("take away"), list(moves["what"]).count("put in")) == (
+    assert (list(moves["what"]).count("remove"), list(moves["what"]).count("add")) == (
         info.removed,
         info.inserted,
     )

@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from dashboard.figures.placement import communication_matrix, comparison_bars
+from dashboard.figures.placement import communication_matrix, gauge
 from dashboard.figures.style import DARK, LIGHT
 from dashboard.tables.placements import communication
+from registry import units
 from registry.model import Profile
 
 
@@ -44,10 +45,22 @@ def test_a_profile_with_no_or_one_pair_is_drawn(edges: int) -> None:
     spec(communication_matrix(communication(profile), 2, DARK))
 
 
-@pytest.mark.parametrize("values", [{"placed": 0.0}, {"in order": 2e-3, "placed": 1e-3, "lower bound": 5e-4}])
-def test_costs_are_drawn_with_their_units(values: dict[str, float]) -> None:
-    made = spec(comparison_bars(values, "s", LIGHT))
-    shown = {row["series"]: row["shown"] for row in rows_of(made)}
-    assert set(shown) == set(values)
-    if len(values) > 1:
-        assert shown["in order"] == "2 ms"
+@pytest.mark.parametrize("theme", [LIGHT, DARK])
+@pytest.mark.parametrize(
+    "points",
+    [
+        {"in order": 0.0},
+        {"now": 337e-6, "best possible": 337e-6},
+        {"best possible": 72.5e-6, "found": 270e-6, "random": 403e-6, "now": 337e-6},
+    ],
+)
+def test_a_gauge_names_each_value_with_three_digits(points: dict[str, float], theme: str) -> None:
+    made = spec(gauge(points, theme))
+    texts = {row["text"] for row in rows_of(made) if "text" in row}
+    assert texts == {f"{name} {units.short(value, 's')}" for name, value in points.items()}
+    assert all(text in made["description"] for text in texts)
+    if len(points) == 4:
+        assert "now 337 µs" in texts
+        low, high = made["layer"][0]["encoding"]["x"]["scale"]["domain"]
+        assert low < 72.5e-6
+        assert high > 403e-6

@@ -6,22 +6,27 @@ import re
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 from streamlit.util import calc_hash
 
+from almanac.demo.fill import CLUSTER
+from dashboard.app import MOVED
 from dashboard.app import PAGES as ENTRIES
 from dashboard.state.viewer import Access
+from mapping.checks.catalog import check
+from mapping.service.live import traffic
+from mapping.service.placing import subject_of
 from registry.database.driver import Database
-from registry.errors import DatabaseUnavailable, InputError
-from registry.ingest_runs.runs import Attempt
+from registry.errors import DatabaseUnavailable
 from registry.registry import Registry
 from tests.conftest import empty
-from tests.dashboard.conftest import MARKUP, RESCANNED, SCANNED, Connect, Filled
+from tests.dashboard.conftest import MARKUP, Connect, Filled
 from tests.dashboard.test_app import address, messages, page
 
-OVERVIEW, HISTORY, CHANGES, INGEST = "", "history", "changes", "ingest"
-PAGES = (OVERVIEW, HISTORY, CHANGES, INGEST)
+OVERVIEW, HISTORY, INGEST = "", "history", "ingest"
+PAGES = (OVERVIEW, HISTORY, INGEST)
 
 
 @pytest.fixture
@@ -54,7 +59,7 @@ def seen_by(access: Access, connect: Connect, name: str, **told: str) -> AppTest
 
 
 def titles(app: AppTest) -> list[str]:
-    return [head.value for head in app.subheader]
+    return [head.value for head in app.header]
 
 
 def whole(app: AppTest) -> str:
@@ -93,7 +98,6 @@ def test_a_database_that_is_down_is_reported_and_found_again(filled: Filled, nam
     ("name", "wrong", "closest"),
     [
         (OVERVIEW, {"cluster": "nrd"}, "ndr"),
-        (CHANGES, {"cluster": "nrd"}, "ndr"),
         (INGEST, {"cluster": "nrd"}, "ndr"),
         (HISTORY, {"cluster": "trees"}, "tree"),
         (HISTORY, {"compare": "clusters", "cluster b": "tre"}, "tree"),
@@ -112,94 +116,46 @@ def test_an_unknown_name_is_reported_and_the_closest_can_be_clicked(
 
 def test_the_overview_shows_all_that_it_is_for(demo_registry: Connect) -> None:
     app = page(demo_registry, OVERVIEW)
-    assert titles(app) == [
-        "Busiest links (measured)",
-        "Busiest links (estimated)",
-        "Best candidates to move",
-        "Changes in 24 hours",
-        "Findings of checks",
-        "Age of data sources",
+    assert titles(app) == ["Load now", "Busiest links", "Jobs to act on", "Last 24 hours"]
+    numbers = {one.label.replace("\\", ""): one.value.replace("\\", "") for one in app.metric}
+    assert list(numbers) == [
+        *("Fabric health", "Peak link", "Running jobs", "Best possible gain", "Age of data"),
     ]
+    with demo_registry() as registry:
+        live, rates = traffic(registry, CLUSTER), registry.counters.rates(CLUSTER)
+        gains = [one.advice.gain for one in live.running.jobs if one.advice is not None]
+        found = check(subject_of(registry, CLUSTER))
+    worst = max(one.severity for one in found)
+    assert numbers["Fabric health"] == str(sum(one.severity == worst for one in found))
+    assert numbers["Peak link"] == f"{100 * np.nanmax(rates.share):.3g} %"
+    assert numbers["Running jobs"] == str(len(live.running.jobs))
+    assert numbers["Best possible gain"] == f"{max(gains):.3g} ×"
     assert not app.error
-    links = [str(link.proto.page) for link in app.get("page_link")]
-    assert any("fabric" in link for link in links)
-    assert any("ingest" in link for link in links)
+    links = {str(link.proto.page): str(link.proto.query_string) for link in app.get("page_link")}
+    assert {"fabric", "jobs", "trends"} <= {link.rpartition("/")[2] for link in links}
+    assert not app.code
 
 
-def test_the_overview_shows_when_each_cluster_was_seen(filled: Filled) -> None:
+def test_what_was_never_read_is_a_card_with_its_command(filled: Filled) -> None:
     app = page(filled.connect, OVERVIEW)
-    assert list(app.dataframe[0].value["cluster"]) == ["ndr", "tree"]
     app.selectbox(key="choose cluster").set_value("tree").run()
     assert address(app) == {"cluster": "tree"}
-    assert any("63 hosts" in text.value for text in app.text)
-    assert "almanac ingest --cluster tree COUNTERS" in [code.value for code in app.code]
+    assert [code.value for code in app.code] == [
+        "almanac ingest --cluster tree COUNTERS",
+        "almanac ingest --cluster tree JOBS",
+    ]
+    assert "never read" in whole(app)
 
 
-def test_the_changes_page_lists_the_last_change(filled: Filled) -> None:
-    app = page(filled.connect, CHANGES, cluster="tree")
-    told = list(app.dataframe[0].value["what changed"])
-    assert "host node0042 vanished" in told
-    assert sum("vanished" in line for line in told) == 3
-    assert any("1 host vanished, 2 cables vanished" in text.value for text in app.text)
-
-
-def test_any_time_in_the_address_is_the_state_as_of_then(filled: Filled) -> None:
-    told = {"from": "2026-01-01T23:00", "to": "2026-01-01T09:00"}
-    app = page(filled.connect, CHANGES, cluster="tree", **told)
-    assert any("1 host appeared, 2 cables appeared" in text.value for text in app.text)
-    assert address(app)["to"] == SCANNED.isoformat()
-    early = page(filled.connect, CHANGES, cluster="tree", **{"from": "2020-01-01"})
-    assert "was first seen at" in messages(early)
-    assert "is not a time such as" in messages(page(filled.connect, CHANGES, cluster="tree", to="soon"))
-
-
-def test_a_cluster_that_never_changed_is_reported(filled: Filled) -> None:
-    assert "never changed in any observation" in messages(page(filled.connect, CHANGES, cluster="ndr"))
-
-
-def test_the_ingest_page_lists_runs_and_names_what_failed(filled: Filled) -> None:
-    with filled.connect() as registry:
-        reason = InputError("cut off", path="/home/eve/scan.txt")
-        attempt = Attempt(
-            started_at=RESCANNED, cluster="tree", formats=("ibnetdiscover",), files=("/home/eve/scan.txt",)
-        )
-        registry.failed(attempt, reason)
-    app = page(filled.connect, INGEST, cluster="tree", outcome="failed")
-    (run,) = app.dataframe[1].value.to_dict("records")
-    assert run["error"] == "/home/eve/scan.txt: cut off"
-    app = page(filled.connect, INGEST, cluster="tree", run=run["run"])
-    assert "cut off" in messages(app)
-    assert "/home/eve/scan.txt" in list(app.dataframe[2].value["value"])
-    hidden = seen_by(Access(key=b"k" * 32), filled.connect, INGEST, cluster="tree", run=run["run"])
-    assert "eve" not in whole(hidden)
-    assert "There is no run" in messages(page(filled.connect, INGEST, cluster="ndr", run=run["run"]))
-
-
-def test_the_history_lists_and_draws_each_application(filled: Filled) -> None:
-    app = page(filled.connect, HISTORY)
-    assert set(app.dataframe[0].value["placement"]) == {filled.first, filled.second, filled.alone}
-    assert len(app.get("vega_lite_chart")) == 2
-    app.selectbox(key="choose cluster").set_value("tree").run()
-    assert list(app.dataframe[0].value["placement"]) == [filled.alone]
-    assert address(app)["cluster"] == "tree"
-
-
-def test_two_placements_are_compared(filled: Filled) -> None:
-    app = page(filled.connect, HISTORY, compare="placements", a=filled.first, b=filled.second)
-    facts = app.dataframe[0].value.set_index("fact")
-    assert facts.loc["profile", "differs"] == ""
-    assert facts.loc["ranks on hosts", "differs"] == "≠"
-    links = app.dataframe[1].value
-    assert (links.iloc[:, 3].diff().dropna() <= 1e-9).all()
-    unknown = page(filled.connect, HISTORY, compare="placements", a=filled.first[:-1] + "x", b=filled.second)
-    assert "There is no placement" in messages(unknown)
-
-
-def test_two_clusters_are_compared(filled: Filled) -> None:
-    app = page(filled.connect, HISTORY, compare="clusters")
-    facts = app.dataframe[0].value.set_index("fact")
-    assert (facts.loc["hosts", "A"], facts.loc["hosts", "B"]) == ("193", "63")
-    assert set(app.dataframe[1].value["cluster"]) == {"ndr", "tree"}
+def test_an_empty_registry_shows_three_steps_and_the_demonstration(nothing: Connect) -> None:
+    app = page(nothing, OVERVIEW)
+    assert titles(app) == ["1\\. Scan", "2\\. Jobs", "3\\. Profiles", "Or an example"]
+    assert [code.value.split()[:2] for code in app.code] == [
+        ["almanac", "ingest"],
+        ["scontrol", "show"],
+        ["almanac", "job"],
+        ["almanac", "demo"],
+    ]
 
 
 def test_pages_show_nothing_to_one_who_is_not_named(filled: Filled) -> None:
@@ -209,7 +165,7 @@ def test_pages_show_nothing_to_one_who_is_not_named(filled: Filled) -> None:
         assert not app.dataframe
 
 
-ALL_PAGES = [OVERVIEW, *(entry.title.lower().replace(" ", "-") for entry in ENTRIES[1:])]
+ALL_PAGES = [OVERVIEW, *(entry.name for entry in ENTRIES[1:]), *MOVED]
 
 
 @pytest.mark.parametrize("name", ALL_PAGES)

@@ -103,7 +103,7 @@ def work(task: Task) -> Outcome:
             break
         cases += 1
         keep(case, task.current, "it ended the process")
-        small = sum(len(item.data) for item in case.files) < HUGE  # tracing a large one takes its time
+        small = sum(len(item.data) for item in case.files) < HUGE // 2  # tracing a large one takes its time
         try:
             with fence, coverage if task.guided and small else nullcontext():
                 read += check(case, everybody=cases % 16 == 1 or len(case.files[0].data) >= HUGE)

@@ -11,8 +11,10 @@ import numpy as np
 import pytest
 from hypothesis import given
 
+from ingest.generate.tori import torus
 from registry.database.local.server import ServerAddress
 from registry.errors import InvalidValue, MissingExtra
+from registry.exports.graphs import write_graphml
 from registry.fabrics.contents import canonical, content_hash
 from registry.installation import install_command
 from registry.interchange import (
@@ -33,6 +35,13 @@ from tests.support.small_fabrics import adapter_fabrics, plain_fabrics, profiles
 @given(fabric=adapter_fabrics() | plain_fabrics())
 def test_a_fabric_goes_to_networkx_and_back(fabric: Fabric) -> None:
     found = from_networkx(to_networkx(fabric))
+    assert isinstance(found, Fabric)
+    assert content_hash(found) == content_hash(canonical(fabric))
+
+
+def test_the_graphml_of_a_fabric_is_read_with_networkx_alone() -> None:
+    fabric = torus((2, 3))
+    found = from_networkx(nx.parse_graphml(write_graphml(fabric)))
     assert isinstance(found, Fabric)
     assert content_hash(found) == content_hash(canonical(fabric))
 

@@ -14,6 +14,19 @@ ARTEFACTS = paths.ROOT / "artefacts"
 READY_MS = 90_000
 NARROW, WIDE = ViewportSize(width=1280, height=1000), ViewportSize(width=1920, height=1080)
 MAP = "[data-testid='fabric-map']"
+AT_REST = """
+root => new Promise(done => {
+  let last = "", since = 0;
+  const look = () => {
+    const {x, y, width, height} = root.querySelector("canvas").getBoundingClientRect();
+    const now = [x, y, width, height].join();
+    if (now !== last) [last, since] = [now, performance.now()];
+    if (performance.now() - since > 600) done(); else setTimeout(look, 50);
+  };
+  look();
+})
+"""
+"""The map takes the height that the window has left, which it measures every 0.4 s."""
 SETTLED = "[data-testid='stApp'][data-test-script-state='notRunning']"
 
 Look = Literal["light", "dark"]
@@ -53,15 +66,17 @@ def settle(page: Page) -> None:
 def ready(page: Page, title: str | None = None) -> None:
     """Wait until the page is shown, and check that it has no error."""
     if title is not None:
-        expect(page.get_by_role("heading", name=title, exact=True, level=1)).to_be_visible(timeout=READY_MS)
+        expect(page.get_by_role("heading", name=title, exact=True).first).to_be_visible(timeout=READY_MS)
     settle(page)
     failed = page.locator("[data-testid='stException'], [data-testid='stAlertContentError']")
     expect(failed).to_have_count(0)
 
 
 def mapped(page: Page) -> None:
-    """Wait until the fabric map is drawn."""
-    expect(page.locator(f"{MAP}[data-state='drawn']").first).to_be_visible(timeout=READY_MS)
+    """Wait until the fabric map is drawn and has its final size."""
+    drawn = page.locator(f"{MAP}[data-state='drawn']").first
+    expect(drawn).to_be_visible(timeout=READY_MS)
+    drawn.evaluate(AT_REST)
 
 
 def keep(page: Page, name: str, *, whole: bool = True) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from datetime import timedelta
+from typing import Any
 
 import numpy as np
 
@@ -12,6 +13,7 @@ from registry.counters.sweeps import Retention, roll_up
 from registry.database.driver import Database
 from registry.model import CounterSweep, IntendedWiring
 from registry.model.intake import Intake
+from registry.model.measured_run import MeasuredRun
 from registry.records.placements.records import PROPOSED
 from registry.records.simulations import SimulationRecord
 from registry.registry import Registry
@@ -35,6 +37,7 @@ class FullCluster:
     traced: str
     simulation: str
     plan: str
+    measured: str
 
 
 def fill_all(registry: Registry, cluster: str = "toy") -> FullCluster:
@@ -72,9 +75,35 @@ def fill_all(registry: Registry, cluster: str = "toy") -> FullCluster:
     )
     identity = registry.circuit_plans.save(plan)
     registry.circuit_plans.apply(identity)
-    return FullCluster(
-        placement=placement, proposed=proposed, traced=traced, simulation=simulated, plan=identity
+    measured = registry.measured_runs.save(
+        measured_run(cluster=cluster, profile=ring, placement=proposed, job="2")
     )
+    return FullCluster(
+        placement=placement,
+        proposed=proposed,
+        traced=traced,
+        simulation=simulated,
+        plan=identity,
+        measured=measured,
+    )
+
+
+def measured_run(**changed: Any) -> MeasuredRun:
+    """Return a measured run of three ranks on the hosts of job 1, from minute 5 on."""
+    run = MeasuredRun(
+        cluster="toy",
+        application="cg",
+        program="0123456789abcdef",
+        ranks=3,
+        hosts=("node03", "node00"),
+        slots=(2, 2),
+        launcher="Open MPI 4",
+        started_at=at(5),
+        wall_seconds=60.5,
+        step_seconds=0.25,
+        steps=100,
+    )
+    return replace(run, **changed)
 
 
 def sweep(minute: float) -> CounterSweep:

@@ -112,11 +112,13 @@ def slurm(
     slots: int,
     *,
     topology: str | None = None,
+    more: str = "",
     daemons_too: bool = True,
 ) -> Iterator[Slurm]:
     """Start a controller and a daemon per node, all on this machine, without authentication.
 
-    With `topology` as its topology.conf; without daemons the nodes are never idle.
+    With `topology` as its topology.conf, and with `more` lines in slurm.conf; without daemons the nodes are
+    never idle.
     """
     for name in ("state", *(f"spool.{node}" for node in nodes)):
         (folder / name).mkdir()
@@ -131,6 +133,7 @@ def slurm(
     if topology is not None:
         (folder / "topology.conf").write_text(topology)
         conf.write_text(f"{conf.read_text()}TopologyPlugin=topology/tree\n")
+    conf.write_text(conf.read_text() + more)
     environment = {"SLURM_CONF": str(conf)}
     daemons: list[subprocess.Popen[bytes]] = []
 

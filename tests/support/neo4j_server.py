@@ -22,6 +22,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import platformdirs
+import psutil
 from filelock import FileLock
 
 from registry.database.local.server import ServerAddress
@@ -118,7 +119,7 @@ def _java_process(folder: Path) -> Iterator[ServerAddress]:
     atexit.register(_kill, process)
     try:
         address = ServerAddress(uri=f"bolt://127.0.0.1:{port}", user="neo4j", password=password)
-        _await_answer(address, process, log)
+        await_answer(address, process, log)
         yield address
     finally:
         _kill(process)
@@ -189,7 +190,14 @@ def _set_password(java: str, jars: str, folder: Path, password: str) -> None:
         raise RuntimeError(f"Neo4j takes no password: {done.stdout}{done.stderr}")
 
 
-def _await_answer(address: ServerAddress, process: subprocess.Popen[bytes], log: Path) -> None:
+def await_answer(address: ServerAddress, process: subprocess.Popen[bytes] | psutil.Popen, log: Path) -> None:
+    """Return once a server answers.
+
+    Raises
+    ------
+    RuntimeError
+        It ended, or does not answer within `START_SECONDS`.
+    """
     deadline = time.monotonic() + START_SECONDS
     while True:
         try:

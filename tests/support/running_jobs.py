@@ -25,8 +25,8 @@ def job(number: str, hosts: tuple[str, ...], **more: Any) -> Job:
 def save_running_jobs(registry: Registry) -> None:
     """Save cluster c and its jobs.
 
-    Job 1 sends 16 bytes each way over the one uplink, job 2 sends 4 from A to B; the load of job 3 and 5 is
-    unknown, and 4 and 6 do not run now: 4 ended after an hour, 6 waits.
+    Job 1 sends 16 bytes each way over the one uplink in 64 seconds, job 2 sends 4 from A to B in 8 seconds;
+    the load of job 3 and 5 is unknown, and 4 and 6 do not run now: 4 ended after an hour, 6 waits.
     """
     jobs = (
         job("1", ("a0", "b0", "a1", "b1")),
@@ -41,6 +41,6 @@ def save_running_jobs(registry: Registry) -> None:
             cluster="c", fabric=FABRIC, observed_at=T0, jobs=jobs, profiles=(ACROSS, ONE_WAY), source="test"
         )
     )
-    registry.jobs.attach("1", "across")
+    registry.jobs.attach("1", "across", iteration_seconds=64.0)
     for number in ("2", "4", "5", "6"):
-        registry.jobs.attach(number, "one-way")
+        registry.jobs.attach(number, "one-way", iteration_seconds=8.0)

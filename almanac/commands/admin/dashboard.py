@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import subprocess
+import os
 import sys
 from pathlib import Path
 
@@ -43,37 +43,31 @@ def command(port: int, address: str, no_browser: bool, hide_users: bool, only_us
             "see docs/how-to/dashboard.md"
         )
     note(f"dashboard: http://{address}:{port}  (Ctrl-C stops it)")
-    # The arguments come from this module, and no shell interprets them.
-    process = subprocess.Popen(  # noqa: S603
-        server_command(port, address, headless=no_browser), env=environment_of(settings)
-    )
-    try:
-        code = process.wait()
-    except KeyboardInterrupt:
-        process.terminate()
-        process.wait()
-        code = 0
-    click.get_current_context().exit(1 if code else 0)
+    words = server_command(port, address, headless=no_browser)
+    # In place of this process, so that signals and the exit code are the server's. The arguments come from
+    # this module, and no shell interprets them.
+    os.execve(words[0], words, environment_of(settings))  # noqa: S606
 
 
 def server_command(port: int, address: str = "127.0.0.1", *, headless: bool = True) -> list[str]:
     """Return the command that serves the pages; it sends no statistics and loads nothing from other hosts."""
     import almanac.dashboard_page
+    import almanac.dashboard_server
+    import dashboard
 
     return [
         sys.executable,
         "-m",
-        "streamlit",
+        almanac.dashboard_server.__name__,
         "run",
         str(Path(almanac.dashboard_page.__file__)),
         f"--server.port={port}",
         f"--server.address={address}",
         f"--server.headless={'true' if headless else 'false'}",
+        "--server.showEmailPrompt=false",
         "--server.fileWatcherType=none",
         "--browser.gatherUsageStats=false",
         "--client.toolbarMode=viewer",
         "--client.showErrorLinks=false",
-        # a colour for each theme: with a single one the pages stay light in a browser that prefers dark pages
-        "--theme.light.primaryColor=#0b6e8f",
-        "--theme.dark.primaryColor=#4cc3ea",
+        f"--theme.base={Path(dashboard.__file__).parent / 'theme.toml'}",
     ]

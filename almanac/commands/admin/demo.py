@@ -17,7 +17,7 @@ from almanac.output.placements import show_placement
 from almanac.output.printing import note, progress_bars, say, write_text
 from almanac.output.simulations import show_simulation_table
 from registry import units
-from registry.ingest_runs.runs import age_text
+from registry.ingest_runs.freshness import age_text
 
 if TYPE_CHECKING:
     from almanac.demo.fill import DemoResult
@@ -79,7 +79,8 @@ def _show_next(moment: datetime) -> None:
 
     say(
         "real: the wiring of demo-ndr, its tables by opensm, the profile of HPCG; made: all times, jobs, "
-        f"earlier wirings and the plan, counters, other profiles, demo-optical (source: {SOURCE})"
+        "measured runs, earlier wirings and the plan, counters, other profiles, demo-optical (source: "
+        f"{SOURCE})"
     )
     age = datetime.now(UTC) - moment
     old = f", {age_text(age)} ago; relative to now: {program()} demo --renew" if age > RECENT else ""

@@ -11,7 +11,14 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
-from almanac.options.common import current_settings, current_spool, json_option, open_registry, top_option
+from almanac.options.common import (
+    current_settings,
+    current_spool,
+    json_option,
+    open_registry,
+    require_cluster,
+    top_option,
+)
 from almanac.output.printing import label, print_json, print_table, write_text
 
 if TYPE_CHECKING:
@@ -19,8 +26,6 @@ if TYPE_CHECKING:
 
 LOW_BYTES = 2e9
 """Free space on the disk of the embedded server below which there is a warning."""
-STALE_DAYS = 7.0
-"""Age after which the last observation of a fabric is reported as stale."""
 
 
 class Check(NamedTuple):
@@ -32,8 +37,15 @@ class Check(NamedTuple):
 
 
 @click.command("doctor")
+@click.option(
+    "--launchers",
+    is_flag=True,
+    help="Inside a job: start each launcher that is installed, and compare where its ranks run with a random "
+    "order; `almanac run` then knows.",
+)
+@click.option("--cluster", help="Cluster of the job (default: that of the environment, or the only one).")
 @json_option
-def doctor(as_json: bool) -> None:
+def doctor(as_json: bool, launchers: bool, cluster: str | None) -> None:
     """Check the installation, the database and its data.
 
     Exit with 1 if a check failed, with 3 if no database answers.
@@ -41,6 +53,17 @@ def doctor(as_json: bool) -> None:
     from almanac.cli import EXIT_FAILED, EXIT_UNREACHABLE
     from registry.errors import DatabaseError, DatabaseUnavailable
 
+    if cluster and not launchers:
+        raise click.UsageError("--cluster is for --launchers")
+    if launchers:
+        if cluster:
+            with open_registry() as registry:
+                require_cluster(registry, cluster)
+        checks = list(_launchers(cluster))
+        _print_checks(checks, as_json)
+        if any(check.state == "failed" for check in checks):
+            click.get_current_context().exit(EXIT_FAILED)
+        return
     checks, unreachable = [_python(), *_packages(), *_plug_ins(), _settings(), _spool()], False
     try:
         with open_registry() as registry:
@@ -48,12 +71,45 @@ def doctor(as_json: bool) -> None:
     except DatabaseError as error:
         checks.append(Check("database", "failed", str(error)))
         unreachable = isinstance(error, DatabaseUnavailable)
+    _print_checks(checks, as_json)
+    if any(check.state == "failed" for check in checks):
+        click.get_current_context().exit(EXIT_UNREACHABLE if unreachable else EXIT_FAILED)
+
+
+def _print_checks(checks: list[Check], as_json: bool) -> None:
     if as_json:
         print_json([check._asdict() for check in checks])
     else:
         print_table("", [label(name) for name in Check._fields], checks)
-    if any(check.state == "failed" for check in checks):
-        click.get_current_context().exit(EXIT_UNREACHABLE if unreachable else EXIT_FAILED)
+
+
+def _launchers(cluster: str | None) -> Iterator[Check]:
+    """Try each launcher on the hosts of the present job, and store what was seen."""
+    from almanac.job_environment import read_environment
+    from almanac.running.launcher_checks import check_launchers, measured_check
+    from almanac.running.order import cluster_of
+    from almanac.running.run import FOLDER
+    from registry.errors import AlmanacError, ConfigError
+
+    try:
+        job = read_environment()
+    except ConfigError:
+        yield Check("job", "failed", "no job is found in the environment: start this command inside one")
+        return
+    for check in check_launchers(job, current_settings().home / FOLDER):
+        if isinstance(check.found, str):
+            yield Check(check.launcher, "warning", f"not tried: {check.found}")
+            continue
+        wrong = check.found.misplaced
+        seen = f"{len(wrong)} ranks elsewhere: {wrong[0]}" if wrong else "each rank ran where it should"
+        yield Check(check.launcher, "failed" if wrong else "ok", f"{seen}, says {check.found.by}")
+        try:
+            with open_registry() as registry:
+                measured = measured_check(check, job, cluster_of(registry, cluster, job))
+                if measured is not None:
+                    registry.measured_runs.save(measured)
+        except AlmanacError as error:
+            yield Check(check.launcher, "warning", f"not stored: {error}")
 
 
 def _python() -> Check:
@@ -94,7 +150,7 @@ def _plug_ins() -> Iterator[Check]:
 def _spool() -> Check:
     """Check whether ingests wait for the database or were rejected."""
     from registry.errors import ConfigError
-    from registry.ingest_runs.runs import age_text
+    from registry.ingest_runs.freshness import age_text
 
     if not current_settings().spool.is_dir():
         return Check("spool", "ok", "0 ingests wait")
@@ -130,14 +186,16 @@ def _database(registry: Registry) -> Iterator[Check]:
 def _data(registry: Registry) -> Iterator[Check]:
     """Check the age and the routes of each cluster, and count profiles and placements."""
     from mapping.routing.catalog import choose_routing
+    from registry.ingest_runs.freshness import STALE, age_text
 
     clusters = registry.fabrics.clusters()
     if not clusters:
         yield Check("clusters", "warning", "none: almanac ingest --cluster NAME FILE..., or almanac demo")
     for info in clusters:
-        age = (datetime.now(UTC) - info.last_observed_at).total_seconds() / 86400
-        state = "ok" if age <= STALE_DAYS else "warning"
-        yield Check(f"cluster {info.name}", state, f"last seen {age:.1f} days ago")
+        age = datetime.now(UTC) - info.last_observed_at
+        yield Check(
+            f"cluster {info.name}", "ok" if age <= STALE else "warning", f"observed {age_text(age)} ago"
+        )
         snapshot = registry.fabrics.read(info.name)
         name, why = choose_routing(snapshot.fabric)
         state = "warning" if snapshot.fabric.tables is not None and name != "tables" else "ok"
@@ -163,9 +221,9 @@ def _sizes(registry: Registry) -> Iterator[Check]:
 
 
 def _sources(registry: Registry) -> Iterator[Check]:
-    """Check each source: age of its last successful ingest, and whether the last ingest failed."""
+    """Check each source: age of its latest data, and whether the last ingest failed."""
     from registry.errors import shorten
-    from registry.ingest_runs.runs import NO_ALARM, freshness
+    from registry.ingest_runs.freshness import NO_ALARM, freshness
 
     now = datetime.now(UTC)
     for source in registry.runs.sources():

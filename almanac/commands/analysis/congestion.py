@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from almanac.options.common import json_option, open_registry, running_jobs_options, top_option
 from almanac.output.json.running_jobs import congestion_to_json, rank_pairs_to_json, slowdowns_to_json
-from almanac.output.printing import print_json, print_table, progress_bars, say
+from almanac.output.printing import note, print_json, print_table, progress_bars, say
 from almanac.output.running_jobs import CONVENTION, heading, link_name, note_omitted_jobs, users_text
 from registry import units
 
@@ -41,12 +41,14 @@ def command(
 ) -> None:
     """Show the busiest links of CLUSTER and which of its running jobs load them; nothing is saved.
 
-    Each job is assumed to send its profile once per period; times are seconds per period.
+    Times of links assume that each job sends its profile once. Slowdowns scale each profile by the time of an
+    iteration of its job: stated with `almanac job attach`, of a trace, or measured by counters.
     """
+    from mapping.service.iterations import with_counters
     from mapping.service.live import link_of, pairs_on, traffic
 
     with open_registry() as registry, progress_bars() as progress:
-        live = traffic(registry, cluster, at, costs, progress)
+        live = with_counters(registry, traffic(registry, cluster, at, costs, progress))
         if link is None:
             links = live.shared.hottest(top, network_only=network)
         else:
@@ -95,17 +97,30 @@ def _show_pairs(pairs: dict[str, RankPairs], top: int) -> None:
 
 
 def _show_jobs(live: Live, top: int) -> None:
-    """Print how much sharing links with others slows down each job."""
+    """Print how much sharing links slows each job; if times are unknown, its share of a link."""
     rows = [
         [
             row["job"],
             row["user"],
             row["application"],
+            _time_and_origin(row),
+            row["link"] or "",
             units.text(row["alone_seconds"], units.SECONDS),
-            units.text(row["together_seconds"], units.SECONDS),
-            f"{row['slowdown']:.2f}",
+            f"{row['share']:.0%}",
+            "unknown" if row["slowdown"] is None else f"{row['slowdown']:.2f}",
         ]
         for row in slowdowns_to_json(live)[:top]
     ]
-    columns = ["job", "user", "application", "worst link alone", "with all jobs", "slowdown"]
-    print_table("slowdown by shared links", columns, rows, least=("application", "user"))
+    columns = ["job", "user", "application", "iteration", "worst link", "alone", "share of it", "slowdown"]
+    print_table("jobs on shared links (estimated)", columns, rows, least=("application", "user"))
+    if any(row[-1] == "unknown" for row in rows):
+        note(
+            "a slowdown needs the time of an iteration of all jobs on a link: state it with "
+            "`almanac job attach JOB PROFILE --iteration-seconds SECONDS`"
+        )
+
+
+def _time_and_origin(row: dict[str, Any]) -> str:
+    if row["iteration_seconds"] is None:
+        return "unknown"
+    return f"{units.text(row['iteration_seconds'], units.SECONDS)} ({row['iteration_from']})"

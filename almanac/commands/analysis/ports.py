@@ -85,7 +85,7 @@ def _estimated(table: PortTable) -> list[str]:
     """Return the columns of the estimate: without measured traffic it has no scale, without jobs none."""
     if not len(table.shared):
         return []
-    unit = "(s per period)" if math.isnan(table.estimate.periods_per_second) else "(%)"
+    unit = "(s per iteration)" if math.isnan(table.estimate.iterations_per_second) else "(%)"
     return [f"estimated sent {unit}", f"estimated received {unit}"]
 
 
@@ -93,7 +93,7 @@ def _row(port: PortUse, table: PortTable) -> list[str]:
     """Return a row of the table."""
     least = ">= " if port.at_least else ""
     estimated = [_percent(port.estimated_sent_share), _percent(port.estimated_received_share)]
-    if math.isnan(table.estimate.periods_per_second):
+    if math.isnan(table.estimate.iterations_per_second):
         estimated = [_seconds(port.estimated_sent_seconds), _seconds(port.estimated_received_seconds)]
     rest = len(port.jobs) - MAX_NAMED_JOBS
     return [

@@ -37,10 +37,8 @@ TOP = 20
 )
 @click.option(
     "--routing-after",
-    default="shortest-paths",
-    show_default=True,
-    help="Routing after the change, see docs/explanation/routing.md; `tables`: the present tables, "
-    "not repaired.",
+    help="Routing of both sides [default: as now, forwarding tables repaired]: repaired-tables, tables (not "
+    "repaired), shortest-paths or another of docs/explanation/routing.md.",
 )
 @running_jobs_options
 @top_option(TOP)
@@ -50,7 +48,7 @@ def command(
     down: tuple[str, ...],
     add: tuple[str, ...],
     drain: tuple[str, ...],
-    routing_after: str,
+    routing_after: str | None,
     at: datetime | None,
     costs: CostModel,
     top: int,
@@ -58,7 +56,7 @@ def command(
 ) -> None:
     """Predict congestion and reachability of CLUSTER's running jobs after a change; nothing is saved.
 
-    Each job is assumed to send its profile once per period; times are seconds per period.
+    Each job is assumed to send its profile once per iteration; times are seconds per iteration.
     """
     if not (down or add or drain):
         raise click.UsageError("give --down, --add or --drain")
@@ -77,8 +75,12 @@ def command(
 
 def _show(live: Live, found: WhatIf, top: int) -> None:
     """Print the totals, the busiest links afterwards, and each job."""
+    from mapping.traffic.what_if import REPAIR_NOTE, REPAIR_TABLES
+
     say(heading(live))
     say(CONVENTION)
+    if found.rule == REPAIR_TABLES:
+        say(REPAIR_NOTE)
     sides = _sides(found)
     totals = [totals_to_json(getattr(found, side)) for side in sides]
     print_table(
@@ -112,7 +114,7 @@ def _sides(found: WhatIf) -> dict[str, str]:
     The fabric without the change but with the new routing is shown only if the routing differs.
     """
     now, then = f"now, {found.routing_before}", f"after, {found.rule}"
-    if found.rule == found.routing_before:
+    if found.unchanged is found.before:
         return {"before": now, "after": then}
     return {"before": now, "unchanged": f"unchanged, {found.rule}", "after": then}
 

@@ -11,7 +11,9 @@ from almanac.options.destructive import DEPENDENTS, Destructive, destructive_opt
 from almanac.output.json.stored_data import job_to_json
 from almanac.output.maintenance import deletion_lines, print_deletion
 from almanac.output.printing import label, note, print_fields, print_json, print_table, say, write_text
+from registry import units
 
+_ATTACHED = ("job", "cluster", "profile_id", "iteration_seconds", "iteration_from")
 _OF_CLUSTER = "Cluster of the job; needed if two clusters have a job with this id."
 
 
@@ -60,18 +62,32 @@ def show(job: str, cluster: str | None, as_json: bool) -> None:
 @click.argument("job")
 @click.argument("profile")
 @click.option("--cluster", help=_OF_CLUSTER)
+@click.option(
+    "--iteration-seconds",
+    type=float,
+    help="Time in which the job sends the profile once (default: as in the profile's newest trace).",
+)
 @json_option
-def attach(job: str, profile: str, cluster: str | None, as_json: bool) -> None:
+def attach(
+    job: str, profile: str, cluster: str | None, iteration_seconds: float | None, as_json: bool
+) -> None:
     """Store that JOB ran the application of PROFILE."""
     with open_registry() as registry:
         stored = registry.jobs.read(job, cluster)
         attached = registry.profiles.read(profile)
-        registry.jobs.attach(job, attached.id, stored.cluster)
+        registry.jobs.attach(job, attached.id, stored.cluster, iteration_seconds=iteration_seconds)
+        stored = registry.jobs.read(job, stored.cluster)
     if as_json:
-        print_json({"job": stored.job.id, "cluster": stored.cluster, "profile_id": attached.id})
+        print_json({key: job_to_json(stored)[key] for key in _ATTACHED})
         return
+    time = ""
+    if stored.iteration_seconds is not None:
+        time = (
+            f", {units.text(stored.iteration_seconds, units.SECONDS)} an iteration ({stored.iteration_from})"
+        )
     say(
-        f"profile {attached.profile.name} ({attached.id}) attached to job {stored.job.id} of {stored.cluster}"
+        f"profile {attached.profile.name} ({attached.id}) attached to job {stored.job.id} of "
+        f"{stored.cluster}{time}"
     )
 
 

@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable
 from datetime import UTC, datetime
 from functools import wraps
+from statistics import median
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import click
@@ -21,12 +22,17 @@ from almanac.options.common import (
     top_option,
 )
 from almanac.output.json.circuits import circuit_plan_info_to_json
-from almanac.output.json.placements import regression_to_json, stored_placement_to_json
+from almanac.output.json.placements import (
+    measured_gain_to_json,
+    regression_to_json,
+    stored_placement_to_json,
+)
 from almanac.output.json.simulations import simulation_info_to_json
 from almanac.output.printing import attributes, label, print_json, print_table, say
 from registry import units
 
 if TYPE_CHECKING:
+    from mapping.traffic.measured_gain import MeasuredGain
     from registry.model.placement_series import PlacementSeries
     from registry.records.circuit_plans import CircuitPlanInfo
     from registry.records.simulations import SimulationInfo
@@ -63,6 +69,12 @@ SIMULATION_COLUMNS = (
 CIRCUIT_PLAN_COLUMNS = (
     *("id", "recorded at", "cluster", "profiles", "throughput", "present", "upper bound"),
     *("gain", "to move", "pays after (s)", "applied at", "complete"),
+)
+
+
+MEASURED_COLUMNS = (
+    *("placement", "last run", "cluster", "application", "ranks", "runs placed / in order", "compared"),
+    *("placed", "in order", "estimated gain", "measured gain", "verdict"),
 )
 
 
@@ -119,7 +131,7 @@ def _filters(function: Callable[..., None]) -> Callable[..., None]:
 
 @click.group("history", cls=DefaultGroup, default="placements")
 def command() -> None:
-    """List stored placements (the default), those that got worse, simulated runs or circuit plans."""
+    """List stored placements (the default), regressions, measured gains, simulated runs or circuit plans."""
 
 
 @command.command("placements")
@@ -141,6 +153,17 @@ def regressions(registry: Registry, selected: HistoryFilter, since: datetime | N
     """
     if _show_regressions(registry, selected, since):
         click.get_current_context().exit(EXIT_PROBLEMS)
+
+
+@command.command("measured")
+@_filters
+def measured(registry: Registry, selected: HistoryFilter) -> None:
+    """List what placements gained in the runs of `almanac run`, beside the estimate, newest first.
+
+    Compared are runs of one program with the same arguments, ranks and hosts: with a placement, and in order.
+    The estimated gain is that of the worst link, which bounds what communication alone can gain.
+    """
+    _show_measured(registry, selected)
 
 
 @command.command("simulations")
@@ -225,6 +248,30 @@ def _show_regressions(registry: Registry, selected: HistoryFilter, since: dateti
     else:
         say("no regressions")
     return bool(found)
+
+
+def _show_measured(registry: Registry, selected: HistoryFilter) -> None:
+    """Print the measured gain of each placement for each program that ran with it."""
+    from mapping.traffic.measured_gain import measured_gains
+
+    runs = registry.measured_runs.list(selected.cluster, selected.application)
+    gains = [one for one in measured_gains(runs) if selected.job in (None, one.run.job)][: selected.top]
+    if selected.as_json:
+        print_json([measured_gain_to_json(one) for one in gains])
+    else:
+        least = ("cluster", "last run", "compared", "ranks")
+        print_table("", MEASURED_COLUMNS, [_measured_row(one) for one in gains], least=least)
+
+
+def _measured_row(one: MeasuredGain) -> list[Any]:
+    """Return a row of `MEASURED_COLUMNS`."""
+    times = [units.text(median(kind), units.SECONDS) if kind else None for kind in (one.placed, one.in_order)]
+    gains = [None if gain is None else f"{gain:.3f}" for gain in (one.estimated, one.gain)]
+    return [
+        *(one.run.placement, one.run.started_at, one.run.cluster, one.run.application, one.run.ranks),
+        *(f"{len(one.placed)} / {len(one.in_order)}", "step" if one.per_step else "run", *times, *gains),
+        "worse" if one.worse else None,
+    ]
 
 
 def _show_simulations(registry: Registry, selected: HistoryFilter, placement: str | None) -> None:

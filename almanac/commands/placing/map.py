@@ -97,6 +97,8 @@ def command(
     launches = _export(exports, reports[0])
     for reason in dict.fromkeys(report.unsaved for report in reports if report.unsaved):
         note(f"not saved: {reason}")
+    if reports[0].measured:
+        note(f"ranks in order: {reports[0].measured}")
     if as_json:
         documents = [placement_to_json(one, launches) for one in reports]
         print_json(documents if pareto else documents[0])

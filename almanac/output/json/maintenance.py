@@ -73,8 +73,9 @@ def observation_to_json(cluster: str, info: ObservationInfo) -> dict[str, Any]:
 
 
 def run_to_json(info: RunInfo) -> dict[str, Any]:
-    """Return a row of ``almanac run list``."""
+    """Return a row of ``almanac ingest-run list``."""
     fields = {"run": info.id, "cluster": info.cluster or None, "started_at": info.at}
+    fields["observed_at"] = info.observed_at
     fields |= attributes(info, "outcome", "formats", "files") | {
         "wall_seconds": info.seconds,
         "warnings": info.warnings,

@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Any
 from almanac.output.printing import attributes, finite, renamed
 
 if TYPE_CHECKING:
-    from mapping.evaluation.loaded_links import Difference, LoadedLink
+    from mapping.evaluation.loaded_links import Difference, LinkEnd, LoadedLink
     from mapping.evaluation.report import PlacementReport
     from mapping.launchers.catalog import Launch
     from mapping.placement.moves.advice import Advice
     from mapping.placement.moves.remapping import Curve
+    from mapping.traffic.measured_gain import MeasuredGain
     from mapping.traffic.quality import Regression
     from registry.model import Evaluation
     from registry.records.placements.records import StoredPlacementInfo
@@ -151,11 +152,29 @@ def stored_placement_to_json(info: StoredPlacementInfo) -> dict[str, Any]:
     return renamed(info, id="placement", seconds="wall_seconds", bounds="lower_bound")
 
 
+def measured_gain_to_json(one: MeasuredGain) -> dict[str, Any]:
+    """Return a row of ``almanac history measured``."""
+    run = one.run
+    return {
+        **attributes(run, "placement", "cluster", "application", "program", "ranks", "hosts", "slots"),
+        **attributes(run, "launcher", "job", "other_jobs"),
+        "profile_id": run.profile,
+        "last_run": run.id,
+        "last_started_at": run.started_at,
+        "compared": "step" if one.per_step else "run",
+        "placed_seconds": one.placed,
+        "in_order_seconds": one.in_order,
+        "estimated_gain": one.estimated,
+        "measured_gain": one.gain,
+        "worse": one.worse,
+    }
+
+
 def _difference(difference: Difference) -> dict[str, Any]:
     first = difference.loads[0]
     return {
-        "source": asdict(first.source),
-        "target": asdict(first.target),
+        "source": _end(first.source),
+        "target": _end(first.target),
         "capacity": first.capacity,
         "bytes_by_placement": [load.bytes for load in difference.loads],
         "seconds_by_placement": [load.seconds for load in difference.loads],
@@ -164,4 +183,13 @@ def _difference(difference: Difference) -> dict[str, Any]:
 
 
 def _link(link: LoadedLink | None) -> dict[str, Any] | None:
-    return None if link is None else asdict(link)
+    return None if link is None else link_to_json(link)
+
+
+def link_to_json(link: LoadedLink) -> dict[str, Any]:
+    """Return a loaded link: both ends, its load, capacity and time."""
+    return {**asdict(link), "source": _end(link.source), "target": _end(link.target)}
+
+
+def _end(end: LinkEnd) -> dict[str, Any]:
+    return {"name": end.name, "guid": end.guid, "port": end.port}

@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from almanac.output.json.placements import compared_metrics_to_json
+from almanac.output.json.placements import compared_metrics_to_json, link_to_json
 from almanac.output.json.stored_data import changes_to_json, findings_to_json
-from almanac.output.printing import attributes, renamed
+from almanac.output.printing import attributes, finite, renamed
 from almanac.output.running_jobs import link_name
 from almanac.output.today import best_action
 
@@ -82,22 +82,30 @@ def congestion_to_json(
 
 
 def slowdowns_to_json(live: Live) -> list[dict[str, Any]]:
-    """Return the jobs with traffic, largest slowdown first."""
-    shared = live.shared
-    columns = (shared.isolated_seconds(), shared.together_seconds(), shared.slowdowns())
+    """Return the jobs with traffic, largest slowdown first, and last those whose slowdown is unknown."""
+    from mapping.traffic.device_names import link_text
+    from mapping.traffic.interference import interference
+
+    found = interference(live.shared)
+    seconds = zip(found.alone_seconds.tolist(), found.together_seconds.tolist(), strict=True)
+    links = zip(found.worst_link.tolist(), found.share.tolist(), strict=True)
     rows = [
         {
             **attributes(load, "job", "user", "application"),
             "placement": load.placement or None,
+            "iteration_seconds": load.iteration_seconds,
+            "iteration_from": load.iteration_from or None,
             "alone_seconds": alone,
-            "together_seconds": together,
-            "slowdown": slowdown,
+            "together_seconds": finite(together),
+            "slowdown": finite(slowdown),
+            "link": None if row < 0 else link_text(live.fabric, row),
+            "share": share,
         }
-        for load, alone, together, slowdown in zip(
-            shared.jobs, *(column.tolist() for column in columns), strict=True
+        for load, (alone, together), slowdown, (row, share) in zip(
+            live.shared.jobs, seconds, found.slowdowns.tolist(), links, strict=True
         )
     ]
-    return sorted(rows, key=lambda row: -row["slowdown"])
+    return sorted(rows, key=lambda row: -(row["slowdown"] or 0.0))
 
 
 def rank_pairs_to_json(pairs: Mapping[str, RankPairs], top: int) -> list[dict[str, Any]]:
@@ -209,7 +217,7 @@ def _advised(one: Advised) -> dict[str, Any]:
 
 def _link(link: HotLink, name: str) -> dict[str, Any]:
     users = [attributes(user, *USER_KEYS) for user in link.users]
-    return {"link": name, "network": link.network, **asdict(link.load), "users": users}
+    return {"link": name, "network": link.network, **link_to_json(link.load), "users": users}
 
 
 def _pair(link: HotLink, name: str) -> dict[str, Any]:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
+from almanac.output.json.placements import link_to_json
 from almanac.output.printing import attributes, renamed
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ def _run(report: SimulationReport, run: Run) -> dict[str, Any]:
 
     simulation = run.simulation
     links = [
-        {**asdict(one.link), "busy_seconds": one.busy_seconds, "utilisation": one.utilisation}
+        {**link_to_json(one.link), "busy_seconds": one.busy_seconds, "utilisation": one.utilisation}
         for one in report.busiest(run, BUSIEST)
     ]
     for link in links:

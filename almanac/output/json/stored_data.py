@@ -223,5 +223,7 @@ def job_to_json(stored: StoredJob) -> dict[str, Any]:
         "slots": list(job.slots),
         "distribution": job.distribution,
         "profile_id": stored.profile,
+        "iteration_seconds": stored.iteration_seconds,
+        "iteration_from": stored.iteration_from or None,
         "origin": job.source,
     }

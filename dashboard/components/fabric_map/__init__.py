@@ -37,6 +37,7 @@ def fabric_map(
     key: str,
     picked: Item | None = None,
     on_pick: Callable[[Item | None], None] | None = None,
+    below: int = 0,
 ) -> None:
     """Draw a map.
 
@@ -48,6 +49,8 @@ def fabric_map(
         Selected item, for example from the address.
     on_pick : callable, optional
         Called with the item that the user selects, or None if the selection is cleared, before the rerun.
+    below : int
+        Pixels that are left free below a map whose height fills the window.
     """
     selection = st.session_state.setdefault(f"{key} selection", _Selection())
     selection.set_by_page(picture.drawing, picked, again=key not in st.session_state)
@@ -61,7 +64,7 @@ def fabric_map(
         if on_pick is not None:
             on_pick(item)
 
-    data = pack(picture, selection.item, selection.turn)
+    data = pack(picture, selection.item, selection.turn, below)
     _renderer()(key=key, data=data, on_picked_change=on_change)
 
 

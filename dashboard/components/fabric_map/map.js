@@ -8,6 +8,8 @@ import { View } from "./view.js";
 
 const STEP = 70; // pixels that an arrow key pans
 const CLOSER = 1.35; // factor of a key or a turn of the wheel
+const LEAST = 320; // height in pixels of a map that fills a low window
+const SETTLES = 400; // milliseconds after which what is above the map may have moved it
 const STILL = 4; // a pointer that moved less has clicked
 const HINT = "Drag or arrows: move · + −: zoom · click or Enter: select · N: next busiest · Esc: clear · 0: all";
 
@@ -41,6 +43,9 @@ class FabricMap {
     parent.appendChild(this.root);
     this.watch = new ResizeObserver(() => this.resize());
     this.watch.observe(frame);
+    this.refill = () => this.scene && this.fill();
+    window.addEventListener("resize", this.refill);
+    this.filling = setInterval(this.refill, SETTLES);
   }
 
   button(parent, text, label, act) {
@@ -54,6 +59,8 @@ class FabricMap {
 
   close() {
     this.watch.disconnect();
+    window.removeEventListener("resize", this.refill);
+    clearInterval(this.filling);
     cancelAnimationFrame(this.asked);
     this.root.remove();
   }
@@ -74,13 +81,28 @@ class FabricMap {
       if (moved) this.view.fit();
       this.title.textContent = scene.title;
       this.canvas.setAttribute("aria-label", `${scene.title}. ${HINT}`);
-      this.canvas.parentElement.style.height = `${scene.height}px`;
     }
+    this.below = scene.below;
+    this.fill();
     this.look = readLook(this.root, this.scene);
     this.showLegend();
     if (this.turn !== scene.turn || moved) this.showPicked(scene);
     this.turn = scene.turn;
     this.resize();
+  }
+
+  /** Give the map its height: that of the data, or what the window has room for. */
+  fill() {
+    const frame = this.canvas.parentElement;
+    let { height } = this.scene;
+    if (!height && this.root.isConnected) {
+      const scrolled = document.querySelector("[data-testid='stMain']")?.scrollTop ?? 0;
+      const around = this.root.offsetHeight - frame.offsetHeight;
+      const top = this.root.getBoundingClientRect().top + scrolled;
+      height = Math.max(LEAST, window.innerHeight - top - around - this.below);
+    }
+    const wanted = `${Math.round(height || LEAST)}px`;
+    if (frame.style.height !== wanted) frame.style.height = wanted;
   }
 
   showPicked(scene) {

@@ -22,6 +22,8 @@ from registry.units import Unit
 MAGIC = b"FMAP"
 HEIGHT = 560
 """Default height of a map, in pixels."""
+FILL = 0
+"""Height of a map that fills the window."""
 
 
 class Step(NamedTuple):
@@ -112,7 +114,7 @@ class Picture:
     shape : Cells or Points
         Places of the cables: cells, in the order of their panels, or ends of lines.
     height : int
-        Height in pixels.
+        Height in pixels, or `FILL`.
     """
 
     drawing: str
@@ -159,7 +161,7 @@ class Picture:
         return None
 
 
-def pack(picture: Picture, picked: Item | None = None, turn: int = 0) -> bytes:
+def pack(picture: Picture, picked: Item | None = None, turn: int = 0, below: int = 0) -> bytes:
     """Return the picture as bytes.
 
     Parameters
@@ -168,13 +170,15 @@ def pack(picture: Picture, picked: Item | None = None, turn: int = 0) -> bytes:
         Selected item.
     turn : int
         A number that changes when the page, and not the user, changes the selection.
+    below : int
+        Pixels that are left free below a map whose height fills the window.
     """
     arrays = _arrays(picture)
     header = _header(picture)
     digest = hashlib.blake2b(json.dumps(header).encode(), digest_size=8)
     for values in arrays.values():
         digest.update(values.tobytes())
-    header |= {"digest": digest.hexdigest(), "picked": picture.place(picked), "turn": turn}
+    header |= {"digest": digest.hexdigest(), "picked": picture.place(picked), "turn": turn, "below": below}
     return _joined(header, arrays)
 
 

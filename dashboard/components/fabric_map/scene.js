@@ -62,7 +62,5 @@ export function cableText(scene, cable) {
 }
 
 function endText(scene, cable, first) {
-  const port = scene.ports[(first ? scene.ap : scene.bp)[cable]];
-  const name = scene.names[(first ? scene.a : scene.b)[cable]];
-  return port ? `${name} port ${port}` : name;
+  return scene.names[(first ? scene.a : scene.b)[cable]] + scene.ports[(first ? scene.ap : scene.bp)[cable]];
 }

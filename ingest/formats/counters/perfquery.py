@@ -27,7 +27,7 @@ from registry.model import CounterSweep
 
 _HEAD = re.compile(r"# (\w[\w ]*?) counters: (?:Lid (\d{1,5})\b.*?|.*?)\bport (\d{1,3})(?:\s*\(.*\))?\s*")
 _ANY_HEAD = re.compile(r"^# (?:Port|Port extended|PortRcvConCtrl) counters: .*port \d+", re.MULTILINE)
-_LINE = re.compile(r"([A-Za-z]\w*(?:\[\d+\])?):\.*(0x[0-9a-fA-F]+|\d+)\s*")
+_LINE = re.compile(r"([A-Za-z]\w*(?:\[\d+\])?):\.*(0x[0-9a-fA-F]{1,32}|\d{1,32})\s*")
 _SELECTORS = frozenset(("PortSelect", "CounterSelect", "CounterSelect2"))
 _NEEDED = {"Port": "PortRcvPkts", "Port extended": "PortRcvPkts", "PortRcvConCtrl": "PortPktRcvBECN"}
 """For each supported kind of block, a counter near its end: if it is missing, the file is truncated."""
@@ -109,7 +109,7 @@ def _blocks(file: SourceFile, odd: Counter[str]) -> list[_Block]:
                 continue
             if found[1] in pairs:
                 raise place.error("a counter is listed twice")
-            pairs[found[1]] = int(found[2], 0)
+            pairs[found[1]] = int(found[2], 16 if found[2].lower().startswith("0x") else 10)
     for block in blocks:
         if _NEEDED[block.kind] not in block.pairs:
             raise block.place.error(f"{_NEEDED[block.kind]} is missing: the file seems truncated")

@@ -39,10 +39,10 @@ _ARIES = (
     "one is assumed between the routers at the same place of each two"
 )
 _PAIR = re.compile(r"([a-z_]\w*)=('[^']*'|[^,']*)", re.ASCII)
-_PAIRS = re.compile(rf"{_PAIR.pattern}(,{_PAIR.pattern})*\s*", re.ASCII)
+_PAIRS = re.compile(rf"{_PAIR.pattern}(,{_PAIR.pattern})*+\s*", re.ASCII)
 _TABLE = re.compile(r"\s*NID\s+\(HEX\)\s+NODENAME\s+TYPE\s+STATUS\b.*")
 _NODE = re.compile(
-    r"\s*(\d{1,7})\s+0x([0-9a-f]{1,6})\s+(c\d+-\d+c\d+s\d+n\d+)\s+(\w+)\s+(\w+)(\s+\S+)*\s*", re.ASCII
+    r"\s*(\d{1,7})\s+0x([0-9a-f]{1,6})\s+(c\d+-\d+c\d+s\d+n\d+)\s+(\w+)\s+(\w+)(?:\s.*)?", re.ASCII
 )
 _COORDINATES = ("x_coord", "y_coord", "z_coord")
 _RECOGNISED = re.compile(

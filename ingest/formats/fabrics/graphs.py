@@ -8,7 +8,6 @@ hosts attached to a switch; if all or no nodes have one neighbour, every node is
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -24,7 +23,6 @@ from ingest.reading.json_text import Spot, load_json
 from ingest.reading.source import Place, SourceFile
 from ingest.reading.xml_text import load_xml
 from registry.errors import InputError, InvalidValue
-from registry.exports.graphs import LISTS
 from registry.fabrics.contents import canonical
 from registry.interchange import from_networkx
 from registry.model import Fabric
@@ -103,6 +101,8 @@ def _load_node_link(file: SourceFile) -> Any:
         edge.pop("key", None)
     if not isinstance(content.get("graph", {}), (dict, list)):
         raise InputError("the attributes of the graph are not an object", path=file.path)
+    if isinstance(content.get("graph"), list):  # of pairs, as networkx wrote it before version 1.10
+        content["graph"] = {}
     content["multigraph"] = True
     return nx.node_link_graph(content, edges=key)
 
@@ -155,29 +155,14 @@ def _fabric(graph: nx.Graph[Any], path: str, options: Options) -> Parsed:
 
 
 def _check_node(name: str, data: dict[str, Any], path: str) -> None:
-    """Convert lists from text, and reject values that Python would interpret in another way."""
+    """Reject values that Python would interpret in another way."""
     place = Place(path, text=name)
     check_name(name, place)
-    for key in data.keys() & set(LISTS):
-        data[key] = _decoded(data[key], key, path)
     if data.get("forwards", True) not in (True, False):
         raise place.error("the attribute forwards is neither true nor false")
     for key in data.keys() & {"slots", "level"}:
         if not isinstance(data[key], int):
             raise place.error(f"the attribute {key} is not a whole number")
-
-
-def _decoded(value: Any, name: str, path: str) -> Any:
-    """Return a list that is given as JSON text."""
-    if not isinstance(value, str):
-        return value
-    try:
-        found = json.loads(value)
-    except (ValueError, RecursionError):
-        found = None
-    if not isinstance(found, list):
-        raise InputError(f"the attribute {name} is not a list", path=path, text=value)
-    return found
 
 
 def _kinds(graph: nx.Graph[Any]) -> list[str]:

@@ -17,7 +17,7 @@ from ingest.parsed import Parsed
 from ingest.reading.source import Place, SourceFile
 
 MAX_LEVELS = 8
-_ROW = re.compile(r"\s*(\S+)((?:[ \t]+\d{1,9})+)\s*", re.ASCII)
+_ROW = re.compile(r"\s*(\S+)((?:[ \t]+\d{1,9})++)\s*", re.ASCII)
 _HEAD = re.compile(rf"\s*([1-{MAX_LEVELS}])\s*", re.ASCII)
 
 Way = tuple[int, ...]

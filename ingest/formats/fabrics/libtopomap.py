@@ -33,8 +33,8 @@ MAX_VERTICES = 1 << 24
 
 _HEAD = re.compile(r"num:\s*(\d{1,9})\s*(w?)\s*")
 _NAME = re.compile(r"(\d{1,9})[ \t]+(\S.*)")
-_NEIGHBOURS = re.compile(r"(\d{1,9})((?:[ \t]+\d{1,9})*)\s*")
-_WEIGHTED = re.compile(r"(\d{1,9})((?:[ \t]+\d{1,9}\(\d{1,12}\))*)\s*")
+_NEIGHBOURS = re.compile(r"(\d{1,9})((?:[ \t]+\d{1,9})*+)\s*")
+_WEIGHTED = re.compile(r"(\d{1,9})((?:[ \t]+\d{1,9}\(\d{1,12}\))*+)\s*")
 _EDGE = re.compile(r"(\d+)(?:\((\d+)\))?")
 
 

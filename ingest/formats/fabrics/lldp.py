@@ -33,7 +33,7 @@ from registry.model import NO_PORT
 DEFAULT_RATE = 1.25e9
 """Bytes/s of a cable whose ports have no known speed: 10 Gbit/s."""
 _ADAPTER = re.compile(r"(eth|eno|ens|enp|enx|em|ib|hsn|p\d+p)\d\w*", re.ASCII)
-_SUFFIXES = re.compile(r"(\.(json0?|lldp|txt|gz|xz))+$", re.IGNORECASE)
+_SUFFIXES = re.compile(r"(\.(json0?|lldp|txt|gz|xz))++$", re.IGNORECASE)
 _RECOGNISED = re.compile(r'\s*\{\s*"lldp"\s*:')
 _HIGHEST_PORT = (1 << 31) - 1
 _SPEED = re.compile(r"(\d{1,4})(G?)base", re.IGNORECASE | re.ASCII)

@@ -22,7 +22,7 @@ from registry.errors import InputError
 _END = r"(\d{1,5})\.(\d{1,3})"
 _HOST = re.compile(rf"\s*(\d{{1,7}})\s+([A-Za-z0-9_.-]+)\s+{_END}\s*", re.ASCII)
 _CABLE = re.compile(rf"\s*switch\s+{_END}\s+{_END}\s*", re.ASCII)
-_SEARCH = re.compile(r"\s*search(\s+\d{1,5})+\s*", re.ASCII)
+_SEARCH = re.compile(r"\s*search(\s+\d{1,5})++\s*", re.ASCII)
 
 End = tuple[int, int]
 

@@ -150,7 +150,7 @@ def _block(words: Mapping[str, str], place: Place) -> Branch:
 
 
 def _sizes(text: str, place: Place) -> list[int]:
-    if not re.fullmatch(r"[1-9]\d{0,8}(,[1-9]\d{0,8})*", text, re.ASCII):
+    if not re.fullmatch(r"[1-9]\d{0,8}(,[1-9]\d{0,8})*+", text, re.ASCII):
         raise place.error("BlockSizes are not whole numbers")
     return [int(part) for part in text.split(",")]
 

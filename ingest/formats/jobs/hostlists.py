@@ -19,7 +19,7 @@ from registry.errors import InputError
 
 MAX_HOSTS = 250_000
 """Largest number of hosts in an expression."""
-_PART = re.compile(r"(?:[^\s,\[\]]|\[[^\s\[\]]*\])+")
+_PART = re.compile(r"(?:[^\s,\[\]]|\[[^\s\[\]]*\])++")
 _BETWEEN = re.compile(r"[\s,]+")
 _BRACKETS = re.compile(r"\[([^\[\]]*)\]")
 _NAME = re.compile(r"[A-Za-z0-9_.:-]+")

@@ -1,9 +1,9 @@
 """Jobs of ``sacct -P``: columns separated by ``|``, first their names, then one row per job and step.
 
 Columns may be in any order; JobID, State and NodeList are required. The ranks of a job are the tasks of its
-largest step, its distribution is the Layout of its first. Batch and extern steps, and steps in which an MPI
-launcher starts its daemons, are not the application. sacct does not print the tasks of each host: they are
-assumed to be even.
+largest step, its distribution is the Layout of its first; of a job without steps, its own. Batch and extern
+steps, and steps in which an MPI launcher starts its daemons, are not the application. sacct does not print
+the tasks of each host: they are assumed to be even.
 
 Tested with Slurm 22.05. Times are printed in the cluster's local time without a zone and taken as UTC. Lines
 that begin with ``#`` before the column names are comments.
@@ -117,6 +117,8 @@ def _job(job_id: str, record: _Record) -> Job:
     if hosts and "nnodes" in row.cells and len(hosts) != row.count("nnodes"):
         raise row.where.error(f"NodeList names {len(hosts)} hosts, but NNodes is {row.text('nnodes')}")
     steps = [step for step in record.steps if step.is_application()]
+    if not record.steps and row.count("ntasks"):
+        steps = [row]
     largest = max(steps, key=lambda step: step.count("ntasks"), default=None)
     ranks = largest.count("ntasks") if largest else 0
     return slurm.make_job(

@@ -26,7 +26,7 @@ _STEP = re.compile(r"StepId=(\d[\d_+]*)\.(\S+)(?=\s|$)", re.A)
 _OTHERS = frozenset({"batch", "extern", "interactive", "TBD"})
 """Steps without ranks of an application: the script, monitoring, a shell, a waiting step."""
 _TASKS = re.compile(r"\sTasks=(\d{1,9})(?=\s|$)", re.A)
-_NAME = re.compile(r"\sName=(.*?)\s+Network=")
+_NAME = re.compile(r"\sName=")
 _LAYOUT = re.compile(r"\sDist=(\S+)")
 _SRUN = re.compile(r"\sSrunHost:Pid=(\S+)")
 """The srun that started the step; ``(null):0`` if there is none."""
@@ -117,9 +117,15 @@ def _step(match: re.Match[str], text: str, where: Where) -> _Step | None:
     tasks, srun = _TASKS.search(text), _SRUN.search(text)
     if tasks is None or srun is None:
         raise where.error("the step has no Tasks= or no SrunHost: it is truncated")
-    name = _NAME.search(text)
-    if match[2] in _OTHERS or (name is not None and name[1].strip() in LAUNCHERS):
+    if match[2] in _OTHERS or _name(text) in LAUNCHERS:
         return None
     layout = _LAYOUT.search(text)
     distribution = parse_distribution(layout[1]) if layout else ""
     return _Step(match[1], int(tasks[1]), distribution, srun[1], where)
+
+
+def _name(text: str) -> str:
+    """Return the name of a step, which may contain blanks: what is before the next field."""
+    begin = _NAME.search(text)
+    end = -1 if begin is None else text.find("Network=", begin.end())
+    return "" if begin is None or end < 0 else text[begin.end() : end].strip()

@@ -19,9 +19,9 @@ from ingest.reading.source import SourceFile
 from registry.errors import InputError
 
 FORMAT = "mpich-rank-order"
-_LIST = re.compile(r"\d{1,8}(?:-\d{1,8})?(?:(?:\s*,\s*|\s+)\d{1,8}(?:-\d{1,8})?)*\s*,?", re.A)
+_LIST = re.compile(r"\d{1,8}(?:-\d{1,8})?(?:(?:\s*,\s*|\s+)\d{1,8}(?:-\d{1,8})?)*+\s*,?", re.A)
 _RANGE = re.compile(r"(\d+)(?:-(\d+))?", re.A)
-_HOSTS = re.compile(r"#\s*hosts((?:\s+" + HOST + r"\*\d{1,8})+)\s*", re.A)
+_HOSTS = re.compile(r"#\s*hosts((?:\s+" + HOST + r"\*\d{1,8})++)\s*", re.A)
 _SLOTS = re.compile(r"(\S+)\*(\d+)", re.A)
 
 

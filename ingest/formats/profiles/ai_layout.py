@@ -106,10 +106,12 @@ class _Table:
 
     def __init__(self, values: Mapping[str, Any], name: str, file: SourceFile) -> None:
         self._left = dict(values)
+        self._known: list[str] = []
         self._name = name
         self.file = file
 
     def _take(self, key: str, default: Any) -> Any:
+        self._known.append(key)
         return self._left.pop(key, default)
 
     def _error(self, key: str, reason: str, value: Any) -> InputError:
@@ -163,5 +165,6 @@ class _Table:
 
     def finish(self) -> None:
         """Raise `InputError` for keys that were not read, since they may be typos."""
-        for key, value in self._left.items():
-            raise self._error(key, "is not known", value)
+        for key in self._left:
+            reason = f"there is no key {self._name}{key}; known: {', '.join(self._known)}"
+            raise InputError(reason, path=self.file.path)

@@ -33,7 +33,6 @@ from ingest.formats.profiles.shared import (
     place,
     profile_of,
     self_edge_warnings,
-    stem,
 )
 from ingest.options import Options
 from ingest.parsed import Parsed
@@ -117,7 +116,7 @@ def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
     missing = missing_ranks(by_rank, range(ranks), place(files), options)
     groups = members_of({rank: trace.made for rank, trace in by_rank.items()}, ranks)
     columns = list(zip(*_edges(by_rank, groups), strict=True)) or [()] * 4
-    profile = profile_of(columns, ranks, stem(place(files)), FORMAT, options, missing=missing)
+    profile = profile_of(columns, ranks, place(files), FORMAT, options, missing=missing)
     warnings = list(self_edge_warnings(profile))
     if missing:
         warnings.append(missing_text(missing, ranks))

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from ingest.formats.profiles import columns
 from ingest.formats.profiles.columns import BYTES, LARGEST, RANK, Column
-from ingest.formats.profiles.shared import profile_of, self_edge_warnings, silent_rank_warnings, stem
+from ingest.formats.profiles.shared import profile_of, self_edge_warnings, silent_rank_warnings
 from ingest.options import Options
 from ingest.parsed import Parsed
 from ingest.reading.source import SourceFile
@@ -45,7 +45,7 @@ def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
     if not table.body.strip():
         if not declared:
             raise InputError("no edges found after the column names", path=file.path, line=table.header)
-        silent = profile_of(([], [], [], None), declared, stem(file.path), FORMAT, options)
+        silent = profile_of(([], [], [], None), declared, file.path, FORMAT, options)
         return Parsed(profiles=(silent,), warnings=("no rank sends anything",))
     rows = columns.read_columns(table, _NUMBERS, _TEXTS)
     ranks = int(max(rows["src"].max(), rows["dst"].max())) + 1
@@ -55,7 +55,7 @@ def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
     kept = rows[traffic]
     messages = kept["messages"] if "messages" in names else None
     edges = kept["src"], kept["dst"], kept["bytes"], messages
-    profile = profile_of(edges, declared or ranks, stem(file.path), FORMAT, options)
+    profile = profile_of(edges, declared or ranks, file.path, FORMAT, options)
     warnings = (
         *_warnings(names, traffic),
         *_repeats(rows, names),

@@ -77,7 +77,7 @@ def matrix_profile(
         kept |= messages > 0
         messages = messages[kept]
     edges = source[kept], target[kept], values[kept], messages
-    profile = profile_of(edges, entries.ranks, stem(place(files)), format, options)
+    profile = profile_of(edges, entries.ranks, place(files), format, options)
     return Parsed(profiles=(profile,), warnings=(*warnings, *self_edge_warnings(profile)))
 
 

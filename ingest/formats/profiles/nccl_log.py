@@ -15,7 +15,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from ingest.formats.profiles.shared import MAX_RANKS, missing_ranks, profile_of, stem
+from ingest.formats.profiles.shared import MAX_RANKS, missing_ranks, profile_of
 from ingest.options import Options
 from ingest.parsed import Parsed
 from ingest.reading.source import SourceFile
@@ -23,8 +23,8 @@ from registry.errors import InputError
 from registry.model import Profile
 
 FORMAT = "nccl-log"
-_RING = re.compile(r"NCCL INFO Channel (\d{1,4})/(\d{1,4}) :((?: +\d{1,8})+)\s*$")
-_TREES = re.compile(r"NCCL INFO Trees ((?:\[\d{1,4}\] \S{1,80}\s*)+)$")
+_RING = re.compile(r"NCCL INFO Channel (\d{1,4})/(\d{1,4}) :((?: +\d{1,8})++)\s*$")
+_TREES = re.compile(r"NCCL INFO Trees ((?:\[\d{1,4}\] \S{1,80}\s*)++)$")
 _TREE = re.compile(r"\[(\d{1,4})\] (-?\d{1,8})/(-?\d{1,8})/(-?\d{1,8})->(\d{1,8})->(-?\d{1,8})")
 
 
@@ -66,7 +66,7 @@ def links_profile(
     """Return a profile of one byte and one message along each link; repeated links are summed."""
     ones = [1] * len(links)
     edges = [one for one, _ in links], [other for _, other in links], ones, ones
-    return profile_of(edges, ranks, stem(file.path), f"{format}, {options.collectives}s", options)
+    return profile_of(edges, ranks, file.path, f"{format}, {options.collectives}s", options)
 
 
 def _rings(file: SourceFile) -> list[tuple[int, int]]:

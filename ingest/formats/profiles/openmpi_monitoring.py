@@ -36,7 +36,6 @@ from ingest.formats.profiles.shared import (
     place,
     profile_of,
     self_edge_warnings,
-    stem,
 )
 from ingest.options import Options
 from ingest.parsed import Parsed
@@ -50,7 +49,7 @@ _FIRST = re.compile(r"# POINT TO POINT\s*$|[EISRC]\s+\d+\s+\d+\s+\d+ bytes\s+\d+
 _TRAFFIC = re.compile(
     r"([EISRC])\s+(\d{1,8})\s+(\d{1,8})\s+(\d{1,18}) bytes\s+(\d{1,18}) msgs sent(\s+[\d,]+)?\s*"
 )
-_LISTED = re.compile(r"\d{1,8}(?:,\d{1,8})*", re.A)
+_LISTED = re.compile(r"\d{1,8}(?:,\d{1,8})*+", re.A)
 _SHAPE = re.compile(r"(?:O2A|A2O|A2A)\s+\d+\s+\d+ bytes\s+\d+ msgs sent\s*")
 _RANK_IN_NAME = re.compile(r"\.(\d{1,8})\.prof$")
 _SELF = "MPI_COMM_SELF"
@@ -106,7 +105,7 @@ def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
     ranks = 1 + max(max(recording.highest for recording in recordings), max(owner, default=0))
     missing = missing_ranks(owner, range(ranks), place(files), options)
     columns = np.array(edges, np.int64).reshape(-1, 4).T
-    profile = profile_of(columns, ranks, stem(place(files)), FORMAT, options, missing=missing)
+    profile = profile_of(columns, ranks, place(files), FORMAT, options, missing=missing)
     notes = (missing_text(missing, ranks),) if missing else ()
     return Parsed(profiles=(profile,), warnings=(*self_edge_warnings(profile), *notes))
 

@@ -53,7 +53,7 @@ def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
     require("otf2", "otf2")
     sums = _read(files, anchors[0])
     columns = list(zip(*sums["edges"], strict=True)) or [()] * 4
-    profile = profile_of(columns, sums["ranks"], _name(anchors[0].path), FORMAT, options)
+    profile = profile_of(columns, sums["ranks"], _place(anchors[0].path), FORMAT, options)
     warnings = list(self_edge_warnings(profile))
     if sums["collectives"]:
         warnings.append(
@@ -62,14 +62,13 @@ def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
     return Parsed(profiles=(profile,), warnings=tuple(warnings))
 
 
-def _name(path: str) -> str:
-    """Return the name of the archive: that of its folder if the anchor has Score-P's usual name."""
-    name = stem(path)
-    if name != "traces":
-        return name
+def _place(path: str) -> str:
+    """Return what names the recording: the anchor, or its archive or folder under Score-P's usual name."""
+    if stem(path) != "traces":
+        return path
     archive, _, inner = path.rpartition("!")
-    folder = PurePosixPath(inner).parent.name
-    return stem(archive) if archive else folder or name
+    folder = PurePosixPath(inner).parent
+    return archive or (str(folder) if folder.name else path)
 
 
 def _read(files: Sequence[SourceFile], anchor: SourceFile) -> dict[str, Any]:

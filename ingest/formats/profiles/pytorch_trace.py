@@ -25,7 +25,7 @@ from typing import Any
 import numpy as np
 
 from ingest.formats.profiles.pytorch_calls import Call, read_call
-from ingest.formats.profiles.shared import MAX_RANKS, missing_ranks, missing_text, place, profile_of, stem
+from ingest.formats.profiles.shared import MAX_RANKS, missing_ranks, missing_text, place, profile_of
 from ingest.generate.collectives import Edges, edges, expand, joined
 from ingest.options import Options
 from ingest.parsed import Parsed
@@ -74,7 +74,7 @@ def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
     missing = missing_ranks(by_rank, range(ranks), place(files), options)
     sent = joined(*(part for trace in traces for part in _sent(trace, options)))
     source = f"{FORMAT}, {options.collectives}"
-    profile = profile_of(sent, ranks, stem(place(files)), source, options, missing=missing)
+    profile = profile_of(sent, ranks, place(files), source, options, missing=missing)
     notes = [missing_text(missing, ranks)] if missing else []
     calls = sum(count for trace in traces for count in trace.calls.values())
     notes.append(

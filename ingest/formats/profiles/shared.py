@@ -11,7 +11,7 @@ import numpy as np
 
 from ingest.options import Options
 from ingest.reading.source import SourceFile
-from registry.errors import InputError, InvalidValue
+from registry.errors import InputError
 from registry.model import Profile
 
 _COMPRESSION = (".gz", ".xz")
@@ -50,7 +50,7 @@ def place(files: Sequence[SourceFile]) -> str:
 def profile_of(
     edges: Iterable[Any],
     ranks: int,
-    name: str,
+    path: str,
     source: str,
     options: Options,
     *,
@@ -64,13 +64,19 @@ def profile_of(
         Sending rank, receiving rank and bytes of each edge, and its messages if they are known.
     ranks : int
         Number of ranks.
-    name : str
-        Name of the application, and of the profile unless `Options.name` is set.
+    path : str
+        Path of the recording; its name is that of the application, and that of the profile by default.
     source : str
         Format of the recording.
     missing : tuple of int
         Ranks that were not recorded.
+
+    Raises
+    ------
+    InputError
+        More bytes between two ranks than `MAX_PAIR_BYTES`.
     """
+    name = stem(path)
     sender, receiver, size, messages = edges
     profile = Profile.from_edges(
         sender,
@@ -85,7 +91,7 @@ def profile_of(
     if profile.pairs and float(profile.bytes.max()) > MAX_PAIR_BYTES:
         pair = int(np.argmax(profile.bytes))
         ends = f"from rank {profile.sender[pair]} to {profile.partner[pair]}"
-        raise InvalidValue("Profile.bytes", f"{profile.bytes[pair]:g} bytes {ends} are more than 2^63")
+        raise InputError(f"{profile.bytes[pair]:g} bytes {ends} are more than 2^63", path=path)
     return replace(profile, source=source)
 
 

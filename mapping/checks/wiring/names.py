@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from registry.model import HOST, NO_PORT, Fabric, is_made_up
+from registry.model.port_names import port_name
 
 _MANAGED = re.compile(
     r"MF0;(?P<name>[^:;]+):(?P<model>[^:/]+)(?:/(?P<slot>[LS])(?P<board>\d{1,3}))?/U(?P<unit>\d{1,3})",
@@ -51,8 +52,7 @@ class End(NamedTuple):
     port: int
 
     def __str__(self) -> str:
-        words = [self.device, self.part, f"port {self.port}" if self.port != NO_PORT else ""]
-        return " ".join(word for word in words if word)
+        return port_name(f"{self.device} {self.part}".rstrip(), self.port)
 
 
 @dataclass(slots=True, kw_only=True)

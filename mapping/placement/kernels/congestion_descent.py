@@ -160,7 +160,7 @@ def exchange_on_congestion(
     """
     guest, hops, near, assignment = arrays
     lookup, loads, pending, state = worker
-    row, worker_of_host, none = lookup.hosts.row, part.worker_of_host, int(np.int64(0))
+    row, worker_of_host, first = lookup.hosts.row, part.worker_of_host, int(np.int64(0))
     alike = lookup.table.mode[BOTH_WAYS] > 0 and not rules.cables
     for _ in range(proposals if len(part.rank) > 0 else 0):
         rank, partner = _propose_rank(talk, part, rules.hot, state)
@@ -180,7 +180,7 @@ def exchange_on_congestion(
             continue
         counts[1] += 1
         number = note_exchange(talk, assignment.host_of_rank, rank, other, here, there, pending)
-        count = add_flows(none, number, lookup, origin, pending, rules.cables, loads)
+        count = add_flows(first, number, lookup, origin, pending, rules.cables, loads)
         worse = _change_of_sum(loads, count, rules.squarings)
         keep = worse < 0.0 or (worse == 0.0 and longer <= 0.0)
         if not keep and rules.temperature > 0.0:

@@ -136,22 +136,34 @@ def accumulate_flows(
     cables : bool
         True if the hosts' own cables count.
     """
-    return add_flows(begin, end, lookup, origin, pending, cables, loads)
+    if origin is not None:
+        return _one_by_one(begin, end, lookup, origin, pending, cables, loads)
+    return _accumulate(begin, end, lookup, pending, cables, loads, int(np.int64(0)))
 
 
 @inner
 def add_flows(
     begin: int, end: int, lookup: Lookup, origin: Origin | None, pending: Flows, cables: bool, loads: Loads
 ) -> int:
-    """As `accumulate_flows`, compiled as a part of the kernel that calls it: for inner loops."""
-    count, whole = 0, True
+    """As `accumulate_flows`, for the few flows of a proposal in an inner loop.
+
+    It is compiled as a part of the kernel that calls it, and computes missing routes of all flows first.
+    """
     if origin is not None:
         whole = ready(lookup, origin, pending.source, pending.target, begin, end)
-    if whole:
-        return _accumulate(begin, end, lookup, pending, cables, loads, count)
-    for f in range(begin, end):  # too little memory for the routes of all these flows together
-        if origin is not None:
-            ready(lookup, origin, pending.source, pending.target, f, f + 1)
+        if not whole:  # too little memory for the routes of all these flows together
+            return _one_by_one(begin, end, lookup, origin, pending, cables, loads)
+    return _accumulate(begin, end, lookup, pending, cables, loads, int(np.int64(0)))
+
+
+@inner
+def _one_by_one(
+    begin: int, end: int, lookup: Lookup, origin: Origin, pending: Flows, cables: bool, loads: Loads
+) -> int:
+    """Add flows one after the other, each after its route is computed if the table lacks it."""
+    count = int(np.int64(0))
+    for f in range(begin, end):
+        ready(lookup, origin, pending.source, pending.target, f, f + 1)
         count = _accumulate(f, f + 1, lookup, pending, cables, loads, count)
     return count
 

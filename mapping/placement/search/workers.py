@@ -242,7 +242,8 @@ def _report_nothing(phase: str, taken: int, candidate: Candidate | None) -> None
 def warm_up(routing: str, members: tuple[Member, ...], workers: int) -> None:
     """Compile the kernels of a search, or read them from disk, before its clock starts; once per process.
 
-    The members run for a few proposals on two hosts, one with two rails.
+    The members run for a few proposals with three ranks on two hosts, one with two slots and two rails: so
+    few that it takes no time, and enough that ranks are cut into parts.
 
     Parameters
     ----------
@@ -252,9 +253,9 @@ def warm_up(routing: str, members: tuple[Member, ...], workers: int) -> None:
     workers : int
         Number of threads of a refiner.
     """
-    profile = Profile.from_edges([0, 1], [1, 0], [1.0, 2.0])
+    profile = Profile.from_edges([0, 1, 2], [1, 2, 0], [1.0, 2.0, 1.0])
     fabric = _two_hosts()
-    allocation = Allocation.of(fabric, [0, 1])
+    allocation = Allocation.of(fabric, [0, 1], slots=[2, 1])
     choose_routing(fabric)
     known = routing if routing in DEFAULTS else DEFAULTS[-1]
     routes = build_routes(known, fabric, allocation.hosts)
@@ -271,7 +272,7 @@ def warm_up(routing: str, members: tuple[Member, ...], workers: int) -> None:
 
 
 def _two_hosts() -> Fabric:
-    """Return two hosts on one switch, with forwarding tables; the first has two adapters."""
+    """Return two hosts on one switch, with forwarding tables; the first has two slots and two adapters."""
     adapters = Adapters(
         names=("a1", "a2", "b"),
         guid=np.array([1, 2, 3], np.uint64),
@@ -296,7 +297,7 @@ def _two_hosts() -> Fabric:
     return Fabric(
         names=("a", "b", "s"),
         kind=np.array([HOST, HOST, SWITCH]),
-        slots=np.array([1, 1, 0]),
+        slots=np.array([2, 1, 0]),
         forwards=np.array([False, False, True]),
         guid=np.array([0, 0, 4], np.uint64),
         lid=np.zeros(3, np.int32),

@@ -198,9 +198,14 @@ def _properties(
         "ranks": placement.ranks,
         "host_of_rank": codec.pack(_vertices(placement)),
         "hosts": hosts,
-        "rank_order": hashlib.sha256("\n".join(hosts).encode()).hexdigest()[:16],
+        "rank_order": rank_order(hosts),
     }
     return properties | _evaluated(record)
+
+
+def rank_order(hosts: Sequence[str]) -> str:
+    """Return a hash of the hosts of all ranks: equal for equal orders."""
+    return hashlib.sha256("\n".join(hosts).encode()).hexdigest()[:16]
 
 
 def host_slots(record: PlacementRecord, fabric: Fabric) -> HostSlots:

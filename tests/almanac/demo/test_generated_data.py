@@ -51,7 +51,7 @@ def test_only_the_port_of_the_moved_cable_counts_errors() -> None:
     symbol, received = (SWEEPS - 1) * ERRORS[0], (SWEEPS - 1) * ERRORS[1]
     (finding,) = find(Subject(fabric=FABRIC, counters=grown))
     assert str(finding.severity) == "warning"
-    for words in (f"{MOVED_AT} port {PORT} ", f"{symbol} symbol errors", f"{received} receive errors"):
+    for words in (f"{MOVED_AT}:{PORT} ", f"{symbol} symbol errors", f"{received} receive errors"):
         assert words in finding.text
 
 

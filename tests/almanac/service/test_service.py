@@ -80,7 +80,7 @@ class Running:
         names["script"].write_text(COLLECTOR.format(links=LINKS))
         (folder / "config.toml").write_text(CONFIG.format(home=self.home, python=sys.executable, **names))
         self.environment = {
-            **{key: value for key, value in os.environ.items() if not key.startswith("ALMANAC_DB")},
+            **{key: value for key, value in os.environ.items() if not key.startswith("ALMANAC_")},
             "ALMANAC_CONFIG": str(folder / "config.toml"),
             "PYTHONPATH": str(paths.ROOT),
         }

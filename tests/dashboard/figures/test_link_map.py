@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from dashboard.components.fabric_map.picture import Item, Picture, Points, pack
 from dashboard.figures import colouring
-from dashboard.figures.link_map import around, hottest_part, link_map
+from dashboard.figures.link_map import link_map
 from dashboard.figures.style import DARK, HEAT, LIGHT
 from dashboard.layouts.cells import Cells
 from dashboard.layouts.drawing import draw_fabric
@@ -235,15 +235,13 @@ def test_text_of_a_name_is_data_and_nothing_else() -> None:
     assert scene["names"] == [nasty, "b"]
 
 
-def test_a_part_is_around_what_is_picked_or_the_hottest_of_a_job() -> None:
-    fabric = infiniband("ndr-dgx-minhop")
-    links, switch = fabric.links, int(fabric.switches[0])
-    row = int(np.flatnonzero(links.source == switch)[0])
-    near = np.flatnonzero(around(fabric, Item(link=row))).tolist()
-    ends = {int(links.source[row]), int(links.target[row])}
-    assert near == [m for m in range(len(links)) if ends & {int(links.source[m]), int(links.target[m])}]
-    own = np.flatnonzero((links.source == switch) | (links.target == switch))
-    assert around(fabric, Item(vertex=switch))[own].all()
-    seconds = np.array([0.0, 3.0, 1.0, 3.0, 2.0])
-    assert np.flatnonzero(hottest_part(seconds, 3)).tolist() == [1, 3, 4]
-    assert np.flatnonzero(hottest_part(seconds, 99)).tolist() == [1, 2, 3, 4]
+def test_errors_have_a_step_for_none_within_and_beyond_the_limits() -> None:
+    found = colouring.errors("title", "legend", np.array([np.nan, 0.0, 0.4, 1.0, 1.1, 90.0]))
+    assert [found.steps[step].text for step in found.step_of(found.values)] == [
+        "not known",
+        "no new errors",
+        *["errors within the limits"] * 2,
+        *["errors beyond the limits"] * 2,
+    ]
+    assert found.marked
+    assert not colouring.errors("title", "legend", np.zeros(3)).marked

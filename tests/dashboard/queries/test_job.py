@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from dashboard.queries import job
 from dashboard.queries.caching import cached_in_order, cached_placement
-from dashboard.queries.jobs import jobs_view
 from dashboard.state.viewer import Viewer
 from registry.errors import UnknownName
-from registry.pages.jobs import JobFilter
+from registry.records.placements.records import PRESENT
 from registry.registry import Registry
 from tests.dashboard.conftest import Filled
 from tests.dashboard.queries.test_fabric import CountingDatabase, counted, opened
@@ -56,33 +57,6 @@ def test_the_page_without_an_address_takes_three_statements(
     assert len(database.statements) <= 3
 
 
-def test_the_table_of_jobs_takes_a_statement_a_fabric_once_and_two_for_the_rest(
-    counted: tuple[Registry, CountingDatabase],
-) -> None:
-    registry, database = counted
-    clusters = len(registry.job_pages.choices().clusters)
-    for most in (2 + clusters, 2):
-        database.statements.clear()
-        choices = registry.job_pages.choices()
-        view = jobs_view(registry, JobFilter(), choices.clusters, limit=100)
-        assert view.total == 2
-        assert len(database.statements) <= most
-    database.statements.clear()
-    jobs_view(registry, JobFilter(cluster="ndr"), choices.clusters, limit=100)
-    assert len(database.statements) == 1
-
-
-def test_fragmentation_is_known_where_the_fabric_has_the_hosts(
-    counted: tuple[Registry, CountingDatabase],
-) -> None:
-    registry, _ = counted
-    choices = registry.job_pages.choices()
-    view = jobs_view(registry, JobFilter(), choices.clusters, limit=100)
-    assert all(found is not None and found.groups >= found.fewest >= 1 for found in view.fragmentation)
-    nowhere = jobs_view(registry, JobFilter(), {}, limit=100)
-    assert nowhere.fragmentation == (None, None)
-
-
 def test_a_job_that_may_not_be_seen_is_unknown_without_a_hint(
     counted: tuple[Registry, CountingDatabase], filled: Filled
 ) -> None:
@@ -106,3 +80,22 @@ def test_only_placements_of_one_profile_and_wiring_are_comparable(
     beside = job.comparable(by_id[filled.second], rows)
     assert [row.id for row in beside] == [filled.first]
     assert job.comparable(by_id[filled.alone], rows) == []
+
+
+def test_the_best_placement_that_can_be_compared_with_how_the_job_runs_is_shown_first(
+    counted: tuple[Registry, CountingDatabase], filled: Filled
+) -> None:
+    registry, _ = counted
+    second, first = registry.placements.history("ndr")
+    assert (second.id, first.id) == (filled.second, filled.first)
+    assert job.shown_first([]) is None
+    assert job.shown_first([second, first]) == second.id
+    ran = replace(first, role=PRESENT, id="ran", congestion_seconds=3.0)
+    slow, fast = (
+        replace(second, id=name, congestion_seconds=time) for name, time in (("s", 2.0), ("f", 1.0))
+    )
+    assert job.shown_first([slow, ran]) == "s"
+    assert job.shown_first([slow, fast, ran]) == job.shown_first([fast, slow, ran]) == "f"
+    assert job.shown_first([slow, replace(fast, snapshot="other"), ran]) == "s"
+    assert job.shown_first([replace(fast, congestion_seconds=None), slow, ran]) == "s"
+    assert job.shown_first([replace(fast, snapshot="other"), ran]) == "f"

@@ -1,4 +1,4 @@
-"""Who looks is told by a login: by OpenID Connect, and by the proxy that docs/how-to/dashboard.md shows."""
+"""A login names the user: OpenID Connect, or the proxy that docs/how-to/dashboard.md shows."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ NOBODY = "you are not logged in"
 def shown(page: Page, url: str, job: str) -> bool:
     """Whether the page of a job shows it, and not that there is none."""
     page.goto(f"{url}/job?job={job}")
-    expect(page.get_by_role("heading", name="Job", exact=True, level=1)).to_be_visible(timeout=READY_MS)
+    expect(page.get_by_role("heading", name="Jobs", exact=True, level=1)).to_be_visible(timeout=READY_MS)
     settle(page)
     return page.get_by_text("There is no job").count() == 0
 

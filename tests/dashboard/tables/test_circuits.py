@@ -23,9 +23,9 @@ from dashboard.tables.circuits import (
     moves_table,
     option_text,
     plans_table,
+    routes_table,
     throughputs,
     trail_table,
-    ways_table,
 )
 from dashboard.widgets.tables import csv_text
 from registry.records.circuit_plans import CircuitPlanInfo, StoredCircuitPlan
@@ -92,7 +92,7 @@ def test_a_plan_is_one_row_and_what_is_unknown_is_empty() -> None:
     assert rows["cluster"].tolist() == ["toy", ""]
     assert rows["for"].tolist() == ["2 running jobs: run", "run"]
     assert rows["gain (times)"].tolist()[0] == 2.0
-    assert rows[["gain (times)", "take away"]].iloc[1].isna().all()
+    assert rows[["gain (times)", "removed"]].iloc[1].isna().all()
     assert str(rows["saved at (UTC)"].iloc[0]) == "2026-01-02 03:04:05"
     assert rows["applied at (UTC)"].isna().tolist() == [True, False]
     assert len(plans_table([])) == 0
@@ -127,9 +127,9 @@ def test_circuits_to_remove_come_before_those_to_add() -> None:
     assert moves_table(stored()).to_numpy().tolist() == [[REMOVED, "=n1", "n2"], [INSERTED, "n0", "n3"]]
     told = facts(stored())
     assert told == {
-        "Throughput": "1 profiles/s",
+        "Profiles per second": "1",
         "Gain": "2 ×",
-        "Circuits to move": "1 away, 1 in",
+        "Circuits to move": "1 out, 1 in",
         "Pays after": "6 s",
     }
     assert facts(stored(gain=1.0, break_even_seconds=math.inf))["Pays after"] == "never"
@@ -172,10 +172,10 @@ def test_figures_draw_what_the_tables_hold(changed: dict[str, Any], theme: str) 
 
 
 def test_ways_are_those_of_most_bytes_by_names_of_hosts() -> None:
-    table = ways_table(stored(), 10)
+    table = routes_table(stored(), 10)
     assert table.to_numpy().tolist() == [[0, 1, 30.0, 1, "n0 =n1"], [1, 2, 10.0, 2, "=n1 n0 n3"]]
-    assert ways_table(stored(), 1)["way"].tolist() == ["n0 =n1"]
+    assert routes_table(stored(), 1)["route"].tolist() == ["n0 =n1"]
     of_nodes = circuit_routes(of_nodes=True, one=[3], other=[2], bytes=[5.0], first=[0, 1], circuit=[2])
-    (row,) = ways_table(stored(routes=of_nodes), 10).to_numpy().tolist()
+    (row,) = routes_table(stored(routes=of_nodes), 10).to_numpy().tolist()
     assert row == ["n3", "n2", 5.0, 1, "n3 n2"]
-    assert not len(ways_table(stored(routes=None), 10))
+    assert not len(routes_table(stored(routes=None), 10))

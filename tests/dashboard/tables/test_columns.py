@@ -22,7 +22,7 @@ def test_columns_get_a_suitable_unit_in_their_title() -> None:
     scaled = in_units(
         pd.DataFrame({"time": [0.00123456, 0.0002], "job": ["1", "2"]}), {"time": units.SECONDS}
     )
-    assert scaled["time (ms)"].tolist() == [1.235, 0.2]
+    assert scaled["time (ms)"].tolist() == [1.23, 0.2]
     assert scaled["job"].tolist() == ["1", "2"]
 
 

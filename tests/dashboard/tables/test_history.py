@@ -1,4 +1,4 @@
-"""What the history page draws and lists, from columns of placements made here."""
+"""What the page Trends draws and lists, from columns of placements made here."""
 
 from __future__ import annotations
 
@@ -122,14 +122,30 @@ def test_limits_are_drawn_in_the_unit_of_the_cost() -> None:
 def test_a_chart_marks_what_got_worse_and_takes_no_text_for_an_expression(theme: str) -> None:
     nasty = series([2.0] * 8 + [5.0], application=(NASTY,) * 9, strategy=(NASTY,) * 9)
     table = points(nasty, judge(nasty), np.arange(9), "congestion_seconds")
-    drawn = drawings.small_multiple(table, f"{NASTY} on c", "Worst link (s)", 1.0, theme)
+    drawn = drawings.sparkline(table, f"{NASTY} on c", "Worst link (s)", 1.0, theme)
     made = spec(
         alt.LayerChart.from_dict({**drawn.spec, "data": {"values": []}})
     )  # checked against the schema
     assert made["layer"][-1]["transform"] == [{"filter": "datum.flagged"}]
     assert drawn.rows.loc[drawn.rows["flagged"], "placement"].tolist() == ["p8"]
-    assert made["title"] == f"{NASTY} on c"
-    assert "onerror" not in str({name: part for name, part in made.items() if name != "title"})
+    assert made["description"].startswith(f"{NASTY} on c")
+    assert "onerror" not in str({name: part for name, part in made.items() if name != "description"})
+
+
+def test_a_chart_has_the_layers_that_have_rows_and_its_band_ends_at_the_limit() -> None:
+    judged = judge(WORSE)
+    table = points(WORSE, judged, np.arange(10), "congestion_seconds")
+    assert table["centre"].iloc[8] == 2.0  # median of the placements before, of bound 1 s
+    drawn = drawings.sparkline(table, "cg on c", "Worst link (ms)", 1e-3, LIGHT)
+    marks = [layer["mark"]["type"] for layer in drawn.spec["layer"]]
+    assert marks == ["area", "tick", "point", "point"]  # band, bound, proposed, regression
+    band = drawn.spec["layer"][0]["encoding"]
+    assert (band["y"]["field"], band["y2"]["field"]) == ("limit", "centre")
+    assert band["y"]["scale"]["domain"] == [0, 1.05 * 5000.0]
+    few = points(series([2.0]), judge(series([2.0])), np.arange(1), "congestion_seconds")
+    alone = drawings.sparkline(few, "cg on c", "Worst link (s)", 1.0, LIGHT)
+    assert [layer["mark"]["type"] for layer in alone.spec["layer"]] == ["tick", "point"]
+    assert alone.spec["encoding"]["x"]["scale"]["domain"] == ["2025-12-31T00:00:00Z", "2026-01-02T00:00:00Z"]
 
 
 def test_the_list_has_all_costs_and_how_far_from_the_bound() -> None:
@@ -153,7 +169,7 @@ def test_two_placements_are_compared_fact_by_fact() -> None:
     assert facts.loc["saved at", "B"] == "2026-01-01 08:00:00 UTC"
     costs = relative(WORSE, (0, 8))
     assert costs[costs["cost"] == "Worst link"]["share"].tolist() == [0.4, 1.0]
-    assert spec(drawings.side_by_side(costs, DARK))["layer"]
+    assert spec(drawings.dumbbell(costs, DARK))["layer"]
 
 
 def test_applications_of_two_clusters_are_medians_of_their_placements() -> None:

@@ -1,4 +1,4 @@
-"""The table of all jobs: quality of their placements, blanks if a value is not known."""
+"""The table of all jobs: distance from the best, gain, with whom they share links; blanks if not known."""
 
 from __future__ import annotations
 
@@ -6,9 +6,23 @@ import math
 from dataclasses import replace
 from datetime import UTC, datetime
 
+import pytest
+
 from dashboard.state.viewer import Viewer
-from dashboard.tables.jobs import OVER, SCATTER, WORST, jobs_table, over_bound
-from mapping.traffic.fragmentation import Fragmentation
+from dashboard.tables.jobs import (
+    DISTANCE,
+    GAIN,
+    JOB,
+    SHARED,
+    STARTED,
+    STATE,
+    UNITS,
+    WORST,
+    jobs_file,
+    jobs_table,
+    over_bound,
+    state_text,
+)
 from registry.jobs.jobs import StoredJob
 from registry.model import Job
 from registry.pages.jobs import JobRow
@@ -23,16 +37,38 @@ def row(job: Job, *, placed: bool) -> JobRow:
 
 
 def test_unknown_values_of_a_job_are_blank() -> None:
-    placed = Job(id="1", user="ann", hosts=("a", "b"), slots=(2, 3), started_at=NOW)
+    placed = Job(id="1", user="ann", state="RUNNING", hosts=("a", "b"), slots=(2, 3), started_at=NOW)
     rows = [row(placed, placed=True), row(Job(id="2", user="bob"), placed=False)]
-    table = jobs_table(rows, [Fragmentation(groups=3, fewest=2), None], Viewer())
+    table = jobs_table(rows, {"c/1": "7, 8"}, Viewer())
+    assert table[STATE].tolist() == ["▶ running", "? unknown"]
+    assert table[JOB].tolist() == ["1 · cg · ann", "2 · cg · bob"]
     assert table["hosts"].tolist() == [2, 0]
-    assert table["ranks"].tolist() == [5, 0]
-    assert table[WORST].iloc[0] == 2e-3
-    assert table[OVER].iloc[0] == 2.0
-    assert table[SCATTER].iloc[0] == 1.5
-    assert table[[WORST, OVER, SCATTER]].iloc[1].isna().all()
-    assert table["started (UTC)"].isna().tolist() == [False, True]
+    assert table[DISTANCE].iloc[0] == 2.0
+    assert table[[DISTANCE, GAIN]].iloc[1].isna().all()
+    assert table[SHARED].tolist() == ["7, 8", ""]
+    assert table[STARTED].isna().tolist() == [False, True]
+    viewer = Viewer(key=b"k")
+    assert jobs_table(rows, {}, viewer)[JOB].iloc[0] == f"1 · cg · {viewer.name('ann')}"
+
+
+def test_a_file_holds_values_in_base_units() -> None:
+    placed = Job(id="1", user="ann", hosts=("a", "b"), slots=(2, 3), started_at=NOW)
+    (found,) = jobs_file([row(placed, placed=True)], Viewer()).to_dict("records")
+    assert (found["ranks"], found[WORST], found[DISTANCE], found["cluster"]) == (5, 2e-3, 2.0, "c")
+    assert UNITS == {WORST: "s"}
+
+
+@pytest.mark.parametrize(
+    ("state", "text"),
+    [
+        ("RUNNING", "▶ running"),
+        ("COMPLETED", "✓ completed"),
+        ("PENDING", "◌ pending"),
+        ("TIMEOUT", "✕ timeout"),
+    ],
+)
+def test_a_state_has_a_sign_and_a_word(state: str, text: str) -> None:
+    assert state_text(state) == text
 
 
 def test_the_distance_from_the_bound_needs_a_bound_above_zero() -> None:

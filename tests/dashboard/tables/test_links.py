@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
 from hypothesis import given
 
 from dashboard.layouts.model import cables
@@ -9,10 +8,7 @@ from dashboard.tables.links import (
     bundles,
     busier_direction,
     hottest_links,
-    link_text,
     loaded_links,
-    port_text,
-    port_texts,
 )
 from registry.model import Fabric
 from tests.support.infiniband_data import infiniband
@@ -29,15 +25,11 @@ def test_hottest_links_are_named_with_ports_and_the_worst_comes_first() -> None:
     assert table["time"].tolist() == [2.0, 1.0]
     assert table["of the worst"].tolist() == [1.0, 0.5]
     first = table.iloc[0]
-    assert first["from"] == fabric.names[fabric.links.source[row]]
-    assert first["from port"].endswith(f"/{fabric.links.source_port[row]}")
-    assert first["to port"] == str(fabric.links.target_port[row])
+    near, far = fabric.names[fabric.links.source[row]], fabric.names[fabric.links.target[row]]
+    adapter = fabric.adapters.names[fabric.links.source_adapter[row]].removeprefix(near)
+    assert first["from"] == f"{near}{adapter}:{fabric.links.source_port[row]}"
+    assert first["to"] == f"{far}:{fabric.links.target_port[row]}"
     assert first["kind"] == "host cable"
-
-
-def test_a_link_without_known_ports_is_named_by_its_ends() -> None:
-    fabric = Fabric.from_arcs(["a", "b"], [0], [1], 1.0)
-    assert link_text(fabric, 0) == "a → b"
 
 
 @given(adapter_fabrics())
@@ -63,16 +55,6 @@ def test_the_hotter_direction_of_a_cable_is_the_one_that_is_known(fabric: Fabric
         known = [values[r] for r in (there, back) if not np.isnan(values[r])]
         assert np.array_equal(value, max(known, default=np.nan), equal_nan=True)
     assert np.array_equal(values[row], found, equal_nan=True)
-
-
-@pytest.mark.parametrize("name", ["ndr-dgx-minhop", "torus-4x4x4-dor"])
-def test_texts_of_all_ports_are_those_of_each(name: str) -> None:
-    fabric = infiniband(name)
-    texts, source, target = port_texts(fabric)
-    for row in range(len(fabric.links)):
-        assert texts[source[row]] == port_text(fabric, row, "source")
-        assert texts[target[row]] == port_text(fabric, row, "target")
-    assert texts[0] == ""
 
 
 def test_loaded_links_are_sorted_by_the_worse_of_two_placements() -> None:

@@ -9,17 +9,21 @@ import pytest
 
 from dashboard.state.viewer import OTHERS, Viewer
 from dashboard.tables.overview import (
+    NOT_ATTRIBUTED,
+    busiest_links,
     changes_lines,
-    findings_table,
-    gains_table,
-    measured_links,
-    predicted_links,
+    events,
+    health,
+    jobs_to_act,
 )
 from mapping.checks.finding import Finding, Severity
+from mapping.traffic.device_names import find_link
 from mapping.traffic.shared_load import JobLoad, SharedLoad
+from mapping.traffic.short_names import short_link
 from registry.fabrics.changes import Changes, compare
+from registry.ingest_runs.runs import SourceState
 from registry.jobs.jobs import StoredJob
-from registry.model import Job, LinkRates
+from registry.model import Floats, Job, LinkRates
 from registry.model.loaded_links import LoadedLinks
 from registry.running.advice import StoredAdvice
 from registry.running.running_jobs import RunningJob
@@ -30,12 +34,10 @@ NOW = datetime(2026, 1, 10, tzinfo=UTC)
 FABRIC = fat_tree()
 
 
-def test_measured_links_are_shown_by_their_share() -> None:
+def measured(share: Floats) -> LinkRates:
     m = len(FABRIC.links)
-    share = np.full(m, np.nan)
-    share[[2, 5]] = 0.25, 0.5
     nothing = np.full(m, np.nan)
-    rates = LinkRates(
+    return LinkRates(
         start=NOW - timedelta(hours=1),
         end=NOW,
         bytes_per_second=share * FABRIC.links.capacity,
@@ -47,10 +49,6 @@ def test_measured_links_are_shown_by_their_share() -> None:
         ecn_marked_per_second=nothing,
         pauses_per_second=nothing,
     )
-    table = measured_links(FABRIC, rates, 10)
-    assert table["row"].tolist() == [5, 2]
-    assert table["share"].tolist() == [0.5, 0.25]
-    assert (table["rate"] == table["share"] * table["capacity"]).all()
 
 
 def loaded(job: str, user: str, row: int, size: float) -> JobLoad:
@@ -59,14 +57,25 @@ def loaded(job: str, user: str, row: int, size: float) -> JobLoad:
     return JobLoad(job=job, user=user, application="cg", loads=LoadedLinks.of(loads))
 
 
-def test_a_predicted_link_names_whose_traffic_it_is_as_far_as_may_be_seen() -> None:
-    shared = SharedLoad.of(FABRIC, [loaded("1", "ann", 3, 3.0), loaded("2", "bob", 3, 1.0)])
-    (everyone,) = predicted_links(FABRIC, shared.hottest(5), Viewer())["whose traffic"]
-    assert everyone == "75% job 1 (cg, ann), 25% job 2 (cg, bob)"
-    (mine,) = predicted_links(FABRIC, shared.hottest(5), Viewer(only="bob"))["whose traffic"]
-    assert mine == f"75% {OTHERS}, 25% job 2 (cg, bob)"
-    (hidden,) = predicted_links(FABRIC, shared.hottest(5), Viewer(key=b"k" * 32))["whose traffic"]
-    assert "ann" not in hidden
+def test_busy_links_are_measured_ones_and_name_their_jobs_as_far_as_may_be_seen() -> None:
+    shared = SharedLoad.of(FABRIC, [loaded("1", "ann", 5, 3.0), loaded("2", "bob", 5, 1.0)])
+    share = np.full(len(FABRIC.links), np.nan)
+    share[[2, 5]] = 0.25, 0.5
+    first, second = busiest_links(shared, measured(share), 10, Viewer())
+    assert (first.row, first.part, first.jobs) == (5, 0.5, "1, 2")
+    assert (second.row, second.part, second.jobs) == (2, 0.25, NOT_ATTRIBUTED)
+    assert first.short == short_link(FABRIC, 5)
+    assert find_link(FABRIC, first.full) == 5
+    assert busiest_links(shared, measured(share), 10, Viewer(only="bob"))[0].jobs == f"{OTHERS}, 2"
+
+
+def test_without_counters_links_are_those_with_the_longest_estimated_time() -> None:
+    shared = SharedLoad.of(FABRIC, [loaded("1", "ann", 3, 3.0), loaded("2", "bob", 4, 6.0)])
+    found = busiest_links(shared, None, 10, Viewer())
+    capacity = FABRIC.links.capacity
+    assert capacity[3] == capacity[4]
+    assert [(one.row, one.part, one.jobs) for one in found] == [(4, 1.0, "2"), (3, 0.5, "1")]
+    assert found[0].seconds == 6.0 / capacity[4]
 
 
 def running(job: str, user: str, gain: float | None) -> RunningJob:
@@ -87,19 +96,19 @@ def running(job: str, user: str, gain: float | None) -> RunningJob:
     return RunningJob(stored=stored, application="cg", present=None, advice=advice)
 
 
-def test_jobs_that_would_gain_come_in_order_of_their_gain() -> None:
+def test_jobs_come_by_their_gain_then_those_not_searched() -> None:
     jobs = [
-        running("1", "ann", 1.5),
-        running("2", "bob", 3.0),
         running("3", "ann", None),
         running("4", "ann", 1.0),
+        running("1", "ann", 1.5),
+        running("2", "bob", 3.0),
     ]
-    table = gains_table(jobs, NOW, Viewer())
-    assert table["job"].tolist() == ["2", "1"]
-    assert table["looked at"].tolist() == ["2 hours ago"] * 2
-    assert table["key"].tolist() == ["c/2", "c/1"]
-    assert gains_table(jobs, NOW, Viewer(only="ann"))["job"].tolist() == ["1"]
-    assert gains_table(jobs[2:], NOW, Viewer()).empty
+    listed = jobs_to_act(jobs, Viewer())
+    assert [one.key for one in listed] == ["c/2", "c/1", "c/4", "c/3"]
+    assert (listed[0].label, listed[0].gain, listed[0].moves) == ("2 · cg · bob", 3.0, 4)
+    assert (listed[3].gain, listed[3].seconds) == (None, None)
+    assert [one.key for one in jobs_to_act(jobs, Viewer(only="bob"))] == ["c/2"]
+    assert "bob" not in jobs_to_act(jobs, Viewer(key=b"k" * 32))[0].label
 
 
 @pytest.mark.parametrize("rerouted", [True, False])
@@ -110,7 +119,32 @@ def test_new_tables_are_a_change_of_their_own(rerouted: bool) -> None:
     assert changes_lines(Changes(), False) == []
 
 
-def test_findings_are_shown_with_their_severity() -> None:
-    found = [Finding(Severity.WARNING, "a", "a: one cable up", 2, "rails")]
-    (row,) = findings_table(found).to_dict("records")
-    assert row == {"severity": "warning", "check": "rails", "what": "a: one cable up", "count": 2}
+def test_events_come_worst_first_with_the_page_that_shows_them() -> None:
+    found = [
+        Finding(Severity.WARNING, "a", "MF0;a:MQM9700/U1:3: one cable up", 2, "rails"),
+        Finding(Severity.ERROR, "b", "b is cut off"),
+    ]
+    state = SourceState(
+        cluster="c",
+        format="perfquery",
+        last_at=NOW,
+        last_outcome="failed",
+        last_good_at=NOW - timedelta(days=1),
+        error="cut off",
+    )
+    listed = events(found, (), ["cable vanished"], [state], NOW)
+    assert [(one.word, one.where) for one in listed] == [
+        ("error", "fabric"),
+        ("failing", "data"),
+        ("warning", "fabric"),
+        ("changed", "changes"),
+    ]
+    assert listed[1].text == "perfquery: cut off"
+    assert listed[2].text == "a:3: one cable up"
+    assert events((), (), (), (), NOW) == []
+
+
+def test_health_is_the_worst_finding_and_the_numbers_of_all() -> None:
+    found = [Finding(severity, "a", "a") for severity in (Severity.NOTE, Severity.WARNING, Severity.WARNING)]
+    assert health(found) == (Severity.WARNING, "2 warnings, 1 note")
+    assert health(()) == (None, "no findings")

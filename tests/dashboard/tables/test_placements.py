@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime
 
 import numpy as np
@@ -7,15 +8,16 @@ import pytest
 
 from dashboard.tables.placements import (
     communication,
-    comparison,
+    cost_table,
+    job_costs,
     placement_text,
+    placements_table,
     ranks_per_host,
     relative_change,
 )
 from dashboard.widgets.messages import plain
-from registry import units
-from registry.model import Metrics, Profile
-from registry.records.placements.records import StoredPlacementInfo
+from registry.model import Allocation, Bound, Evaluation, Metrics, Placement, Profile
+from registry.records.placements.records import PRESENT, PROPOSED, StoredPlacement, StoredPlacementInfo
 
 
 def info(name: str = "p1", *, application: str | None = "cg", cluster: str = "c") -> StoredPlacementInfo:
@@ -46,13 +48,6 @@ def info(name: str = "p1", *, application: str | None = "cg", cluster: str = "c"
             congestion_seconds=4e-3, network_congestion_seconds=3e-3, hop_bytes=9e6, average_dilation=4.5
         ),
     )
-
-
-def test_a_comparison_holds_what_is_known_only() -> None:
-    row = info()
-    found = comparison("congestion_seconds", 2e-3, row.in_order, row.random, 1e-3)
-    assert found == {"in order": 4e-3, "placed": 2e-3, "lower bound": 1e-3}
-    assert list(comparison("hop_bytes", 1.0, None, None, None)) == ["placed"]
 
 
 @pytest.mark.parametrize(
@@ -98,24 +93,75 @@ def test_ranks_of_each_host_are_folded() -> None:
     ]
 
 
-@pytest.mark.parametrize(
-    ("value", "base", "expected"),
-    [
-        (0.0123, units.SECONDS, "12.3 ms"),
-        (61.0, units.SECONDS, "61 s"),
-        (3e-10, units.SECONDS, "0.3 ns"),
-        (0.0, units.SECONDS, "0 s"),
-        (123456.0, units.BYTES, "123.5 kB"),
-        (50e9, units.RATE, "50 GB/s"),
-        (2.5, units.HOPS, "2.5 hops"),
-    ],
-)
-def test_values_are_written_with_a_unit_that_suits(value: float, base: str, expected: str) -> None:
-    assert units.text(value, base) == expected
-
-
 def test_text_of_the_database_is_no_markup() -> None:
     assert plain("a_b") == "a\\_b"
     assert plain("<b>") == "\\<b\\>"
     assert plain("# x\n- y") == "\\# x \\- y"
     assert plain(":red[x] $y$ `z`") == "\\:red\\[x\\] \\$y\\$ \\`z\\`"
+
+
+def stored(role: str, seconds: float, *, bound: float | None = None) -> StoredPlacement:
+    """Return a placement of two ranks on two hosts with this time of the worst link."""
+    zero = np.zeros(0)
+    bounds = {} if bound is None else {"congestion_seconds": Bound(value=bound, proof="cut")}
+    evaluation = Evaluation(
+        routing="tables",
+        rails="each",
+        congestion_seconds=seconds,
+        network_congestion_seconds=seconds / 2,
+        hop_bytes=4e6,
+        total_bytes=2e6,
+        average_dilation=2.0,
+        max_dilation=3,
+        mean_congestion_seconds=seconds / 4,
+        link_bytes=zero,
+        bounds=bounds,
+    )
+    allocation = Allocation(hosts=np.array([0, 1]), slots=np.array([1, 1]))
+    placement = Placement(host_of_rank=np.array([0, 1]), allocation=allocation, strategy="greedy")
+    return StoredPlacement(
+        id=f"p-{role}",
+        cluster="c",
+        content="c/1",
+        placement=placement,
+        evaluation=evaluation,
+        in_order=Metrics(
+            congestion_seconds=9.0, network_congestion_seconds=8.0, hop_bytes=7.0, average_dilation=6.0
+        ),
+        random=Metrics(
+            congestion_seconds=12.0, network_congestion_seconds=8.0, hop_bytes=7.0, average_dilation=6.0
+        ),
+        role=role,
+        hosts=("a", "b"),
+        recorded_at=datetime(2026, 1, 1, tzinfo=UTC),
+    )
+
+
+def test_a_job_stands_between_the_best_possible_and_a_random_placement() -> None:
+    ran, found = stored(PRESENT, 8.0, bound=1.0), stored(PROPOSED, 6.0, bound=2.0)
+    both = job_costs(found, ran)
+    assert both == job_costs(ran, found)
+    assert tuple(both) == (8.0, False, 6.0, 2.0, 12.0)
+    assert both.change == pytest.approx(-0.25)
+    assert both.points() == {"best possible": 2.0, "found": 6.0, "random": 12.0, "now": 8.0}
+
+
+def test_ranks_in_order_are_assumed_if_it_is_not_known_how_a_job_runs() -> None:
+    found = job_costs(stored(PROPOSED, 6.0), None)
+    assert tuple(found) == (9.0, True, 6.0, None, 12.0)
+    assert found.points() == {"found": 6.0, "random": 12.0, "in order": 9.0}
+    alone = job_costs(stored(PRESENT, 8.0), None)
+    assert (alone.now, alone.assumed, alone.better, alone.change) == (8.0, False, None, None)
+
+
+def test_the_costs_of_a_placement_are_beside_those_of_another_one() -> None:
+    table = cost_table(stored(PROPOSED, 6.0, bound=2.0), stored(PRESENT, 8.0), "how it runs")
+    assert table.iloc[0].tolist() == ["Worst link", "6 s", "8 s", "12 s", "2 s", "cut"]
+    in_order = cost_table(stored(PROPOSED, 6.0), None, "in order")
+    assert in_order.iloc[0].tolist() == ["Worst link", "6 s", "9 s", "12 s", "", ""]
+
+
+def test_the_placements_of_a_job_are_listed() -> None:
+    table = placements_table([info(), replace(info("p2"), role=PRESENT, congestion_seconds=None)])
+    assert table["what"].tolist() == ["proposed", "ran with"]
+    assert table["worst link"].tolist() == ["2 ms", ""]

@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 
-from dashboard.figures.sharing import sharing_figure
+from dashboard.figures.sharing import ALL_JOBS, sharing_figure
 from dashboard.figures.style import DARK, LIGHT
 from dashboard.state.viewer import OTHERS, Viewer
-from dashboard.tables.sharing import REST, heat, pair_text, slowdowns, worst_links
+from dashboard.tables.sharing import REST, Heat, busiest, heat, pair_text, sharers, sharing_table
+from mapping.traffic.interference import interference
 from mapping.traffic.shared_load import JobLoad, SharedLoad
 from registry.model import Fabric
 from registry.model.loaded_links import LoadedLinks
 from tests.support.infiniband_data import infiniband
 
 NASTY = "<img src=x onerror=alert(1)> datum.x'\"\\ {{y}}"
+TIMES = {"a": 10.0, "b": 5.0, "c": 10.0, "d": 1.0}
 
 
 def load(fabric: Fabric, job: str, rows: list[int], size: list[float], user: str = "ann") -> JobLoad:
@@ -26,7 +29,7 @@ def load(fabric: Fabric, job: str, rows: list[int], size: list[float], user: str
 
 
 @pytest.fixture(scope="module")
-def shared() -> SharedLoad:
+def untimed() -> SharedLoad:
     """Seconds by link: a loads 0 (3) and 1 (1), b loads 0 (1) and 2 (2), c loads 3 (5), d nothing."""
     fabric = infiniband("ndr-dgx-minhop")
     jobs = [
@@ -38,84 +41,133 @@ def shared() -> SharedLoad:
     return SharedLoad.of(fabric, jobs)
 
 
-def test_each_job_is_slowed_down_by_what_it_shares(shared: SharedLoad) -> None:
-    table = slowdowns(shared, Viewer()).set_index("job")
-    assert table[["alone", "together", "slowdown"]].loc[["b"]].to_numpy().tolist() == [[2.0, 4.0, 2.0]]
-    assert table.loc["a", "slowdown"] == pytest.approx(4 / 3)
-    assert table.loc[["c", "d"], "slowdown"].tolist() == [1.0, 1.0]
-    assert list(table.index) == ["b", "a", "c", "d"]
-    assert table["shared most with"].to_dict() == {"a": "b", "b": "a", "c": "", "d": ""}
-    assert worst_links(shared).tolist() == [0, 0, 3, -1]
+@pytest.fixture(scope="module")
+def shared(untimed: SharedLoad) -> SharedLoad:
+    """The same with times of iterations: a uses 0.3 and b 0.2 of link 0; link 2 is used to 0.4, 3 to 0.5."""
+    jobs = (replace(one, iteration_seconds=TIMES[one.job], iteration_from="stated") for one in untimed.jobs)
+    return replace(untimed, jobs=tuple(jobs))
 
 
-def test_the_heat_map_holds_all_bytes_of_its_links(shared: SharedLoad) -> None:
-    found = heat(shared, shared.hottest(4), Viewer())
-    assert found.links["seconds"].tolist() == [5.0, 4.0, 2.0, 1.0]
-    assert found.links["jobs"].tolist() == [1, 2, 1, 1]
-    assert found.cells.groupby("place")["seconds"].sum().tolist() == found.links["seconds"].tolist()
-    assert found.cells.groupby("place")["part"].sum().tolist() == pytest.approx([1.0] * 4)
-    assert found.rows == ("c · cg", "a · cg", "b · cg")
+def all_links(shared: SharedLoad, viewer: Viewer | None = None, **more: int) -> Heat:
+    found = interference(shared)
+    return heat(shared, found, busiest(shared, found, 4, by_jobs=1), viewer or Viewer(), **more)
+
+
+def test_what_sharing_costs_each_job(shared: SharedLoad) -> None:
+    """Job a waits 3 / 0.8 s for link 0 instead of 3 s; job b waits 2 s for link 2, longer than for link 0."""
+    table = sharing_table(shared, interference(shared), Viewer()).set_index("job")
+    assert list(table.index) == ["a", "b", "c", "d"]
+    assert table["slowdown"].to_dict() == pytest.approx({"a": 1 + 0.75 / 10, "b": 1.0, "c": 1.0, "d": 1.0})
+    assert table["share of worst link"].to_dict() == pytest.approx({"a": 0.6, "b": 1.0, "c": 1.0, "d": 0.0})
+    assert table["shared with"].to_dict() == {"a": "b", "b": "", "c": "", "d": ""}
+    assert table["time per iteration"].to_dict()["a"] == "10 s (stated)"
+
+
+def test_without_times_there_are_shares_of_the_traffic_and_no_slowdowns(untimed: SharedLoad) -> None:
+    table = sharing_table(untimed, interference(untimed), Viewer()).set_index("job")
+    assert table["slowdown"].isna().all()
+    assert table["share of worst link"].to_dict() == pytest.approx({"a": 0.75, "b": 0.25, "c": 1.0, "d": 0.0})
+    assert set(table["time per iteration"]) == {"unknown"}
+    found = all_links(untimed)
+    assert not found.of_capacity
+    assert found.links["share"].tolist() == pytest.approx([1.0] * 4)
+    assert found.cells[found.cells["place"] == 2].set_index("row")["share"].to_dict() == pytest.approx(
+        {"a · cg": 0.75, "b · cg": 0.25}
+    )
+
+
+def test_the_busiest_links_are_those_with_the_highest_utilisation(
+    shared: SharedLoad, untimed: SharedLoad
+) -> None:
+    """By bytes links 3 (5 s), 0 (4 s) and 2 (2 s); by utilisation links 0 and 3 (0.5), then link 2."""
+    assert busiest(shared, interference(shared), 3, by_jobs=1).tolist() == [0, 3, 2]
+    assert busiest(untimed, interference(untimed), 3, by_jobs=1).tolist() == [3, 0, 2]
+    assert busiest(shared, interference(shared), 3).tolist() == [0]
+
+
+def test_the_heat_map_holds_the_share_of_each_job(shared: SharedLoad) -> None:
+    found = all_links(shared)
+    assert found.of_capacity
+    assert found.links["share"].tolist() == pytest.approx([0.5, 0.5, 0.4, 0.1])
+    assert found.links["jobs"].tolist() == [2, 1, 1, 1]
+    assert found.cells.groupby("place")["share"].sum().tolist() == pytest.approx(
+        found.links["share"].tolist()
+    )
+    assert found.rows == ("b · cg", "c · cg", "a · cg")
 
 
 def test_jobs_with_little_traffic_share_a_row(shared: SharedLoad) -> None:
-    found = heat(shared, shared.hottest(4), Viewer(), most=1)
-    assert found.rows == ("c · cg", REST)
+    found = all_links(shared, most=1)
+    assert found.rows == ("b · cg", REST)
     rest = found.cells[found.cells["row"] == REST]
-    assert rest.set_index("place")["seconds"].to_dict() == {2: 4.0, 3: 2.0, 4: 1.0}
+    assert rest.set_index("place")["share"].to_dict() == pytest.approx({1: 0.3, 2: 0.5, 4: 0.1})
 
 
 def test_jobs_that_the_viewer_may_not_see_have_no_name_anywhere(shared: SharedLoad) -> None:
-    viewer = Viewer(only="bob")
-    found = heat(shared, shared.hottest(4), viewer)
-    assert found.rows == ("b · cg", OTHERS)
-    table = slowdowns(shared, viewer)
-    assert table["job"].tolist() == ["b"]
-    assert table["shared most with"].tolist() == [OTHERS]
-    pair = shared.worst_shared_link()
-    assert pair is not None
-    told = pair_text(shared, pair, viewer)
-    assert "job a" not in told
-    assert OTHERS in told
+    viewer = Viewer(only="ann")
+    found = interference(shared)
+    assert all_links(shared, viewer).rows == ("c · cg", "a · cg", OTHERS)
+    table = sharing_table(shared, found, viewer)
+    assert table["job"].tolist() == ["a", "c", "d"]
+    assert table["shared with"].tolist() == [OTHERS, "", ""]
+    text = pair_text(shared, 0, viewer)
+    assert "job b" not in text
+    assert OTHERS in text
 
 
 def test_users_are_shown_as_pseudonyms(shared: SharedLoad) -> None:
-    viewer = Viewer(key=b"k")
-    assert set(slowdowns(shared, viewer)["user"]) == {viewer.name("ann"), viewer.name("bob")}
-    pair = shared.worst_shared_link()
-    assert pair is not None
-    told = pair_text(shared, pair, viewer)
-    assert "ann" not in told
-    assert viewer.name("ann") in told
+    viewer, found = Viewer(key=b"k"), interference(shared)
+    assert set(sharing_table(shared, found, viewer)["user"]) == {viewer.name("ann"), viewer.name("bob")}
+    text = pair_text(shared, 0, viewer)
+    assert "ann" not in text
+    assert viewer.name("ann") in text
 
 
-def test_the_pair_on_the_hottest_link_is_shown_with_the_part_of_each(shared: SharedLoad) -> None:
-    pair = shared.worst_shared_link()
-    assert pair is not None
-    told = pair_text(shared, pair, Viewer())
-    assert "needs 4 s per period: 75% of its bytes come from job a (cg, ann), " in told
-    assert ", 25% from job b (cg, bob)." in told
+def test_the_two_jobs_with_most_bytes_on_a_link_are_named(shared: SharedLoad) -> None:
+    assert pair_text(shared, 0, Viewer()).endswith(": job a (cg, ann) and job b (cg, bob).")
+
+
+def test_the_jobs_that_share_links_with_each_job(shared: SharedLoad) -> None:
+    assert sharers(shared, Viewer()) == {"a": ["b"], "b": ["a"], "c": [], "d": []}
+    assert sharers(shared, Viewer(only="ann"))["a"] == [OTHERS]
+
+
+def test_jobs_with_most_common_links_come_first_and_further_ones_are_counted(shared: SharedLoad) -> None:
+    fabric = shared.fabric
+    links = {"a": [0, 1, 2, 3], "b": [0], "c": [0, 1], "d": [1, 2, 3], "e": [3]}
+    jobs = [load(fabric, job, rows, [1.0] * len(rows)) for job, rows in links.items()]
+    assert sharers(SharedLoad.of(fabric, jobs), Viewer())["a"] == ["d", "c", "b", "1 more"]
+
+
+def rows_of(made: dict[str, Any]) -> list[str]:
+    """Return the rows of the cells."""
+    rows: list[str] = made["vconcat"][0]["layer"][0]["encoding"]["y"]["scale"]["domain"]
+    return rows
 
 
 def spec(shared: SharedLoad, theme: str) -> dict[str, Any]:
-    shown = heat(shared, shared.hottest(4), Viewer())
-    made: dict[str, Any] = sharing_figure(shown.rows, shown.cells, shown.links, theme).to_dict()
+    made: dict[str, Any] = sharing_figure(all_links(shared), theme).to_dict()
     return made
 
 
 @pytest.mark.parametrize("theme", [LIGHT, DARK])
-def test_the_heat_map_is_drawn_with_its_unit_and_a_title(shared: SharedLoad, theme: str) -> None:
+def test_the_heat_map_is_drawn_with_a_description(
+    shared: SharedLoad, untimed: SharedLoad, theme: str
+) -> None:
     made = spec(shared, theme)
-    upper, lower = made["vconcat"]
-    assert upper["title"] == "Time of all jobs, per period"
-    assert lower["title"] == "Time of each job"
-    assert lower["encoding"]["color"]["title"] == "time of its bytes (s)"
-    assert lower["encoding"]["y"]["scale"]["domain"] == ["c · cg", "a · cg", "b · cg"]
+    assert made["description"].startswith("Share of the link's capacity: jobs by links, 4 rows")
+    assert rows_of(made) == [
+        ALL_JOBS,
+        "b · cg",
+        "c · cg",
+        "a · cg",
+    ]
+    assert rows_of(spec(untimed, theme))[0] == "a · cg"
 
 
 def test_text_of_jobs_is_data_of_the_chart_never_an_expression() -> None:
     fabric = infiniband("ndr-dgx-minhop")
-    one = SharedLoad.of(fabric, [load(fabric, NASTY, [0], [1.0])])
-    made = spec(one, LIGHT)
-    datasets = made.pop("datasets")
-    assert any(row.get("row", "").startswith(NASTY) for rows in datasets.values() for row in rows)
-    assert not any(part.get("transform") for part in made["vconcat"])
+    made = spec(SharedLoad.of(fabric, [load(fabric, NASTY, [0], [1.0])]), LIGHT)
+    (rows,) = made.pop("datasets").values()
+    assert any(row["row"].startswith(NASTY) for row in rows)
+    assert not any(part.get("transform") for part in made["vconcat"][0]["layer"])

@@ -6,11 +6,13 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pandas as pd
+import pytest
 
 from dashboard.state.viewer import Viewer
-from dashboard.tables.status import runs_table, sources_table
+from dashboard.tables.status import age_grid, attention, runs_table, short_age, sources_table
 from dashboard.widgets.tables import csv_text
 from registry.ingest_runs.runs import FAILED, SAVED, RunInfo, SourceState
+from registry.pages.ingests import Ingests, SourceDay
 
 NOW = datetime(2026, 1, 10, tzinfo=UTC)
 
@@ -36,21 +38,78 @@ def test_sources_that_ask_for_a_look_come_first() -> None:
     ]
     table = sources_table(states, NOW, Viewer())
     assert table["source"].tolist() == ["old", "bad", "never", "fine"]
-    assert table["last good"].tolist() == ["8 days ago", "0 seconds ago", "never", "0 seconds ago"]
-    assert table["last good (UTC)"].isna().tolist() == [False, False, True, False]
+    assert table["observed"].tolist() == ["8 days ago", "0 seconds ago", "never", "0 seconds ago"]
+    assert table["observed (UTC)"].isna().tolist() == [False, False, True, False]
     assert table["last try (UTC)"].dt.tz is None
     hidden = sources_table(states, NOW, Viewer(key=b"k" * 32))
     assert hidden["what is wrong"].tolist()[1] == "x: cut off"
     assert sources_table([], NOW, Viewer()).empty
 
 
-def test_runs_are_shown_with_their_counts() -> None:
-    run = RunInfo(
+def test_sources_that_need_attention_name_cause_and_command() -> None:
+    states = [
+        source("fine"),
+        source("old", observed_at=NOW - timedelta(days=9)),
+        source("older", observed_at=NOW - timedelta(days=90)),
+        source("bad", last_outcome=FAILED, error="/home/ann/a b.txt: cut off"),
+        source("typo", known=False, last_good_at=None, last_outcome=FAILED, error="no cluster"),
+    ]
+    runs = [ingest_run(("bad",), ("/home/ann/a b.txt",)), ingest_run(("old", "x"), tuple("fghi"))]
+    bad, older, old = attention(states, runs, NOW, Viewer())
+    assert bad == (
+        "failing",
+        "bad · c",
+        "observed 0 seconds ago; the last try failed: /home/ann/a b.txt: cut off",
+        "almanac ingest --cluster c '/home/ann/a b.txt'",
+    )
+    assert older == ("stale", "older · c", "observed 90 days ago, ingested 0 seconds ago", older.command)
+    assert older.command == "almanac ingest --cluster c FILE"
+    assert old.command == "almanac ingest --cluster c f g h ..."
+    hidden = attention(states, runs, NOW, Viewer(key=b"k" * 32))[0]
+    assert "ann" not in hidden.cause + hidden.command
+
+
+def test_the_grid_has_the_age_of_the_latest_data_of_each_day() -> None:
+    starts = [NOW - timedelta(days=before) for before in (3, 2, 1)]
+
+    def day(number: int, failed: int, hours: float | None) -> SourceDay:
+        time = None if hours is None else NOW - timedelta(hours=hours)
+        return SourceDay(
+            cluster="c", format="scan", day=number, runs=1 + failed, failed=failed, observed_at=time
+        )
+
+    bad = source("scan", last_outcome=FAILED, observed_at=NOW - timedelta(hours=30), error="cut")
+    plain = source("jobs", observed_at=NOW - timedelta(hours=30))
+    days = (
+        day(0, 0, 400),
+        day(2, 0, 30),  # observed 30 hours ago, on the second day
+        day(3, 2, None),
+        SourceDay(cluster="c", format="jobs", day=2, runs=4, failed=1, observed_at=NOW - timedelta(hours=30)),
+    )
+    sources = (plain, bad, source("profile", cluster=""))
+    table = age_grid(Ingests(sources=sources, days=days), starts, NOW)
+    assert table["source"].tolist() == ["scan · c"] * 3 + ["jobs · c"] * 3
+    assert table["state"].tolist() == ["stale", "fresh", "failing", "no data", "fresh", "fresh"]
+    assert table["text"].tolist() == ["14d", "6h", "✕ 1d", "", "✕ 6h", "1d"]
+    assert table["day"].tolist() == ["07", "08", "09"] * 2
+    assert table["failed"].tolist() == [0, 0, 2, 0, 1, 0]
+    assert age_grid(Ingests(sources=(), days=()), starts, NOW).empty
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"), [(-3, "0s"), (59, "59s"), (60, "1m"), (7200, "2h"), (86400 * 1200, "1,200d")]
+)
+def test_a_short_age_has_one_unit(seconds: float, text: str) -> None:
+    assert short_age(timedelta(seconds=seconds)) == text
+
+
+def ingest_run(formats: tuple[str, ...], files: tuple[str, ...]) -> RunInfo:
+    return RunInfo(
         id="r1",
         cluster="c",
         at=NOW,
-        formats=("a", "b"),
-        files=("f", "g"),
+        formats=formats,
+        files=files,
         digest="",
         warnings=("odd",),
         seconds=1.23456,
@@ -61,7 +120,11 @@ def test_runs_are_shown_with_their_counts() -> None:
         routing="",
         profiles=(),
     )
+
+
+def test_runs_are_shown_with_their_counts() -> None:
+    run = ingest_run(("a", "b"), ("f", "g"))
     (row,) = runs_table([run], Viewer()).to_dict("records")
-    assert (row["formats"], row["files"], row["warnings"], row["duration (s)"]) == ("a, b", 2, 1, 1.235)
+    assert (row["formats"], row["files"], row["warnings"], row["duration (s)"]) == ("a, b", 2, 1, 1.23)
     assert row["began (UTC)"] == pd.Timestamp("2026-01-10")
     assert "'=1+1" in csv_text(runs_table([run], Viewer()))

@@ -13,8 +13,9 @@ from dashboard.components.fabric_map.picture import Picture, Points
 from dashboard.figures import colouring
 from dashboard.figures.link_map import link_map
 from dashboard.layouts.drawing import draw_fabric, redrawn
+from dashboard.state.viewer import Viewer
 from dashboard.tables.links import bundles
-from dashboard.tables.what_if import ChangedFabric, changed_fabric, seconds_more
+from dashboard.tables.what_if import ChangedFabric, changed_fabric, effects, seconds_more, totals
 from mapping.traffic.device_names import link_text
 from mapping.traffic.fabric_changes import Change
 from mapping.traffic.job_loads import JobTraffic
@@ -132,3 +133,18 @@ def test_added_seconds_are_those_of_remaining_links() -> None:
     more = drawn.values(seconds_more(found))
     left = [row for row in range(len(more)) if ends(drawn.fabric, row) == (4, 5, 11, 11)]
     assert more[left].tolist() == [4.0]  # eight bytes over one cable in place of two, a byte a second each
+
+
+def test_totals_compare_both_sides() -> None:
+    fabric = two_leaves()
+    jobs = tuple(job_between(fabric, job, [(f"a{job}", f"b{job}", 6.0)]) for job in "01")
+    found = totals(what_if(fabric, jobs, Change(down_links=("A:10",))))
+    # two cables of 1 byte/s carried 12 bytes, one is left
+    assert (found.before_seconds, found.after_seconds, found.change) == (6.0, 12.0, "+100.0 %, ")
+    assert (found.worse, found.jobs, found.slower, found.largest) == (True, 2, 2, 2.0)
+    assert (found.cut_pairs, found.cut_jobs, found.lost_ranks) == (0, 0, 0)
+    cut = totals(what_if(fabric, jobs, Change(down_switches=("B",), drained=("a0",))))
+    assert (cut.after_seconds, cut.worse, cut.slower) == (0.0, False, 0)
+    assert (cut.cut_pairs, cut.cut_jobs, cut.lost_ranks) == (1, 1, 1)
+    table = effects(what_if(fabric, jobs, Change(down_links=("A:10",))), Viewer())
+    assert table[["before", "after", "times"]].to_numpy().tolist() == [[6.0, 12.0, 2.0]] * 2

@@ -23,6 +23,7 @@ from tests.registry.model.test_circuit_plan import circuit_plan, optical_switch,
 from tests.support.fat_tree import at, fat_tree
 
 CIRCUITS = "circuits"
+TAB = {"tab": "circuits"}
 HOSTS = ("node00", "node01", "node02", "node03")
 
 
@@ -80,23 +81,23 @@ def test_an_empty_registry_shows_what_to_run(nothing: Connect) -> None:
 
 def test_the_newest_plan_is_shown_with_all_that_it_is_for(planned: Planned) -> None:
     app = page(planned.connect, CIRCUITS)
-    assert titles(app) == ["Circuits to move", "All circuits", "Routes", "Plans"]
+    assert titles(app) == ["Circuits to move", "Search", "Routes", "Plans"]
     assert planned.alone in whole(app)
     assert "was interrupted" in messages(app)
     assert len(app.get("vega_lite_chart")) == 3
     assert not app.error
     moves, circuits, ways, plans = (table.value for table in app.dataframe)
-    assert moves.to_numpy().tolist() == [["take away", "1", "2"], ["put in", "0", "3"]]
+    assert moves.to_numpy().tolist() == [["remove", "1", "2"], ["add", "0", "3"]]
     assert len(circuits) == 4
-    assert ways["way"].tolist() == ["0 1", "1 0 3"]
+    assert ways["route"].tolist() == ["0 1", "1 0 3"]
     assert list(plans["plan"]) == [planned.alone, planned.jobs]
 
 
 def test_a_plan_of_a_cluster_is_shown_by_its_hosts(planned: Planned) -> None:
     app = page(planned.connect, CIRCUITS, cluster="toy")
     assert app.dataframe[0].value.to_numpy().tolist() == [
-        ["take away", "node01", "node02"],
-        ["put in", "node00", "node03"],
+        ["remove", "node01", "node02"],
+        ["add", "node00", "node03"],
     ]
     assert list(app.dataframe[3].value["plan"]) == [planned.jobs]
     told = f"almanac cluster optical toy --applied {planned.jobs}"
@@ -109,12 +110,14 @@ def test_a_plan_of_a_cluster_is_shown_by_its_hosts(planned: Planned) -> None:
 
 
 def test_what_is_chosen_is_in_the_address(planned: Planned) -> None:
+    with planned.connect() as registry:
+        registry.save(Intake(cluster="other", observed_at=at(0), fabric=fat_tree()))
     app = page(planned.connect, CIRCUITS)
     app.selectbox(key="choose plan").set_value(planned.jobs).run()
-    assert address(app) == {"plan": planned.jobs}
+    assert address(app) == {**TAB, "plan": planned.jobs}
     assert app.dataframe[0].value["a"].tolist() == ["node01", "node00"]
     app.selectbox(key="choose cluster").set_value("toy").run()
-    assert address(app) == {"cluster": "toy"}
+    assert address(app) == {**TAB, "cluster": "toy"}
 
 
 @pytest.mark.parametrize("wrong", [{"cluster": "toys"}, {"plan": "r0"}])
@@ -127,7 +130,7 @@ def test_an_unknown_name_is_reported_and_the_default_can_be_clicked(
     app.button(key=f"forget {name}").click().run()
     assert not app.exception
     assert not app.error
-    assert address(app) == {}
+    assert address(app) == TAB
 
 
 def test_one_user_sees_the_plans_of_their_own_jobs_only(planned: Planned) -> None:

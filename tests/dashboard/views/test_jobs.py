@@ -7,20 +7,24 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from almanac.demo.fill import CLUSTER, JOB, ON_CIRCUITS, RUNNING
+from almanac.demo.fill import CLUSTER, JOB, ON_CIRCUITS, OPTICAL, RUNNING
 from almanac.demo.history import NIGHTS
 from dashboard.state.viewer import OTHERS, Viewer
+from dashboard.tables.sharing import busiest
+from mapping.service.iterations import with_counters
 from mapping.service.live import traffic
+from mapping.traffic.interference import interference
 from registry.model import Job
 from registry.model.intake import Intake
 from registry.registry import Registry
 from tests.dashboard.conftest import MARKUP, SCANNED, Connect, Filled
 from tests.dashboard.test_app import INTERFERENCE, JOBS, address, messages, nothing, page
-from tests.dashboard.views.test_job import table
+from tests.dashboard.views.test_job import captions, numbers, table
 
 __all__ = ["nothing"]
 
@@ -39,18 +43,32 @@ def connect(demonstration: Path) -> Connect:
 
 
 def listed(app: AppTest) -> pd.DataFrame:
-    return table(app, "job", "state", "possible gain")
+    """The table of jobs, with the id of each as a column."""
+    jobs = table(app, "job", "state", "possible gain")
+    return jobs.assign(id=[text.partition(" ")[0] for text in jobs["job"]])
 
 
 def test_all_jobs_are_listed_with_what_judges_them(connect: Connect) -> None:
-    jobs = listed(page(connect, JOBS)).set_index("job")
+    jobs = listed(page(connect, JOBS)).set_index("id")
     assert set(jobs.index) == ALL
-    assert (jobs["fragmentation"].dropna() >= 1).all()
-    assert jobs.loc[["4711", *RUNNING], "fragmentation"].notna().all()
-    assert (jobs["over the bound"].dropna() >= 1).all()
+    assert (jobs["distance from best"].dropna() >= 1).all()
     assert jobs.loc[[JOB, *RUNNING], "possible gain"].notna().all()
     assert jobs.loc[sorted(NIGHTLY), "possible gain"].isna().all()
-    assert jobs["name"].str.startswith("demo-").all()
+    assert jobs.loc["4713", "state"] == "▶ running"
+    assert jobs.loc["4713", "job"] == "4713 · AI training · bob"
+    assert set(str(jobs.loc["4713", "shares links with"]).split(", ")) == set(RUNNING) - {"4713"}
+    assert (jobs.loc[sorted(NIGHTLY), "shares links with"] == "").all()
+
+
+def test_distance_and_gain_are_those_of_the_registry(connect: Connect) -> None:
+    with connect() as registry:
+        advice = {one.job: one for one in registry.advices.list(CLUSTER)}
+        placed = registry.placements.read(advice["4713"].present)
+    assert placed.evaluation is not None
+    bound = placed.evaluation.bounds["congestion_seconds"].value
+    job = listed(page(connect, JOBS, cluster=CLUSTER)).set_index("id").loc["4713"]
+    assert job["distance from best"] == pytest.approx(placed.evaluation.congestion_seconds / bound)
+    assert job["possible gain"] == pytest.approx(advice["4713"].gain)
 
 
 @pytest.mark.parametrize(
@@ -65,7 +83,7 @@ def test_all_jobs_are_listed_with_what_judges_them(connect: Connect) -> None:
 )
 def test_the_address_narrows_the_table(connect: Connect, given: dict[str, str], expected: set[str]) -> None:
     app = page(connect, JOBS, **given)
-    assert set(listed(app)["job"]) == expected
+    assert set(listed(app)["id"]) == expected
     assert address(app) == given
 
 
@@ -79,7 +97,7 @@ def test_a_choice_that_no_job_fits_is_reported_and_undone_by_a_button(connect: C
 
 def test_a_filter_is_kept_in_the_address_and_begins_at_the_first_page(connect: Connect) -> None:
     app = page(connect, JOBS, page="1")
-    app.selectbox(key="choose state").set_value("COMPLETED").run()
+    app.button_group(key="choose state").set_value("COMPLETED").run()
     assert address(app) == {"state": "COMPLETED"}
     app.text_input(key="write text").set_value(" 47 ").run()
     assert address(app) == {"state": "COMPLETED", "text": "47"}
@@ -115,7 +133,7 @@ def test_many_jobs_come_page_by_page(nothing: Connect, monkeypatch: pytest.Monke
     app = page(nothing, JOBS)
     for number in (1, 2, 3):
         assert address(app).get("page", "1") == str(number)
-        seen += listed(app)["job"].tolist()
+        seen += listed(app)["id"].tolist()
         if number < 3:
             app.button(key="page on").click().run()
     assert sorted(seen) == ["1", "2", "3", "4", "5"]
@@ -139,7 +157,7 @@ def test_the_file_holds_all_rows_and_nothing_that_is_computed(
 
 def test_only_ones_own_jobs_are_listed(filled: Filled, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("dashboard.app.current", lambda access: Viewer(only="eve"))
-    assert listed(page(filled.connect, JOBS))["job"].tolist() == ["9"]
+    assert listed(page(filled.connect, JOBS))["id"].tolist() == ["9"]
     assert "There is no user 'demo'" in messages(page(filled.connect, JOBS, user="demo"))
 
 
@@ -149,8 +167,8 @@ def test_a_pseudonym_in_the_address_finds_the_users_jobs(
     viewer = Viewer(key=b"secret")
     monkeypatch.setattr("dashboard.app.current", lambda access: viewer)
     app = page(filled.connect, JOBS, user=viewer.name("eve"))
-    assert listed(app)["job"].tolist() == ["9"]
-    assert listed(app)["user"].tolist() == [viewer.name("eve")]
+    assert listed(app)["id"].tolist() == ["9"]
+    assert viewer.name("eve") in listed(app)["job"].iloc[0]
     assert "There is no user" in messages(page(filled.connect, JOBS, user="eve"))
 
 
@@ -158,22 +176,32 @@ def test_running_jobs_are_set_against_the_links_they_share(connect: Connect) -> 
     app = page(connect, INTERFERENCE)
     assert not app.error
     with connect() as registry:
-        live = traffic(registry, CLUSTER)
-    shown = {metric.label: metric.value for metric in app.metric}
+        live = with_counters(registry, traffic(registry, CLUSTER))
+    shown = numbers(app)
     assert shown["Running jobs"] == str(len(RUNNING))
+    found = interference(live.shared)
     slow = table(app, "job", "slowdown").set_index("job")["slowdown"]
-    expected = dict(zip((one.job for one in live.shared.jobs), live.shared.slowdowns(), strict=True))
+    expected = dict(zip((one.job for one in live.shared.jobs), found.slowdowns, strict=True))
     assert slow.to_dict() == pytest.approx(expected)
-    pair = live.shared.worst_shared_link()
-    assert pair is not None
-    told = messages(app)
-    assert f"job {pair.users[0].job}" in told
-    assert f"job {pair.users[1].job}" in told
+    assert not np.isnan(found.slowdowns).any()
+    assert shown["Largest slowdown"] == f"{found.slowdowns.max():.3g} ×"
+    row = busiest(live.shared, found, 1)[0]
+    assert shown["Busiest of these links"] == f"{found.utilisation[row]:.0%} of its capacity"
 
 
-@pytest.mark.parametrize("kind", ["shared", "network", "all", "odd"])
+def test_without_times_of_iterations_no_slowdown_is_shown(connect: Connect) -> None:
+    """The optical cluster of the demonstration has no counters."""
+    app = page(connect, INTERFERENCE, cluster=OPTICAL, links="all")
+    assert "Largest slowdown" not in numbers(app)
+    assert "almanac job attach JOB PROFILE --iteration-seconds SECONDS" in [code.value for code in app.code]
+    assert numbers(app)["Busiest of these links"] == "unknown"
+    assert "estimated share of a link" in captions(app)
+    assert table(app, "job", "slowdown")["slowdown"].isna().all()
+
+
+@pytest.mark.parametrize("kind", ["shared", "all", "odd"])
 def test_every_choice_of_links_is_drawn(connect: Connect, kind: str) -> None:
-    app = page(connect, INTERFERENCE, cluster=CLUSTER, links=kind, count="20")
+    app = page(connect, INTERFERENCE, cluster=CLUSTER, links=kind)
     assert not app.error
     assert len(table(app, "place", "link")) <= 20
 
@@ -183,10 +211,10 @@ def test_other_users_jobs_have_no_name_there(connect: Connect, monkeypatch: pyte
         users = {stored.job.user for stored in registry.jobs.list(CLUSTER)}
     monkeypatch.setattr("dashboard.app.current", lambda access: Viewer(only="nobody"))
     app = page(connect, INTERFERENCE)
-    told = messages(app)
-    assert OTHERS in told
-    assert not any(f"job {job}" in told for job in RUNNING)
-    assert not any(user and f", {user})" in told for user in users)
+    shown = captions(app)
+    assert OTHERS in shown
+    assert not any(f"job {job}" in shown for job in RUNNING)
+    assert not any(user and f", {user})" in shown for user in users)
     assert table(app, "job", "slowdown").empty
 
 

@@ -8,14 +8,15 @@ from streamlit.testing.v1 import AppTest
 def controls() -> None:
     from datetime import UTC, datetime
 
+    from dashboard.figures.over_time import change_marks
     from dashboard.widgets.controls import (
         any_of,
         at_least,
         moment,
         page_start,
         pager,
-        stops,
         text_field,
+        timeline,
         toggle,
     )
 
@@ -28,7 +29,7 @@ def controls() -> None:
         "time": moment("Time", "at", first, last),
         "start": page_start(10, "page"),
     }
-    stops("State", "at", [first, last])
+    timeline("Time", "at", first, {last: "wiring"}, change_marks)
     pager(25, 10, "page", "jobs")
     import streamlit as st
 
@@ -95,3 +96,11 @@ def test_texts_that_are_no_numbers_or_times_are_reported() -> None:
     assert "is not a number of 1 or more" in warnings
     assert "is not a time such as" in warnings
     assert "Colour can be red, blue" in warnings
+
+
+def test_the_slider_stops_at_round_times_and_at_each_change() -> None:
+    slider = run(at="2026-01-03T00:00:01").select_slider[0]
+    assert slider.value == "2026-01-03T00:00:00+00:00"
+    assert [text for text in slider.options if "wiring" in text] == ["03 Jan 00:00 · wiring"]
+    assert slider.options[-1] == "now"
+    assert 3 <= len(slider.options) <= 102

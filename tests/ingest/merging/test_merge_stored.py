@@ -56,7 +56,7 @@ def test_disagreements_of_an_operators_file_are_reported_and_replace_nothing(
     between = f"ft as seen at 2026-05-01 00:00:00 UTC and {path} disagree"
     assert report.compared.disagreements == (
         f"{between}: host node0099 is only in {path}",
-        f"{between}: cable leaf01 port 8 - node0008 port 1 is only in ft as seen at 2026-05-01 00:00:00 UTC",
+        f"{between}: cable leaf01:8 - node0008:1 is only in ft as seen at 2026-05-01 00:00:00 UTC",
         f"{between}: cable leaf02 - node0008 is only in {path}",
     )
     assert set(report.compared.disagreements) <= set(report.warnings)

@@ -136,7 +136,7 @@ def lines(intake: Intake, *paths: Path) -> list[str]:
 def test_a_cable_of_one_source_alone_is_reported_and_the_first_wins(tmp_path: Path) -> None:
     cut = DATA / "infiniband/fattree2-64-broken-link/ibnetdiscover.txt"
     whole = TREE_FOLDER / "iblinkinfo.txt"
-    missing = "cable leaf03 port 10 - spine02 port 3"
+    missing = "cable leaf03:10 - spine02:3"
     for first, second, kept, cables in ((cut, whole, "left out", 95), (whole, cut, "kept", 96)):
         found = merged(first, second)
         found_lines = lines(found, cut, whole)
@@ -153,8 +153,8 @@ def test_a_cable_that_moved_is_reported_at_both_places(tmp_path: Path) -> None:
     one, two = fabric_of(TREE), fabric_of(moved)
     _, notes = merge_fabrics([SourceFabric(path="a", fabric=one), SourceFabric(path="b", fabric=two)])
     assert [note.split(": ", 1)[1] for note in notes] == [
-        "cable leaf01 port 4 - spine01 port 1 is only in a: it is kept",
-        "cable leaf01 port 9 - spine01 port 1 is only in b: it is left out",
+        "cable leaf01:4 - spine01:1 is only in a: it is kept",
+        "cable leaf01:9 - spine01:1 is only in b: it is left out",
     ]
 
 
@@ -169,7 +169,7 @@ def test_another_speed_name_and_lid_are_reported_and_the_first_is_taken(tmp_path
     assert lines(found, scan, other) == [
         "switch 0x0002c90000100200 is leaf02 in the first and renamed in the second: the first is taken",
         "port 1 of adapter node0063 mlx5_0 has LID 75 in the first and 99 in the second: the first is taken",
-        "cable leaf08 port 8 - node0064 port 1 has 2.5e+10 bytes/s in the first and 1.25e+10 in the second:"
+        "cable leaf08:8 - node0064:1 has 2.5e+10 bytes/s in the first and 1.25e+10 in the second:"
         " the first is taken",
     ]
     assert known(fabric(found).__class__(**_columns(fabric(found)))) == known(fabric(found))

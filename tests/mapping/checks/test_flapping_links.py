@@ -30,7 +30,7 @@ def test_both_ports_count_a_cable_that_went_down_and_it_is_one_finding() -> None
     (one,) = found(downs({(LEAF_GUID, 1): 10, (ADAPTER_GUID, 1): 9}))
     assert (str(one.severity), one.count) == ("warning", 10)
     assert one.text == (
-        "cable leaf0 port 1 - node00 port 1 went down 10 times by its counters since 2026-01-01 00:00:00 UTC"
+        "cable leaf0:1 - node00:1 went down 10 times by its counters since 2026-01-01 00:00:00 UTC"
     )
 
 
@@ -42,8 +42,8 @@ def test_the_two_downs_of_a_restart_are_no_finding() -> None:
 def test_scans_and_counters_of_one_cable_are_one_finding_and_the_worst_is_first() -> None:
     lost = gone(4, "spine1", 2, "leaf1", 4), gone(2, "spine0", 2, "leaf1", 3)
     one, other = found(downs({(LEAF_GUID + 1, 4): 3, (SPINE_GUID, 1): 7}), *lost)
-    assert (one.subject, one.count) == ("leaf0 port 3 - spine0 port 1", 7)
-    assert other.subject == "leaf1 port 4 - spine1 port 2"
+    assert (one.subject, one.count) == ("leaf0:3 - spine0:1", 7)
+    assert other.subject == "leaf1:4 - spine1:2"
     assert other.text.endswith(
         "went down 3 times by its counters since 2026-01-01 00:00:00 UTC, 4 times in the scans"
     )
@@ -51,6 +51,6 @@ def test_scans_and_counters_of_one_cable_are_one_finding_and_the_worst_is_first(
 
 def test_a_port_without_a_cable_now_is_named_alone() -> None:
     (one,) = found(downs({(LEAF_GUID, 77): 5}))
-    assert one.text.startswith("cable leaf0 port 77 went down 5 times")
+    assert one.text.startswith("cable leaf0:77 went down 5 times")
     (scans,) = found(None, gone(3, "leaf0", -1, "gone", -1))
     assert scans.text == "cable gone - leaf0 went down 3 times in the scans"

@@ -47,7 +47,7 @@ def test_waits_are_those_of_all_walks(name: str, seed: int | None) -> None:
 def test_a_reported_cycle_is_a_cycle(name: str) -> None:
     for finding in findings_of(infiniband(name), "credit-loops"):
         cables = finding.text.split(": ", 1)[1].split("; ")
-        ends = [re.fullmatch(r"(\S+) port \d+ - (\S+) port \d+", cable) for cable in cables]
+        ends = [re.fullmatch(r"(\S+):\d+ - (\S+):\d+", cable) for cable in cables]
         switches = [(end[1], end[2]) for end in ends if end]
         assert len(switches) == len(cables)
         for (_, arrives), (leaves, _) in zip(switches, [*switches[1:], switches[0]], strict=True):

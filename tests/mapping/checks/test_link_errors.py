@@ -22,9 +22,9 @@ def test_errors_that_grow_between_two_sweeps_are_a_warning() -> None:
             (LEAF_GUID, 2): {"symbol_errors": 99_999},
         },
     )
-    assert (str(one.severity), one.subject, one.count) == ("warning", "leaf0 port 1", 90_011)
+    assert (str(one.severity), one.subject, one.count) == ("warning", "leaf0:1", 90_011)
     assert one.text == (
-        "leaf0 port 1 (cable to node00 port 1): 90,000 symbol errors (limit 10), 11 receive errors (limit 10)"
+        "leaf0:1 (cable to node00:1): 90,000 symbol errors (limit 10), 11 receive errors (limit 10)"
         " since 2026-01-01 00:00:00 UTC"
     )
 
@@ -40,14 +40,14 @@ def test_few_symbol_errors_and_relay_errors_are_a_note_and_fewer_are_none() -> N
     }
     notes = found(before, after)
     assert [(str(one.severity), one.subject) for one in notes] == [
-        ("note", "leaf0 port 2"),
-        ("note", "leaf0 port 3"),
+        ("note", "leaf0:2"),
+        ("note", "leaf0:3"),
     ]
 
 
 def test_a_reset_counter_is_at_least_its_value() -> None:
     (one,) = found({(LEAF_GUID, 77): {"rcv_errors": 60_000}}, {(LEAF_GUID, 77): {"rcv_errors": 500}})
-    assert one.text.startswith("leaf0 port 77: at least 500 receive errors (limit 10) since")
+    assert one.text.startswith("leaf0:77: at least 500 receive errors (limit 10) since")
 
 
 def test_full_counters_are_a_note_for_all_their_ports() -> None:
@@ -55,7 +55,7 @@ def test_full_counters_are_a_note_for_all_their_ports() -> None:
     (one,) = found(ports, ports, frozenset({"symbol_errors", "xmit_bytes"}))
     assert (str(one.severity), one.count) == ("note", 6)
     assert one.text == (
-        "leaf0 port 1, leaf0 port 2, leaf0 port 3, leaf0 port 4 and 2 more: "
+        "leaf0:1, leaf0:2, leaf0:3, leaf0:4 and 2 more: "
         "the counter of symbol errors is full and counts no more: reset it"
     )
 

@@ -21,7 +21,7 @@ def test_a_cable_that_could_be_faster_is_reported_once_for_both_of_its_ends() ->
     faster = with_ports(("leaf01", ports[0], ACTIVE, 2 * rate), ("spine01", ports[1], ACTIVE, 2 * rate))
     (finding,) = findings_of(faster, "slow-links")
     assert finding.severity is Severity.WARNING
-    assert finding.subject == f"leaf01 port {ports[0]} - spine01 port {ports[1]}"
+    assert finding.subject == f"leaf01:{ports[0]} - spine01:{ports[1]}"
     assert not findings_of(with_ports(("leaf01", ports[0], ACTIVE, rate)), "slow-links")
 
 

@@ -126,8 +126,8 @@ def test_a_cable_in_a_free_port_was_moved() -> None:
     plan = plan_of(TEXT.replace("leaf08,Port 9,spine01,Port 8", "leaf08,Port 9,spine01,Port 15"))
     found = compare(plan, TREE)
     (mix,) = found.moved
-    assert str(mix.found[0]) == "leaf08 port 9 - spine01 port 8"
-    assert str(mix.planned[0]) == "leaf08 port 9 - spine01 port 15"
+    assert str(mix.found[0]) == "leaf08:9 - spine01:8"
+    assert str(mix.planned[0]) == "leaf08:9 - spine01:15"
     assert (found.matching, found.missing, found.unexpected, found.swapped) == (95, (), (), ())
 
 
@@ -143,7 +143,7 @@ def test_devices_that_the_fabric_does_not_have_are_named() -> None:
     assert found.unknown_devices == ("node9957",)
     (mix,) = found.moved
     assert mix.planned == (Wire(End("leaf08", "", 1), End("node9957", "mlx5_0", NO_PORT)),)
-    assert [str(wire) for wire in mix.found] == ["leaf08 port 1 - node0057 mlx5_0 port 1"]
+    assert [str(wire) for wire in mix.found] == ["leaf08:1 - node0057 mlx5_0:1"]
 
 
 @pytest.mark.parametrize("label", ["Blade 3_Port 2/20", "slot 1 port 1", "ibp12s0"])

@@ -43,8 +43,8 @@ def test_a_cable_in_the_wrong_adapter_of_the_right_host() -> None:
     wrong = PLAN[1].replace("ibp203s0f0", "ibp203s0f1")
     (finding,) = findings(scanned(*SITE), PLAN[0], wrong, *PLAN[2:])
     assert (finding.group, str(finding.severity), finding.check) == ("wrong port", "warning", "wiring")
-    expected = "in the wrong port: SAT37 ibp203s0f0 port 1 - sat-20ib0 port 2 instead of "
-    assert finding.text == expected + "SAT37 ibp203s0f1 - sat-20ib0 port 2"
+    expected = "in the wrong port: SAT37 ibp203s0f0:1 - sat-20ib0:2 instead of "
+    assert finding.text == expected + "SAT37 ibp203s0f1 - sat-20ib0:2"
 
 
 def test_crossed_rails_are_swapped() -> None:
@@ -58,8 +58,7 @@ def test_a_cable_in_another_board_of_the_director() -> None:
     wrong = PLAN[3].replace("Blade 17", "Blade 18")
     (finding,) = findings(scanned(*SITE), *PLAN[:3], wrong)
     assert finding.text == (
-        "in the wrong port: sat-20ib0 port 22 - sat-ib1 L17/U2 port 20 instead of "
-        "sat-20ib0 port 22 - sat-ib1 L18/U2 port 20"
+        "in the wrong port: sat-20ib0:22 - sat-ib1 L17/U2:20 instead of sat-20ib0:22 - sat-ib1 L18/U2:20"
     )
 
 
@@ -69,10 +68,9 @@ def test_a_port_that_another_device_took() -> None:
     moved, unexpected = findings(fabric, *PLAN)
     assert (moved.group, unexpected.group) == ("wrong port", "unexpected")
     assert moved.text == (
-        "in the wrong port: SAT37 ibp203s0f0 port 1 - sat-20ib0 port 3 instead of "
-        "SAT37 ibp203s0f0 port 1 - sat-20ib0 port 2"
+        "in the wrong port: SAT37 ibp203s0f0:1 - sat-20ib0:3 instead of SAT37 ibp203s0f0:1 - sat-20ib0:2"
     )
-    assert unexpected.text == "the cable sat-20ib0 port 2 - ufm01 HCA-1 port 1 is not planned"
+    assert unexpected.text == "the cable sat-20ib0:2 - ufm01 HCA-1:1 is not planned"
 
 
 def test_devices_that_the_plan_does_not_mention_are_one_note() -> None:
@@ -115,7 +113,7 @@ def test_speeds_are_compared_if_the_plan_has_them() -> None:
         found = findings(fabric, *(f"{line},{planned}" for line in PLAN), head=head)
         assert [one.group for one in found] == ["wrong speed"] * wrong, (planned, rate)
     (first, *_) = findings(scanned(*SITE, rate="2xHDR"), *(f"{line},200G" for line in PLAN), head=head)
-    expected = "the cable SAT37 ibp11s0f0 port 1 - sat-20ib0 port 1 runs at 12.5 GB/s, 25 GB/s is planned"
+    expected = "the cable SAT37 ibp11s0f0:1 - sat-20ib0:1 runs at 12.5 GB/s, 25 GB/s is planned"
     assert first.text == expected
 
 
@@ -125,7 +123,7 @@ def test_a_device_that_is_off_is_one_finding_with_all_its_cables() -> None:
     assert (finding.group, finding.subject, finding.count) == ("missing", "SAT99", 4)
     assert finding.text.startswith("SAT99 is not in the fabric: 4 planned cables missing: SAT99 ibp10s0f0 - ")
     (single,) = findings(scanned(*SITE), *PLAN, "SAT37,ibp12s0f0,SAT-20IB0,Port 30,Data")
-    assert single.text == "the planned cable SAT37 ibp12s0f0 - sat-20ib0 port 30 is missing"
+    assert single.text == "the planned cable SAT37 ibp12s0f0 - sat-20ib0:30 is missing"
 
 
 def test_a_plan_of_another_cluster_is_one_sentence() -> None:

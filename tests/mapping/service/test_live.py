@@ -24,7 +24,7 @@ def test_running_jobs_share_links_and_those_left_out_have_a_reason(running: Regi
     assert {one.application for one in live.shared.jobs} == {"halo", "stream"}
     assert set(live.evaluated) == {"1", "2"}
     (hot, back) = live.shared.hottest(2, network_only=True)
-    assert (str(hot.load), hot.load.seconds) == ("A port 10 -> B port 10", 20.0)
+    assert (str(hot.load), hot.load.seconds) == ("A:10 -> B:10", 20.0)
     assert back.load.seconds == 16.0
     assert [(user.job, user.bytes) for user in hot.users] == [("1", 16.0), ("2", 4.0)]
     assert [one.stored.job.id for one in live.without_profile] == ["3"]

@@ -97,7 +97,8 @@ def test_one_of_two_adapters_with_that_port_must_be_named() -> None:
     assert find_link(fabric, "0x2:1") == row
     assert link_text(fabric, row) == "h two:1"
     alike = replace(fabric, adapters=replace(fabric.adapters, names=("h", "h")))
-    assert link_text(alike, row) == "0x0000000000000002:1"
+    assert link_text(alike, row) == "h 0x0000000000000002:1"
+    assert find_link(alike, "h 0x0000000000000002:1") == row
 
 
 def test_links_of_a_fabric_without_ports_go_by_both_ends() -> None:

@@ -21,7 +21,7 @@ def test_periods_make_the_sums_over_measured_network_links_alike(fabric: Fabric,
     found = against_counters(fabric, load, rate)
     both = [m for m in range(len(rate)) if fabric.network_link[m] and not np.isnan(rate[m])]
     if not both:
-        assert np.isnan(found.periods_per_second)
+        assert np.isnan(found.iterations_per_second)
         return
     capacity = fabric.links.capacity
     assert sum(found.predicted_share[m] * capacity[m] for m in both) == pytest.approx(
@@ -36,14 +36,14 @@ def test_traffic_that_is_just_as_predicted_differs_nowhere(fabric: Fabric) -> No
     load = np.arange(1.0, len(fabric.links) + 1)
     found = against_counters(fabric, load, 7 * load)
     if fabric.network_link.any():
-        assert found.periods_per_second == pytest.approx(7)
+        assert found.iterations_per_second == pytest.approx(7)
         assert np.allclose(found.difference, 0)
 
 
 @given(adapter_fabrics())
 def test_without_traffic_on_either_side_there_is_no_scale(fabric: Fabric) -> None:
     none, some = np.zeros(len(fabric.links)), np.ones(len(fabric.links))
-    assert np.isnan(against_counters(fabric, none, some).periods_per_second)
-    assert np.isnan(against_counters(fabric, some, none).periods_per_second)
+    assert np.isnan(against_counters(fabric, none, some).iterations_per_second)
+    assert np.isnan(against_counters(fabric, some, none).iterations_per_second)
     with pytest.raises(InvalidValue):
         against_counters(fabric, some[1:], some)

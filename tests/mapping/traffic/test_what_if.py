@@ -13,7 +13,7 @@ from mapping.selfcheck import oracles
 from mapping.traffic.device_names import link_text
 from mapping.traffic.fabric_changes import Change, applied
 from mapping.traffic.job_loads import JobTraffic, Loader
-from mapping.traffic.what_if import what_if
+from mapping.traffic.what_if import same_rule, what_if
 from registry.errors import InvalidValue, UnknownName
 from registry.model import Fabric, Links
 from tests.support.small_fabrics import table_fabrics
@@ -116,6 +116,37 @@ def test_kept_tables_lose_what_they_lead_into_a_gone_cable(fabric: Fabric, data:
                 loads[row] += 3.0 * part
     assert found.jobs[0].unreachable_pairs == lost
     np.testing.assert_allclose(found.after.link_bytes, loads)
+
+
+@settings(deadline=None, max_examples=40)
+@given(table_fabrics(), st.data())
+def test_repaired_tables_lead_where_a_path_is_left(fabric: Fabric, data: st.DataObject) -> None:
+    names = [fabric.names[host] for host in fabric.hosts.tolist()]
+    jobs = (job_between(fabric, "1", [(a, b, 3.0) for a in names for b in names if a != b]),)
+    found = what_if(fabric, jobs, down_link(data, fabric), costs=CostModel(routing="tables"))
+    assert found.rule == "repaired-tables"
+    assert found.unchanged is found.before
+    loads = np.zeros(len(found.after.fabric.links))
+    lost = 0
+    for a, b in ((a, b) for a in fabric.hosts.tolist() for b in fabric.hosts.tolist() if a != b):
+        route = oracles.table_route(found.after.fabric, a, b)
+        assert (route is None) <= (oracles.shortest_path_route(found.after.fabric, a, b) is None)
+        lost += route is None
+        for row, part in route or []:
+            loads[row] += 3.0 * part
+    assert found.jobs[0].unreachable_pairs == lost
+    np.testing.assert_allclose(found.after.link_bytes, loads)
+
+
+def test_both_sides_follow_the_same_rule() -> None:
+    assert (same_rule("tables"), same_rule("up-down:root=A")) == ("repaired-tables", "up-down:root=A")
+    fabric = two_leaves()
+    jobs = (job_between(fabric, "1", [("a0", "b0", 6.0)]),)
+    found = what_if(fabric, jobs, Change(down_links=("A:10",)), costs=CostModel(routing="up-down"))
+    assert (found.rule, found.routing_before) == ("up-down", "up-down")
+    assert found.unchanged is found.before
+    with pytest.raises(InvalidValue, match="no forwarding tables"):
+        what_if(fabric, jobs, Change(down_links=("A:10",)), rule="repaired-tables")
 
 
 def test_a_switch_takes_all_of_its_cables_with_it() -> None:

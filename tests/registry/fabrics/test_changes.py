@@ -172,10 +172,10 @@ def own_diff(folder: str) -> set[frozenset[tuple[str, int]]]:
 def test_changes_are_described_and_counted() -> None:
     whole = canonical(fat_tree())
     cut = compare(whole, canonical(fat_tree(without=(0,))))
-    assert in_words(cut) == ["cable leaf0 port 3 - spine0 port 1 vanished"]
+    assert in_words(cut) == ["cable leaf0:3 - spine0:1 vanished"]
     assert summary(cut) == "1 cable vanished"
     slower = compare(whole, canonical(fat_tree(slow=(1,))))
-    assert in_words(slower) == ["cable leaf0 port 4 - spine1 port 1 now carries 25 GB/s, before 50 GB/s"]
+    assert in_words(slower) == ["cable leaf0:4 - spine1:1 now carries 25 GB/s, before 50 GB/s"]
     assert summary(slower) == "1 cable changed in speed"
     assert summary(compare(whole, whole)) == "nothing changed"
 

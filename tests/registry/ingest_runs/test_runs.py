@@ -15,7 +15,7 @@ from ingest.pipeline import ingest
 from registry.database.driver import Database
 from registry.errors import AlmanacError, DatabaseError, DatabaseUnavailable, InputError, UnknownName
 from registry.ingest_runs.runs import FAILED, RETENTION, SAVED, UNCHANGED, Attempt, RunResult, record_run
-from registry.model import Job
+from registry.model import CounterSweep, Job
 from registry.model.intake import Intake
 from registry.registry import Registry
 from tests.support.fat_tree import at, fat_tree
@@ -140,6 +140,24 @@ def test_the_last_good_run_of_each_source_is_known(registry: Registry) -> None:
     assert "nodeX" in by_jobs.error
     assert [one.format for one in registry.runs.last_good("toy")] == ["jobs", "scan"]
     assert registry.runs.sources("other") == ()
+
+
+def test_the_time_of_the_data_of_a_run_is_that_of_the_observation(registry: Registry) -> None:
+    job = Job(id="1", hosts=("node00",), slots=(1,))
+    rates = CounterSweep.of(at(-30), {})
+    plain = Intake(cluster="toy", source="x", files=("f",))
+    scan = replace(plain, fabric=fat_tree(), observed_at=at(-60), files_at=at(0))
+    assert scan.data_at == at(-60)
+    assert replace(scan, counters=(rates,)).data_at == at(-60)
+    assert replace(plain, counters=(CounterSweep.of(at(-90), {}), rates)).data_at == at(-30)
+    assert replace(plain, jobs=(job,), files_at=at(-5)).data_at == at(-5)
+    assert replace(plain, jobs=(job,), observed_at=at(-9), files_at=at(-5)).data_at == at(-9)
+    assert replace(plain, jobs=(job,)).data_at is None
+    registry.save(replace(scan, started_at=at(10)))
+    registry.save(replace(scan, observed_at=at(-600), started_at=at(20)))  # an older scan, ingested later
+    (source,) = registry.runs.sources("toy")
+    assert (source.last_good_at, source.observed_at) == (at(20), at(-60))
+    assert [run.observed_at for run in registry.runs.list()] == [at(-600), at(-60)]
 
 
 def test_a_source_that_never_was_good_is_known_but_not_among_the_good(registry: Registry) -> None:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from datetime import datetime
 
+import numpy as np
 import pytest
 
-from registry.errors import UnknownName
-from registry.model import Job, Profile
+from registry.errors import InvalidValue, UnknownName
+from registry.model import Job, Profile, Trace
 from registry.model.intake import Intake, Receipt
+from registry.pages.jobs import JobFilter
 from registry.registry import Registry
 from tests.support.fat_tree import at, fat_tree
 
@@ -259,6 +262,37 @@ def test_profiles_are_attached_to_many_jobs_or_to_none(known: Registry) -> None:
     identity = known.profiles.read("a").id
     assert [known.jobs.read(job).profile for job in ("4711", "4712")] == [identity, identity]
     assert known.database.query("MATCH (:Job)-[r:RAN]->() RETURN count(r)")[1] == [(2,)]
+
+
+def test_the_time_of_an_iteration_is_stated_or_that_of_the_newest_trace(known: Registry) -> None:
+    save(known, running())
+    plain = Profile.from_edges([0], [1], [2.0], name="plain")
+    known.save(Intake(profiles=(plain,)))
+
+    def attached(profile: str, seconds: float | None = None) -> tuple[float | None, str]:
+        known.jobs.attach("4711", profile, iteration_seconds=seconds)
+        stored = known.jobs.read("4711")
+        return stored.iteration_seconds, stored.iteration_from
+
+    def traced(*times: float) -> None:
+        zero = np.zeros(len(times), np.int32)
+        messages = Trace(
+            ranks=2, at=np.array(times), sender=zero, receiver=zero + 1, bytes=zero.astype(np.int64), tag=zero
+        )
+        known.save(Intake(profiles=(messages.profile(name="traced"),), traces=(messages,)))
+
+    assert attached("plain") == (None, "")
+    assert attached("plain", 2.5) == (2.5, "stated")
+    assert attached("plain") == (2.5, "stated")  # what was stated stays
+    traced(0.0, 4.0)
+    assert attached("traced") == (4.0, "trace")
+    assert attached("traced", 3.0) == (3.0, "stated")
+    assert attached("traced") == (3.0, "stated")
+    for wrong in (0.0, -1.0, math.inf, math.nan):
+        with pytest.raises(InvalidValue, match="above zero"):
+            attached("traced", wrong)
+    assert known.job_pages.open("4711").stored.iteration_seconds == 3.0
+    assert known.job_pages.page(JobFilter()).rows[0].stored.iteration_from == "stated"
 
 
 def test_attaching_needs_a_known_job_and_profile(known: Registry) -> None:

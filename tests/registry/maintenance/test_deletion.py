@@ -75,7 +75,9 @@ def test_only_what_nothing_else_refers_to_is_deleted_with_a_profile(
     registry: Registry, full: FullCluster
 ) -> None:
     before = node_counts(registry.database)
-    with pytest.raises(ChangeRefused, match="circuit plans: 1, placements: 2; --dry-run lists"):
+    with pytest.raises(
+        ChangeRefused, match="circuit plans: 1, measured runs: 1, placements: 2; --dry-run lists"
+    ):
         delete_profile(registry.database, "ring")
     assert node_counts(registry.database) == before
     deleted = delete_profile(registry.database, "ring", with_dependents=True, dry_run=True)
@@ -83,9 +85,11 @@ def test_only_what_nothing_else_refers_to_is_deleted_with_a_profile(
     assert delete_profile(registry.database, "ring", with_dependents=True) == deleted
     assert deleted.dependents == {
         "circuit plans": (full.plan,),
+        "measured runs": (full.measured,),
         "placements": tuple(sorted((full.placement, full.proposed))),
     }
     gone = {"Profile": 1, "Rank": 3, "Placement": 2, "LinkLoads": 2, "Reconfiguration": 1, "Advice": 1}
+    gone["MeasuredRun"] = 1
     assert {label: before[label] - count for label, count in node_counts(registry.database).items()} == {
         label: gone.get(label, 0) for label in before if before[label] > gone.get(label, 0)
     }
@@ -101,7 +105,9 @@ def test_a_job_keeps_running_without_its_deleted_profile(registry: Registry, ful
 
 
 def test_a_job_is_deleted_with_what_was_saved_for_it(registry: Registry, full: FullCluster) -> None:
-    with pytest.raises(ChangeRefused, match="job 1 of toy is in use: circuit plans: 1, placements: 3"):
+    with pytest.raises(
+        ChangeRefused, match="job 1 of toy is in use: circuit plans: 1, measured runs: 1, placements: 3"
+    ):
         delete_job(registry.database, "1", "toy")
     deleted = delete_job(registry.database, "1", with_dependents=True)
     assert deleted.dependents["simulations"] == (full.simulation,)
@@ -117,7 +123,7 @@ def test_an_observation_is_deleted_with_its_snapshot_and_tables(
 ) -> None:
     first, second = registry.fabrics.observations("toy")
     before = node_counts(registry.database)
-    with pytest.raises(ChangeRefused, match="placements: 3, simulations: 1"):
+    with pytest.raises(ChangeRefused, match="measured runs: 1, placements: 3, simulations: 1"):
         delete_observation(registry.database, second.id)  # all placements are on its snapshot
     assert node_counts(registry.database) == before
     delete_observation(registry.database, second.id, with_dependents=True)

@@ -156,7 +156,7 @@ def test_a_damaged_table_takes_the_routing_but_leaves_the_wiring(stored: Registr
     assert (stored.fabrics.read("hpc1").fabric.tables, len(stored.fabrics.observations("hpc1"))) == (None, 2)
 
 
-LINK = "1 links that are missing or have another time: leaf2 port 8 to spine2"
+LINK = "1 links that are missing or have another time: leaf2:8 to spine2"
 DERIVED = {
     "a deleted link": (
         "MATCH (:Device {name: 'leaf2'})-[l:LINK {src_port: 8}]->() DELETE l",
@@ -174,7 +174,7 @@ DERIVED = {
         "MATCH (a:Device {name: 'leaf1'}), (b:Device {name: 'leaf2'}) "
         "CREATE (a)-[:LINK {key: 'x', src_port: 1, dst_port: 1, src_guid: '', dst_guid: '', twin: 0, "
         "capacity: 1.0, cables: 1, valid_from: $at, valid_to: $at}]->(b)",
-        "1 links that no observation gives: leaf1 port 1 to leaf2",
+        "1 links that no observation gives: leaf1:1 to leaf2",
     ),
     "a changed state": (
         "MATCH (s:DeviceState {name: 'n01'}) SET s.slots = 99",

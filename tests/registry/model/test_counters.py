@@ -22,6 +22,7 @@ from registry.model import (
     link_rates,
     total,
 )
+from registry.model.counter_deltas import have_last_values
 from registry.model.counters import ERRORS, TRAFFIC
 from registry.model.rates import BY_RECEIVER, BY_SENDER, UNKNOWN
 from tests.support.fat_tree import ADAPTER_GUID, LEAF_GUID, SPINE_GUID, at, fat_tree
@@ -349,3 +350,18 @@ def test_sums_of_many_parts_are_those_of_all_at_once() -> None:
     whole = total(growth(sweeps))
     assert (whole.pieces, whole.column("rcv_errors").tolist()) == (39, [39**2])
     assert whole.covered.tolist() == [[39 * 60.0, 39 * 60.0]]
+
+
+@settings(deadline=None)
+@given(st.lists(st.tuples(tellings, st.booleans()), max_size=5))
+def test_a_sweep_has_last_values_if_no_later_one_has_all_its_counters(shown: Any) -> None:
+    sweeps = [replace(sweep(minute, one), errors_only=listed) for minute, (one, listed) in enumerate(shown)]
+    lists = [number for number, (_, listed) in enumerate(shown) if listed]
+    expected = []
+    for number, (one, _) in enumerate(shown):
+        later: set[tuple[Any, str]] = set()
+        for other, _ in shown[number + 1 :]:
+            later |= {(port, name) for port, counters in other.items() for name in counters}
+        here = {(port, name) for port, counters in one.items() for name in counters}
+        expected.append(bool(here - later) or number == max(lists, default=-1))
+    assert have_last_values(sweeps) == expected

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+from pathlib import Path
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -11,6 +15,7 @@ from registry.errors import InvalidValue
 from registry.model import Job
 from registry.model.rank_order import order_of_job, rank_order, shared
 from tests.support import paths
+from tests.support.launchers import require, slurm
 
 DATA = paths.DATA / "slurm"
 ORDERS = [line.split() for line in (DATA / "srun_orders.txt").read_text().splitlines() if line[0] != "#"]
@@ -100,3 +105,26 @@ def test_an_order_that_nobody_knows_is_refused(
 def test_a_job_without_hosts_has_no_order() -> None:
     with pytest.raises(InvalidValue, match="job 4 has none"):
         order_of_job(Job(id="4"))
+
+
+@pytest.mark.parametrize(
+    "topology",
+    [None, "SwitchName=a Nodes=n[8,1,3,5]\nSwitchName=b Nodes=n[2,4,6-7]\nSwitchName=c Switches=a,b\n"],
+    ids=["flat", "tree"],
+)
+def test_slurm_deals_ranks_to_the_hosts_of_a_job_as_it_lists_them(
+    topology: str | None, tmp_path: Path
+) -> None:
+    """A topology plug-in decides which hosts a job gets, not how ranks are dealt."""
+    require("slurmctld", "slurmd", "srun")
+    print_host = ("sh", "-c", 'echo "$SLURM_PROCID $SLURMD_NODENAME"; echo "$SLURM_JOB_NODELIST" >&2')
+    with slurm(tmp_path, "n[1-8]", expand("n[1-8]"), 2, topology=topology) as scheduler:
+        for nodes, distribution in ((8, "block"), (8, "cyclic"), (3, "block"), (5, "cyclic")):
+            words = ["srun", f"-N{nodes}", f"-n{2 * nodes}", "-m", distribution, *print_host]
+            environment = {**os.environ, **scheduler.environment}
+            done = subprocess.run(words, env=environment, capture_output=True, text=True, timeout=60)
+            rows = sorted((int(rank), host) for rank, host in map(str.split, done.stdout.splitlines()))
+            listed = expand(done.stderr.splitlines()[-1])
+            assert [rank for rank, _ in rows] == list(range(2 * nodes))
+            job = Job(id="1", hosts=listed, slots=(2,) * nodes, ranks=2 * nodes, distribution=distribution)
+            assert list(order_of_job(job).hosts) == [host for _, host in rows]

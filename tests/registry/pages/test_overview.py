@@ -9,14 +9,10 @@ import pytest
 
 from registry.counters.counters import rates_of
 from registry.errors import InputError, UnknownName
-from registry.ingest_runs.runs import (
-    FAILED,
-    Attempt,
-)
+from registry.ingest_runs.runs import FAILED, Attempt
 from registry.jobs.jobs import jobs_of_user
 from registry.model import Job, LinkRates
 from registry.model.intake import Intake
-from registry.pages.changes import read_timeline
 from registry.pages.fabric import read_fabric_history
 from registry.pages.overview import read_overview
 from registry.registry import Registry
@@ -76,8 +72,6 @@ def test_an_unknown_cluster_is_an_error_with_the_closest(several: Registry) -> N
         with pytest.raises(UnknownName) as error:
             ask()
         assert error.value.close == ("toy",)
-    with pytest.raises(UnknownName):
-        read_timeline(several.database, "toi")
 
 
 def test_the_version_of_a_cluster_changes_with_everything_that_is_saved(several: Registry) -> None:

@@ -64,10 +64,28 @@ def test_the_hottest_links_name_whose_traffic_is_on_them(busy: Almanac) -> None:
     for link in answer["links"]:
         assert sum(user["bytes"] for user in link["users"]) == pytest.approx(link["bytes"])
     assert {job["job"]: job["user"] for job in answer["jobs"]} == {"1": "ann", "2": MARKUP}
-    assert all(job["slowdown"] >= 1.0 for job in answer["jobs"])
+    assert all(0 < job["share"] <= 1.0 for job in answer["jobs"])
     shared = busy("congestion", "ft", "--top", 999, "--json").json["links"]
     both = max((link for link in shared if len(link["users"]) == 2), key=lambda link: link["seconds"])
     assert answer["worst_pair"]["link"] == both["link"]
+
+
+def test_slowdowns_need_the_time_of_an_iteration(busy: Almanac) -> None:
+    (row, _) = busy("congestion", "ft", "--json").json["jobs"]
+    assert [row[key] for key in ("iteration_seconds", "iteration_from", "slowdown")] == [None, None, None]
+    assert row["alone_seconds"] > 0
+    assert row["link"]
+    shown = busy("congestion", "ft")
+    assert "unknown" in shown.out
+    assert "almanac job attach JOB PROFILE --iteration-seconds" in shown.err
+    for job in ("1", "2"):
+        answer = busy("job", "attach", job, "cg", "--iteration-seconds", 3600, "--json").json
+        assert (answer["iteration_seconds"], answer["iteration_from"]) == (3600.0, "stated")
+    rows = busy("congestion", "ft", "--json").json["jobs"]
+    assert all(1.0 <= row["slowdown"] < 1.001 for row in rows)
+    assert "3600 s (stated)" in busy("congestion", "ft").out
+    refused = busy("job", "attach", "1", "cg", "--iteration-seconds", 0)
+    assert (refused.code, "must be above zero" in refused.err) == (1, True)
 
 
 def test_one_link_is_shown_with_the_ranks_that_load_it(busy: Almanac) -> None:
@@ -84,7 +102,7 @@ def test_tables_name_their_assumption_and_take_no_name_for_markup(busy: Almanac)
     shown = busy("congestion", "ft")
     assert shown.code == 0
     assert "2 of 3 running jobs with traffic; routing: tables" in shown.out
-    assert "once per period" in shown.out
+    assert "once per iteration" in shown.out
     assert MARKUP in shown.out
 
 
@@ -206,12 +224,19 @@ def test_a_change_is_shown_before_and_after(busy: Almanac) -> None:
     assert answer["before"]["network_congestion_seconds"] == pytest.approx(hot["seconds"])
     kept = busy("whatif", "ft", "--down", hot["link"], "--routing-after", "tables", "--json").json
     assert sum(job["unreachable_pairs"] for job in kept["jobs"]) > 0
+    assert answer["routing_after"] == "repaired-tables"
+    assert answer["unchanged"] == answer["before"] == kept["before"]
+    assert sum(job["unreachable_pairs"] for job in answer["jobs"]) == 0
     shown = busy("whatif", "ft", "--down", hot["link"])
     assert "now, tables" in shown.out
-    assert "unchanged, shortest-paths" in shown.out
+    assert "after, repaired-tables" in shown.out
+    assert "broken ones take a shortest path" in shown.out
+    ideal = busy("whatif", "ft", "--down", hot["link"], "--routing-after", "shortest-paths")
+    assert "unchanged, shortest-paths" in ideal.out
+    assert "broken ones" not in ideal.out
     same = busy("whatif", "ft", "--down", hot["link"], "--routing", "shortest-paths", "--json").json
     assert same["unchanged"] == same["before"]
-    assert same["before"] == pytest.approx(answer["unchanged"])
+    assert same["routing_after"] == "shortest-paths"
 
 
 def test_a_drain_of_all_hosts_of_a_job_names_it(busy: Almanac) -> None:

@@ -47,6 +47,6 @@ def test_findings_and_failed_ingests_are_shown_and_decide_the_exit_code(embedded
     assert "warning, wiring: missing (1): spine02 is not in the fabric: 8 planned" in call.out
     assert embedded("today", "ft").code == 0
     assert embedded("ingest", "--cluster", "ft", plan.with_name("nothing.ndt")).code == 1
-    assert "Data: 1 ingest failed, 1 source(s) need attention" in embedded("today", "ft").out
+    assert "Data: 1 ingest failed, 1 source stale or failing" in embedded("today", "ft").out
     unknown = embedded("today", "nosuch")
     assert (unknown.code, "nosuch" in unknown.err) == (1, True)

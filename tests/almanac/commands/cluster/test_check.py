@@ -67,9 +67,9 @@ def test_doctor_reports_the_age_of_each_source_and_what_failed(almanac: Almanac,
     states = {row["check"]: row for row in almanac("doctor", "--json").json}
     answer = states["source ft ibnetdiscover"]
     assert answer["state"] == "warning"
-    assert answer["seen"].startswith("last good ")
+    assert answer["seen"].startswith("observed ")
     assert " ago; the last try failed: " in answer["seen"]
-    assert "truncated" in answer["seen"]
+    assert "incomplete line of ibnetdiscover" in answer["seen"]
 
 
 def test_a_plan_among_the_files_is_compared(almanac: Almanac, tmp_path: Path) -> None:
@@ -82,8 +82,8 @@ def test_a_plan_among_the_files_is_compared(almanac: Almanac, tmp_path: Path) ->
     findings = almanac("cluster", "check", *files, "--json").json["findings"]
     (moved,) = [one for one in findings if one["severity"] == "warning"]
     assert moved["group"] == "wrong port"
-    assert moved["text"].startswith("in the wrong port: leaf01 port 10 - ")
-    assert moved["text"].endswith(" instead of leaf01 port 10 - spine09 Port 2")
+    assert moved["text"].startswith("in the wrong port: leaf01:10 - ")
+    assert moved["text"].endswith(" instead of leaf01:10 - spine09 Port 2")
     (note,) = [one for one in findings if one["severity"] == "note"]
     assert (note["group"], note["count"]) == ("plan", 10 + 7)  # cables of leaf01 and spine01 to others
 
@@ -122,9 +122,9 @@ def test_errors_that_grow_between_two_sweeps_and_a_link_that_goes_down_are_found
     outcome = almanac("cluster", "check", "ft", "--fail-on", "warning", "--json")
     assert outcome.code == 4, outcome.err
     found = {one["check"]: one for one in outcome.json["findings"]}
-    assert found["link-errors"]["subject"] == "leaf01 port 1"
+    assert found["link-errors"]["subject"] == "leaf01:1"
     assert "90,000 symbol errors (limit 10)" in found["link-errors"]["text"]
-    assert found["flapping-links"]["subject"] == "leaf01 port 1 - node0001 port 1"
+    assert found["flapping-links"]["subject"] == "leaf01:1 - node0001:1"
     assert found["flapping-links"]["count"] == 10
     before = almanac("cluster", "check", "ft", "--at", "2025-01-02T12:04", "--json")
     assert before.json["findings"] == []

@@ -104,6 +104,12 @@ def test_counters_of_unknown_names_are_counted_and_left_out() -> None:
     assert parsed.warnings == ("counter PortFlux of 2 port(s) is not stored",)
 
 
+def test_a_count_with_leading_zeros_is_decimal() -> None:
+    padded = re.sub(r"PortXmitData:(\.+)(\d+)", r"PortXmitData:\g<1>0\2", QUERY)
+    assert padded != QUERY
+    assert np.array_equal(sweep_of(perfquery, padded).values, sweep_of(perfquery, QUERY).values)
+
+
 def test_perfquery_names_devices_by_lid() -> None:
     sweep = sweep_of(perfquery, QUERY)
     assert sweep.lid.tolist() == [1] * 12
@@ -231,6 +237,13 @@ def test_the_time_is_the_callers_else_the_files(parser: Parser) -> None:
             "SymbolErrorCounter:.",
             "what is this:.",
             "not a line of port counters",
+        ),
+        (
+            perfquery,
+            QUERY,
+            "SymbolErrorCounter:",
+            f"X:{'9' * 5000}\nSymbolErrorCounter:",
+            "not a line of port",
         ),
         (perfquery, QUERY, "Lid 1 port 3", "Lid 1 port 2", "listed twice"),
         (perfquery, QUERY, "Lid 1 port 3", "Lid 0 port 3", "port number"),

@@ -205,6 +205,15 @@ def test_a_wrong_node_link_file_is_refused(text: str, reason: str) -> None:
         parse(NODE_LINK, text)
 
 
+@pytest.mark.parametrize("attributes", ["[]", "[[]]", '[["name", "old"]]'])
+def test_attributes_of_a_graph_may_be_pairs_as_they_once_were(attributes: str) -> None:
+    text = (
+        f'{{"graph": {attributes}, "nodes": [{{"id": "a"}}, {{"id": "b"}}],'
+        ' "links": [{"source": "a", "target": "b", "capacity": 5}]}'
+    )
+    assert fabric_of(parse(NODE_LINK, text)).names == ("a", "b")
+
+
 def test_ids_that_are_numbers_may_be_named_as_numbers_or_text() -> None:
     text = '{"nodes": [{"id": 1}, {"id": 2}], "links": [{"source": 1, "target": 2, "capacity": 5}]}'
     fabric = fabric_of(parse(NODE_LINK, text))

@@ -63,6 +63,12 @@ def test_steps_are_not_jobs_and_the_largest_gives_the_ranks() -> None:
     assert (found["7"].ranks, found["7"].slots, found["7"].distribution) == (12, (6, 6), "cyclic")
 
 
+def test_the_row_of_a_job_without_steps_gives_its_ranks() -> None:
+    found = jobs(HEAD, JOB.replace("|2||16|", "|2|12|16|") + "Cyclic")["7"]
+    assert (found.ranks, found.slots, found.distribution) == (12, (6, 6), "cyclic")
+    assert jobs(HEAD, JOB)["7"].ranks == 0
+
+
 def test_a_step_on_fewer_hosts_gives_the_ranks_of_each() -> None:
     small = STEP.replace("node[1-2]", "node2").replace("|12|", "|8|")
     assert jobs(HEAD, JOB, small)["7"].slots == (8, 8)

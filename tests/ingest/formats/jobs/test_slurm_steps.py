@@ -73,6 +73,13 @@ def test_daemons_of_launchers_are_no_application() -> None:
     assert (job.id, job.ranks, job.distribution) == ("3_1", 4, "plane")
 
 
+def test_a_long_line_of_blanks_takes_no_time_for_each_pair_of_them() -> None:
+    text = SAMPLE.decode().replace(" Network=", " " * 1_000_000 + "Network=", 1)
+    assert parse(slurm_steps, text).jobs == parse(slurm_steps, SAMPLE).jobs
+    cut = SAMPLE.decode().replace("Network=", " " * 1_000_000)
+    assert len(parse(slurm_steps, cut).jobs) == 1
+
+
 @given(st.data())
 def test_damaged_reports_are_read_or_refused(data: st.DataObject) -> None:
     survives(slurm_steps, [file(data.draw(damaged(SAMPLE)))])

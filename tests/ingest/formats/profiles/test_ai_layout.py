@@ -122,7 +122,7 @@ TEXT = read("profiles/layout.toml").decode()
         ("expert = 2", "expert = 3", "must divide data"),
         ("tensor = 8", "tensor = 8.5", "parallel.tensor must be a whole number"),
         ("tensor = 8", "tensor = true", "parallel.tensor must be a whole number"),
-        ("tensor = 8", "tensro = 8", "parallel.tensro"),
+        ("tensor = 8", "tensro = 8", "no key parallel.tensro; known: tensor, "),
         ('"ring"', '"rings"', "algorithm.data must be one of ring"),
         ("domain = 8", "domain = 7", "must divide the 64 ranks"),
         ("[nvlink]", "[nvswitch]", "nvswitch"),

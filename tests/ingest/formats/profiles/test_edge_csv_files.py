@@ -53,7 +53,7 @@ def test_fractions_of_bytes_are_read_back(tmp_path: Path) -> None:
             "src,dst,bytes\n0,1,9e18\n0,1,9e18\n",
             "1.8e+19 bytes from rank 0 to 1 are more",
         ),
-        ("dense.csv", "0,1e308\n0,0\n", "1e+308 bytes from rank 0 to 1 are more than 2^63"),
+        ("dense.csv", "0,1e308\n0,0\n", "dense.csv: 1e+308 bytes from rank 0 to 1 are more than 2^63"),
     ],
 )
 def test_more_bytes_than_any_run_sends_are_refused(tmp_path: Path, name: str, text: str, reason: str) -> None:

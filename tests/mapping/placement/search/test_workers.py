@@ -6,12 +6,14 @@ import pickle
 from typing import Any
 
 import numpy as np
+import pytest
 
 from mapping.deadline import Deadline
 from mapping.placement.catalog import Chain
 from mapping.placement.problem.objective import parse_objective
 from mapping.placement.search.executors import StopFile
 from mapping.placement.search.workers import Member, MemberResult, run_members, warm_up
+from mapping.placement.strategies import multilevel
 from tests.support.search_problems import problem_on, ring
 
 
@@ -62,3 +64,12 @@ def test_kernels_are_loaded_once_for_the_same_members() -> None:
     hits = warm_up.cache_info().hits
     warm_up("shortest-paths", members, 1)
     assert warm_up.cache_info().hits == hits + 1
+
+
+def test_the_kernel_that_corrects_parts_is_loaded_before_the_clock_starts(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    called: list[int] = []
+    monkeypatch.setattr(multilevel, "repair", lambda *_: called.append(1))
+    warm_up.__wrapped__("shortest-paths", (Member(chain=Chain.parse("layout")),), 1)
+    assert called

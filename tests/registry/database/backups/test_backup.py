@@ -53,6 +53,9 @@ CREATE (s)-[:REPLAYS]->(:Trace {id: 't', span_seconds: 0.5, blob: $blob})-[:OF]-
 CREATE (n:Reconfiguration {id: 'n', cluster: 'c', gain: 2.0, blob: $blob})-[:OF]->(c)
 CREATE (n)-[:FOR]->(:Job {id: 'c/m', job: 'm'})
 CREATE (n)-[:FOR]->(:Profile {id: 'f2'})
+CREATE (m:MeasuredRun {id: 'm', cluster: 'c', started_at: $at, hosts: ['n1'], wall_seconds: 0.5})-[:OF]->(c)
+CREATE (m)-[:USED]->(p)
+CREATE (m)-[:RAN]->(:Profile {id: 'f3'})
 """
 LINKS = """
 UNWIND range(0, size($source) - 1) AS i

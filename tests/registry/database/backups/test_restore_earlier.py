@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import json
 from pathlib import Path
 
 from registry.database.backups.backup import backup
@@ -49,4 +50,13 @@ def test_what_is_saved_again_adds_nothing(registry: Registry) -> None:
 def test_an_earlier_dump_is_dumped_as_it_was(registry: Registry, tmp_path: Path) -> None:
     restore(registry.database, EARLIER)
     backup(registry.database, tmp_path / "again")
-    assert gzip.decompress((tmp_path / "again").read_bytes()) == gzip.decompress(EARLIER.read_bytes())
+    first, second = (_lines(path) for path in (EARLIER, tmp_path / "again"))
+    assert second[1:-1] == first[1:-1]  # without the header's version and the digest
+    counts = [json.loads(lines[0])["counts"] for lines in (first, second)]
+    assert counts[1] == {**dict.fromkeys(counts[1], 0), **counts[0]}
+
+
+def _lines(path: Path) -> list[bytes]:
+    """Return the lines of a dump without those that begin a section: later versions have more, here empty."""
+    lines = gzip.decompress(path.read_bytes()).splitlines()
+    return [line for line in lines if not line.startswith(b'{"section":')]

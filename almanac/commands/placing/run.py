@@ -1,0 +1,131 @@
+"""``almanac run``: start a launcher with its ranks placed, and measure the run."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import signal
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from almanac.options.common import current_settings
+from almanac.output.printing import note, say
+
+if TYPE_CHECKING:
+    from almanac.running.run import Run
+
+SECONDS = 5.0
+"""Default of the longest time that a placement may take: the job waits for it."""
+
+
+class Pattern(click.ParamType[re.Pattern[bytes]]):
+    """Type of an option that takes a regular expression."""
+
+    name = "PATTERN"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> re.Pattern[bytes]:
+        """Return the expression, or raise a usage error if the text is none."""
+        try:
+            return re.compile(os.fsencode(value))
+        except re.error as error:
+            self.fail(f"{value!r} is not a regular expression: {error}", param, ctx)
+
+
+@click.command("run", context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
+@click.option(
+    "--profile",
+    help="What the application sends: name or id of a profile (default: the newest one of the application "
+    "with as many ranks).",
+)
+@click.option("--name", help="Name of the application (default: that of the profile, else of the program).")
+@click.option("--cluster", help="Cluster of the job (default: that of the environment, or the only one).")
+@click.option(
+    "--seconds",
+    type=click.FloatRange(min=0.1),
+    default=SECONDS,
+    show_default=True,
+    help="Longest time until the launcher starts.",
+)
+@click.option("--in-order", is_flag=True, help="Keep the order of the ranks: a run to compare with.")
+@click.option("--record", is_flag=True, help="Record the profile again; the ranks run in order.")
+@click.option(
+    "--step",
+    type=Pattern(),
+    help="Measure steps: regular expression of a line that the program prints once per step; its first "
+    "group, if it has one, is the time in seconds.",
+)
+@click.option("--no-measure", is_flag=True, help="Do not measure: this process becomes the launcher.")
+@click.option("--dry-run", is_flag=True, help="Print the command, start nothing.")
+@click.option("--explain", is_flag=True, help="Print what was found and how it is applied.")
+@click.argument("words", metavar="LAUNCHER ...", nargs=-1, required=True, type=click.UNPROCESSED)
+def command(
+    seconds: float,
+    step: re.Pattern[bytes] | None,
+    no_measure: bool,
+    dry_run: bool,
+    explain: bool,
+    words: tuple[str, ...],
+    **wanted: Any,
+) -> None:
+    """Start LAUNCHER, such as mpirun or srun, so that each rank runs where it is placed.
+
+    Signals, exit code and output are the launcher's. If the ranks cannot be placed, one line says why, and
+    the job runs in its own order. A placement is searched once for a profile, hosts and a fabric; later runs
+    use it. An application without a profile is recorded by its first run, if its MPI library counts messages.
+    The wall time is stored, see `almanac history measured`. The first run of a launcher on a cluster starts a
+    small program before, which shows whether each rank runs where it should.
+    """
+    from almanac.running.call import Unplaced
+    from almanac.running.order import Wanted
+    from almanac.running.run import WARNINGS, Run, prepare_run
+
+    if wanted["record"] and wanted["profile"]:
+        raise click.UsageError("give either --record or --profile")
+    try:
+        verify = not (no_measure or dry_run)
+        run = prepare_run(current_settings(), Wanted(**wanted), seconds, words, verify=verify)
+    except Unplaced as error:
+        note(f"not placed: {error}")
+        run = Run(words=words)
+    for reason in run.reasons:
+        if explain or reason.startswith(WARNINGS):
+            note(reason)
+    if (dry_run or no_measure) and run.recording is not None:
+        run.recording.rmdir()
+        run = replace(run, environment={}, recording=None)
+    if dry_run:
+        variables = [f"{name}={shlex.quote(value)}" for name, value in run.environment.items()]
+        say(" ".join([*variables, shlex.join(run.words)]))
+        return
+    try:
+        _start(run, step, no_measure, explain)
+    except OSError as error:
+        note(f"{run.words[0]}: {error.strerror}")
+        click.get_current_context().exit(127 if isinstance(error, FileNotFoundError) else 126)
+
+
+def _start(run: Run, step: re.Pattern[bytes] | None, no_measure: bool, explain: bool) -> None:
+    """Become the launcher, or run it, save what was measured and end as it ended."""
+    from almanac.running.attended import Steps, become, end_as
+    from almanac.running.call import Unplaced
+    from almanac.running.run import measure_run, save_run
+
+    if no_measure or not run.described:
+        become(run.words, {**os.environ, **run.environment})
+    for name in (signal.SIGTERM, signal.SIGHUP):  # after the launcher's end they only stop the saving
+        if signal.getsignal(name) == signal.SIG_DFL:
+            signal.signal(name, signal.default_int_handler)
+    code, measured = measure_run(run, None if step is None else Steps(step))
+    try:
+        identity = save_run(current_settings(), measured, run.recording)
+        if explain:
+            note(f"measured run {identity}")
+    except (Unplaced, KeyboardInterrupt) as error:
+        kept = "" if run.recording is None else f"; the recording is in {run.recording}"
+        note(f"not stored: {str(error) or 'interrupted'}{kept}")
+    end_as(code)

@@ -1,0 +1,108 @@
+"""The words of a launcher's command: its options, and the program with its own."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from registry.errors import AlmanacError
+
+
+class Unplaced(AlmanacError):
+    """The ranks cannot be placed, or should not be; the job runs in its own order."""
+
+
+class Option(NamedTuple):
+    """An option as it was given.
+
+    Attributes
+    ----------
+    name : str
+        Without leading dashes.
+    values : tuple of str
+    words : tuple of str
+        Words of the command, the option first.
+    """
+
+    name: str
+    values: tuple[str, ...]
+    words: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Call:
+    """A launcher's command.
+
+    Attributes
+    ----------
+    launcher : tuple of str
+        The launcher, with its subcommand if it has one.
+    options : tuple of Option
+        Options of the launcher.
+    program : tuple of str
+        The program and its arguments.
+    """
+
+    launcher: tuple[str, ...]
+    options: tuple[Option, ...]
+    program: tuple[str, ...]
+
+    def last(self, names: Collection[str]) -> str | None:
+        """Return the value of the last of these options, or None if none is given."""
+        found = [option.values[0] for option in self.options if option.name in names]
+        return found[-1] if found else None
+
+    def count(self, names: Collection[str]) -> int | None:
+        """Return the number that one of these options gives; `Unplaced` is raised if it is not one."""
+        value = self.last(names)
+        if value is None:
+            return None
+        if not value.isdecimal() or int(value) < 1:
+            raise Unplaced(f"{value} is not a number of ranks or hosts")
+        return int(value)
+
+    def words(self, added: Sequence[str] = (), without: Collection[str] = ()) -> tuple[str, ...]:
+        """Return the words of the command with further options, and without those of some names."""
+        kept = [word for option in self.options if option.name not in without for word in option.words]
+        return (*self.launcher, *added, *kept, *self.program)
+
+
+def parse_call(words: Sequence[str], values: Mapping[str, int], begin: int = 1) -> Call:
+    """Return the options of a launcher's command; the first word that is none begins the program.
+
+    Parameters
+    ----------
+    values : mapping of str to int
+        Number of values of each option of the launcher, by its name without dashes.
+    begin : int
+        Number of words of the launcher.
+
+    Raises
+    ------
+    Unplaced
+        An unknown option: how many of the next words are its own is not known.
+    """
+    options: list[Option] = []
+    at = begin
+    while at < len(words) and words[at].startswith("-") and words[at] not in ("-", "--"):
+        word = words[at]
+        name, attached, value = word.lstrip("-").partition("=")
+        if attached and values.get(name, 0) == 1:
+            options.append(Option(name, (value,), (word,)))
+            at += 1
+        elif name in values and not attached:
+            end = at + 1 + values[name]
+            if end > len(words):
+                raise Unplaced(f"{word} lacks its value")
+            options.append(Option(name, tuple(words[at + 1 : end]), tuple(words[at:end])))
+            at = end
+        elif len(name) > 1 and not word.startswith("--") and values.get(name[0], 0) == 1:  # -n4
+            options.append(Option(name[0], (word[2:],), (word,)))
+            at += 1
+        else:
+            raise Unplaced(f"the option {word} of {words[0]} is not known here")
+    program = tuple(words[at:])
+    if not [word for word in program if word != "--"]:
+        raise Unplaced("no program is given")
+    return Call(launcher=tuple(words[:begin]), options=tuple(options), program=program)

@@ -1,0 +1,264 @@
+"""The launchers that `almanac run` knows: how each gets ranks and hosts, and how it takes an order.
+
+Adding one is an entry of `LAUNCHERS`. The launcher and its version are known by what ``--version`` prints.
+"""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from almanac.running.call import Unplaced
+
+VERSION_SECONDS = 5.0
+"""Longest time to wait for the version of a launcher."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Launcher:
+    """A launcher of one version.
+
+    Attributes
+    ----------
+    name : str
+        With the version, once that is known.
+    programs : tuple of str
+        Names under which it is started.
+    version : str
+        Pattern of what it prints for ``--version``; its group is the version.
+    any_version : bool
+        True if it is this launcher whatever it prints.
+    options : mapping of int to str
+        Names of its options, separated by blanks, by their number of values.
+    ranks, nodes, per_host, hosts, host_files : tuple of str
+        Options with the number of ranks, of hosts, of ranks per host, with hosts, with a file of hosts.
+    ordering : tuple of str
+        Options by which a user decides about the order; then it is kept.
+    format : str
+        Format of `mapping.launchers.catalog.FORMATS` in which it takes an order.
+    added : tuple of str
+        Options with which it takes it; ``{file}`` is the file, ``{ranks}`` the number of ranks.
+    environment : mapping of str to str
+        Variables with which it takes it.
+    recording : mapping of str to str
+        Variables that let the MPI library write what each rank sent to files that begin with ``{file}``;
+        empty if it cannot.
+    labelled : tuple of str
+        Options with which it writes the rank before each line of the program's output.
+    label : str
+        Pattern of what it writes there; its group is the rank.
+    redirecting : tuple of str
+        Options that send the output elsewhere, or change it.
+    compilers : tuple of str
+        Compilers of MPI programs that it starts; the first that is found is used.
+    """
+
+    name: str
+    programs: tuple[str, ...]
+    options: Mapping[int, str]
+    ranks: tuple[str, ...]
+    format: str
+    added: tuple[str, ...]
+    version: str
+    labelled: tuple[str, ...]
+    label: str
+    any_version: bool = False
+    nodes: tuple[str, ...] = ()
+    per_host: tuple[str, ...] = ()
+    hosts: tuple[str, ...] = ()
+    host_files: tuple[str, ...] = ()
+    ordering: tuple[str, ...] = ()
+    environment: Mapping[str, str] = field(default_factory=dict)
+    recording: Mapping[str, str] = field(default_factory=dict)
+    redirecting: tuple[str, ...] = ()
+    compilers: tuple[str, ...] = ("mpicc",)
+
+    @property
+    def values(self) -> dict[str, int]:
+        """Number of values of each option, by its name."""
+        return {name: count for count, names in self.options.items() for name in names.split()}
+
+    @property
+    def replaced(self) -> frozenset[str]:
+        """Options that the order replaces: they would contradict it."""
+        return frozenset((*self.ranks, *self.nodes, *self.per_host, *self.hosts, *self.host_files))
+
+
+_OPEN_MPI = {
+    0: "allow-run-as-root bind-to-core bind-to-socket bind-to-none bycore byslot bynode bysocket debug "
+    "disable-recovery display-allocation display-map display-devel-map display-topo do-not-launch "
+    "do-not-resolve enable-recovery forward-signals merge-stderr-to-stdout nolocal nooversubscribe "
+    "novm oversubscribe pernode q quiet report-bindings tag-output timestamp-output use-hwthread-cpus v "
+    "verbose stream-buffering get-stack-traces report-state-on-timeout index-argv-by-rank no-local",
+    1: "n np c N npernode npersocket H host hostfile machinefile default-hostfile rf rankfile map-by rank-by "
+    "bind-to x wd wdir path prefix tune am output-filename timeout stdin cpus-per-proc cpus-per-rank "
+    "cpu-set cpu-list slot-list xterm report-pid report-uri personality max-restarts tmpdir output display "
+    "runtime-options",
+    2: "mca gmca omca prtemca pmixmca gpmixmca",
+}
+_OPEN_MPI_ORDER = (
+    *("map-by", "rank-by", "rankfile", "rf", "bynode", "byslot", "bycore", "bysocket", "nolocal"),
+    *("npersocket", "cpus-per-proc", "cpus-per-rank", "slot-list"),
+)
+
+_OPEN_MPIS = tuple(
+    Launcher(
+        name="Open MPI",
+        programs=("mpirun", "mpiexec", "orterun", "prterun"),
+        version=pattern,
+        options=_OPEN_MPI,
+        ranks=("n", "np", "c"),
+        per_host=("N", "npernode"),
+        hosts=("H", "host"),
+        host_files=("hostfile", "machinefile", "default-hostfile"),
+        ordering=(*_OPEN_MPI_ORDER, "pernode"),
+        format="openmpi-hostfile",
+        added=("--hostfile", "{file}", "--map-by", "seq", "-n", "{ranks}"),
+        recording={
+            "OMPI_MCA_pml_monitoring_enable": "2",
+            "OMPI_MCA_pml_monitoring_enable_output": "3",
+            "OMPI_MCA_pml_monitoring_filename": "{file}",
+        },
+        labelled=labelled,
+        label=label,
+        redirecting=("output-filename", "output", "xterm", "tag-output", "timestamp-output", "stdin"),
+        compilers=("mpicc.openmpi", "mpicc"),
+    )
+    for pattern, labelled, label in (
+        (r"\(Open(?: MPI|RTE)\) (4\.\S+)", ("--tag-output",), r"\[\d+,(\d+)\]<stdout>: ?"),
+        (
+            r"\((?:Open MPI\) (?=5)|PRRTE\) (?=[34]))(\S+)",
+            ("--output", "tag"),
+            r"\[[^\],]*,(\d+)\]<stdout>: ?",
+        ),
+    )
+)
+
+LAUNCHERS = (
+    *_OPEN_MPIS,
+    Launcher(
+        name="MPICH",
+        programs=("mpiexec", "mpirun", "mpiexec.hydra"),
+        version=r"HYDRA build details:\s+Version:\s+(\S+)",
+        options={
+            0: "genvnone genvall envnone envall verbose info print-all-exitcodes enable-x disable-x l "
+            "prepend-rank disable-auto-cleanup disable-hostname-propagation skip-launch-node pmi-port v "
+            "profile",
+            1: "n np ppn f machinefile hosts host genvlist envlist wdir launcher launcher-exec bootstrap "
+            "bootstrap-exec rmk topolib bind-to map-by membind demux iface prepend-pattern outfile-pattern "
+            "errfile-pattern nameserver order-nodes localhost usize gpus-per-proc",
+            2: "genv env",
+        },
+        ranks=("n", "np"),
+        per_host=("ppn",),
+        hosts=("hosts", "host"),
+        host_files=("f", "machinefile"),
+        ordering=("order-nodes",),
+        format="mpich-machinefile",
+        added=("-f", "{file}", "-n", "{ranks}"),
+        labelled=("-l",),
+        label=r"\[(\d+)\] ",
+        redirecting=("l", "prepend-rank", "prepend-pattern", "outfile-pattern", "errfile-pattern"),
+        compilers=("mpicc.mpich", "mpicc"),
+    ),
+    Launcher(
+        name="Intel MPI",
+        programs=("mpirun", "mpiexec", "mpiexec.hydra"),
+        version=r"Intel\(R\) MPI Library.*Version (\S+)",
+        options={
+            0: "genvnone genvall envnone envall verbose v info print-all-exitcodes enable-x disable-x l "
+            "prepend-rank disable-auto-cleanup disable-hostname-propagation aps mps silent-abort nolocal rr "
+            "print-rank-map prepend-timestamp prot",
+            1: "n np ppn perhost grr f machinefile machine hosts host hosts-group genvlist envlist wdir path "
+            "umask launcher launcher-exec bootstrap bootstrap-exec rmk prepend-pattern outfile-pattern "
+            "errfile-pattern nameserver localhost usize gtool gtoolfile iface s tune cpu-bind",
+            2: "genv env",
+        },
+        ranks=("n", "np"),
+        per_host=("ppn", "perhost", "grr"),
+        hosts=("hosts", "host"),
+        host_files=("f", "machinefile", "machine"),
+        ordering=("rr", "nolocal", "hosts-group"),
+        format="intel-machinefile",
+        added=("-machinefile", "{file}", "-n", "{ranks}"),
+        labelled=("-l",),
+        label=r"\[(\d+)\] ",
+        redirecting=(
+            "l",
+            "prepend-rank",
+            "prepend-pattern",
+            "outfile-pattern",
+            "errfile-pattern",
+            "s",
+            "prot",
+        ),
+        compilers=("mpiicx", "mpiicc", "mpicc"),
+    ),
+    Launcher(
+        name="Slurm",
+        programs=("srun",),
+        version=r"slurm\S* (\S+)",
+        any_version=True,
+        options={
+            0: "exclusive overlap overcommit O label l unbuffered u verbose v quiet Q pty no-kill k "
+            "kill-on-bad-exit K exact Z s oversubscribe",
+            1: "n ntasks N nodes c cpus-per-task w nodelist m distribution ntasks-per-node t time J job-name "
+            "o output e error i input p partition A account q qos mem mem-per-cpu gres gpus gpus-per-node "
+            "gpus-per-task cpu-bind mem-bind mpi export D chdir jobid x exclude r relative hint W wait "
+            "comment threads-per-core",
+        },
+        ranks=("n", "ntasks"),
+        nodes=("N", "nodes"),
+        per_host=("ntasks-per-node",),
+        ordering=("m", "distribution", "w", "nodelist", "x", "exclude", "r", "relative"),
+        format="slurm-hostfile",
+        added=("--ntasks={ranks}", "--distribution=arbitrary"),
+        environment={"SLURM_HOSTFILE": "{file}"},
+        labelled=("-l",),
+        label=r" *(\d+): ",
+        redirecting=("l", "label", "o", "output", "e", "error", "i", "input", "pty", "Q", "quiet"),
+    ),
+)
+"""All launchers."""
+
+
+def launcher_of(words: Sequence[str]) -> Launcher:
+    """Return the launcher that a command starts.
+
+    Raises
+    ------
+    Unplaced
+        Its name or its version is not known.
+    """
+    name = Path(words[0]).name.removesuffix(".openmpi").removesuffix(".mpich")
+    found = [one for one in LAUNCHERS if name in one.programs]
+    if not found:
+        known = sorted({program for one in LAUNCHERS for program in one.programs})
+        raise Unplaced(f"{name} is no launcher that is known here: {', '.join(known)}")
+    try:
+        said = _version(words[0])
+    except Unplaced:
+        if not found[0].any_version:
+            raise
+        said = ""
+    for one in found:
+        version = re.search(one.version, said)
+        if version is not None:
+            return replace(one, name=f"{one.name} {version[1]}")
+        if one.any_version:
+            return one
+    first = said.strip().splitlines()[0] if said.strip() else "nothing"
+    raise Unplaced(f"this version of {name} is not known here: it prints {first!r}")
+
+
+def _version(program: str) -> str:
+    try:
+        done = subprocess.run(  # noqa: S603  # the launcher that the user starts
+            [program, "--version"], capture_output=True, text=True, timeout=VERSION_SECONDS, check=False
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise Unplaced(f"{program} --version: {error}") from error
+    return done.stdout + done.stderr

@@ -1,0 +1,250 @@
+"""A run of a launcher: its words and its environment, with the order of the ranks applied."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from almanac.running.attended import Steps, attend
+from almanac.running.call import Call, Unplaced, parse_call
+from almanac.running.guarded import answer_within
+from almanac.running.hosts import hosts_of
+from almanac.running.launchers import Launcher, launcher_of
+from almanac.running.order import Order, Wanted, find_order
+from almanac.running.verification import Unverified, verify_order
+from registry.progress import silent
+
+if TYPE_CHECKING:
+    from almanac.settings import Settings
+    from registry.model.measured_run import MeasuredRun
+    from registry.registry import Registry
+
+FOLDER = "orders"
+"""Folder of the launchers' files within the program's own."""
+SEARCH_SHARE = 0.6
+"""Part of the time for the search itself; the rest is for reading and evaluating."""
+SAVE_SECONDS = 5.0
+"""Longest time to save what was measured: the job waits for it."""
+SEARCH_GOES_ON = 120.0
+"""How much longer a search may take for the next run: the first one on a machine compiles its kernels."""
+NOT_AS_ORDERED = "not placed: the launcher starts ranks on other hosts than asked for"
+NOT_VERIFIED = "not placed: where the launcher starts ranks could not be seen"
+WARNINGS = (NOT_AS_ORDERED, NOT_VERIFIED, "nothing is recorded")
+"""Beginnings of reasons that are always told."""
+VERIFY_SECONDS = 30.0
+"""Longest time of the first run of a launcher on a cluster to see whether it takes the order."""
+RECORDINGS, RECORD_SECONDS = "recordings", 60.0
+"""Folder of recordings within the program's own, and the longest time to save one."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Run:
+    """A launcher to start.
+
+    Attributes
+    ----------
+    words : tuple of str
+        The launcher and its arguments.
+    environment : mapping of str to str
+        Variables to set.
+    reasons : tuple of str
+        What was found and how it is applied, as sentences.
+    described : mapping of str to object
+        Fields of a `MeasuredRun` that are known before; empty if the run cannot be measured.
+    recording : Path or None
+        Folder into which the MPI library writes what each rank sent; it must be there on all hosts.
+    """
+
+    words: tuple[str, ...]
+    environment: Mapping[str, str] = field(default_factory=dict)
+    reasons: tuple[str, ...] = ()
+    described: Mapping[str, object] = field(default_factory=dict)
+    recording: Path | None = None
+
+
+def prepare_run(
+    settings: Settings, wanted: Wanted, seconds: float, words: Sequence[str], *, verify: bool = False
+) -> Run:
+    """Return the command that runs the ranks where they are placed.
+
+    The registry is read in a child process. The job does not wait longer than `seconds` for it; what it
+    finds later is stored for the next run.
+
+    Parameters
+    ----------
+    verify : bool
+        True to see first whether the launcher starts the ranks there, unless it was seen on this cluster.
+
+    Raises
+    ------
+    Unplaced
+        The job must run in its own order.
+    """
+    launcher = launcher_of(words)
+    call = parse_call(words, launcher.values)
+    job = hosts_of(call, launcher)
+    program = [word for word in call.program if word != "--"]
+    wanted = replace(wanted, program=Path(program[0]).name)
+
+    def work() -> Order:
+        with settings.open_registry(silent) as registry:
+            return find_order(registry, wanted, job, launcher, seconds * SEARCH_SHARE)
+
+    order = answer_within(seconds, work, goes_on=SEARCH_GOES_ON)
+    run, verified = Run(words=tuple(words), reasons=order.reasons), None
+    if order.text:
+        run = apply_order(call, launcher, order, settings.home / FOLDER)
+        if verify and not order.verified:
+            run, verified = verified_run(run, call, launcher, order, settings.home / FOLDER)
+            if not verified:
+                order = replace(order, placement="")
+                run = replace(run, words=tuple(words), environment={})
+    found = f"{job.ranks} ranks on {len(job.hosts)} hosts, from {job.source}"
+    described = {
+        **{name: getattr(order, name) for name in ("cluster", "application", "ranks", "profile")},
+        "program": hashlib.sha256("\0".join(program).encode()).hexdigest()[:16],
+        "hosts": job.hosts,
+        "slots": job.slots,
+        "job": job.job,
+        "launcher": launcher.name,
+        "placement": order.placement or None,
+        "verified": verified,
+    }
+    run = replace(run, reasons=(found, *run.reasons), described=described)
+    return run if order.profile or wanted.in_order else recorded(run, launcher, settings.home / RECORDINGS)
+
+
+def recorded(run: Run, launcher: Launcher, folder: Path) -> Run:
+    """Return a run whose MPI library writes what each rank sent into a new folder, if it can do that."""
+    if not launcher.recording:
+        reason = f"nothing is recorded: {launcher.name} counts no messages by itself"
+        return replace(run, reasons=(*run.reasons, reason))
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        path = Path(tempfile.mkdtemp(dir=folder))
+    except OSError as error:
+        return replace(run, reasons=(*run.reasons, f"nothing is recorded: {folder}: {error.strerror}"))
+    variables = {name: value.format(file=path / "rank") for name, value in launcher.recording.items()}
+    described = {**run.described, "recorded": True}
+    return replace(run, environment=variables, described=described, recording=path)
+
+
+def verified_run(
+    run: Run, call: Call, launcher: Launcher, order: Order, folder: Path
+) -> tuple[Run, bool | None]:
+    """Return a run with the reason whether its launcher starts each rank where the order has it, and whether.
+
+    None means that this could not be seen, perhaps because the launcher refuses the order: the job runs in
+    its own one then, and the next run tries again.
+    """
+    begin = len(call.launcher)
+    added = run.words[begin : begin + len(launcher.added)]
+    try:
+        found = verify_order(
+            call, launcher, order.hosts, (added, {**os.environ, **run.environment}), folder, VERIFY_SECONDS
+        )
+    except Unverified as error:
+        return replace(run, reasons=(*run.reasons, f"{NOT_VERIFIED}: {error}")), None
+    if found.misplaced:
+        more = f", and {len(found.misplaced) - 1} more" if len(found.misplaced) > 1 else ""
+        reason = f"{NOT_AS_ORDERED}: {found.misplaced[0]}{more}"
+        return replace(run, reasons=(*run.reasons, reason)), False
+    return replace(run, reasons=(*run.reasons, f"the order is verified by {found.by}")), True
+
+
+def apply_order(call: Call, launcher: Launcher, order: Order, folder: Path) -> Run:
+    """Return a launcher's command with an order of its ranks, whose file is written into a folder.
+
+    Raises
+    ------
+    Unplaced
+        The file cannot be written.
+    """
+    path = _write(folder, order, launcher)
+    values = {"file": str(path), "ranks": str(order.ranks)}
+    return Run(
+        words=call.words([word.format(**values) for word in launcher.added], launcher.replaced),
+        environment={name: value.format(**values) for name, value in launcher.environment.items()},
+        reasons=(*order.reasons, f"{launcher.name} takes the order from {path}"),
+    )
+
+
+def measure_run(run: Run, steps: Steps | None) -> tuple[int, MeasuredRun]:
+    """Run a launcher to its end; return its exit code (negative: the signal) and what was measured.
+
+    Raises
+    ------
+    OSError
+        It cannot be started.
+    """
+    from registry.model.measured_run import MeasuredRun
+
+    begin = datetime.now(UTC)
+    code, seconds = attend(run.words, {**os.environ, **run.environment}, steps)
+    measured = MeasuredRun(
+        **run.described,  # type: ignore[arg-type]
+        started_at=begin,
+        wall_seconds=seconds,
+        step_seconds=None if steps is None else steps.seconds,
+        steps=0 if steps is None else steps.count,
+        exit_code=code,
+    )
+    return code, measured
+
+
+def save_run(settings: Settings, measured: MeasuredRun, recording: Path | None = None) -> str:
+    """Save a measured run, and what was recorded, in a child process with a time limit; return its id.
+
+    A recording that was saved is deleted.
+
+    Raises
+    ------
+    Unplaced
+        It is not saved.
+    """
+
+    def work() -> str:
+        with settings.open_registry(silent) as registry:
+            if recording is None or measured.exit_code != 0:
+                return registry.measured_runs.save(measured)
+            profile = _save_recording(registry, recording, measured.application)
+            return registry.measured_runs.save(replace(measured, profile=profile))
+
+    identity = answer_within(SAVE_SECONDS if recording is None else RECORD_SECONDS, work)
+    if recording is not None:
+        shutil.rmtree(recording, ignore_errors=True)
+    return identity
+
+
+def _save_recording(registry: Registry, folder: Path, application: str) -> str:
+    """Save what the MPI library wrote as the newest profile of an application; return its id."""
+    from ingest.options import Options
+    from ingest.pipeline import plan
+
+    intake = plan([str(folder)], Options(name=application))
+    profiles = tuple(replace(one, application=application) for one in intake.profiles)
+    registry.save(replace(intake, profiles=profiles))
+    return registry.profiles.read(application).id
+
+
+def _write(folder: Path, order: Order, launcher: Launcher) -> Path:
+    """Write the launcher's file, named by the placement, so that a repeated run uses the same one."""
+    path = folder / f"{order.placement or 'new'}.{launcher.format}"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        part = path.with_suffix(f".{os.getpid()}")
+        with open(
+            part, "w", encoding="utf-8", opener=lambda name, flags: os.open(name, flags, 0o600)
+        ) as file:
+            file.write(order.text)
+        part.replace(path)
+    except OSError as error:
+        raise Unplaced(f"{path} cannot be written: {error.strerror}") from error
+    return path

@@ -1,0 +1,145 @@
+"""Define the two programs, compile them, and run them on a fabric of namespaces."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from bench.loop.plan import CONTROL, DATA, LAUNCHER, Plan
+from ingest.formats.profiles import openmpi_monitoring
+from ingest.options import Options
+from ingest.reading.source import read_paths
+from mapping.launchers.catalog import write
+from registry.model import Fabric, Placement, Profile
+
+SOURCE = Path(__file__).with_name("exchange.c")
+TIMEOUT = 300.0
+AGENT = """#!/bin/sh
+# Takes ssh's place: runs the command in the namespace of a host, under the host's name.
+while [ "${{1#-}}" != "$1" ]; do shift; done
+host=$1
+shift
+exec ip netns exec {prefix}$host unshare --uts sh -c "hostname $host; $*"
+"""
+OPTIONS = (
+    "--mca plm rsh --mca plm_rsh_no_tree_spawn 1 --mca pml ^cm,ucx --mca btl tcp,self "
+    f"--mca btl_tcp_if_include {DATA}.0/24 --mca oob_tcp_if_include {CONTROL}.0/24 "
+    "--mca btl_tcp_sndbuf 131072 --mca btl_tcp_rcvbuf 131072 "
+    "--mca mpi_yield_when_idle 1 --bind-to none --allow-run-as-root"
+)
+_STEP = re.compile(r"step \d+ (\d+\.\d+)")
+_RANK = re.compile(r"rank (\d+) host (\S+)")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Program:
+    """A program of ``exchange.c``.
+
+    Attributes
+    ----------
+    name : str
+        ``halo`` or ``all-to-all``.
+    parts : int
+        Rows of the grid, or number of groups.
+    bytes : int
+        Size of a message.
+    """
+
+    name: str
+    parts: int
+    bytes: int
+
+    def profile(self, ranks: int) -> Profile:
+        """Return what a step sends, by formula."""
+        rank = np.arange(ranks)
+        one, other = (axis.ravel() for axis in np.meshgrid(rank, rank, indexing="ij"))
+        if self.name == "halo":
+            columns = ranks // self.parts
+            far = abs(one // columns - other // columns) + abs(one % columns - other % columns)
+            talks = far == 1
+        else:
+            talks = (one % self.parts == other % self.parts) & (one != other)
+        return Profile.from_edges(
+            one[talks], other[talks], np.full(int(talks.sum()), self.bytes), ranks=ranks
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    """What a run printed: the host of each rank, and the seconds of each step."""
+
+    hosts: tuple[str, ...]
+    seconds: tuple[float, ...]
+
+    @classmethod
+    def of(cls, text: str) -> Output:
+        """Return the output of a run; raises ``ValueError`` if it is not whole."""
+        ranks = {int(one[1]): one[2] for one in _RANK.finditer(text)}
+        seconds = tuple(float(one[1]) for one in _STEP.finditer(text))
+        if not seconds or sorted(ranks) != list(range(len(ranks))):
+            raise ValueError(f"the program printed {text[-500:]!r}")
+        return cls(tuple(ranks[rank] for rank in sorted(ranks)), seconds)
+
+
+@dataclass(frozen=True, slots=True)
+class Runner:
+    """Runs programs on a fabric that is built; its files are in a folder."""
+
+    plan: Plan
+    folder: Path
+
+    def compile(self) -> None:
+        """Compile the programs, and write the agent that enters a namespace."""
+        program = str(self.folder / "exchange")
+        subprocess.run(["mpicc.openmpi", "-O2", "-o", program, str(SOURCE)], check=True)
+        agent = self.folder / "agent"
+        agent.write_text(AGENT.format(prefix=self.plan.prefix))
+        agent.chmod(0o755)
+
+    def run(
+        self,
+        program: Program,
+        placement: Placement,
+        fabric: Fabric,
+        steps: int,
+        options: Sequence[str] = (),
+    ) -> Output:
+        """Run a program with its ranks on the hosts of a placement.
+
+        Raises
+        ------
+        RuntimeError
+            It fails, or a rank runs elsewhere.
+        """
+        hosts = self.folder / "hosts"
+        hosts.write_text(write("openmpi-hostfile", placement, fabric))
+        entered = ["ip", "netns", "exec", self.plan.prefix + LAUNCHER, "mpirun.openmpi", *OPTIONS.split()]
+        entered += ["--mca", "plm_rsh_agent", str(self.folder / "agent"), *options]
+        entered += ["--hostfile", str(hosts), "--map-by", "seq", "-n", str(placement.ranks)]
+        entered += [str(self.folder / "exchange"), program.name]
+        words = [*entered, str(program.parts), str(program.bytes), str(steps)]
+        done = subprocess.run(words, capture_output=True, text=True, timeout=TIMEOUT)
+        if done.returncode:
+            raise RuntimeError(f"mpirun ended with {done.returncode}: {done.stderr[-2000:]}")
+        output = Output.of(done.stdout)
+        if output.hosts != tuple(fabric.names[host] for host in placement.host_of_rank.tolist()):
+            raise RuntimeError(f"the ranks run on {', '.join(output.hosts)}")
+        return output
+
+    def record(self, program: Program, placement: Placement, fabric: Fabric, steps: int) -> Profile:
+        """Return what a step sends, as Open MPI counts it over all steps, the first one included."""
+        folder = self.folder / f"recorded-{program.name}"
+        folder.mkdir()
+        variables = {"enable": "2", "enable_output": "3", "filename": str(folder / "rank")}
+        options = [
+            word for name, value in variables.items() for word in ("--mca", f"pml_monitoring_{name}", value)
+        ]
+        self.run(program, placement, fabric, steps, options)
+        (files,) = read_paths([folder])
+        found = openmpi_monitoring.parse(files.files, Options()).profiles[0]
+        return Profile.from_edges(found.sender, found.partner, found.bytes / (steps + 1), ranks=found.ranks)

@@ -1,0 +1,176 @@
+"""The bar above every page: its title, cluster, time range, search, refresh and age of the data."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+
+import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
+
+from dashboard.widgets.address import set_address
+from registry import units
+from registry.fabrics.fabrics import ClusterInfo
+from registry.ingest_runs.freshness import age_text
+
+REFRESH_SECONDS = 30
+"""Time between two refreshes of a page that shows the present."""
+KEPT = ("tab", "range", "live", "wall")
+"""Parameters of the address that stay when another cluster is chosen."""
+RANGES = {
+    "1h": ("Last hour", timedelta(hours=1)),
+    "24h": ("Last 24 hours", timedelta(days=1)),
+    "7d": ("Last 7 days", timedelta(days=7)),
+    "30d": ("Last 30 days", timedelta(days=30)),
+    "90d": ("Last 90 days", timedelta(days=90)),
+}
+"""Text and length of each time range, by its value in the address."""
+DEFAULT_RANGE = "24h"
+_SEARCHED = "searched"
+WALL_STYLE = """<style>
+.stAppHeader { display: none }
+@media (min-width: 1900px) { .stMainBlockContainer { zoom: 1.35 } }
+@media (min-width: 3800px) { .stMainBlockContainer { zoom: 2.7 } }
+</style>"""
+"""Larger type on a wall display."""
+
+
+def on_wall() -> bool:
+    """Return True if the page is shown on a wall display, without controls (``wall=1`` in the address)."""
+    return st.query_params.get("wall") == "1"
+
+
+def is_live() -> bool:
+    """Return True if pages that show the present refresh themselves (not ``live=off`` in the address)."""
+    return st.query_params.get("live") != "off"
+
+
+def time_range() -> timedelta:
+    """Return the time range in the address (default: 24 hours)."""
+    wanted = st.query_params.get("range", DEFAULT_RANGE)
+    return RANGES.get(wanted, RANGES[DEFAULT_RANGE])[1]
+
+
+def draw(title: str, clusters: Sequence[str], *, live: bool, all_clusters: bool) -> DeltaGenerator:
+    """Draw the bar and return the place for `ages`.
+
+    Parameters
+    ----------
+    clusters : sequence of str
+        Names of all clusters; empty if there are none or the database does not answer: no choices are drawn.
+    live : bool
+        True if the page shows the present.
+    all_clusters : bool
+        True if the page can show all clusters together.
+    """
+    with st.container(horizontal=True, vertical_alignment="center", key="bar"):
+        st.title(title, width="content", anchor=False)
+        if on_wall():
+            st.html(WALL_STYLE)
+        elif clusters:
+            _cluster(clusters, all_clusters=all_clusters)
+            _range()
+            _search()
+            if live:
+                st.toggle(
+                    "Live",
+                    value=is_live(),
+                    key="live",
+                    help=f"Refresh every {REFRESH_SECONDS} s.",
+                    on_change=_set_live,
+                )
+        return st.container(width="content")
+
+
+def ages(clusters: Mapping[str, ClusterInfo], read_at: datetime) -> None:
+    """Show when the page was refreshed, and the age of the last scan of the chosen cluster.
+
+    Parameters
+    ----------
+    clusters : mapping of str to ClusterInfo
+        All clusters by name.
+    read_at : datetime
+        When they were read.
+    """
+    if not clusters:
+        return
+    info = clusters.get(_named() or next(iter(clusters)))
+    updated = f"{read_at:%H:%M:%S} UTC"
+    if info is None:
+        st.caption(updated, width="content")
+        return
+    age = age_text(datetime.now(UTC) - info.last_observed_at)
+    seen = f"Refreshed at {read_at:%H:%M:%S} UTC. Last scan: {units.moment_text(info.last_observed_at)}"
+    st.caption(f"{updated} · scan {age} ago", width="content", help=seen)
+
+
+def searched() -> str:
+    """Return the text that was just entered in the search field, once; empty if there is none."""
+    return str(st.session_state.pop(_SEARCHED, "")).strip()
+
+
+def chosen_cluster(names: Sequence[str]) -> str | None:
+    """Return the cluster that the address names, or the first one; None if it names an unknown one."""
+    wanted = _named() or next(iter(names), None)
+    return wanted if wanted in names else None
+
+
+def _search() -> None:
+    def entered() -> None:
+        st.session_state[_SEARCHED] = st.session_state["search"]
+        st.session_state["search"] = ""
+
+    st.text_input(
+        "Search",
+        key="search",
+        label_visibility="collapsed",
+        placeholder="host, switch, link, job, user, placement",
+        icon=":material/search:",
+        on_change=entered,
+    )
+
+
+def _named() -> str | None:
+    """Return the cluster that the address names, itself or as a part of a job."""
+    job = st.query_params.get("job", "").rpartition("/")[0]
+    return st.query_params.get("cluster") or job or None
+
+
+def _cluster(names: Sequence[str], *, all_clusters: bool) -> None:
+    """Draw the choice of the cluster; another cluster removes what belongs to the former one."""
+    key, wanted = "choose cluster", _named()
+    default = None if all_clusters or wanted is not None else names[0]
+    st.session_state[key] = wanted if wanted in names else default
+
+    def chosen() -> None:
+        others = [name for name in st.query_params if name not in KEPT]
+        set_address(**dict.fromkeys(others), cluster=st.session_state[key])
+
+    st.selectbox(
+        "Cluster",
+        names,
+        index=None if all_clusters else 0,
+        key=key,
+        placeholder="All clusters" if all_clusters else "Cluster",
+        label_visibility="collapsed",
+        on_change=chosen,
+        width=150,
+    )
+
+
+def _range() -> None:
+    key, wanted = "choose range", st.query_params.get("range", DEFAULT_RANGE)
+    st.session_state[key] = wanted if wanted in RANGES else DEFAULT_RANGE
+    st.selectbox(
+        "Time range",
+        list(RANGES),
+        format_func=lambda name: RANGES[name][0],
+        key=key,
+        label_visibility="collapsed",
+        on_change=lambda: set_address(range=st.session_state[key]),
+        width=130,
+    )
+
+
+def _set_live() -> None:
+    set_address(live=None if st.session_state["live"] else "off")
