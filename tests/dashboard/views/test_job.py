@@ -214,8 +214,8 @@ def test_the_page_of_a_running_job_opens_on_its_advice_or_what_was_found_since(c
         evaluation = registry.placements.read(address(app)["placement"]).evaluation
     assert evaluation is not None
     shown = evaluation.congestion_seconds
-    # the tests in a browser search for this job too: theirs may be better
-    assert address(app)["placement"] == advice.proposed or shown < advice.proposed_seconds
+    # the tests in a browser search for this job too: theirs may be as good or better
+    assert address(app)["placement"] == advice.proposed or shown <= advice.proposed_seconds
     assert numbers(app)["Now"] == units.short(advice.present_seconds, "s")
     assert numbers(app)["Better"] == units.short(shown, "s")
 

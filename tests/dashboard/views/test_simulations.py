@@ -50,9 +50,15 @@ def record(registry: Registry, placement: str, **changed: Any) -> SimulationReco
 
 @pytest.fixture(scope="module")
 def runs(filled: Filled) -> dict[str, str]:
-    """Ids of runs by name: one flit by flit, and two of one replay; the placement of no job has none."""
+    """Ids of runs by name, oldest first: an interrupted one, one flit by flit, and two of one replay.
+
+    The placement of no job has none.
+    """
     with filled.connect() as registry:
-        found = {"flits": registry.simulations.save(record(registry, filled.second, mode="flits"))}
+        kept = record(registry, filled.first, seed=77)
+        cut = replace(kept, simulation=replace(kept.simulation, complete=False))
+        found = {"cut": registry.simulations.save(cut)}
+        found["flits"] = registry.simulations.save(record(registry, filled.second, mode="flits"))
         found["first"] = registry.simulations.save(record(registry, filled.first))
         found["second"] = registry.simulations.save(record(registry, filled.second))
     return found
@@ -79,7 +85,7 @@ def test_the_page_opens_on_the_newest_run_and_those_of_its_replay(
     filled: Filled, runs: dict[str, str]
 ) -> None:
     app = page(filled.connect, RUNS)
-    assert listed(app) == [runs["second"], runs["first"], runs["flits"]]
+    assert listed(app) == [runs[name] for name in ("second", "first", "flits", "cut")]
     assert app.multiselect(key="choose run").value == [runs["first"], runs["second"]]
     beside = facts(app)
     assert tuple(beside.loc["placement"]) == (filled.first, filled.second, "≠")
@@ -124,9 +130,7 @@ def test_runs_are_narrowed_by_cluster_application_and_placement(filled: Filled, 
     assert listed(app) == [runs["second"], runs["flits"]]
     assert "No run matches" in messages(page(filled.connect, RUNS, cluster="tree"))
     assert listed(page(filled.connect, RUNS, cluster="ndr")) == [
-        runs["second"],
-        runs["first"],
-        runs["flits"],
+        runs[name] for name in ("second", "first", "flits", "cut")
     ]
 
 
@@ -157,11 +161,7 @@ def test_an_unknown_name_is_reported_and_the_closest_can_be_clicked(
 
 
 def test_an_interrupted_run_is_reported(filled: Filled, runs: dict[str, str]) -> None:
-    with filled.connect() as registry:
-        kept = record(registry, filled.first, seed=77)
-        cut = replace(kept, simulation=replace(kept.simulation, complete=False))
-        run = registry.simulations.save(cut)
-    app = page(filled.connect, RUNS, run=run)
+    app = page(filled.connect, RUNS, run=runs["cut"])
     assert "only the traffic delivered until then" in messages(app)
     assert facts(app).loc["interrupted", "A"] == "yes"
 
