@@ -7,10 +7,8 @@ import signal
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
+from almanac.output.compiling import COMPILING
 from registry.progress import Progress, silent
-
-COMPILING = "compiling kernels (once per machine)"
-"""Progress phase shown while waiting for the kernels."""
 
 
 @contextmanager

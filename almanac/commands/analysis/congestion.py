@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from almanac.options.common import json_option, open_registry, running_jobs_options, top_option
+from almanac.output.compiling import kernel_progress_bars
 from almanac.output.json.running_jobs import congestion_to_json, rank_pairs_to_json, slowdowns_to_json
-from almanac.output.printing import note, print_json, print_table, progress_bars, say
+from almanac.output.printing import note, print_json, print_table, say
 from almanac.output.running_jobs import CONVENTION, heading, link_name, note_omitted_jobs, users_text
 from registry import units
 
@@ -47,7 +48,7 @@ def command(
     from mapping.service.iterations import with_counters
     from mapping.service.live import link_of, pairs_on, traffic
 
-    with open_registry() as registry, progress_bars() as progress:
+    with open_registry() as registry, kernel_progress_bars() as progress:
         live = with_counters(registry, traffic(registry, cluster, at, costs, progress))
         if link is None:
             links = live.shared.hottest(top, network_only=network)

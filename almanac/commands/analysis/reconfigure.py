@@ -20,8 +20,9 @@ from almanac.options.common import (
 )
 from almanac.options.exports import export_option
 from almanac.output.circuits import circuit_csv, route_csv, show_circuit_plan
+from almanac.output.compiling import kernel_progress_bars
 from almanac.output.json.circuits import circuit_plan_to_json, jobs_on_switch_to_json
-from almanac.output.printing import note, print_json, progress_bars, write_text
+from almanac.output.printing import note, print_json, write_text
 from almanac.output.running_jobs import note_omitted_jobs
 from registry import units
 
@@ -116,7 +117,7 @@ def command(
         compute_seconds=given.compute_seconds,
         machine=given.machine(),
     )
-    with open_registry() as registry, progress_bars() as progress:
+    with open_registry() as registry, kernel_progress_bars() as progress:
         planned = _plan(registry, request, given, progress)
     plan, hosts, fields = planned.plan, planned.case.hosts, _fields(planned, given)
     for name, path in exports:

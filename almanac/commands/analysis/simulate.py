@@ -11,8 +11,9 @@ import click
 from almanac.options.common import Time, json_option, open_registry, option_names, seed_option
 from almanac.options.exports import export_option
 from almanac.options.files import fabric_option, read_fabric, read_order, read_profile
+from almanac.output.compiling import kernel_progress_bars
 from almanac.output.json.simulations import simulation_report_to_json
-from almanac.output.printing import note, print_json, progress_bars, write_text
+from almanac.output.printing import note, print_json, write_text
 from almanac.output.simulations import link_csv, point_csv, show_simulations
 
 if TYPE_CHECKING:
@@ -187,7 +188,7 @@ def _simulate(given: Mapping[str, Any]) -> SimulationReport:
     from mapping.service.simulations import SimulationRequest, simulate_placements, simulation_case
 
     if given["fabric_files"]:
-        with progress_bars() as progress:
+        with kernel_progress_bars() as progress:
             return simulate_placements(_case_from_files(given), _options(given), progress=progress)
     cluster = given["cluster"]
     placements: list[HostOrder | str] = [read_order(text, cluster) or text for text in given["placements"]]
@@ -199,7 +200,7 @@ def _simulate(given: Mapping[str, Any]) -> SimulationReport:
         trace=given["trace"],
         at=given["at"],
     )
-    with open_registry() as registry, progress_bars() as progress:
+    with open_registry() as registry, kernel_progress_bars() as progress:
         case = simulation_case(registry, request)
         return simulate_placements(case, request.options, registry, progress=progress)
 

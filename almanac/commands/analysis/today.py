@@ -8,8 +8,9 @@ import click
 
 from almanac.commands.cluster.check import EXIT_PROBLEMS, fail_on_option, is_reached
 from almanac.options.common import Time, current_settings, json_option, open_registry
+from almanac.output.compiling import kernel_progress_bars
 from almanac.output.json.running_jobs import today_to_json
-from almanac.output.printing import print_json, progress_bars
+from almanac.output.printing import print_json
 from almanac.output.today import today_lines
 
 DAY = timedelta(days=1)
@@ -31,7 +32,7 @@ def command(cluster: str, since: datetime | None, fail_on: str, as_json: bool) -
     from mapping.service.today import read_today
 
     start, limits = since or datetime.now(UTC) - DAY, current_settings().error_limits()
-    with open_registry() as registry, progress_bars() as progress:
+    with open_registry() as registry, kernel_progress_bars() as progress:
         today = read_today(registry, cluster, start, limits=limits, rare=rare_formats(), progress=progress)
     if as_json:
         print_json(today_to_json(today))

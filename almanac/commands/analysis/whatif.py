@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from almanac.options.common import json_option, open_registry, running_jobs_options, top_option
+from almanac.output.compiling import kernel_progress_bars
 from almanac.output.json.running_jobs import (
     changed_links_to_json,
     totals_to_json,
     what_if_to_json,
 )
-from almanac.output.printing import print_json, print_table, progress_bars, say
+from almanac.output.printing import print_json, print_table, say
 from almanac.output.running_jobs import CONVENTION, heading, note_omitted_jobs
 from registry import units
 
@@ -62,7 +63,7 @@ def command(
         raise click.UsageError("give --down, --add or --drain")
     from mapping.service.live import change_of, imagine, traffic
 
-    with open_registry() as registry, progress_bars() as progress:
+    with open_registry() as registry, kernel_progress_bars() as progress:
         live = traffic(registry, cluster, at, costs, progress)
         change = change_of(registry, live, down=down, add=add, drain=drain)
         found = imagine(registry, live, change, rule=routing_after, progress=progress)

@@ -11,10 +11,11 @@ import click
 from almanac.options.common import DefaultGroup, json_option, open_registry, running_jobs_options
 from almanac.options.files import read_order
 from almanac.options.placement import limit_options, search_options, with_default_seconds
+from almanac.output.compiling import kernel_progress_bars
 from almanac.output.json.placements import advice_to_json, compared_metrics_to_json
 from almanac.output.json.running_jobs import cluster_advice_to_json
 from almanac.output.placements import changes_text
-from almanac.output.printing import note, print_json, print_table, progress_bars, say
+from almanac.output.printing import note, print_json, print_table, say
 from almanac.output.running_jobs import CONVENTION, heading, note_omitted_jobs
 from registry import units
 
@@ -72,7 +73,7 @@ def jobs(
     from mapping.service.live import traffic
 
     options = replace(with_default_seconds(limits, SECONDS), moves=moves)
-    with open_registry() as registry, progress_bars() as progress:
+    with open_registry() as registry, kernel_progress_bars() as progress:
         live = traffic(registry, cluster, at, costs, progress)
         advised, complete = _advise_jobs(registry, live, options, progress)
     if as_json:
@@ -123,7 +124,7 @@ def advise_placement(
     keep = read_order(placement, cluster or "files") or placement
     options = replace(request.options, moves=moves)
     request = replace(request, profile=profile, job=job, cluster=cluster, keep=keep, options=options)
-    with open_registry() as registry, progress_bars() as progress:
+    with open_registry() as registry, kernel_progress_bars() as progress:
         curve = find_curve(resolve(registry, request), progress)
     advice = advise(curve, iterations=iterations, rank_seconds=rank_seconds, iterations_left=iterations_left)
     pick = None

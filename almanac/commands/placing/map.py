@@ -11,9 +11,10 @@ from almanac.options.common import json_option, open_registry, read_hosts
 from almanac.options.exports import export_option
 from almanac.options.files import case_from_files, fabric_option, read_layouts, read_order
 from almanac.options.placement import SECONDS, search_options, with_default_seconds
+from almanac.output.compiling import kernel_progress_bars
 from almanac.output.json.placements import placement_to_json
 from almanac.output.placements import show_pareto_set, show_placement
-from almanac.output.printing import note, print_json, progress_bars, say, write_text
+from almanac.output.printing import note, print_json, say, write_text
 
 if TYPE_CHECKING:
     from almanac.job_environment import JobEnvironment
@@ -92,7 +93,7 @@ def command(
     if pareto and exports:
         raise click.UsageError("--pareto finds several placements: write one with `almanac export ID`")
     request = data.complete(request, strategies, layouts)
-    with progress_bars() as progress:
+    with kernel_progress_bars() as progress:
         reports = _find_placements(request, data.fabric_files, pareto, progress)
     launches = _export(exports, reports[0])
     for reason in dict.fromkeys(report.unsaved for report in reports if report.unsaved):

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from almanac.demo import precompile
-from almanac.demo.precompile import COMPILING, compile_kernels, precompiled_kernels
+from almanac.demo.precompile import compile_kernels, precompiled_kernels
+from almanac.output.compiling import COMPILING
 
 
 def test_waiting_ends_when_the_kernels_are_compiled() -> None:
