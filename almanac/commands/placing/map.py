@@ -54,6 +54,11 @@ def _formats() -> tuple[str, ...]:
 )
 @click.option("--moves", type=click.IntRange(min=0), help="With --keep: maximum number of ranks to move.")
 @click.option(
+    "--consecutive",
+    is_flag=True,
+    help="Fill each host with consecutive ranks, as torchrun and DeepSpeed do: search the order of hosts only.",
+)
+@click.option(
     "--pareto", is_flag=True, help="Find several placements that trade congestion against hop-bytes."
 )
 @click.option(
@@ -127,6 +132,7 @@ class DataOptions:
     fabric_files: tuple[str, ...]
     keep: str | None
     moves: int | None
+    consecutive: bool
 
     def check(self) -> None:
         """Raise a usage error if options are missing or exclude each other."""
@@ -143,6 +149,8 @@ class DataOptions:
                 raise click.UsageError(option)
         if self.moves is not None and self.keep is None:
             raise click.UsageError("--moves goes with --keep")
+        if self.consecutive and self.keep is not None:
+            raise click.UsageError("give either --consecutive or --keep")
 
     def complete(
         self, request: PlacementRequest, strategies: tuple[str, ...], layouts: tuple[str, ...]
@@ -161,7 +169,7 @@ class DataOptions:
             hosts=named if environment is None else environment.hosts,
             slots=self.slots if environment is None else environment.slots,
             keep=keep or self.keep,
-            options=replace(options, moves=self.moves, strategies=strategies or None),
+            options=replace(options, moves=self.moves, strategies=strategies or None, consecutive=self.consecutive),
             layouts=read_layouts(layouts),
         )
 

@@ -165,6 +165,8 @@ def find_curve(case: PlacementCase, progress: Progress = silent) -> Curve:
         raise InvalidValue("PlacementCase.present", "a present placement is needed")
     if case.options.strategies is not None:
         raise InvalidValue("strategies", "have no effect if a placement is kept")
+    if case.options.consecutive:
+        raise InvalidValue("consecutive", "a placement cannot be kept: all ranks of a host move together")
     return _CurveSearch(case, progress).curve()
 
 

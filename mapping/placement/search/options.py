@@ -46,6 +46,9 @@ class SearchOptions:
         ``threads``, ``processes``, or an executor of the caller (`mapping.placement.search.executors`).
     moves : int or None
         Most ranks that may move from the present placement; only for searches that move few ranks.
+    consecutive : bool
+        True if consecutive ranks fill each host, as torchrun and DeepSpeed start them: only the order of the
+        hosts is searched, which must have the same number of slots.
 
     Raises
     ------
@@ -61,6 +64,7 @@ class SearchOptions:
     workers: int | None = None
     executor: str | Executor = THREADS
     moves: int | None = None
+    consecutive: bool = False
 
     def __post_init__(self) -> None:
         check_limit(self.seconds, self.steps)

@@ -18,6 +18,7 @@ from mapping.distances.distances import LINKS
 from mapping.placement.case import IN_ORDER, PlacementCase
 from mapping.placement.problem.objective import SAME, Score, better, parse_objective
 from mapping.placement.problem.problem import Problem
+from mapping.placement.search.consecutive import group_ranks, place_ranks
 from mapping.placement.search.members import Features, default_members, pareto_members
 from mapping.placement.search.options import SearchOptions, search_options
 from mapping.placement.search.portfolio import Portfolio
@@ -87,6 +88,8 @@ def pareto(
 def find_pareto_set(case: PlacementCase, progress: Progress = silent) -> tuple[Placement, ...]:
     """Find placements of a case that trade congestion against hop-bytes; as `pareto`."""
     options = case.options
+    if options.consecutive:
+        return tuple(place_ranks(one, case) for one in find_pareto_set(group_ranks(case), progress))
     deadline, objective = options.start_clock(), parse_objective(HOP_BYTES)
     with deadline.without_compilation():
         problem, baselines = case.problem(LINKS), case.baselines()

@@ -11,6 +11,7 @@ from typing import Any
 from mapping.distances.cost_model import CostModel
 from mapping.placement.case import GIVEN, PlacementCase
 from mapping.placement.problem.objective import parse_objective
+from mapping.placement.search.consecutive import group_ranks, place_ranks
 from mapping.placement.search.members import Features, default_members
 from mapping.placement.search.options import SearchOptions, search_options
 from mapping.placement.search.portfolio import Portfolio
@@ -89,6 +90,11 @@ def place(
 def find_placement(case: PlacementCase, progress: Progress = silent) -> Placement:
     """Find a placement of a case that is never worse than the present one; as `place`."""
     options = case.options
+    if options.consecutive:
+        groups = group_ranks(case)
+        found = place_ranks(find_placement(groups, progress), case)
+        vars(case).setdefault("routes", groups.routes)  # between the same hosts
+        return found
     objective = parse_objective(options.objective)
     members = tuple(Member(chain=chain) for chain in options.chains())
     deadline = options.start_clock()

@@ -44,6 +44,7 @@ _BEST = """
 MATCH (:Allocation {id: $allocation})<-[:ON]-(p:Placement)
 WHERE p.profile = $profile AND p.snapshot = $content AND coalesce(p.tables, '') = $tables
       AND NOT coalesce(p.rank_order, '') IN $without
+      AND (coalesce(p.parameters, '') CONTAINS '"consecutive"') = $consecutive
 WITH p ORDER BY p.congestion_seconds, p.id LIMIT 1
 RETURN p.id AS id
 """
@@ -126,6 +127,8 @@ class Placements(Records[StoredPlacement]):
         profile: str,
         allocation: HostSlots,
         without: Sequence[str] = (),
+        *,
+        consecutive: bool = False,
     ) -> str | None:
         """Return the id of the placement with the least congestion, or None if there is none.
 
@@ -139,6 +142,8 @@ class Placements(Records[StoredPlacement]):
             The same hosts and slots in the same order.
         without : sequence of str
             Hashes of orders of ranks that do not count.
+        consecutive : bool
+            True for placements that were searched with consecutive ranks on each host, False for others.
         """
         found = self._rows(
             _BEST,
@@ -147,6 +152,7 @@ class Placements(Records[StoredPlacement]):
             profile=profile,
             allocation=allocation.id,
             without=list(without),
+            consecutive=consecutive,
         )
         return str(found[0]["id"]) if found else None
 
