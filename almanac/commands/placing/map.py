@@ -169,7 +169,9 @@ class DataOptions:
             hosts=named if environment is None else environment.hosts,
             slots=self.slots if environment is None else environment.slots,
             keep=keep or self.keep,
-            options=replace(options, moves=self.moves, strategies=strategies or None, consecutive=self.consecutive),
+            options=replace(
+                options, moves=self.moves, strategies=strategies or None, consecutive=self.consecutive
+            ),
             layouts=read_layouts(layouts),
         )
 

@@ -213,3 +213,22 @@ def test_rails_are_passed_on_and_bounds_are_named(loaded: Almanac, tmp_path: Pat
 )
 def test_what_contradicts_itself_is_a_usage_error(offline: Almanac, arguments: tuple[str, ...]) -> None:
     assert offline("map", *arguments).code == 2
+
+
+def test_consecutive_ranks_are_placed_saved_and_exported(loaded: Almanac, tmp_path: Path) -> None:
+    hosts, order = tmp_path / "hosts", tmp_path / "order"
+    exports = ("--export", f"deepspeed-hostfile={hosts}", "--export", f"torchrun-rank-order={order}")
+    refused = loaded(
+        "map", "cg", "--cluster", "ft", "--hosts", "node[0001-0004,0033-0036]", "--slots", 2,
+        "--strategy", "random", "--steps", 10, *exports,
+    )  # fmt: skip
+    assert refused.code == 1
+    assert "almanac map --consecutive finds such placements" in refused.err
+    found = placed(loaded, "--consecutive", "--steps", 2000, *exports)
+    assert hosts.read_text() == order.read_text().replace("\n", " slots=2\n")
+    assert sorted(order.read_text().split()) == [f"node{n:04}" for n in (1, 2, 3, 4, 33, 34, 35, 36)]
+    assert found["placed"]["congestion_seconds"] <= found["in_order"]["congestion_seconds"]
+    again = tmp_path / "again"
+    assert loaded("export", found["placement"], f"torchrun-rank-order={again}").code == 0
+    assert again.read_text() == order.read_text()
+    assert loaded("map", "cg", "--cluster", "ft", "--consecutive", "--keep", found["placement"]).code == 2
