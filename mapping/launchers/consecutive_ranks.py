@@ -45,8 +45,8 @@ def _consecutive(placement: Placement, fabric: Fabric, launcher: str) -> list[tu
     for host, _ in runs:
         if host in previous:
             raise InvalidPlacement(
-                f"the ranks of host {host} are not consecutive: {launcher} gives consecutive ranks to a host; "
-                "almanac map --consecutive finds such placements"
+                f"the ranks of host {host} are not consecutive: {launcher} gives consecutive ranks to a "
+                "host; almanac map --consecutive finds such placements"
             )
         previous.add(host)
     return runs

@@ -56,7 +56,7 @@ def _formats() -> tuple[str, ...]:
 @click.option(
     "--consecutive",
     is_flag=True,
-    help="Fill each host with consecutive ranks, as torchrun and DeepSpeed do: search the order of hosts only.",
+    help="Fill hosts with consecutive ranks, as torchrun and DeepSpeed do: search their order only.",
 )
 @click.option(
     "--pareto", is_flag=True, help="Find several placements that trade congestion against hop-bytes."

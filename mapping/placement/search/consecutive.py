@@ -1,7 +1,7 @@
 """Consecutive ranks on each host, as torchrun and DeepSpeed start them: only the order of hosts is searched.
 
-A group of ranks takes the place of a rank, and a host the place of a slot. Traffic within a group stays on its
-host, so that both placements load the same links with the same bytes.
+A group of ranks takes the place of a rank, and a host the place of a slot. Traffic within a group stays on
+its host, so that both placements load the same links with the same bytes.
 """
 
 from __future__ import annotations

@@ -88,7 +88,7 @@ def test_what_cannot_be_consecutive_is_refused() -> None:
     fabric, profile, allocation = random_case(6)
     options = {"steps": 10, "consecutive": True}
     uneven = replace(allocation, slots=[3, 3, 4, 3])
-    with pytest.raises(InvalidValue, match="has 4 slots and .* has 3: all must have the same"):
+    with pytest.raises(InvalidValue, match=r"has 4 slots and .* has 3: all must have the same"):
         mapping.place(fabric, profile, uneven, **options)
     with pytest.raises(InvalidValue, match="12 ranks do not fill whole hosts of 5 slots"):
         mapping.place(fabric, profile, Allocation.of(fabric, allocation.hosts.tolist(), 5), **options)
