@@ -86,7 +86,7 @@ def _ranks_per_host(case: PlacementCase) -> int:
 def _of_groups(host_of_rank: Ints, each: int, when: str) -> Ints:
     """Return the host of each group; -1 if no rank of it has one."""
     rows = host_of_rank.reshape(-1, each)
-    found = rows.max(axis=1)
+    found: Ints = rows.max(axis=1)
     wrong = np.flatnonzero(((rows != found[:, None]) & (rows >= 0)).any(axis=1))
     if len(wrong):
         first = int(wrong[0]) * each

@@ -75,7 +75,7 @@ def test_each_of_a_pareto_set_is_consecutive() -> None:
 def test_pinned_ranks_bring_their_group_and_a_present_placement_is_kept() -> None:
     fabric, profile, allocation = random_case(5)
     host = int(allocation.hosts[3])
-    options = {"steps": 500, "consecutive": True}
+    options: dict[str, Any] = {"steps": 500, "consecutive": True}
     found = mapping.place(fabric, profile, allocation, pins={4: host}, **options)
     assert found.host_of_rank[3:6].tolist() == [host] * 3
     assert found.parameters["pins"] == 1
@@ -86,7 +86,7 @@ def test_pinned_ranks_bring_their_group_and_a_present_placement_is_kept() -> Non
 
 def test_what_cannot_be_consecutive_is_refused() -> None:
     fabric, profile, allocation = random_case(6)
-    options = {"steps": 10, "consecutive": True}
+    options: dict[str, Any] = {"steps": 10, "consecutive": True}
     uneven = replace(allocation, slots=[3, 3, 4, 3])
     with pytest.raises(InvalidValue, match=r"has 4 slots and .* has 3: all must have the same"):
         mapping.place(fabric, profile, uneven, **options)
