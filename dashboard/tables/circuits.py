@@ -143,11 +143,11 @@ def facts(stored: StoredCircuitPlan) -> dict[str, str]:
     """Return the main numbers of a plan as text, by title."""
     plan = stored.plan
     known = not math.isnan(plan.present_throughput)
-    moved = f"{len(plan.removed):,} out, {len(plan.inserted):,} in" if known else f"{len(plan.source):,} in"
+    moves = len(plan.removed) + len(plan.inserted) if known else len(plan.source)
     return {
-        "Profiles per second": _text(plan.throughput, "", unlimited="without limit"),
+        "Profiles/s": _text(plan.throughput, "", unlimited="without limit"),
         "Gain": _text(plan.gain, " ×", unlimited="without limit"),
-        "Circuits to move": moved,
+        "Moves": f"{moves:,}",
         "Pays after": pays_after(plan),
     }
 

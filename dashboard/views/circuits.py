@@ -44,6 +44,8 @@ LISTED = 100
 """Maximum number of plans in the table, the newest ones."""
 ROUTES = 5_000
 """Maximum number of flows in the table of routes, those with most bytes."""
+BESIDE = 280
+"""Width of what is beside the matrix, in pixels."""
 DRAWN = 4_000
 """Maximum number of circuits drawn in a matrix."""
 
@@ -142,8 +144,7 @@ def _circuits(stored: StoredCircuitPlan) -> None:
     theme = theme_of(st.context.theme.type)
     with st.container(border=True):
         side = toggle("Show", "colour", SIDES, default=MORE, hide_label=True)
-        left, right = st.columns([3, 2])
-        with left:
+        with st.container(horizontal=True):  # on a narrow screen the second is below the first
             if not table["what"].isin(WHAT[side]).any():
                 st.info("No circuit changes.")
             elif len(table) <= DRAWN:
@@ -151,18 +152,23 @@ def _circuits(stored: StoredCircuitPlan) -> None:
                 st.altair_chart(chart, width="content", key="matrix")
             else:
                 st.info(f"{len(table):,} circuits are too many to draw.")
-        with right:
-            rows = throughputs(stored.plan)
-            if len(rows):
-                st.altair_chart(throughput_bars(rows, theme), key="throughput")
-            else:
-                st.info("Nothing is sent between hosts, so circuits limit nothing.")
-            st.caption(plain(_about(stored)))
+            with st.container(width=BESIDE):
+                _throughput(stored, theme)
         with st.expander("As a table"):
             busy = {"busy": st.column_config.NumberColumn(format="percent")}
             listed = in_units(table.drop(columns=["a node", "b node"]), {"bytes": units.BYTES})
             st.dataframe(listed, hide_index=True, column_config=busy, key="circuits")
             download("Download as CSV", csv_text(table), f"{stored.id}-circuits.csv", key="circuits csv")
+
+
+def _throughput(stored: StoredCircuitPlan, theme: str) -> None:
+    """Draw the throughput before and after, with the upper bound and what the plan is for."""
+    rows = throughputs(stored.plan)
+    if len(rows):
+        st.altair_chart(throughput_bars(rows, theme), key="throughput")
+    else:
+        st.info("Nothing is sent between hosts, so circuits limit nothing.")
+    st.caption(plain(_about(stored)))
 
 
 def _about(stored: StoredCircuitPlan) -> str:

@@ -120,16 +120,16 @@ def test_without_known_circuits_all_are_put_in() -> None:
     assert set(circuits_table(stored(**UNKNOWN))["what"]) == {INSERTED}
     assert moves_table(stored(**UNKNOWN))["what"].tolist() == [INSERTED] * 3
     told = facts(stored(**UNKNOWN))
-    assert (told["Gain"], told["Circuits to move"], told["Pays after"]) == ("not known", "3 in", "not known")
+    assert (told["Gain"], told["Moves"], told["Pays after"]) == ("not known", "3", "not known")
 
 
 def test_circuits_to_remove_come_before_those_to_add() -> None:
     assert moves_table(stored()).to_numpy().tolist() == [[REMOVED, "=n1", "n2"], [INSERTED, "n0", "n3"]]
     told = facts(stored())
     assert told == {
-        "Profiles per second": "1",
+        "Profiles/s": "1",
         "Gain": "2 ×",
-        "Circuits to move": "1 out, 1 in",
+        "Moves": "2",
         "Pays after": "6 s",
     }
     assert facts(stored(gain=1.0, break_even_seconds=math.inf))["Pays after"] == "never"
