@@ -11,9 +11,14 @@ from pathlib import Path
 import pytest
 
 from almanac.running.call import parse_call
+from almanac.running.hosts import hosts_of
 from almanac.running.launchers import LAUNCHERS, Launcher, launcher_of
+from almanac.running.run import apply_order
 from almanac.running.verification import Unverified, Verification, compiled, verify_order
-from tests.almanac.running.test_launchers_accepted import Command, mpich, open_mpi
+from bench.launchers.cases import NAMES, Case
+from bench.launchers.pretended import LAUNCHERS as PRETENDED
+from bench.launchers.pretended import mpich, open_mpi
+from tests.support.launchers import require
 
 PLAIN = replace(LAUNCHERS[0], compilers=(), labelled=(), label=r"\[(\d+)\] ")
 
@@ -25,9 +30,28 @@ def verified(
     return verify_order(call, launcher, hosts, (words[1:-1], dict(os.environ)), folder, seconds)
 
 
+@pytest.mark.parametrize("name", list(PRETENDED))
+def test_each_launcher_is_seen_to_obey(name: str, tmp_path: Path) -> None:
+    pretended, case = PRETENDED[name], Case.draw(2, 5)
+    require(*pretended.needs, pretended.compiler)
+    with pretended.open(tmp_path) as job, job(case) as started:
+        launcher = replace(launcher_of(started.words), compilers=(pretended.compiler,))
+        call = parse_call([*started.words, "true"], launcher.values)
+        order = case.order(hosts_of(call, launcher, started.environment), launcher)
+        run = apply_order(call, launcher, order, tmp_path)
+        added = run.words[1 : 1 + len(launcher.added)]
+        environment = {**os.environ, **started.environment, **run.environment}
+        call = replace(call, launcher=(*pretended.before, *call.launcher))
+        found = verify_order(call, launcher, order.hosts, (added, environment), tmp_path, 120.0)
+    assert found == Verification(misplaced=(), by="the launcher and the MPI library")
+
+
 @pytest.mark.parametrize(("make", "option"), [(open_mpi, "--host"), (mpich, "-hosts")])
-def test_ranks_on_other_hosts_are_named(make: Callable[[Path], Command], option: str, tmp_path: Path) -> None:
-    words = make(tmp_path)([0, 1, 2], [1, 1, 1])
+def test_ranks_on_other_hosts_are_named(
+    make: Callable[[Path], tuple[str, ...]], option: str, tmp_path: Path
+) -> None:
+    require(make(tmp_path)[0])
+    words = [*make(tmp_path), option, ",".join(NAMES[:3]), "-n", "3", "true"]
     launcher = launcher_of(words)
     call = parse_call(words, launcher.values)
     run = ((option, "node0001,node0002,node0003", "-n", "3"), dict(os.environ))

@@ -1,0 +1,19 @@
+"""Figures in docs/reference/launchers.md."""
+
+from __future__ import annotations
+
+from bench.documented.passage import Passage, at
+
+PAGE = "docs/reference/launchers.md"
+RECORD = "launchers.json"
+ROWS = {
+    "Open MPI 4": "| {} | {} of {} |",
+    "Open MPI 5": "| {} | {} of {} |",
+    "MPICH": "| {} (hydra) | {} of {} |",
+    "Slurm": "| {}, with its own slots for uneven jobs | {} of {} |",
+}
+
+PASSAGES = tuple(
+    Passage(text, RECORD, at(*(f"{name}/{key}" for key in ("version", "equal", "cases"))))
+    for name, text in ROWS.items()
+)
