@@ -114,6 +114,8 @@ FORMATS = Catalog(
             "DeepSpeed: host file",
             "deepspeed --hostfile {file} program.py",
         ),
+        _launcher("kubernetes-node-order", "kubernetes:write_node_order", "kubectl: order of nodes", ""),
+        _launcher("mpijob", "kubernetes:write_mpijob", "Kubernetes: MPIJob", "kubectl create -f {file}"),
     ),
     PlugIns(group="launchers", entry=Launcher),
 )

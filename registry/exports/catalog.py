@@ -2,7 +2,7 @@
 
 A function takes a `Fabric` and returns the content of a file. It leaves out what the format cannot express,
 which its docstring or module lists, and raises `InvalidValue` for names or networks that the format cannot
-express. ``almanac ingest`` reads every format back.
+express. ``almanac ingest`` reads every format back but those for Kubernetes.
 """
 
 from __future__ import annotations
@@ -22,6 +22,9 @@ FORMATS = Catalog(
             ("slurm-topology", "slurm:write_tree", "Slurm's topology.conf for topology/tree"),
             ("slurm-block", "slurm:write_block", "Slurm's topology.conf for topology/block"),
             ("slurm-topology-yaml", "slurm:write_yaml", "Slurm's topology.yaml (25.05 and later)"),
+            ("kubernetes-labels", "kubernetes:write_labels", "kubectl commands that label the nodes"),
+            ("kueue-topology", "kubernetes:write_kueue", "Kubernetes: Kueue's Topology of these labels"),
+            ("volcano-hypernodes", "kubernetes:write_volcano", "Kubernetes: Volcano's HyperNodes"),
         )
     ),
 )

@@ -300,4 +300,6 @@ def test_a_launch_line_has_the_ranks_the_hosts_and_the_quoted_file() -> None:
             "--master-addr \"$(head -n 1 'my file')\" program.py   # on each host"
         ),
         "deepspeed-hostfile": "deepspeed --hostfile 'my file' program.py",
+        "kubernetes-node-order": None,
+        "mpijob": "kubectl create -f 'my file'",
     }

@@ -14,6 +14,8 @@ from tests.support import paths
 DATA = paths.DATA
 SCAN = DATA / "infiniband" / "fattree2-64-traffic" / "ibnetdiscover.txt"
 
+NOT_READ = ("kubernetes-labels", "kueue-topology", "volcano-hypernodes")
+
 
 @pytest.fixture
 def loaded(embedded: Almanac) -> Almanac:
@@ -31,8 +33,9 @@ def test_every_format_is_written_and_read_back(loaded: Almanac, tmp_path: Path, 
     outcome = loaded("cluster", "export", "ft", "--at", "2026-05-02", f"{format}={path}")
     assert outcome.code == 0, outcome.err
     assert f"{format} of ft at 2026-05-01 00:00:00 UTC written to {path}" in outcome.err
-    back = loaded("ingest", path, "--cluster", "again", "--dry-run", "--json").json
-    assert back["host_count"] == 64
+    if format not in NOT_READ:
+        back = loaded("ingest", path, "--cluster", "again", "--dry-run", "--json").json
+        assert back["host_count"] == 64
 
 
 def test_the_wiring_of_a_time_is_written(loaded: Almanac) -> None:
