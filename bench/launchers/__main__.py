@@ -6,6 +6,7 @@ import argparse
 import json
 import os
 import shutil
+import subprocess
 import sys
 import tempfile
 from collections import Counter
@@ -31,6 +32,15 @@ def missing(pretended: Pretended) -> str:
         if shutil.which(program) is None:
             return f"{program} is not installed"
     return "" if os.geteuid() == 0 else "host names of one's own need root"
+
+
+def version(pretended: Pretended) -> str:
+    """Return the name of a launcher with its version."""
+    name = launcher_of(pretended.needs[:1]).name
+    if not pretended.asked:
+        return name
+    done = subprocess.run(pretended.asked, capture_output=True, text=True, check=True)
+    return f"{name} {done.stdout.split()[-1]}"
 
 
 def tried(pretended: Pretended, numbers: Sequence[int], seed: int) -> Iterator[tuple[Case, Trial]]:
@@ -83,8 +93,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
             print(f"{name} is skipped: {reason}", file=sys.stderr)
             continue
         counts = counted(list(tried(pretended, range(given.cases), given.seed)))
-        version = launcher_of(pretended.needs[:1]).name
-        found = {"date": now(), "machine": machine(), "version": version, "seed": given.seed, **counts}
+        found = {
+            "date": now(),
+            "machine": machine(),
+            "version": version(pretended),
+            "seed": given.seed,
+            **counts,
+        }
         print(json.dumps({name: found}, indent=2), flush=True)
         if not given.trial:
             record = json.loads(RECORD.read_text()) if RECORD.exists() else {}

@@ -61,12 +61,15 @@ class Pretended:
         Returns what holds jobs, in a folder; daemons end with it.
     before : tuple of str
         Words before all of a command.
+    asked : tuple of str
+        Words that print the version, if the launcher itself does so only beside a scheduler.
     """
 
     needs: tuple[str, ...]
     compiler: str
     open: Callable[[Path], AbstractContextManager[Job]]
     before: tuple[str, ...] = ()
+    asked: tuple[str, ...] = ()
 
 
 def open_mpi(folder: Path) -> tuple[str, ...]:
@@ -185,7 +188,10 @@ LAUNCHERS = {
         open=on_named_hosts(mpich, "-hosts", "HYDRA_HOST_FILE", "{}:{}\n"),
     ),
     "Slurm": Pretended(
-        needs=("srun", "salloc", "slurmctld", "slurmd"), compiler="mpicc.mpich", open=open_slurm
+        needs=("srun", "salloc", "slurmctld", "slurmd"),
+        compiler="mpicc.mpich",
+        open=open_slurm,
+        asked=("slurmctld", "-V"),
     ),
 }
 """What can be tried, by its name."""

@@ -11,12 +11,9 @@ from pathlib import Path
 import pytest
 
 from almanac.running.call import parse_call
-from almanac.running.hosts import hosts_of
 from almanac.running.launchers import LAUNCHERS, Launcher, launcher_of
-from almanac.running.run import apply_order
 from almanac.running.verification import Unverified, Verification, compiled, verify_order
-from bench.launchers.cases import NAMES, Case
-from bench.launchers.pretended import LAUNCHERS as PRETENDED
+from bench.launchers.cases import NAMES
 from bench.launchers.pretended import mpich, open_mpi
 from tests.support.launchers import require
 
@@ -28,22 +25,6 @@ def verified(
 ) -> Verification:
     call = parse_call(words, launcher.values)
     return verify_order(call, launcher, hosts, (words[1:-1], dict(os.environ)), folder, seconds)
-
-
-@pytest.mark.parametrize("name", list(PRETENDED))
-def test_each_launcher_is_seen_to_obey(name: str, tmp_path: Path) -> None:
-    pretended, case = PRETENDED[name], Case.draw(2, 5)
-    require(*pretended.needs, pretended.compiler)
-    with pretended.open(tmp_path) as job, job(case) as started:
-        launcher = replace(launcher_of(started.words), compilers=(pretended.compiler,))
-        call = parse_call([*started.words, "true"], launcher.values)
-        order = case.order(hosts_of(call, launcher, started.environment), launcher)
-        run = apply_order(call, launcher, order, tmp_path)
-        added = run.words[1 : 1 + len(launcher.added)]
-        environment = {**os.environ, **started.environment, **run.environment}
-        call = replace(call, launcher=(*pretended.before, *call.launcher))
-        found = verify_order(call, launcher, order.hosts, (added, environment), tmp_path, 120.0)
-    assert found == Verification(misplaced=(), by="the launcher and the MPI library")
 
 
 @pytest.mark.parametrize(("make", "option"), [(open_mpi, "--host"), (mpich, "-hosts")])
