@@ -11,10 +11,12 @@ from __future__ import annotations
 import asyncio
 import logging
 import random
+import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from types import ModuleType
 from typing import TYPE_CHECKING, Any, NoReturn, Self, TypeVar
 from urllib.parse import urlsplit
 
@@ -157,6 +159,7 @@ class Database:
             raise DatabaseUnavailable(
                 uri, "this is not a Bolt address", "give one such as bolt://localhost:7687"
             )
+        _leave_out_pandas()
         import neo4j
         from neo4j.exceptions import DriverError, Neo4jError
 
@@ -340,6 +343,20 @@ def _is_lost_race(error: Neo4jError | DriverError) -> bool:
     return isinstance(error, ConstraintError) or (
         code.startswith("Neo.ClientError.Schema.") and code.endswith("AlreadyExists")
     )
+
+
+def _leave_out_pandas() -> None:
+    """Let the driver do without pandas and pyarrow, unless it or pandas is imported already.
+
+    It imports them if they are installed, to take their objects as parameters. That takes longer than all
+    else that a short command does. If a later driver has no such module, it imports them again.
+    """
+    if "neo4j" in sys.modules or "pandas" in sys.modules:
+        return
+    optional: Any = ModuleType("neo4j._optional_deps")
+    optional.np = np
+    optional.pd = optional.pa = optional.pa_compute = None
+    sys.modules[optional.__name__] = optional
 
 
 def _unavailable(uri: str, name: str | None, error: Exception) -> DatabaseUnavailable:

@@ -393,3 +393,21 @@ def test_a_torn_read_is_tried_again_and_in_the_end_an_error(database: Database) 
         patch.setattr("registry.database.driver.TORN_ATTEMPTS", 2)
         with pytest.raises(InconsistentGraph):
             database.read(torn)
+
+
+@pytest.mark.parametrize(("first", "known"), [("", False), ("import pandas", True)])
+def test_the_driver_takes_pandas_only_if_it_is_imported_before(first: str, known: bool) -> None:
+    program = f"""
+import sys
+{first}
+from registry.database.driver import Database
+from registry.errors import DatabaseUnavailable
+try:
+    Database.connect("bolt://127.0.0.1:9", wait_seconds=0)
+except DatabaseUnavailable:
+    from neo4j._optional_deps import np, pd
+    assert np is not None
+    print(pd is not None, "pandas" in sys.modules)
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == [str(known)] * 2
