@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import subprocess
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import replace
@@ -13,6 +14,8 @@ from almanac.running.call import Call, Unplaced
 from almanac.running.launchers import Launcher
 from registry.errors import AlmanacError
 
+ASK_SECONDS = 5.0
+"""Longest time to wait for a launcher's answer."""
 _HOST = re.compile(r"([^\s:,]+)(?::([1-9]\d*))?")
 
 
@@ -46,7 +49,9 @@ def hosts_of(call: Call, launcher: Launcher, environment: Mapping[str, str] = os
 
 def _allocation(call: Call, launcher: Launcher, environment: Mapping[str, str]) -> JobEnvironment:
     """Return the hosts that the options name, else those of the job."""
-    named, file = call.last(launcher.hosts), call.last(launcher.host_files)
+    if launcher.asked:
+        return _asked(call, launcher)
+    named, file = call.last(launcher.hosts), call.last(launcher.host_files) or launcher.host_file or None
     if named is not None and file is not None:
         raise Unplaced("hosts are given twice, by name and by file")
     try:
@@ -63,3 +68,25 @@ def _allocation(call: Call, launcher: Launcher, environment: Mapping[str, str]) 
             raise Unplaced(f"{text!r} is no host")
         slots[match[1]] += int(match[2] or 1)
     return JobEnvironment(hosts=tuple(slots), slots=tuple(slots.values()), source="the hosts of the command")
+
+
+def _asked(call: Call, launcher: Launcher) -> JobEnvironment:
+    """Return the hosts that the launcher itself names, with equal slots, if the command uses all of them."""
+    from ingest.formats.jobs.hostlists import expand
+
+    words = [call.launcher[0], *launcher.asked]
+    source = " ".join(words)
+    try:
+        done = subprocess.run(  # noqa: S603  # the launcher that the user starts
+            words, capture_output=True, text=True, timeout=ASK_SECONDS, check=True
+        )
+        hosts = expand(done.stdout.strip(), path=source)
+    except (OSError, subprocess.SubprocessError, AlmanacError) as error:
+        raise Unplaced(f"{source}: {error}") from error
+    nodes, ranks = call.count(launcher.nodes), call.count(launcher.ranks)
+    if nodes != len(hosts):
+        raise Unplaced(f"which of the {len(hosts)} hosts are used is not known before: give -N {len(hosts)}")
+    if ranks is not None and ranks % nodes:
+        raise Unplaced(f"{ranks} ranks do not fill {nodes} hosts equally")
+    each = call.count(launcher.per_host) or (ranks or nodes) // nodes
+    return JobEnvironment(hosts=hosts, slots=(each,) * nodes, source=source)

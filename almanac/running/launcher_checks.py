@@ -114,6 +114,10 @@ def _try(
     from mapping.placement.strategies.baselines import in_order
     from registry.model import Allocation, Fabric
 
+    if launcher.keeps_counts or not launcher.label:
+        raise Unverified(
+            "the first run with it shows whether it obeys" if launcher.label else "it labels no output"
+        )
     seed, environment = case
     count = len(job.hosts)
     arcs = [*range(count)], [count] * count

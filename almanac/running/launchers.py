@@ -27,20 +27,32 @@ class Launcher:
         With the version, once that is known.
     programs : tuple of str
         Names under which it is started.
+    subcommand : tuple of str
+        Words that follow its name.
     version : str
-        Pattern of what it prints for ``--version``; its group is the version.
+        Pattern of what it prints for ``--version``; its group is the version. Empty: it is not asked.
     any_version : bool
         True if it is this launcher whatever it prints.
     options : mapping of int to str
         Names of its options, separated by blanks, by their number of values.
     ranks, nodes, per_host, hosts, host_files : tuple of str
         Options with the number of ranks, of hosts, of ranks per host, with hosts, with a file of hosts.
+    host_file : str
+        File of hosts that it reads if none is given; empty if it reads none.
+    asked : tuple of str
+        Its subcommand that prints the hosts of the job; empty if they are known otherwise.
+    keeps_counts : bool
+        True if its options with the number of ranks and hosts stay beside an order.
     ordering : tuple of str
         Options by which a user decides about the order; then it is kept.
+    consecutive : bool
+        True if it fills each host with consecutive ranks: an order is one of hosts.
+    rank_variable : str
+        Variable that holds the rank of a process, if it can start torchrun on each host; else empty.
     format : str
         Format of `mapping.launchers.catalog.FORMATS` in which it takes an order.
     added : tuple of str
-        Options with which it takes it; ``{file}`` is the file, ``{ranks}`` the number of ranks.
+        Options with which it takes it; ``{file}`` is the file, ``{ranks}`` the number of processes.
     environment : mapping of str to str
         Variables with which it takes it.
     recording : mapping of str to str
@@ -49,7 +61,7 @@ class Launcher:
     labelled : tuple of str
         Options with which it writes the rank before each line of the program's output.
     label : str
-        Pattern of what it writes there; its group is the rank.
+        Pattern of what it writes there; its group is the rank. Empty if an order cannot be verified.
     redirecting : tuple of str
         Options that send the output elsewhere, or change it.
     compilers : tuple of str
@@ -63,13 +75,19 @@ class Launcher:
     format: str
     added: tuple[str, ...]
     version: str
-    labelled: tuple[str, ...]
-    label: str
+    labelled: tuple[str, ...] = ()
+    label: str = ""
+    subcommand: tuple[str, ...] = ()
     any_version: bool = False
     nodes: tuple[str, ...] = ()
     per_host: tuple[str, ...] = ()
     hosts: tuple[str, ...] = ()
     host_files: tuple[str, ...] = ()
+    host_file: str = ""
+    asked: tuple[str, ...] = ()
+    keeps_counts: bool = False
+    consecutive: bool = False
+    rank_variable: str = ""
     ordering: tuple[str, ...] = ()
     environment: Mapping[str, str] = field(default_factory=dict)
     recording: Mapping[str, str] = field(default_factory=dict)
@@ -84,6 +102,8 @@ class Launcher:
     @property
     def replaced(self) -> frozenset[str]:
         """Options that the order replaces: they would contradict it."""
+        if self.keeps_counts:
+            return frozenset()
         return frozenset((*self.ranks, *self.nodes, *self.per_host, *self.hosts, *self.host_files))
 
 
@@ -214,12 +234,60 @@ LAUNCHERS = (
         nodes=("N", "nodes"),
         per_host=("ntasks-per-node",),
         ordering=("m", "distribution", "w", "nodelist", "x", "exclude", "r", "relative"),
+        rank_variable="SLURM_PROCID",
         format="slurm-hostfile",
         added=("--ntasks={ranks}", "--distribution=arbitrary"),
         environment={"SLURM_HOSTFILE": "{file}"},
         labelled=("-l",),
         label=r" *(\d+): ",
         redirecting=("l", "label", "o", "output", "e", "error", "i", "input", "pty", "Q", "quiet"),
+    ),
+    Launcher(
+        name="Flux",
+        programs=("flux",),
+        subcommand=("run",),
+        version=r"commands:\s+(\S+)",
+        any_version=True,
+        options={
+            0: "u unbuffered l label-io quiet x exclusive v verbose",
+            1: "q queue B bank t time-limit urgency job-name o setopt S setattr add-file dependency requires "
+            "begin-time env env-remove env-file rlimit input output error cwd flags signal taskmap N nodes n "
+            "ntasks c cores-per-task g gpus-per-task cores tasks-per-node tasks-per-core gpus-per-node",
+        },
+        ranks=("n", "ntasks"),
+        nodes=("N", "nodes"),
+        per_host=("tasks-per-node",),
+        asked=("getattr", "hostlist"),
+        keeps_counts=True,
+        ordering=("taskmap", "requires", "cores", "tasks-per-core"),
+        format="openmpi-hostfile",
+        added=("--taskmap=hostfile:{file}",),
+        labelled=("--label-io", "--env-remove=SLURMD_NODENAME"),
+        label=r"(\d+): ",
+        redirecting=("l", "label-io", "input", "output", "error"),
+    ),
+    Launcher(
+        name="DeepSpeed",
+        programs=("deepspeed",),
+        version="",
+        any_version=True,
+        options={
+            0: "module no_python no_local_rank no_ssh no_ssh_check force_multi save_pid bind_cores_to_rank q "
+            "quiet",
+            1: "H hostfile i include e exclude num_nodes num_gpus num_accelerators master_port master_addr "
+            "node_rank launcher launcher_args enable_each_rank_log autotuning bind_core_list ssh_port "
+            "venv_script log_level",
+        },
+        ranks=(),
+        host_files=("H", "hostfile"),
+        host_file="/job/hostfile",
+        consecutive=True,
+        ordering=(
+            *("i", "include", "e", "exclude", "num_nodes", "num_gpus", "num_accelerators", "master_addr"),
+            *("node_rank", "no_ssh", "launcher", "launcher_args", "autotuning"),
+        ),
+        format="deepspeed-hostfile",
+        added=("--hostfile", "{file}"),
     ),
 )
 """All launchers."""
@@ -238,6 +306,11 @@ def launcher_of(words: Sequence[str]) -> Launcher:
     if not found:
         known = sorted({program for one in LAUNCHERS for program in one.programs})
         raise Unplaced(f"{name} is no launcher that is known here: {', '.join(known)}")
+    own = found[0].subcommand
+    if len(words) > 1 and tuple(words[1 : 1 + len(own)]) != own:
+        raise Unplaced(f"{name} is known here as {' '.join((name, *own))} only")
+    if not found[0].version:
+        return found[0]
     try:
         said = _version(words[0])
     except Unplaced:

@@ -11,6 +11,7 @@ from almanac.running.launchers import Launcher
 
 if TYPE_CHECKING:
     from mapping.evaluation.report import PlacementReport
+    from mapping.placement.search.options import SearchOptions
     from registry.fabrics.fabrics import Snapshot
     from registry.model import Fabric, Placement
     from registry.profiles import StoredProfile
@@ -54,7 +55,8 @@ class Order:
     text : str
         Content of the launcher's file; empty if the ranks run in order.
     hosts : tuple of str
-        Host of each rank; empty if the ranks run in order.
+        Host of each process that the launcher starts, which is each rank, or one on each host; empty if the
+        ranks run in order.
     placement : str
         Id of the stored placement; empty if there is none.
     verified : bool
@@ -126,7 +128,7 @@ def find_order(
             f"{tried[1]:%Y-%m-%d %H:%M} UTC; almanac doctor --launchers tries it again"
         )
     order = replace(order, verified=tried is not None)
-    return _placed(registry, order, stored, snapshot, job, launcher.format, seconds)
+    return _placed(registry, order, stored, snapshot, job, launcher, seconds)
 
 
 def _placed(
@@ -135,57 +137,63 @@ def _placed(
     profile: StoredProfile,
     snapshot: Snapshot,
     job: JobEnvironment,
-    format: str,
+    launcher: Launcher,
     seconds: float,
 ) -> Order:
     """Return the order of a stored placement or a new one, unless such a one measured worse than in order."""
+    from mapping.placement.search.options import SearchOptions
     from mapping.traffic.measured_gain import worse_orders
     from registry.jobs.allocations import HostSlots
 
     runs = registry.measured_runs.list(order.cluster, order.application)
     worse = worse_orders(run for run in runs if (run.hosts, run.slots) == (job.hosts, job.slots))
     allocation = HostSlots(cluster=snapshot.cluster, hosts=job.hosts, slots=job.slots)
-    known = registry.placements.best(snapshot.id, snapshot.routing, profile.id, allocation, tuple(worse))
+    known = registry.placements.best(
+        snapshot.id,
+        snapshot.routing,
+        profile.id,
+        allocation,
+        tuple(worse),
+        consecutive=launcher.consecutive,
+    )
     if known is not None:
         found = registry.placements.read(known)
         reason = f"placement {known} of the same profile and hosts"
         return _with_ranks(
-            replace(order, placement=known, reasons=(reason,)), found.placement, snapshot.fabric, format
+            replace(order, placement=known, reasons=(reason,)), found.placement, snapshot.fabric, launcher
         )
     if worse:
         return replace(order, reasons=tuple(f"in order: {one.text}" for one in worse.values()))
-    report = _search(registry, order.cluster, profile, job, seconds)
+    options = SearchOptions(seconds=seconds, consecutive=launcher.consecutive)
+    report = _search(registry, order.cluster, profile, job, options)
     if report.measured:
         return replace(order, reasons=(f"in order: {report.measured}",))
     reasons = [f"a new placement, searched for {report.placement.seconds:.1f} s"]
     if report.unsaved:
         reasons.append(f"not saved: {report.unsaved}")
     order = replace(order, placement=report.record_id, reasons=tuple(reasons))
-    return _with_ranks(order, report.placement, snapshot.fabric, format)
+    return _with_ranks(order, report.placement, snapshot.fabric, launcher)
 
 
-def _with_ranks(order: Order, placement: Placement, fabric: Fabric, format: str) -> Order:
+def _with_ranks(order: Order, placement: Placement, fabric: Fabric, launcher: Launcher) -> Order:
     """Return an order with the hosts of a placement and the launcher's file."""
     from mapping.launchers.catalog import write
 
     hosts = tuple(fabric.names[host] for host in placement.host_of_rank.tolist())
-    return replace(order, hosts=hosts, text=write(format, placement, fabric))
+    if launcher.consecutive:
+        hosts = tuple(dict.fromkeys(hosts))
+    return replace(order, hosts=hosts, text=write(launcher.format, placement, fabric))
 
 
 def _search(
-    registry: Registry, cluster: str, profile: StoredProfile, job: JobEnvironment, seconds: float
+    registry: Registry, cluster: str, profile: StoredProfile, job: JobEnvironment, options: SearchOptions
 ) -> PlacementReport:
     """Search a placement, and save it for the next run."""
-    from mapping.placement.search.options import SearchOptions
     from mapping.service.placing import place
     from mapping.service.request import PlacementRequest
 
     request = PlacementRequest(
-        profile=profile,
-        cluster=cluster,
-        hosts=job.hosts,
-        slots=job.slots,
-        options=SearchOptions(seconds=seconds),
+        profile=profile, cluster=cluster, hosts=job.hosts, slots=job.slots, options=options
     )
     return place(registry, request)
 

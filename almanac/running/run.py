@@ -12,12 +12,14 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from almanac.job_environment import JobEnvironment
 from almanac.running.attended import Steps, attend
 from almanac.running.call import Call, Unplaced, parse_call
 from almanac.running.guarded import answer_within
 from almanac.running.hosts import hosts_of
 from almanac.running.launchers import Launcher, launcher_of
 from almanac.running.order import Order, Wanted, find_order
+from almanac.running.torchrun import Torchrun, torchrun_of, torchrun_words
 from almanac.running.verification import Unverified, verify_order
 from registry.progress import silent
 
@@ -40,6 +42,8 @@ WARNINGS = (NOT_AS_ORDERED, NOT_VERIFIED, "nothing is recorded")
 """Beginnings of reasons that are always told."""
 VERIFY_SECONDS = 30.0
 """Longest time of the first run of a launcher on a cluster to see whether it takes the order."""
+TORCHRUN_FORMAT = "torchrun-rank-order"
+"""Format of an order of hosts, one on each line."""
 RECORDINGS, RECORD_SECONDS = "recordings", 60.0
 """Folder of recordings within the program's own, and the longest time to save one."""
 
@@ -87,11 +91,16 @@ def prepare_run(
     Unplaced
         The job must run in its own order.
     """
-    launcher = launcher_of(words)
-    call = parse_call(words, launcher.values)
-    job = hosts_of(call, launcher)
+    launcher, call, job = read_command(words)
     program = [word for word in call.program if word != "--"]
     wanted = replace(wanted, program=Path(program[0]).name)
+    torchrun = torchrun_of(call, launcher, job, os.environ)
+    if torchrun is not None:
+        each = torchrun.ranks_per_host
+        job = replace(job, slots=(each,) * len(job.hosts), ranks=each * len(job.hosts))
+        launcher = replace(launcher, format=TORCHRUN_FORMAT, consecutive=True)
+        wanted = replace(wanted, program=torchrun.script)
+        words = in_order(call, torchrun, job)
 
     def work() -> Order:
         with settings.open_registry(silent) as registry:
@@ -100,8 +109,10 @@ def prepare_run(
     order = answer_within(seconds, work, goes_on=SEARCH_GOES_ON)
     run, verified = Run(words=tuple(words), reasons=order.reasons), None
     if order.text:
+        if torchrun is not None:
+            call = replace(call, program=torchrun.words(order.hosts[0], placed=True))
         run = apply_order(call, launcher, order, settings.home / FOLDER)
-        if verify and not order.verified:
+        if verify and launcher.label and not order.verified:
             run, verified = verified_run(run, call, launcher, order, settings.home / FOLDER)
             if not verified:
                 order = replace(order, placement="")
@@ -119,6 +130,40 @@ def prepare_run(
     }
     run = replace(run, reasons=(found, *run.reasons), described=described)
     return run if order.profile or wanted.in_order else recorded(run, launcher, settings.home / RECORDINGS)
+
+
+def read_command(words: Sequence[str]) -> tuple[Launcher, Call, JobEnvironment]:
+    """Return the launcher of a command, its options, and the hosts and ranks that it starts.
+
+    Raises
+    ------
+    Unplaced
+        One of these is not known, or an option decides about the order.
+    """
+    if torchrun_words(words):
+        raise Unplaced(
+            "torchrun starts one host: put almanac run before the srun that starts it on all hosts"
+        )
+    launcher = launcher_of(words)
+    call = parse_call(words, launcher.values, 1 + len(launcher.subcommand))
+    return launcher, call, hosts_of(call, launcher)
+
+
+def in_order(call: Call, torchrun: Torchrun, job: JobEnvironment) -> tuple[str, ...]:
+    """Return the words that start torchrun in the order of the hosts, with node ranks and a master."""
+    return replace(
+        call, program=torchrun.words(torchrun.value("master-addr", job.hosts[0]), placed=False)
+    ).words()
+
+
+def unplaced_run(words: Sequence[str]) -> Run:
+    """Return a command as it was given; torchrun without node ranks gets those of the hosts in order."""
+    try:
+        launcher, call, job = read_command(words)
+        torchrun = torchrun_of(call, launcher, job, os.environ)
+    except Unplaced:
+        torchrun = None
+    return Run(words=tuple(words) if torchrun is None else in_order(call, torchrun, job))
 
 
 def recorded(run: Run, launcher: Launcher, folder: Path) -> Run:
@@ -168,7 +213,7 @@ def apply_order(call: Call, launcher: Launcher, order: Order, folder: Path) -> R
         The file cannot be written.
     """
     path = _write(folder, order, launcher)
-    values = {"file": str(path), "ranks": str(order.ranks)}
+    values = {"file": str(path), "ranks": str(len(order.hosts) if launcher.consecutive else order.ranks)}
     return Run(
         words=call.words([word.format(**values) for word in launcher.added], launcher.replaced),
         environment={name: value.format(**values) for name, value in launcher.environment.items()},

@@ -82,7 +82,7 @@ def command(
     """
     from almanac.running.call import Unplaced
     from almanac.running.order import Wanted
-    from almanac.running.run import WARNINGS, Run, prepare_run
+    from almanac.running.run import WARNINGS, prepare_run, unplaced_run
 
     if wanted["record"] and wanted["profile"]:
         raise click.UsageError("give either --record or --profile")
@@ -91,7 +91,7 @@ def command(
         run = prepare_run(current_settings(), Wanted(**wanted), seconds, words, verify=verify)
     except Unplaced as error:
         note(f"not placed: {error}")
-        run = Run(words=words)
+        run = unplaced_run(words)
     for reason in run.reasons:
         if explain or reason.startswith(WARNINGS):
             note(reason)

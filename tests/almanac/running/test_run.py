@@ -11,7 +11,7 @@ from almanac.running.launchers import LAUNCHERS, Launcher
 from almanac.running.order import Order
 from almanac.running.run import apply_order
 
-OPEN_MPI, _, MPICH, INTEL_MPI, SLURM = LAUNCHERS
+OPEN_MPI, _, MPICH, INTEL_MPI, SLURM, FLUX, DEEPSPEED = LAUNCHERS
 ORDER = Order(ranks=4, text="b\na\nb\na\n", placement="p1", reasons=("found",))
 
 
@@ -34,12 +34,23 @@ ORDER = Order(ranks=4, text="b\na\nb\na\n", placement="p1", reasons=("found",))
             "srun -N 2 -n4 --mpi=pmix ./app",
             "srun --ntasks=4 --distribution=arbitrary --mpi=pmix ./app",
         ),
+        (
+            FLUX,
+            "flux run -N2 --ntasks 4 -o verbose=1 ./app -n 9",
+            "flux run --taskmap=hostfile:{file} -N2 --ntasks 4 -o verbose=1 ./app -n 9",
+        ),
+        (
+            DEEPSPEED,
+            "deepspeed -H hosts --master_port 9999 train.py --hostfile x",
+            "deepspeed --hostfile {file} --master_port 9999 train.py --hostfile x",
+        ),
     ],
 )
 def test_the_order_replaces_hosts_and_ranks(
     launcher: Launcher, given: str, placed: str, tmp_path: Path
 ) -> None:
-    run = apply_order(parse_call(given.split(), launcher.values), launcher, ORDER, tmp_path / "orders")
+    call = parse_call(given.split(), launcher.values, 1 + len(launcher.subcommand))
+    run = apply_order(call, launcher, ORDER, tmp_path / "orders")
     file = tmp_path / "orders" / f"p1.{launcher.format}"
     assert run.words == tuple(placed.format(file=file).split())
     assert run.environment == ({"SLURM_HOSTFILE": str(file)} if launcher is SLURM else {})
