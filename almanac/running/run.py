@@ -112,7 +112,9 @@ def prepare_run(
         if torchrun is not None:
             call = replace(call, program=torchrun.words(order.hosts[0], placed=True))
         run = apply_order(call, launcher, order, settings.home / FOLDER)
-        if verify and launcher.label and not order.verified:
+        if not launcher.label:
+            run = replace(run, reasons=(*run.reasons, f"an order cannot be verified with {launcher.name}"))
+        elif verify and not order.verified:
             run, verified = verified_run(run, call, launcher, order, settings.home / FOLDER)
             if not verified:
                 order = replace(order, placement="")

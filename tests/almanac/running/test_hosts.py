@@ -10,7 +10,7 @@ from almanac.running.call import Unplaced, parse_call
 from almanac.running.hosts import hosts_of
 from almanac.running.launchers import LAUNCHERS, Launcher
 
-OPEN_MPI, _, MPICH, _, SLURM = LAUNCHERS
+OPEN_MPI, _, MPICH, _, SLURM, _, DEEPSPEED = LAUNCHERS
 JOB = {"SLURM_JOB_NODELIST": "n[1-4]", "SLURM_TASKS_PER_NODE": "2(x4)", "SLURM_NTASKS": "8"}
 
 
@@ -36,6 +36,7 @@ def test_hosts_of_a_file(tmp_path: Path) -> None:
     file = tmp_path / "hosts"
     file.write_text("b slots=3\na slots=1\n")
     assert found(OPEN_MPI, f"mpirun -n 4 --hostfile {file} x") == (("b", "a"), (3, 1), 4)
+    assert found(DEEPSPEED, f"deepspeed -H {file} x", JOB) == (("b", "a"), (3, 1), 4)
     file.write_text("b:3\na:1\n")
     assert found(MPICH, f"mpiexec -n 2 -f {file} x") == (("b", "a"), (3, 1), 2)
 

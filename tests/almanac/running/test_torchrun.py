@@ -116,15 +116,14 @@ class Cluster:
         self.torchrun.write_text(STAND_IN)
         self.torchrun.chmod(0o755)
 
-    def run(self, options: str, words: str, **variables: str) -> tuple[list[list[str]], str]:
-        """Run torchrun on all hosts; return what each prints, in the order of node ranks, and the messages."""
+    def run(self, options: str, words: str) -> tuple[list[list[str]], str]:
+        """Run torchrun on all hosts; return what each prints, by node rank, and the messages."""
         main = f"{sys.executable} -c 'from almanac.cli import main; main()' run --seconds 120 {options}"
         script = f"{main} srun {self.torchrun} {words}"
         environment = {
             **os.environ,
             **self.scheduler.environment,
             "ALMANAC_HOME": str(self.folder),
-            **variables,
         }
         done = subprocess.run(
             ["salloc", "-Q", "-N", "8", "--ntasks-per-node=1", "sh", "-c", script],

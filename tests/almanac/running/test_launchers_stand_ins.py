@@ -1,0 +1,135 @@
+"""Launchers that cannot be installed here: stand-ins check their arguments and print where ranks would run."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from registry.registry import Registry
+from tests.almanac.commands.placing.test_run_measured import MAIN
+from tests.almanac.running.test_torchrun import NODES, filled, placed_hosts
+from tests.support import paths
+
+__all__ = ["filled"]
+
+FLUX = """#!/bin/sh
+case "$*" in
+--version) printf 'commands:    \\t\\t0.66.0\\nlibflux-core:\\t\\t0.66.0\\n'; exit;;
+"getattr hostlist") echo 'node[00-07]'; exit;;
+"run "*) ;;
+*) exit 9;;
+esac
+file= label=
+for word; do
+    case "$word" in
+    --taskmap=hostfile:*) file=${word#*:};;
+    --label-io) label=1;;
+    esac
+done
+[ "$file" ] || { echo "in order: $*"; exit 3; }
+task=0
+while read -r host; do
+    [ ! "$label" ] || echo "$task: almanac-rank 0 0 @HOST@"
+    [ "$label" ] || echo "$task $host"
+    task=$((task + 1))
+done <"$file"
+"""
+DEEPSPEED = """#!/bin/sh
+[ "$1" = --hostfile ] && cat "$2"
+echo "$*"
+"""
+
+
+def run(folder: Path, program: str, text: str, words: str, *options: str) -> subprocess.CompletedProcess[str]:
+    path = folder / program
+    path.write_text(text)
+    path.chmod(0o755)
+    launcher = [sys.executable, "-c", MAIN, "run", "--seconds", "120", *options, str(path), *words.split()]
+    return subprocess.run(launcher, capture_output=True, text=True, timeout=300, cwd=paths.ROOT, check=False)
+
+
+def test_flux_takes_the_order_as_a_file_of_hosts(filled: Registry, tmp_path: Path) -> None:
+    words = "run -N 8 --tasks-per-node=2 -o verbose=1 train.py"
+    done = run(tmp_path, "flux", FLUX.replace("@HOST@", "$host"), words, "--explain")
+    stored = filled.placements.read(filled.placements.history()[0].id)
+    assert done.stdout.splitlines() == [f"{task} {host}" for task, host in enumerate(stored.hosts)], (
+        done.stderr
+    )
+    assert "16 ranks on 8 hosts, from " in done.stderr
+    assert "the order is verified by the launcher" in done.stderr
+    (measured,) = filled.measured_runs.list()
+    assert (measured.launcher, measured.verified, measured.slots) == ("Flux 0.66.0", True, (2,) * 8)
+
+
+def test_an_order_that_flux_does_not_keep_is_not_used(filled: Registry, tmp_path: Path) -> None:
+    words = "run -N8 -n 16 train.py"
+    done = run(tmp_path, "flux", FLUX.replace("@HOST@", "node00"), words)
+    assert (done.returncode, done.stdout) == (3, f"in order: {words}\n")
+    assert done.stderr.startswith("not placed: the launcher starts ranks on other hosts than asked for: ")
+
+
+@pytest.mark.parametrize(
+    ("words", "reason"),
+    [
+        ("run -n 16 train.py", "which of the 8 hosts are used is not known before: give -N 8"),
+        ("run -N 4 -n 16 train.py", "which of the 8 hosts are used is not known before: give -N 8"),
+        ("run -N 8 -n 12 train.py", "12 ranks do not fill 8 hosts equally"),
+        ("run -N 8 -n 16 --taskmap=cyclic train.py", "--taskmap=cyclic is given"),
+    ],
+)
+def test_what_flux_decides_itself_is_left_alone(
+    filled: Registry, tmp_path: Path, words: str, reason: str
+) -> None:
+    done = run(tmp_path, "flux", FLUX, words)
+    assert (done.returncode, done.stdout) == (3, f"in order: {words}\n")
+    assert reason in done.stderr
+
+
+def test_other_commands_of_flux_are_not_launchers(filled: Registry, tmp_path: Path) -> None:
+    done = run(tmp_path, "flux", FLUX, "submit -N 8 train.py")
+    assert (done.returncode, done.stderr) == (9, "not placed: flux is known here as flux run only\n")
+
+
+def test_deepspeed_takes_the_order_as_its_hostfile(filled: Registry, tmp_path: Path) -> None:
+    hosts = tmp_path / "hosts"
+    hosts.write_text("".join(f"{host} slots=2\n" for host in NODES))
+    done = run(
+        tmp_path, "deepspeed", DEEPSPEED, f"--hostfile={hosts} --master_port 1 train.py --lr 1", "--explain"
+    )
+    *lines, words = done.stdout.splitlines()
+    order = placed_hosts(filled)
+    assert lines == [f"{host} slots=2" for host in order], done.stderr
+    assert order != list(NODES)
+    assert words.endswith(".deepspeed-hostfile --master_port 1 train.py --lr 1")
+    assert "an order cannot be verified with DeepSpeed" in done.stderr
+    (measured,) = filled.measured_runs.list()
+    assert (measured.launcher, measured.application, measured.verified) == ("DeepSpeed", "train.py", None)
+
+
+@pytest.mark.parametrize(
+    ("slots", "option", "reason"),
+    [
+        ("2", "--num_nodes 4", "--num_nodes is given: it decides about the order"),
+        ("2", "--include node01", "--include is given: it decides about the order"),
+        ("2", "--launcher slurm", "--launcher is given: it decides about the order"),
+        ("3", "--quiet", "no profile of train.py with 17 ranks is stored"),
+    ],
+)
+def test_a_deepspeed_that_cannot_be_placed_runs_as_given(
+    filled: Registry, tmp_path: Path, slots: str, option: str, reason: str
+) -> None:
+    hosts = tmp_path / "hosts"
+    hosts.write_text(f"node00 slots={slots}\n" + "".join(f"{host} slots=2\n" for host in NODES[1:]))
+    words = f"{option} --hostfile {hosts} train.py"
+    done = run(tmp_path, "deepspeed", DEEPSPEED, words, "--explain")
+    assert (done.returncode, done.stdout) == (0, f"{words}\n")
+    assert reason in done.stderr
+
+
+def test_a_deepspeed_without_a_hostfile_is_left_alone(filled: Registry, tmp_path: Path) -> None:
+    done = run(tmp_path, "deepspeed", DEEPSPEED, "train.py")
+    assert done.stdout == "train.py\n"
+    assert "/job/hostfile" in done.stderr
