@@ -1,7 +1,7 @@
 r"""A placement for torchrun and DeepSpeed, which give consecutive ranks to a host.
 
-Only placements with consecutive ranks on each host can be written. Based on the launchers' documentation, not
-tested.
+Only placements with consecutive ranks on each host can be written; ``almanac map --consecutive`` finds them.
+Based on the launchers' documentation and source, not tested.
 
 torchrun: one host per line, the first is node rank 0; every host has the same number of ranks,
 ``--nproc-per-node``. On each host::

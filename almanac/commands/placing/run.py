@@ -72,7 +72,7 @@ def command(
     words: tuple[str, ...],
     **wanted: Any,
 ) -> None:
-    """Start LAUNCHER, such as mpirun or srun, so that each rank runs where it is placed.
+    """Start LAUNCHER, such as mpirun, srun or deepspeed, so that each rank runs where it is placed.
 
     Signals, exit code and output are the launcher's. If the ranks cannot be placed, one line says why, and
     the job runs in its own order. A placement is searched once for a profile, hosts and a fabric; later runs

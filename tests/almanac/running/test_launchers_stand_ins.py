@@ -1,4 +1,4 @@
-"""Launchers that cannot be installed here: stand-ins check their arguments and print where ranks would run."""
+"""Launchers that cannot be installed here: stand-ins take their arguments and print where ranks would run."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from almanac.running.call import Unplaced
+from almanac.running.run import read_command
 from registry.registry import Registry
 from tests.almanac.commands.placing.test_run_measured import MAIN
 from tests.almanac.running.test_torchrun import NODES, filled, placed_hosts
@@ -43,10 +45,15 @@ echo "$*"
 """
 
 
-def run(folder: Path, program: str, text: str, words: str, *options: str) -> subprocess.CompletedProcess[str]:
+def stand_in(folder: Path, program: str, text: str) -> Path:
     path = folder / program
     path.write_text(text)
     path.chmod(0o755)
+    return path
+
+
+def run(folder: Path, program: str, text: str, words: str, *options: str) -> subprocess.CompletedProcess[str]:
+    path = stand_in(folder, program, text)
     launcher = [sys.executable, "-c", MAIN, "run", "--seconds", "120", *options, str(path), *words.split()]
     return subprocess.run(launcher, capture_output=True, text=True, timeout=300, cwd=paths.ROOT, check=False)
 
@@ -80,12 +87,9 @@ def test_an_order_that_flux_does_not_keep_is_not_used(filled: Registry, tmp_path
         ("run -N 8 -n 16 --taskmap=cyclic train.py", "--taskmap=cyclic is given"),
     ],
 )
-def test_what_flux_decides_itself_is_left_alone(
-    filled: Registry, tmp_path: Path, words: str, reason: str
-) -> None:
-    done = run(tmp_path, "flux", FLUX, words)
-    assert (done.returncode, done.stdout) == (3, f"in order: {words}\n")
-    assert reason in done.stderr
+def test_what_flux_decides_itself_is_left_alone(tmp_path: Path, words: str, reason: str) -> None:
+    with pytest.raises(Unplaced, match=reason):
+        read_command([str(stand_in(tmp_path, "flux", FLUX)), *words.split()])
 
 
 def test_other_commands_of_flux_are_not_launchers(filled: Registry, tmp_path: Path) -> None:
@@ -110,26 +114,23 @@ def test_deepspeed_takes_the_order_as_its_hostfile(filled: Registry, tmp_path: P
 
 
 @pytest.mark.parametrize(
-    ("slots", "option", "reason"),
+    ("option", "reason"),
     [
-        ("2", "--num_nodes 4", "--num_nodes is given: it decides about the order"),
-        ("2", "--include node01", "--include is given: it decides about the order"),
-        ("2", "--launcher slurm", "--launcher is given: it decides about the order"),
-        ("3", "--quiet", "no profile of train.py with 17 ranks is stored"),
+        ("--num_nodes 4", "--num_nodes is given: it decides about the order"),
+        ("--include node01", "--include is given: it decides about the order"),
+        ("--launcher slurm", "--launcher is given: it decides about the order"),
+        ("", "/job/hostfile"),
     ],
 )
-def test_a_deepspeed_that_cannot_be_placed_runs_as_given(
-    filled: Registry, tmp_path: Path, slots: str, option: str, reason: str
-) -> None:
+def test_what_deepspeed_decides_itself_is_left_alone(option: str, reason: str) -> None:
+    with pytest.raises(Unplaced, match=reason):
+        read_command(["deepspeed", *option.split(), "train.py"])
+
+
+def test_a_deepspeed_that_cannot_be_placed_runs_as_given(filled: Registry, tmp_path: Path) -> None:
     hosts = tmp_path / "hosts"
-    hosts.write_text(f"node00 slots={slots}\n" + "".join(f"{host} slots=2\n" for host in NODES[1:]))
-    words = f"{option} --hostfile {hosts} train.py"
-    done = run(tmp_path, "deepspeed", DEEPSPEED, words, "--explain")
-    assert (done.returncode, done.stdout) == (0, f"{words}\n")
-    assert reason in done.stderr
-
-
-def test_a_deepspeed_without_a_hostfile_is_left_alone(filled: Registry, tmp_path: Path) -> None:
-    done = run(tmp_path, "deepspeed", DEEPSPEED, "train.py")
-    assert done.stdout == "train.py\n"
-    assert "/job/hostfile" in done.stderr
+    hosts.write_text("".join(f"{host} slots={1 + (host == 'node00')}\n" for host in NODES))
+    words = f"--hostfile {hosts} train.py"
+    done = run(tmp_path, "deepspeed", DEEPSPEED, words, "--profile", "far")
+    assert done.stdout.splitlines()[-1] == words
+    assert done.stderr == "not placed: profile far has 16 ranks, this run has 9\n"

@@ -184,7 +184,7 @@ def test_node_ranks_follow_the_placement(cluster: Cluster, filled: Registry) -> 
     ]
 
 
-@pytest.mark.parametrize("options", ["--profile nothing", "--in-order", "--cluster other"])
+@pytest.mark.parametrize("options", ["--profile nothing", "--in-order"])
 def test_without_a_placement_node_ranks_are_in_order(
     cluster: Cluster, filled: Registry, options: str
 ) -> None:
