@@ -8,7 +8,7 @@ from statistics import median
 from bench.documented.passage import Passage, Record
 
 PAGE = "docs/explanation/measured-steps.md"
-LOOP = "loop.json"
+LOOP, SIMULATED = "loop.json", "loop_simulated.json"
 PROGRAMS = {"halo exchange": "halo", "all-to-all": "all-to-all"}
 
 
@@ -97,4 +97,16 @@ PASSAGES = (
         lambda found: [found["pair"]["median_seconds"] / found["pair"]["congestion_seconds"]],
     ),
     Passage("at most {:.2f} times the estimated bytes", LOOP, headers),
+    Passage("takes {:.2f} to {:.2f} times the estimate", SIMULATED, over_estimate),
+    Passage(
+        "congestion's rank correlation with it is {:.2f} and {:.2f}",
+        SIMULATED,
+        correlations("congestion_seconds"),
+    ),
+    Passage(
+        "{:.2f} of the time in order for the halo exchange (estimate: {:.2f}), {:.2f} for the all-to-all "
+        "({:.2f})",
+        SIMULATED,
+        shares("placed_over_in_order"),
+    ),
 )

@@ -10,7 +10,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 static void halo(int rank, int rows, int columns, char *from, char *to, int bytes)
 {
@@ -40,9 +39,10 @@ int main(int count, char **words)
     if (parts < 1 || ranks % parts)
         MPI_Abort(MPI_COMM_WORLD, 2);
     size_t room = (size_t)bytes * (grid ? 4 : ranks / parts);
-    char *from = calloc(room, 1), *to = calloc(room, 1), host[64] = "";
+    char *from = calloc(room, 1), *to = calloc(room, 1), host[MPI_MAX_PROCESSOR_NAME] = "";
     char *all = calloc(ranks, sizeof host);
-    gethostname(host, sizeof host - 1);
+    int length;
+    MPI_Get_processor_name(host, &length);
     MPI_Gather(host, sizeof host, MPI_CHAR, all, sizeof host, MPI_CHAR, 0, MPI_COMM_WORLD);
     for (int other = 0; rank == 0 && other < ranks; other++)
         printf("rank %d host %s\n", other, all + other * sizeof host);

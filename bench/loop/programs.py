@@ -85,6 +85,14 @@ class Output:
             raise ValueError(f"the program printed {text[-500:]!r}")
         return cls(tuple(ranks[rank] for rank in sorted(ranks)), seconds)
 
+    @classmethod
+    def on(cls, placement: Placement, fabric: Fabric, text: str) -> Output:
+        """Return the output of a run; raises ``RuntimeError`` if a rank ran elsewhere than placed."""
+        output = cls.of(text)
+        if output.hosts != tuple(fabric.names[host] for host in placement.host_of_rank.tolist()):
+            raise RuntimeError(f"the ranks run on {', '.join(output.hosts)}")
+        return output
+
 
 @dataclass(frozen=True, slots=True)
 class Runner:
@@ -126,10 +134,7 @@ class Runner:
         done = subprocess.run(words, capture_output=True, text=True, timeout=TIMEOUT)
         if done.returncode:
             raise RuntimeError(f"mpirun ended with {done.returncode}: {done.stderr[-2000:]}")
-        output = Output.of(done.stdout)
-        if output.hosts != tuple(fabric.names[host] for host in placement.host_of_rank.tolist()):
-            raise RuntimeError(f"the ranks run on {', '.join(output.hosts)}")
-        return output
+        return Output.on(placement, fabric, done.stdout)
 
     def record(self, program: Program, placement: Placement, fabric: Fabric, steps: int) -> Profile:
         """Return what a step sends, as Open MPI counts it over all steps, the first one included."""
