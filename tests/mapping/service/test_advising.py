@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import UTC, datetime
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from mapping.service.advising import Advised, advise_all
 from mapping.service.live import Live, Unloaded, traffic
 from registry.errors import InvalidValue
 from registry.model import Placement
+from registry.model.measured_run import MeasuredRun
 from registry.registry import Registry
 
 
@@ -62,6 +64,29 @@ def test_what_advice_saved_is_taken_the_next_time_and_nothing_is_saved_twice(run
     by_job = {one.stored.job.id: one.advice for one in traffic(running, "c").running.jobs}
     assert by_job["1"] is not None
     assert by_job["1"].at == live.running.at
+
+
+def test_a_placement_that_measured_worse_is_not_advised_again(running: Registry) -> None:
+    first, _ = advised(running, traffic(running, "c"))
+    assert first.advice.proposed is not None
+    proposed = running.placements.read(first.advice.proposed)
+    allocation, names = proposed.placement.allocation, running.fabrics.read("c").fabric.names
+    in_order = MeasuredRun(
+        cluster="c",
+        application=running.profiles.read(str(proposed.profile)).profile.application,
+        program="x",
+        ranks=proposed.placement.ranks,
+        launcher="l",
+        hosts=tuple(names[host] for host in allocation.hosts.tolist()),
+        slots=tuple(allocation.slots.tolist()),
+        started_at=datetime(2026, 1, 1, tzinfo=UTC),
+        wall_seconds=1.0,
+    )
+    for seconds in (1.1, 1.2, 1.3):
+        running.measured_runs.save(replace(in_order, wall_seconds=seconds, placement=proposed.id))
+        running.measured_runs.save(replace(in_order, wall_seconds=seconds - 0.3))
+    again, _ = advised(running, traffic(running, "c"))
+    assert (again.advice.proposed, again.advice.gain, again.advice.moved) == (None, 1.0, 0)
 
 
 def test_few_moves_are_kept_to(running: Registry) -> None:
