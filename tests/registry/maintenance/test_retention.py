@@ -80,7 +80,7 @@ def test_a_dry_run_counts_what_would_be_deleted(registry: Registry) -> None:
         save(registry, CONTENTS[number % 4], number)
     old = place(registry, None, when=at(3))
     new = place(registry, None, when=at(3), ranks=(1, 1, 0))
-    registry.save(Intake(cluster="toy", counters=tuple(sweep(n * DAY / 4) for n in range(400 * 4))))
+    registry.save(Intake(cluster="toy", counters=tuple(sweep(n * DAY) for n in range(400))))
     before = node_counts(registry.database)
     wanted = rules(observations="newest 1", placements="newest 1", counters="none after 90 days")
     planned = prune(registry.database, wanted, at(400 * DAY), dry_run=True)
