@@ -116,6 +116,8 @@ def torchrun_of(
     own = parse_call(program, VALUES, begin)
     found = Torchrun(call=own, variable=launcher.rank_variable, environment=environment)
     backend, hosts = found.value("rdzv-backend", "static"), len(job.hosts)
+    if hosts == 1:
+        raise Unplaced("torchrun runs on one host")
     if backend != "static":
         raise Unplaced(
             f"with --rdzv-backend {backend} torchrun chooses node ranks itself: leave out --rdzv-backend and "
@@ -129,7 +131,7 @@ def torchrun_of(
     if {option.name for option in own.options} & {"standalone"}:
         raise Unplaced("--standalone is given: each host trains by itself")
     nodes = found.value("nnodes", "1")
-    if hosts == 1 or nodes not in (str(hosts), f"{hosts}:{hosts}"):
+    if nodes not in (str(hosts), f"{hosts}:{hosts}"):
         raise Unplaced(f"torchrun is told --nnodes {nodes}, and {hosts} hosts start it")
     if job.ranks != hosts:
         raise Unplaced(f"{job.ranks} tasks start torchrun on {hosts} hosts: give --ntasks-per-node=1")

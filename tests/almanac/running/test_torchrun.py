@@ -105,6 +105,11 @@ def test_torchrun_starts_once_on_each_host() -> None:
         found("torchrun --nnodes 3 t.py", JobEnvironment(hosts=("a", "b", "c"), slots=(2, 2, 2), ranks=6))
 
 
+def test_on_one_host_there_is_no_order() -> None:
+    with pytest.raises(Unplaced, match="torchrun runs on one host"):
+        found("torchrun --standalone t.py", JobEnvironment(hosts=("a",), slots=(1,), ranks=1))
+
+
 def test_an_unplaced_command_is_as_it_was_given(monkeypatch: pytest.MonkeyPatch) -> None:
     for words in (["torchrun", "--nnodes", "2", "t.py"], ["no-launcher", "x"]):
         assert unplaced_run(words).words == tuple(words)
