@@ -46,6 +46,24 @@ local function takes_all(options)
     return not (tasks and own_tasks and own_tasks < tasks) and not (hosts and own_hosts and own_hosts < hosts)
 end
 
+-- Return true if srun's own words have --nodes, which Slurm 24.11 refuses beside an order.
+local function names_nodes(options)
+    local words, file = {}, io.open("/proc/self/cmdline")
+    if not file then
+        return false
+    end
+    for word in file:read("*a"):gmatch("([^%z]*)%z") do
+        table.insert(words, word)
+    end
+    file:close()
+    for place = 2, #words - #options["argv"] do
+        if words[place]:match("^%-N") or words[place]:match("^%-%-nodes$") or words[place]:match("^%-%-nodes=") then
+            return true
+        end
+    end
+    return false
+end
+
 -- Run almanac and return whether it was interrupted, and the lines it printed.
 local function ask(application, wanted, program)
     local words = { "ALMANAC_COMMENT= timeout --foreground -k 1", tostring(LIMIT), quoted(ALMANAC), "run --dry-run" }
@@ -100,6 +118,9 @@ local function place(options, application, own)
     local wanted = given(options)
     if not own and not takes_all(wanted) then
         return "the step takes a part of its job; add --comment=almanac to srun to place it"
+    end
+    if names_nodes(options) then
+        return "leave out --nodes of srun: Slurm takes no order with it"
     end
     local interrupted, lines = ask(application, wanted, options["argv"][1] or "")
     if interrupted then

@@ -1,8 +1,9 @@
 """Order of ranks on hosts by Slurm's distributions.
 
 `Job.slots` gives the number of ranks on each host, a distribution decides which ones. Checked against srun of
-Slurm 22.05 for hosts with equal and different numbers of ranks, and under topology/tree, which chooses the
-hosts of a job, but not the order of its ranks.
+Slurm 22.05 and 24.11 for hosts with equal and different numbers of ranks, and under topology/tree and
+topology/block (24.11), which choose the hosts of a job, but not the order of its ranks. Under these plug-ins
+``block`` of Slurm 26.05 visits the hosts of one switch or block after those of another, unlike here.
 """
 
 from __future__ import annotations

@@ -3,17 +3,28 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
+from bench.launchers.cases import Case
+from bench.launchers.pretended import allocated
 from registry.registry import Registry
 from tests.almanac.commands.placing.test_run_measured import MAIN, filled
 from tests.support import paths
-from tests.support.launchers import HYDRA_ON_LOOPBACK, OPEN_MPI_ON_LOOPBACK, agent, require
+from tests.support.launchers import (
+    HYDRA_ON_LOOPBACK,
+    OPEN_MPI_ON_LOOPBACK,
+    Slurm,
+    agent,
+    require,
+    slurm,
+)
 
 __all__ = ["filled"]
 
@@ -118,3 +129,132 @@ def test_two_runs_at_once_are_both_placed_and_stored(filled: Registry, tmp_path:
     runs = filled.measured_runs.list("toy", "wrf")
     assert [run.exit_code for run in runs] == [0, 0]
     assert len({run.placement for run in runs}) == 1
+
+
+NODES = ("node00", "node01", "node02", "node03")
+SRUN = ("srun", "-N", "2", "-n", "4")
+TASK = ("sh", "-c", 'echo "$SLURM_PROCID $SLURMD_NODENAME"')
+PLACED = ["0 node00", "1 node01", "2 node00", "3 node01"]
+DAMAGE = """#!/bin/sh
+# Damages the file of an order, where {damaged} exists, and becomes the launcher.
+for word in "$SLURM_HOSTFILE" "$@"; do
+    case $word in */orders/*) [ -e {damaged} ] && echo "no host" >"$word";; esac
+done
+exec {launcher} "$@"
+"""
+
+
+@pytest.fixture(scope="module")
+def scheduler(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, Slurm]]:
+    """Slurm with four hosts of four slots."""
+    require("slurmctld", "slurmd", "srun", "salloc")
+    folder = tmp_path_factory.mktemp("slurm")
+    with slurm(folder, "node[00-03]", NODES, 4) as running:
+        yield folder, running
+
+
+@pytest.fixture
+def job(scheduler: tuple[Path, Slurm]) -> Iterator[dict[str, str]]:
+    """Variables of a job with two slots of each host."""
+    with held(scheduler, NODES) as variables:
+        yield variables
+
+
+@contextmanager
+def held(scheduler: tuple[Path, Slurm], hosts: Sequence[str]) -> Iterator[dict[str, str]]:
+    """Hold two slots of each of the first hosts; yield the job's variables."""
+    folder, running = scheduler
+    count = len(hosts)
+    case = Case(number=count, seed=0, hosts=tuple(hosts), slots=(2,) * count, part=count, ranks=2 * count)
+    with allocated(case, folder, running.environment) as environment:
+        variables = {name: value for name, value in environment.items() if name.startswith("SLURM_")}
+        yield variables | {"SLURM_CLUSTER_NAME": "toy"}
+
+
+def damaging(folder: Path, launcher: str) -> tuple[Path, Path]:
+    """Return a launcher that damages orders, and the file that makes it do so."""
+    path, damaged = folder / Path(launcher).name, folder / "damaged"
+    path.write_text(DAMAGE.format(damaged=damaged, launcher=launcher))
+    path.chmod(0o755)
+    return path, damaged
+
+
+@pytest.mark.parametrize("name", [HYDRA, "srun"])
+def test_a_rejected_rank_file_does_not_cost_a_first_run_and_is_an_error_later(
+    filled: Registry, tmp_path: Path, job: dict[str, str], name: str
+) -> None:
+    real = subprocess.run(["which", name], capture_output=True, text=True, check=True).stdout.strip()
+    path, damaged = damaging(tmp_path, real)
+    words = command(tmp_path, name) if name == HYDRA else [*SRUN, *TASK]
+    words[0] = str(path)
+    environment = {"ALMANAC_HOME": str(tmp_path), **({} if name == HYDRA else job)}
+    damaged.touch()
+    code, lines, said = ended(start(words, "--profile", "pairs", environment=environment))
+    assert (code, lines) == (0, IN_ORDER), said
+    assert "not placed: where the launcher starts ranks could not be seen: " in said
+    damaged.unlink()
+    code, lines, said = ended(start(words, "--profile", "pairs", environment=environment))
+    assert (code, lines, said) == (0, PLACED, "")
+    damaged.touch()
+    code, lines, said = ended(start(words, "--profile", "pairs", environment=environment))
+    assert code not in (0, 127)
+    assert lines == []
+    assert said
+
+
+def test_two_steps_at_once_run_both(filled: Registry, job: dict[str, str]) -> None:
+    """They are placed on the same part of the job: Slurm starts one after the other."""
+    both = [start([*SRUN, *TASK], "--profile", "pairs", environment=job) for _ in range(2)]
+    for code, lines, said in [ended(one) for one in both]:
+        assert (code, lines) == (0, PLACED), said
+
+
+def test_two_steps_at_once_with_hosts_of_their_own_run_there(filled: Registry, job: dict[str, str]) -> None:
+    parts = ("node00,node01", "node02,node03")
+    both = [start([*SRUN, "-w", part, *TASK], "--profile", "pairs", environment=job) for part in parts]
+    for part, (code, lines, said) in zip(parts, [ended(one) for one in both], strict=True):
+        hosts = [host for host in part.split(",") for _ in range(2)]
+        assert (code, lines) == (0, [f"{rank} {host}" for rank, host in enumerate(hosts)]), said
+        assert "not placed: -w is given: it decides about the order" in said
+
+
+def test_a_job_whose_hosts_have_changed_runs_on_those_it_has(
+    filled: Registry, scheduler: tuple[Path, Slurm]
+) -> None:
+    """The variables name hosts that are not in the job: srun refuses the order."""
+    with held(scheduler, NODES[:2]) as variables:
+        changed = {**variables, "SLURM_JOB_NODELIST": "node[02-03]"}
+        code, lines, said = ended(
+            start(["srun", "-n", "4", *TASK], "--profile", "pairs", environment=changed)
+        )
+    assert (code, lines) == (0, IN_ORDER), said
+    assert "not placed: where the launcher starts ranks could not be seen: srun ended with " in said
+
+
+@pytest.mark.parametrize("options", [(), ("--no-measure",)], ids=["measured", "not measured"])
+def test_srun_ends_with_its_own_exit_code(
+    filled: Registry, job: dict[str, str], options: tuple[str, ...]
+) -> None:
+    words = [*SRUN, "sh", "-c", "exit $((SLURM_PROCID + 4))"]
+    code, _, said = ended(start(words, "--profile", "pairs", *options, environment=job))
+    assert code == 7, said
+    assert "srun: error: " in said
+
+
+def test_srun_gets_the_signals_of_the_measuring_parent(filled: Registry, job: dict[str, str]) -> None:
+    task = ("sh", "-c", "echo started; exec sleep 60")
+    plain = subprocess.Popen(
+        [*SRUN, *task],
+        env={**os.environ, **job},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    codes = []
+    for one in (plain, start([*SRUN, *task], "--profile", "pairs", environment=job)):
+        assert one.stdout is not None
+        assert [one.stdout.readline() for _ in range(4)] == ["started\n"] * 4
+        one.send_signal(signal.SIGTERM)
+        one.communicate(timeout=30)
+        codes.append(one.returncode)
+    assert codes[0] == codes[1] != 0

@@ -169,7 +169,17 @@ def test_a_step_takes_a_part_of_its_job_in_order_unless_it_opts_in_itself(filter
             "almanac: not placed: the step takes a part of its job; add --comment=almanac to srun to place it"
         ]
     assert not filtered.asked.exists()
-    assert hosts_in(filtered.session(SRUN.format(f"{OPT_IN} -N 2 -n 4"))) == order
+    assert hosts_in(filtered.session(SRUN.format(f"{OPT_IN} -n 4"))) == order
+
+
+@pytest.mark.parametrize("option", ["-N 4", "-N4", "--nodes 4", "--nodes=4"])
+def test_an_srun_with_its_own_number_of_hosts_runs_as_given(filtered: Filtered, option: str) -> None:
+    """Slurm 24.11 ends with an error if an order is given as well; 22.05 does not."""
+    filtered.install(filtered.answer(shuffled(10)))
+    output = filtered.session(SRUN.format(option))
+    assert hosts_in(output) == IN_ORDER
+    assert said(output) == ["almanac: not placed: leave out --nodes of srun: Slurm takes no order with it"]
+    assert hosts_in(filtered.session("srun sh -c '" + TASK + f"' {option} ''")) == shuffled(10)
 
 
 def test_a_session_is_told_how_to_opt_in(filtered: Filtered) -> None:
