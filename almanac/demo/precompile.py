@@ -7,7 +7,6 @@ import signal
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from almanac.output.compiling import COMPILING
 from registry.progress import Progress, silent
 
 
@@ -25,6 +24,8 @@ def precompiled_kernels(progress: Progress = silent) -> Iterator[Callable[[], No
 
     def wait() -> None:
         if process.is_alive():
+            from mapping.kernels.compiling import COMPILING
+
             progress(COMPILING, 0)
         process.join()  # if it failed, kernels are compiled when they are first called
 

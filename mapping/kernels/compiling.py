@@ -1,4 +1,4 @@
-"""Time spent on compiling kernels, which the clock of a search leaves out: it occurs once per machine."""
+"""When kernels are compiled, which the clock of a search leaves out: it occurs once per machine."""
 
 from __future__ import annotations
 
@@ -8,14 +8,21 @@ from typing import Self
 
 from numba.core import event
 
+from registry.progress import Progress, silent
+
+COMPILING = "compiling kernels (once per machine)"
+"""Phase of the progress."""
+
 
 class Compiling(event.Listener):
     """Measures compilation while it is entered; loading from the cache on disk does not count.
 
-    Compilations that one causes in another, or that threads make at once, count once.
+    Compilations that one causes in another, or that threads make at once, count once. `progress` is told of
+    each, too.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, progress: Progress = silent) -> None:
+        self._progress = progress
         self._open = 0
         self._since = 0.0
         self.seconds = 0.0
@@ -25,6 +32,7 @@ class Compiling(event.Listener):
         """Start the clock with the first compilation."""
         if self._open == 0:
             self._since = time.perf_counter()
+            self._progress(COMPILING, 0)
         self._open += 1
 
     def on_end(self, event: event.Event) -> None:
@@ -32,6 +40,7 @@ class Compiling(event.Listener):
         self._open -= 1
         if self._open == 0:
             self.seconds += time.perf_counter() - self._since
+            self._progress(COMPILING, 1, 1)
 
     def __enter__(self) -> Self:
         event.register("numba:compile", self)  # type: ignore[no-untyped-call]

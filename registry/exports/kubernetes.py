@@ -16,14 +16,13 @@ from typing import Any, NamedTuple
 from registry.errors import InvalidValue
 from registry.exports.switch_tree import Tier, tiers
 from registry.model import Fabric
+from registry.model.kubernetes_nodes import HOST_LABEL, label_lines, node_name
 
 LABEL = "fabric-almanac/level-{}"
 """Label of a node with its switch of a level; level 1 is next to the hosts."""
-HOST_LABEL = "kubernetes.io/hostname"
 MOST_LEVELS = 15
 """Levels of a Kueue Topology, without the hosts."""
-_NAME = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
-_LONGEST_NAME, _LONGEST_LABEL = 253, 63
+_LONGEST_LABEL = 63
 
 
 class _Level(NamedTuple):
@@ -32,22 +31,6 @@ class _Level(NamedTuple):
     tier: Tier
     name: str
     height: int
-
-
-def node_name(host: str) -> str:
-    """Return the name of a host's node; raises `InvalidValue` if it is none (RFC 1123)."""
-    name = host.lower()
-    if not _NAME.fullmatch(name) or len(name) > _LONGEST_NAME:
-        raise InvalidValue("fabric.names", f"{host!r} is no name of a Kubernetes node (RFC 1123)")
-    return name
-
-
-def label_lines(labels: Iterable[tuple[str, Mapping[str, str]]]) -> str:
-    """Return a line ``kubectl label`` for each node with its labels."""
-    return "".join(
-        f"kubectl label node {node} {' '.join(f'{key}={value}' for key, value in of.items())} --overwrite\n"
-        for node, of in labels
-    )
 
 
 def write_labels(fabric: Fabric) -> str:

@@ -9,7 +9,7 @@ import pytest
 
 from almanac.demo import precompile
 from almanac.demo.precompile import compile_kernels, precompiled_kernels
-from almanac.output.compiling import COMPILING
+from mapping.kernels.compiling import COMPILING
 
 
 def test_waiting_ends_when_the_kernels_are_compiled() -> None:
