@@ -197,7 +197,7 @@ def test_an_interrupted_search_keeps_its_best_so_far_marked_incomplete(
 
         yield stop
 
-    monkeypatch.setattr("almanac.commands.placing.map.progress_bars", impatient)
+    monkeypatch.setattr("almanac.commands.placing.map.kernel_progress_bars", impatient)
     outcome = loaded("map", "cg", "--cluster", "ft", "--hosts", "node[0001-0016]", "--seconds", 60, "--json")
     assert outcome.code == 130
     assert outcome.json["complete"] is False
