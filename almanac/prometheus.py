@@ -19,7 +19,7 @@ from mapping.traffic.device_names import link_text
 from mapping.traffic.quality import judge
 from mapping.traffic.shared_load import against_counters
 from registry.errors import UnknownName
-from registry.maintenance.sizes import free_bytes, stored_sizes
+from registry.maintenance.sizes import file_bytes, free_bytes, stored_sizes
 
 if TYPE_CHECKING:
     from registry.model import Fabric
@@ -71,6 +71,7 @@ ABOUT = {
     "almanac_stored_records": "Stored records of a kind, by cluster.",
     "almanac_stored_bytes": "Size of the arrays of stored records of a kind, by cluster.",
     "almanac_disk_free_bytes": "Free space on the disk of the embedded server.",
+    "almanac_files_bytes": "Size of the embedded server's files, with the space of deleted data.",
     "almanac_placement_regressed": "1 if an application's last placement exceeds its control limit.",
     "almanac_database_up": "1 if the service can use the database.",
     "almanac_spool_entries": "Ingests in the spool that wait for the database, and rejected ones.",
@@ -142,6 +143,9 @@ def _add_sizes(gauges: Gauges, registry: Registry) -> None:
     free = free_bytes(registry.database)
     if free is not None:
         gauges.add("almanac_disk_free_bytes", free)
+    files = file_bytes(registry.database)
+    if files is not None:
+        gauges.add("almanac_files_bytes", files)
 
 
 def _add_findings(gauges: Gauges, cluster: str, found: Sequence[Finding], most: int) -> None:

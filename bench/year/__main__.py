@@ -1,7 +1,8 @@
 """Measure size, reads and ingests of a registry after 1, 6 and 12 months, with and without retention.
 
 Run ``python -m bench.year`` in the project's folder; the machine should do nothing else meanwhile. The
-history of a year is written twice into embedded servers, without rules and with `RULES`, applied every night.
+history of a year is written twice into embedded servers, without rules and with `RULES`, applied every night;
+with rules the files are compacted before each measurement of the reads.
 That takes hours: with ``--home FOLDER`` the servers stay in this folder, and the next run goes on there.
 Each measurement replaces its own in ``bench/results/year.json``.
 
@@ -29,6 +30,7 @@ from bench.support.paths import RESULTS
 from bench.year.ingests import measure_ingests
 from bench.year.reads import measure_reads
 from bench.year.writing import History, Sizes
+from registry.database.backups.compact import compact
 from registry.database.local.files import ServerFiles
 from registry.database.local.server import ensure_server, stop
 from registry.maintenance.retention import Rules, prune
@@ -159,6 +161,8 @@ def _measured(home: Path, sizes: Sizes, months: int, rules: Rules | None) -> Ite
                 "written": asdict(year.history.written),
                 "stored_bytes": stored_bytes(home),
             }
+            if rules is not None:
+                found |= _compacted(home)
             with _opened(home) as registry:
                 found["reads"] = measure_reads(registry, year.history.time, sizes.seed)
                 found["ingests"] = measure_ingests(registry, year.history)
@@ -166,6 +170,15 @@ def _measured(home: Path, sizes: Sizes, months: int, rules: Rules | None) -> Ite
             yield month, found
     finally:
         stop(home)
+
+
+def _compacted(home: Path) -> Measured:
+    """Compact the files of a server; return the time that it took and their sizes afterwards."""
+    begin = time.perf_counter()
+    compact(home)
+    seconds = round(time.perf_counter() - begin, 1)
+    stop(home)
+    return {"compact_seconds": seconds, "compacted_bytes": stored_bytes(home)}
 
 
 @contextmanager

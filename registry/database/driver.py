@@ -43,6 +43,8 @@ SCHEMES = frozenset({"bolt", "bolt+s", "bolt+ssc", "neo4j", "neo4j+s", "neo4j+ss
 BATCH = 10_000
 """Rows that one statement of `Transaction.run_columns` writes."""
 CONNECT_SECONDS = 10.0
+RESTART_SECONDS = 60.0
+"""How long a transaction that had to pause waits for a server that is started again after the pause."""
 CONFLICT_SECONDS = 300.0
 """How long a transaction with conflicts is repeated; longer than the longest ingest."""
 RACE_ATTEMPTS = 5
@@ -232,7 +234,7 @@ class Database:
         from neo4j.exceptions import DriverError, Neo4jError
 
         deadline = time.monotonic() + CONFLICT_SECONDS
-        back_by = 0.0
+        back_by, wait_seconds = 0.0, self.wait_seconds
         pause = 0.02
         races = torn = 0
         while True:
@@ -240,6 +242,7 @@ class Database:
                 return self._once(access, work)
             except WritersPaused:  # as long as a backup renews its pause
                 deadline = time.monotonic() + CONFLICT_SECONDS
+                wait_seconds = max(wait_seconds, RESTART_SECONDS)
             except InconsistentGraph:
                 torn += 1
                 if torn >= TORN_ATTEMPTS:
@@ -247,7 +250,7 @@ class Database:
             except (Neo4jError, DriverError) as error:
                 lost, gone, away = _is_lost_race(error), _is_torn(error), _is_away(error)
                 races, torn = races + lost, torn + gone
-                back_by = back_by or (time.monotonic() + self.wait_seconds if away else 0.0)
+                back_by = back_by or (time.monotonic() + wait_seconds if away else 0.0)
                 again = (lost and races < RACE_ATTEMPTS) or (gone and torn < TORN_ATTEMPTS) or away
                 limit = back_by if away else deadline
                 if not (again or _is_conflict(error)) or time.monotonic() + pause > limit:

@@ -50,6 +50,7 @@ class Pause:
     def __init__(self, database: Database) -> None:
         self._database = database
         self._renewed = 0.0
+        self._forgotten = False
 
     def renew(self) -> None:
         """Renew the pause if a third of it is over."""
@@ -59,6 +60,15 @@ class Pause:
                 lambda transaction: transaction.run(_SET, id=SCHEMA_ID, milliseconds=milliseconds)
             )
             self._renewed = time.monotonic()
+
+    def forget(self) -> None:
+        """Leave the pause to end by itself, as its database is about to be replaced."""
+        self._forgotten = True
+
+    def end(self) -> None:
+        """End the pause, unless it is forgotten."""
+        if not self._forgotten:
+            self._database.write(lambda transaction: transaction.run(_END, id=SCHEMA_ID))
 
 
 @contextmanager
@@ -71,7 +81,7 @@ def writers_paused(database: Database) -> Iterator[Pause]:
             database.write(partial(_run, statement=statement))
         yield pause
     finally:
-        database.write(lambda transaction: transaction.run(_END, id=SCHEMA_ID))
+        pause.end()
 
 
 def _run(transaction: Transaction, statement: str) -> None:

@@ -9,7 +9,9 @@ import shutil
 from dataclasses import dataclass
 from types import MappingProxyType
 
+from registry.database.backups.compact import size_of
 from registry.database.driver import Database
+from registry.database.local.files import ServerFiles
 
 _STATEMENTS = MappingProxyType(
     {
@@ -62,3 +64,8 @@ def stored_sizes(database: Database) -> tuple[StoredSize, ...]:
 def free_bytes(database: Database) -> int | None:
     """Return the free space of the disk of the embedded server, or None for any other server."""
     return None if database.folder is None else shutil.disk_usage(database.folder).free
+
+
+def file_bytes(database: Database) -> int | None:
+    """Return the size of the embedded server's files, or None for any other server."""
+    return None if database.folder is None else size_of(ServerFiles(database.folder).data)

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from registry.maintenance import sizes
 from tests.almanac.conftest import Almanac
 from tests.support import paths
 
@@ -204,3 +205,19 @@ def test_an_interrupted_search_keeps_its_best_so_far_marked_incomplete(
     assert outcome.json["wall_seconds"] < 60
     history = loaded("history", "--json").json
     assert [(row["placement"], row["complete"]) for row in history] == [(outcome.json["placement"], False)]
+
+
+@pytest.mark.parametrize(
+    ("size", "state", "seen"),
+    [
+        (900_000_000, "ok", "900 MB"),
+        (9_000_000_000, "warning", "9 GB, most of it of deleted data: run almanac db compact"),
+    ],
+)
+def test_the_doctor_tells_when_most_of_the_files_is_space_of_deleted_data(
+    embedded: Almanac, monkeypatch: pytest.MonkeyPatch, size: int, state: str, seen: str
+) -> None:
+    assert "files" not in {check["check"] for check in embedded("doctor", "--json").json}
+    monkeypatch.setattr(sizes, "file_bytes", lambda database: size)  # as of the server that almanac starts
+    files = next(check for check in embedded("doctor", "--json").json if check["check"] == "files")
+    assert (files["state"], files["seen"]) == (state, seen)

@@ -45,6 +45,7 @@ ELSEWHERE: dict[str, set[str]] = {
     "almanac_task_age_seconds": {"task"},
     "almanac_task_failing": {"task"},
     "almanac_disk_free_bytes": set(),
+    "almanac_files_bytes": set(),
 }
 """Labels of the series of `almanac serve`, and of one that a database named by its address has not."""
 

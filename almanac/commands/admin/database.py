@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 @click.group("db")
 def db() -> None:
-    """Database: status, start, stop, migrate, backup, restore, verify, prune."""
+    """Database: status, start, stop, migrate, backup, restore, verify, prune, compact."""
 
 
 db.add_command(prune)
@@ -132,6 +132,27 @@ def restore(file: Path, replace: bool, accept_damaged: bool) -> None:
     note(f"{counts.nodes} nodes and {counts.relationships} relationships restored from {file}")
 
 
+@db.command("compact")
+@json_option
+def compact(as_json: bool) -> None:
+    """Write the embedded server's files anew, without the space of deleted data.
+
+    Others may read meanwhile; writers wait; at the end the server is started again. If it fails or is
+    interrupted, the registry stays as it was. The disk needs room for the new files. Neo4j uses the space of
+    deleted data by itself.
+    """
+    from registry.database.backups.compact import compact as write_anew
+    from registry.units import BYTES, text
+
+    settings = _embedded(current_settings())
+    with progress_bars() as progress:
+        done = write_anew(settings.home, progress)
+    if as_json:
+        print_json({"bytes_before": done.before, "bytes_after": done.after})
+        return
+    say(f"the files had {text(done.before, BYTES)} and have {text(done.after, BYTES)}")
+
+
 def _earlier_name(name: str, command: click.Command) -> click.Command:
     """Return a command under a name that it had in earlier versions, with a note; it is not listed."""
 
@@ -183,7 +204,7 @@ def _embedded(settings: Settings) -> Settings:
     """Return the settings, or raise a usage error if they name a server that is not embedded."""
     if settings.db is not None:
         raise click.UsageError(
-            f"the settings name the server {settings.db}: only the embedded server can be started or stopped"
+            f"the settings name the server {settings.db}: this command is only for the embedded server"
         )
     return settings
 

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 LOW_BYTES = 2e9
 """Free space on the disk of the embedded server below which there is a warning."""
+LARGE_BYTES = 1e9
+"""Size of the embedded server's files above which much more than the data's is a warning."""
 
 
 class Check(NamedTuple):
@@ -208,16 +210,22 @@ def _data(registry: Registry) -> Iterator[Check]:
 
 def _sizes(registry: Registry) -> Iterator[Check]:
     """Report what is stored of each cluster, and check the free space of the embedded server's disk."""
-    from registry.maintenance.sizes import free_bytes, stored_sizes
+    from registry.maintenance.sizes import file_bytes, free_bytes, stored_sizes
     from registry.units import BYTES, text
 
-    for cluster, sizes in groupby(stored_sizes(registry.database), key=lambda one: one.cluster):
+    stored = stored_sizes(registry.database)
+    for cluster, sizes in groupby(stored, key=lambda one: one.cluster):
         words = ", ".join(f"{one.count:,} {one.kind} ({text(one.bytes, BYTES)})" for one in sizes)
         yield Check(f"size of {cluster}", "ok", words)
     free, folder = free_bytes(registry.database), registry.database.folder
     if free is not None:
         state = "ok" if free >= LOW_BYTES else "warning"
         yield Check("disk", state, f"{text(free, BYTES)} free for {folder}")
+    files = file_bytes(registry.database)
+    if files is not None:
+        wasted = files > LARGE_BYTES + 3 * sum(one.bytes for one in stored)
+        advice = ", most of it of deleted data: run almanac db compact" if wasted else ""
+        yield Check("files", "warning" if wasted else "ok", text(files, BYTES) + advice)
 
 
 def _sources(registry: Registry) -> Iterator[Check]:

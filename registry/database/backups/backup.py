@@ -54,7 +54,7 @@ RETURN a.id AS source, b.id AS target, properties(r) AS properties
 """
 
 
-class _WrittenMeanwhile(Exception):
+class WrittenMeanwhile(Exception):
     """The registry changed while it was read."""
 
 
@@ -84,7 +84,7 @@ def backup(database: Database, path: Path, progress: Progress = silent) -> Trans
             progress("reading the registry", sink.records, total)
             # nodes of no cluster are counted only
             if sink.records != total or known_counts(database) != counts:
-                raise _WrittenMeanwhile
+                raise WrittenMeanwhile
             watch.check()
         return Transferred.of(counts)
 
@@ -107,7 +107,7 @@ def read_one_state(database: Database, work: Callable[[Watch], T]) -> T:
     """
     check_version(database)
     for attempt in range(ATTEMPTS):
-        with writers_paused(database) if attempt else nullcontext() as pause, suppress(_WrittenMeanwhile):
+        with writers_paused(database) if attempt else nullcontext() as pause, suppress(WrittenMeanwhile):
             watch = Watch(database, pause)
             try:
                 result = work(watch)
@@ -135,7 +135,7 @@ class Watch:
 
         Raises
         ------
-        _WrittenMeanwhile
+        WrittenMeanwhile
         """
         if self._pause is not None:
             self._pause.renew()
@@ -147,11 +147,11 @@ class Watch:
 
         Raises
         ------
-        _WrittenMeanwhile
+        WrittenMeanwhile
         """
         self._checked = time.monotonic()
         if _writes(self._database) != self._writes:
-            raise _WrittenMeanwhile
+            raise WrittenMeanwhile
 
 
 def read_section(database: Database, section: str) -> Iterator[Any]:

@@ -7,6 +7,7 @@ only another restore opens the database: nobody works with a half of a registry.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -175,14 +176,27 @@ class _Row:
 
 
 def _batches(path: Path) -> Iterator[tuple[str, list[_Row]]]:
-    """Yield the section and the rows of each transaction."""
+    """Yield the section and the rows of each transaction.
+
+    A relationship counts with the nodes at its ends: ArcadeDB loads them, and those of a transaction stay in
+    memory.
+    """
     section, rows, length = "", list[_Row](), 0
+    written, counted = Counter[str](), Counter[str]()
     for name, number, size, value in records(path):
+        row = _row(path, name, number, value)
+        if row.ends:
+            last = rows[-1].ends if rows and name == section else ("", "")
+            for label, end, before in zip(JOINS[name][::2], row.ends, last, strict=True):
+                size += written[label] // max(counted[label], 1) if end != before else 0
+        else:
+            written[name] += size
+            counted[name] += 1
         if rows and (name != section or length + size > PAGE_BYTES or len(rows) == PAGE_ROWS):
             yield section, rows
             rows, length = [], 0
         section = name
-        rows.append(_row(path, section, number, value))
+        rows.append(row)
         length += size
     if rows:
         yield section, rows

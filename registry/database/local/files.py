@@ -4,10 +4,12 @@
     HOME/server/run.lock     held by the supervisor as long as it lives: one server per data folder
     HOME/server/state.json   address of the server, written by the supervisor (0600)
     HOME/server/password     password of the server's only user, created once (0600)
+    HOME/server/port         port of the last start, used again if it is free (0600)
     HOME/server/java.args    argument file of the Java process (0600)
     HOME/server/used         touched by each process that gets the address
     HOME/server/server.log   output of the last start
     HOME/graph/              the server's data
+    HOME/graph.earlier/      data that are being replaced; they count while there are no others
 
 The supervisor imports this module and must stay small: no numpy, no driver here.
 """
@@ -17,6 +19,7 @@ from __future__ import annotations
 import json
 import os
 import secrets
+import shutil
 import socket
 from contextlib import suppress
 from dataclasses import asdict, dataclass
@@ -60,11 +63,13 @@ class ServerFiles:
     def __init__(self, home: Path) -> None:
         self.home = home
         self.data = home / "graph"
+        self.earlier = home / "graph.earlier"
         self.folder = home / "server"
         self.start_lock = self.folder / "start.lock"
         self.run_lock = self.folder / "run.lock"
         self.state = self.folder / "state.json"
         self.password = self.folder / "password"
+        self.port = self.folder / "port"
         self.arguments = self.folder / "java.args"
         self.java_argument = f"@{self.arguments}"  # the only one of our Java processes, which identifies them
         self.used = self.folder / "used"
@@ -75,6 +80,15 @@ class ServerFiles:
         self.home.mkdir(parents=True, exist_ok=True, mode=0o700)
         self.folder.mkdir(exist_ok=True, mode=0o700)
         self.data.mkdir(exist_ok=True, mode=0o700)
+
+    def put_back(self) -> None:
+        """Put data back that an interrupted replacement moved away; delete them if it was complete."""
+        if not self.earlier.exists():
+            return
+        if self.data.exists() and any(self.data.iterdir()):
+            shutil.rmtree(self.earlier)
+        else:
+            self.earlier.replace(self.data)
 
     def read_password(self) -> str:
         """Return the password; create a random one if there is none."""

@@ -155,6 +155,23 @@ def stop(home: Path) -> bool:
     return was_running
 
 
+def replace_data(home: Path, fresh: Path) -> None:
+    """Stop the server of a data folder and put other data in place of its own, which are deleted.
+
+    Parameters
+    ----------
+    fresh : Path
+        Data of a stopped server, on the same file system; moved.
+    """
+    files = ServerFiles(home.resolve())
+    with _exclusive(files):
+        _end(files)
+        files.put_back()
+        files.data.replace(files.earlier)
+        fresh.replace(files.data)
+        files.put_back()
+
+
 @contextmanager
 def _exclusive(files: ServerFiles) -> Iterator[None]:
     """Hold the lock under which processes find, start and stop the server one at a time."""
@@ -201,6 +218,7 @@ def _answers(address: ServerAddress) -> bool:
 
 def _start(files: ServerFiles, idle_seconds: float, progress: Progress) -> ServerAddress:
     """Start the server and return its address once it answers."""
+    files.put_back()
     report = _launch(files, idle_seconds, progress)
     if "bolt_port" not in report:
         raise _failure(files, str(report.get("error", "its supervisor ended")))

@@ -133,7 +133,9 @@ def _start(files: ServerFiles, state: ServerState) -> tuple[subprocess.Popen[byt
 
 
 def _start_once(files: ServerFiles, state: ServerState) -> tuple[subprocess.Popen[bytes], ServerState]:
+    """Start a server once, on the port of the last start if it is free."""
     bolt, http = _free_ports(2)
+    bolt = _last_port(files) or bolt
     write_private(files.arguments, _java_arguments(files, bolt, http))
     java = _run_java(files)
     try:
@@ -141,6 +143,7 @@ def _start_once(files: ServerFiles, state: ServerState) -> tuple[subprocess.Pope
         _await_listening(java, {bolt, http})
         listening = dataclasses.replace(state, java=java.pid, bolt_port=bolt)
         files.write_state(listening)
+        write_private(files.port, str(bolt))
     except BaseException:
         _stop(java)
         raise
@@ -307,6 +310,16 @@ def _free_ports(count: int) -> list[int]:
     finally:
         for one in sockets:
             one.close()
+
+
+def _last_port(files: ServerFiles) -> int | None:
+    """Return the port of the last start if it is free: clients that wait for the server find it again."""
+    with suppress(OSError, ValueError, OverflowError), socket.socket() as one:
+        port = int(files.port.read_text("ascii"))
+        one.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # connections that were just closed
+        one.bind(("127.0.0.1", port))
+        return port
+    return None
 
 
 def _leave_parent() -> None:

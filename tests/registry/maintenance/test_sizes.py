@@ -7,7 +7,7 @@ from pathlib import Path
 
 from registry.database.backups.restore import restore
 from registry.database.driver import Database
-from registry.maintenance.sizes import StoredSize, free_bytes, stored_sizes
+from registry.maintenance.sizes import StoredSize, file_bytes, free_bytes, stored_sizes
 from registry.model.intake import Intake
 from registry.registry import Registry
 from tests.support import paths
@@ -54,3 +54,12 @@ def test_free_space_is_known_of_the_embedded_server_only(database: Database, tmp
         free = free_bytes(database)
         assert free is not None
         assert abs(free - shutil.disk_usage(database.folder).free) < 1e9
+
+
+def test_the_size_of_the_files_is_known_of_the_embedded_server_only(database: Database) -> None:
+    found = file_bytes(database)
+    if database.kind == "neo4j":
+        assert found is None
+    else:
+        assert found is not None
+        assert found > 1_000_000

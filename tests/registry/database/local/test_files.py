@@ -60,3 +60,24 @@ def test_a_process_is_recognised_by_its_arguments() -> None:
     assert process(0) is None
     assert process(os.getpid()) is not None
     end_process(None, 1.0)
+
+
+def test_data_of_a_replacement_that_was_killed_are_put_back(tmp_path: Path) -> None:
+    files = ServerFiles(tmp_path)
+    files.prepare()  # as another process does meanwhile
+    files.earlier.mkdir()
+    (files.earlier / "databases").mkdir()
+    files.put_back()
+    assert (files.data / "databases").is_dir()
+    assert not files.earlier.exists()
+    files.put_back()
+    assert (files.data / "databases").is_dir()
+
+
+def test_data_that_were_replaced_are_deleted(tmp_path: Path) -> None:
+    files = ServerFiles(tmp_path)
+    for folder in (files.data / "databases", files.earlier / "databases" / "old"):
+        folder.mkdir(parents=True)
+    files.put_back()
+    assert (files.data / "databases").is_dir()
+    assert not files.earlier.exists()
