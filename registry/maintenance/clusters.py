@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from registry.database.driver import Database, Transaction
@@ -25,6 +26,7 @@ from registry.jobs.jobs import differs, jobs_by_key
 from registry.maintenance.deletion import Deletion, carry_out, forget_files
 from registry.maintenance.dependents import NAMES, Nodes, batches, named
 from registry.model.intake import check_cluster_name
+from registry.progress import Progress, silent
 
 OWNED = (
     *("IngestRun", "Advice", "Drawing", "Simulation", "Reconfiguration", "MeasuredRun", "Placement"),
@@ -65,6 +67,13 @@ _PARTS = {
     ),
 }
 """Statements for data of a cluster that do not name it."""
+
+_BEFORE = {"Placement": "LinkLoads", "Routing": "ForwardingTable", "Device": "DeviceState"}
+_IN_STEPS = tuple(one for label in OWNED for one in (_BEFORE.get(label), label) if one)
+"""All labels of a cluster's data, parts before what they are parts of: they are found through it."""
+
+AT_ONCE, STEP = 1000, 100
+"""Most nodes of a cluster that one transaction deletes, and nodes in each of several."""
 
 _NAMES = """
 MATCH (c:Cluster)
@@ -115,8 +124,13 @@ class Move:
     conflicts: tuple[str, ...] = ()
 
 
-def delete_cluster(database: Database, cluster: str, *, dry_run: bool = False) -> Deletion:
+def delete_cluster(
+    database: Database, cluster: str, *, dry_run: bool = False, progress: Progress = silent
+) -> Deletion:
     """Delete a cluster with all its data and its ingest runs; profiles belong to no cluster and stay.
+
+    A cluster of more than `AT_ONCE` nodes is deleted in small transactions, as servers hold them in memory.
+    After an interruption a part of it is left, which the next call deletes.
 
     Raises
     ------
@@ -124,17 +138,37 @@ def delete_cluster(database: Database, cluster: str, *, dry_run: bool = False) -
         No such cluster, nor ingest runs of that name.
     """
 
-    def work(transaction: Transaction) -> Nodes:
-        exists = bool(known_ids(transaction, "Cluster", [cluster]))
-        if exists and not dry_run:
+    def find(transaction: Transaction) -> Nodes:
+        return _all_of(transaction, cluster, bool(known_ids(transaction, "Cluster", [cluster])))
+
+    def delete_rest(transaction: Transaction) -> Nodes:
+        if known_ids(transaction, "Cluster", [cluster]):
             lock_cluster(transaction, cluster)
-        found = _all_of(transaction, cluster, exists)
-        for label, ids in () if dry_run else found.items():
+        found = find(transaction)
+        for label, ids in found.items():
             for batch in batches(ids):
                 delete_ids(transaction, label, batch)
         return found
 
-    return Deletion(counts=named(database.read(work) if dry_run else database.write(work)), dependents={})
+    found = database.read(find)
+    if not dry_run:
+        if sum(map(len, found.values())) > AT_ONCE:
+            _delete_in_steps(database, found, progress)
+        for label, ids in database.write(delete_rest).items():  # also what was saved meanwhile
+            found.setdefault(label, set()).update(ids)
+    return Deletion(counts=named(found), dependents={})
+
+
+def _delete_in_steps(database: Database, found: Nodes, progress: Progress) -> None:
+    """Delete all nodes of a cluster but itself, in an order in which those that are left can be found."""
+    total, done = sum(map(len, found.values())), 0
+    for label in _IN_STEPS:
+        ids = sorted(found.get(label, ()))
+        for start in range(0, len(ids), STEP):
+            some = ids[start : start + STEP]
+            database.write(partial(delete_ids, label=label, ids=some))
+            done += len(some)
+            progress("deleting the cluster", done, total)
 
 
 def _all_of(transaction: Transaction, cluster: str, exists: bool) -> Nodes:

@@ -7,6 +7,7 @@ import click
 from almanac.options.common import open_registry
 from almanac.options.destructive import Destructive, destructive_options
 from almanac.output.maintenance import deletion_lines, move_lines, print_deletion, print_move
+from almanac.output.printing import progress_bars
 
 
 @click.command("delete")
@@ -15,14 +16,15 @@ from almanac.output.maintenance import deletion_lines, move_lines, print_deletio
 def delete(cluster: str, how: Destructive) -> None:
     """Delete CLUSTER with its observations, jobs, counters, placements and ingest runs.
 
-    Profiles belong to no cluster and stay.
+    Profiles belong to no cluster and stay. A large cluster is deleted in several transactions: after an
+    interruption run the command again.
     """
     from registry.maintenance.clusters import delete_cluster
     from registry.maintenance.deletion import Deletion
 
     def act(dry_run: bool) -> Deletion:
-        with open_registry() as registry:
-            return delete_cluster(registry.database, cluster, dry_run=dry_run)
+        with open_registry() as registry, progress_bars() as progress:
+            return delete_cluster(registry.database, cluster, dry_run=dry_run, progress=progress)
 
     print_deletion(how.carry_out(f"Delete cluster {cluster}", act, deletion_lines), how)
 
