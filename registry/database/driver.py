@@ -22,6 +22,7 @@ from urllib.parse import urlsplit
 
 import numpy as np
 
+from registry.database.local.files import ServerFiles
 from registry.database.read_only import writing_word
 from registry.database.values import incoming, outgoing
 from registry.disk_space import no_space
@@ -45,6 +46,10 @@ BATCH = 10_000
 CONNECT_SECONDS = 10.0
 RESTART_SECONDS = 60.0
 """How long a transaction that had to pause waits for a server that is started again after the pause."""
+OUT_OF_MEMORY = (
+    "the embedded server ended, as it has too little memory for one transaction on so much data; the "
+    "transaction changed nothing. almanac db prune shortens the history; a Neo4j server may have more memory"
+)
 CONFLICT_SECONDS = 300.0
 """How long a transaction with conflicts is repeated; longer than the longest ingest."""
 RACE_ATTEMPTS = 5
@@ -155,7 +160,8 @@ class Database:
         wait_seconds : float
             How long a transaction is repeated if the server stops answering after this call, as in a restart.
         folder : Path, optional
-            Data folder of a server on this machine; if its file system is full, errors say so.
+            Data folder of a server on this machine; errors say if its file system is full, or if it ended
+            as it had too little memory.
         """
         if urlsplit(uri).scheme not in SCHEMES:
             raise DatabaseUnavailable(
@@ -295,6 +301,8 @@ class Database:
         from neo4j.exceptions import AuthError
 
         if _is_unanswered(error) or isinstance(error, AuthError):
+            if self.folder and ServerFiles(self.folder).ran_out_of_memory():
+                raise DatabaseError(OUT_OF_MEMORY, text=statement) from error
             raise _unavailable(self.uri, self._name, error) from error
         raise DatabaseError(f"the database refused: {_one_line(error)}", text=statement) from error
 

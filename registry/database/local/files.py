@@ -90,6 +90,13 @@ class ServerFiles:
         else:
             self.earlier.replace(self.data)
 
+    def ran_out_of_memory(self) -> bool:
+        """Return True if the log tells that the server ended since it had too little memory."""
+        with suppress(OSError), self.log.open("rb") as file:
+            file.seek(max(self.log.stat().st_size - 4096, 0))
+            return b"java.lang.OutOfMemoryError" in file.read()
+        return False
+
     def read_password(self) -> str:
         """Return the password; create a random one if there is none."""
         with suppress(FileNotFoundError):

@@ -22,7 +22,7 @@ from filelock import FileLock
 from registry.database.driver import Database
 from registry.database.local.files import ServerFiles, ServerState
 from registry.database.local.server import ServerAddress, ensure_server, status, stop
-from registry.errors import DatabaseUnavailable
+from registry.errors import DatabaseError, DatabaseUnavailable
 
 MARK = "MERGE (m:Mark {id: $id})"
 START = """
@@ -306,3 +306,14 @@ def test_without_the_password_http_gives_a_static_page_only(embedded_server: Ser
         connection.close()
     assert {path: answers[path] for path in OPEN} == OPEN
     assert {answers[path] for path in CLOSED} <= {400, 401, 403, 404, 405}
+
+
+def test_a_server_that_ended_with_too_little_memory_is_named(running: ServerAddress, home: Path) -> None:
+    with running.connect() as database:
+        with ServerFiles(home).log.open("a") as log:
+            log.write("Terminating due to java.lang.OutOfMemoryError: Java heap space\n")
+        os.kill(state_of(home).java, signal.SIGKILL)
+        with pytest.raises(DatabaseError, match="too little memory") as found:
+            database.write(lambda transaction: transaction.run(MARK, id="lost"))
+        assert not isinstance(found.value, DatabaseUnavailable)
+    assert within(20, lambda: status(home) is None)
