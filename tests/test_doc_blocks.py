@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from registry.database.local.server import stop
-from registry.maintenance.clusters import delete_cluster
+from registry.maintenance.cluster_deletion import delete_cluster
 from registry.registry import Registry
 from tests.support import paths
 from tests.support.doc_blocks import RUN, SHOWN, Block, Shell, blocks

@@ -132,7 +132,7 @@ def stored_moment(registry: Registry) -> datetime | None:
 
 def delete_demonstration(registry: Registry) -> None:
     """Delete the clusters of the demonstration with all their data; profiles stay."""
-    from registry.maintenance.clusters import delete_cluster
+    from registry.maintenance.cluster_deletion import delete_cluster
 
     for cluster in (CLUSTER, OPTICAL):
         with suppress(UnknownName):

@@ -19,6 +19,7 @@ GIVEN: dict[str, tuple[str, ...]] = {
     ),
     "docs/reference/cookbook.md": ("at least 90% of the load",),
     "docs/how-to/dashboard-planner.md": ("takes more than 1 % longer",),
+    "docs/how-to/stored-data.md": ("the embedded server, which has 1 GB of memory",),
     "docs/how-to/job-pages.md": ("1.1 times the best possible",),
     "docs/how-to/live.md": ("--iteration-seconds 0.25",),
     "docs/how-to/dashboard.md": (

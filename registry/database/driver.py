@@ -46,10 +46,6 @@ BATCH = 10_000
 CONNECT_SECONDS = 10.0
 RESTART_SECONDS = 60.0
 """How long a transaction that had to pause waits for a server that is started again after the pause."""
-OUT_OF_MEMORY = (
-    "the embedded server ended, as it has too little memory for one transaction on so much data; the "
-    "transaction changed nothing. almanac db prune shortens the history; a Neo4j server may have more memory"
-)
 CONFLICT_SECONDS = 300.0
 """How long a transaction with conflicts is repeated; longer than the longest ingest."""
 RACE_ATTEMPTS = 5
@@ -295,14 +291,12 @@ class Database:
             raise cut.interrupt from None
 
     def _fail(self, error: Neo4jError | DriverError, statement: str | None = None) -> NoReturn:
-        full = no_space(self.folder) if self.folder else ""
+        full = (no_space(self.folder) or ServerFiles(self.folder).out_of_memory()) if self.folder else ""
         if full:
             raise DatabaseError(full, text=statement) from error
         from neo4j.exceptions import AuthError
 
         if _is_unanswered(error) or isinstance(error, AuthError):
-            if self.folder and ServerFiles(self.folder).ran_out_of_memory():
-                raise DatabaseError(OUT_OF_MEMORY, text=statement) from error
             raise _unavailable(self.uri, self._name, error) from error
         raise DatabaseError(f"the database refused: {_one_line(error)}", text=statement) from error
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 from registry.database.driver import Database, Transaction
@@ -23,10 +22,9 @@ from registry.fabrics.observations import content_as_of, lock_cluster, read_cont
 from registry.fabrics.timeline import FOREVER
 from registry.jobs.allocations import host_names, join_new_hosts
 from registry.jobs.jobs import differs, jobs_by_key
-from registry.maintenance.deletion import Deletion, carry_out, forget_files
-from registry.maintenance.dependents import NAMES, Nodes, batches, named
+from registry.maintenance.deletion import carry_out, forget_files
+from registry.maintenance.dependents import NAMES, batches
 from registry.model.intake import check_cluster_name
-from registry.progress import Progress, silent
 
 OWNED = (
     *("IngestRun", "Advice", "Drawing", "Simulation", "Reconfiguration", "MeasuredRun", "Placement"),
@@ -48,9 +46,9 @@ _REFERENCES = {
 _CHANGING = ("optical_at", "optical_plan")
 """Properties in which the descriptions of one optical switch may differ."""
 
-_OWNED = "MATCH (n:{label})\nWHERE n.cluster = $cluster\nRETURN collect(n.id) AS ids\n"
+OWNED_IDS = "MATCH (n:{label})\nWHERE n.cluster = $cluster\nRETURN collect(n.id) AS ids\n"
 
-_PARTS = {
+PARTS = {
     "LinkLoads": (
         "MATCH (p:Placement)-[:HAS_LOADS]->(l:LinkLoads)\nWHERE p.cluster = $cluster\n"
         "RETURN collect(l.id) AS ids\n"
@@ -67,13 +65,6 @@ _PARTS = {
     ),
 }
 """Statements for data of a cluster that do not name it."""
-
-_BEFORE = {"Placement": "LinkLoads", "Routing": "ForwardingTable", "Device": "DeviceState"}
-_IN_STEPS = tuple(one for label in OWNED for one in (_BEFORE.get(label), label) if one)
-"""All labels of a cluster's data, parts before what they are parts of: they are found through it."""
-
-AT_ONCE, STEP = 1000, 100
-"""Most nodes of a cluster that one transaction deletes, and nodes in each of several."""
 
 _NAMES = """
 MATCH (c:Cluster)
@@ -122,69 +113,6 @@ class Move:
     moved: Mapping[str, int]
     known: Mapping[str, int]
     conflicts: tuple[str, ...] = ()
-
-
-def delete_cluster(
-    database: Database, cluster: str, *, dry_run: bool = False, progress: Progress = silent
-) -> Deletion:
-    """Delete a cluster with all its data and its ingest runs; profiles belong to no cluster and stay.
-
-    A cluster of more than `AT_ONCE` nodes is deleted in small transactions, as servers hold them in memory.
-    After an interruption a part of it is left, which the next call deletes.
-
-    Raises
-    ------
-    UnknownName
-        No such cluster, nor ingest runs of that name.
-    """
-
-    def find(transaction: Transaction) -> Nodes:
-        return _all_of(transaction, cluster, bool(known_ids(transaction, "Cluster", [cluster])))
-
-    def delete_rest(transaction: Transaction) -> Nodes:
-        if known_ids(transaction, "Cluster", [cluster]):
-            lock_cluster(transaction, cluster)
-        found = find(transaction)
-        for label, ids in found.items():
-            for batch in batches(ids):
-                delete_ids(transaction, label, batch)
-        return found
-
-    found = database.read(find)
-    if not dry_run:
-        if sum(map(len, found.values())) > AT_ONCE:
-            _delete_in_steps(database, found, progress)
-        for label, ids in database.write(delete_rest).items():  # also what was saved meanwhile
-            found.setdefault(label, set()).update(ids)
-    return Deletion(counts=named(found), dependents={})
-
-
-def _delete_in_steps(database: Database, found: Nodes, progress: Progress) -> None:
-    """Delete all nodes of a cluster but itself, in an order in which those that are left can be found."""
-    total, done = sum(map(len, found.values())), 0
-    for label in _IN_STEPS:
-        ids = sorted(found.get(label, ()))
-        for start in range(0, len(ids), STEP):
-            some = ids[start : start + STEP]
-            database.write(partial(delete_ids, label=label, ids=some))
-            done += len(some)
-            progress("deleting the cluster", done, total)
-
-
-def _all_of(transaction: Transaction, cluster: str, exists: bool) -> Nodes:
-    """Return all nodes of a locked cluster, or the runs of a name that is none.
-
-    What another writer is about to save for a cluster that does not exist yet is not looked at.
-    """
-    labels = OWNED if exists else ("IngestRun",)
-    statements = {label: _OWNED.format(label=label) for label in labels} | (_PARTS if exists else {})
-    rows = {label: transaction.run(text, cluster=cluster)[0] for label, text in statements.items()}
-    found = {label: set(row["ids"]) for label, row in rows.items() if row["ids"]}
-    if exists:
-        found["Cluster"] = {cluster}
-    if not found:
-        raise _unknown(transaction, cluster)
-    return found
 
 
 def rename_cluster(database: Database, source: str, target: str, *, dry_run: bool = False) -> Move:
@@ -256,7 +184,7 @@ def _move(
     """Give all data of a cluster to another; data with the id of the target's are the same, and deleted."""
     known: dict[str, int] = {}
     for label in OWNED:
-        ids = transaction.run(_OWNED.format(label=label), cluster=source)[0]["ids"]
+        ids = transaction.run(OWNED_IDS.format(label=label), cluster=source)[0]["ids"]
         new = _new_ids(transaction, label, ids, source, target)
         same = known_ids(transaction, label, [new[one] for one in ids if new[one] != one])
         both = {one: new[one] for one in ids if new[one] in same}
@@ -336,7 +264,7 @@ def _redirect_statement(label: str, path: str, other: str) -> str:
 
 def _renamed_states(transaction: Transaction, source: str, target: str) -> int:
     """Give the states of the devices of a cluster their new ids."""
-    ids = transaction.run(_PARTS["DeviceState"], cluster=source)[0]["ids"]
+    ids = transaction.run(PARTS["DeviceState"], cluster=source)[0]["ids"]
     new = {one: _moved(one, source, target) for one in ids}
     _rename(transaction, "DeviceState", new, source, target)
     return len(ids)
@@ -348,13 +276,13 @@ def _conflicts(transaction: Transaction, source: str, target: str) -> list[str]:
     one, other = (_devices(transaction, name) for name in (source, target))
     if one and other and 2 * len(one & other) < max(len(one), len(other)):
         found.append(f"only {len(one & other)} of {max(len(one), len(other))} devices are in both fabrics")
-    ids = transaction.run(_OWNED.format(label="Job"), cluster=source)[0]["ids"]
+    ids = transaction.run(OWNED_IDS.format(label="Job"), cluster=source)[0]["ids"]
     new = {_moved(key, source, target): key for key in ids}
     for batch in batches(known_ids(transaction, "Job", new)):
         theirs = jobs_by_key(transaction, [new[key] for key in batch])
         mine = jobs_by_key(transaction, batch)
         found += [f"job {mine[key].job.id}" for key in batch if differs(mine[key], theirs[new[key]])]
-    ids = transaction.run(_OWNED.format(label="CounterRollup"), cluster=source)[0]["ids"]
+    ids = transaction.run(OWNED_IDS.format(label="CounterRollup"), cluster=source)[0]["ids"]
     new = {_moved(key, source, target): key for key in ids}
     both = known_ids(transaction, "CounterRollup", new)
     rows = transaction.run(_ROLLUPS, ids=[*both, *(new[key] for key in both)]) if both else []
@@ -392,11 +320,11 @@ def _keep_cluster_properties(transaction: Transaction, source: str, target: str)
 def _lock(transaction: Transaction, cluster: str) -> None:
     """Lock a cluster, which must exist."""
     if not known_ids(transaction, "Cluster", [cluster]):
-        raise _unknown(transaction, cluster)
+        raise unknown_cluster(transaction, cluster)
     lock_cluster(transaction, cluster)
 
 
-def _unknown(transaction: Transaction, cluster: str) -> UnknownName:
+def unknown_cluster(transaction: Transaction, cluster: str) -> UnknownName:
     return UnknownName("cluster", cluster, transaction.run(_NAMES)[0]["names"])
 
 

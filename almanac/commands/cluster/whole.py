@@ -19,7 +19,7 @@ def delete(cluster: str, how: Destructive) -> None:
     Profiles belong to no cluster and stay. A large cluster is deleted in several transactions: after an
     interruption run the command again.
     """
-    from registry.maintenance.clusters import delete_cluster
+    from registry.maintenance.cluster_deletion import delete_cluster
     from registry.maintenance.deletion import Deletion
 
     def act(dry_run: bool) -> Deletion:

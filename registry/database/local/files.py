@@ -29,6 +29,10 @@ import psutil
 
 DATABASE_NAME = "almanac"
 USER = "root"
+OUT_OF_MEMORY = (
+    "the embedded server ended, as it has too little memory for one transaction on so much data; the "
+    "transaction changed nothing. almanac db prune shortens the history; a Neo4j server may have more memory"
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,12 +94,13 @@ class ServerFiles:
         else:
             self.earlier.replace(self.data)
 
-    def ran_out_of_memory(self) -> bool:
-        """Return True if the log tells that the server ended since it had too little memory."""
+    def out_of_memory(self) -> str:
+        """Return what to do if the server ended with too little memory, else an empty text."""
         with suppress(OSError), self.log.open("rb") as file:
             file.seek(max(self.log.stat().st_size - 4096, 0))
-            return b"java.lang.OutOfMemoryError" in file.read()
-        return False
+            if b"java.lang.OutOfMemoryError" in file.read():
+                return OUT_OF_MEMORY
+        return ""
 
     def read_password(self) -> str:
         """Return the password; create a random one if there is none."""

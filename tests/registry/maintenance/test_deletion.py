@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from registry.database.labels import LABELS
 from registry.errors import ChangeRefused, InputError, UnknownName
 from registry.ingest_runs.runs import Attempt
-from registry.maintenance.clusters import delete_cluster
+from registry.maintenance.cluster_deletion import delete_cluster
 from registry.maintenance.deletion import delete_job, delete_observation, delete_profile, delete_runs
 from registry.model.intake import Intake
 from registry.registry import Registry

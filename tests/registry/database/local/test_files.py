@@ -85,10 +85,10 @@ def test_data_that_were_replaced_are_deleted(tmp_path: Path) -> None:
 
 def test_the_log_tells_of_too_little_memory(tmp_path: Path) -> None:
     files = ServerFiles(tmp_path)
-    assert not files.ran_out_of_memory()
+    assert files.out_of_memory() == ""
     files.prepare()
     files.log.write_bytes(b"started\n" * 2000)
-    assert not files.ran_out_of_memory()
+    assert files.out_of_memory() == ""
     with files.log.open("ab") as log:
         log.write(b"Terminating due to java.lang.OutOfMemoryError: Java heap space\n")
-    assert files.ran_out_of_memory()
+    assert "too little memory" in files.out_of_memory()
