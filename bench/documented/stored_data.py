@@ -1,0 +1,41 @@
+"""Figures in docs/how-to/stored-data.md."""
+
+from __future__ import annotations
+
+from bench.documented.passage import Passage, at
+
+PAGE = "docs/how-to/stored-data.md"
+RECORD = "year.json"
+COLUMNS = (
+    "months/1/with retention",
+    "months/6/without retention",
+    "months/6/with retention",
+    "months/12/without retention",
+)
+"""Months and variants, as the columns of the table."""
+READS = (
+    "overview",
+    "fabric now",
+    "fabric a month ago",
+    "subgraph of a job",
+    "running jobs",
+    "jobs",
+    "job",
+    "changes of a week",
+    "ports of a day",
+    "placements of a month",
+)
+INGESTS = ("scan", "sweep", "jobs of an hour")
+
+
+def _row(heading: str, spec: str, path: str) -> Passage:
+    """Return the passage of a row of the table with a value for each column."""
+    text = f"| {heading} | " + " | ".join(f"{{:{spec}}}" for _ in COLUMNS) + " |"
+    return Passage(text, RECORD, at(*(f"{column}/{path}" for column in COLUMNS)))
+
+
+PASSAGES = (
+    _row("files, GB", ".1f", "stored_bytes/all / 1e9"),
+    *(_row(f"{name}, ms", ".0f", f"reads/{name}/median_seconds / 1e-3") for name in READS),
+    *(_row(f"ingest: {name}, ms", ".0f", f"ingests/{name}/median_seconds / 1e-3") for name in INGESTS),
+)
