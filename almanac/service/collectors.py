@@ -16,7 +16,8 @@ from threading import Event
 from almanac.service.configuration import OUTPUT, Task
 from almanac.service.entries import FILES, private
 from almanac.service.locks import locked
-from almanac.service.spool import Spool, bytes_of
+from almanac.service.spool import Spool
+from registry.disk_space import bytes_of
 from registry.errors import AlmanacError, shorten
 
 GRACE_SECONDS = 5.0

@@ -12,7 +12,7 @@ import shutil
 import stat
 import tempfile
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING
 from almanac.service.entries import FULL, DamagedEntry, Draft, Entry, next_try, private, read_entry, sync
 from almanac.service.locks import locked
 from ingest.options import Options
-from registry.disk_space import no_space
+from registry.disk_space import bytes_of, no_space
 from registry.errors import (
     AlmanacError,
     ConfigError,
@@ -286,13 +286,3 @@ def _is_away(error: DatabaseError) -> bool:
     """Return True if any entry would fail now: the server is away, full, paused or of another schema."""
     full = "no space left" in f"{error} {error.__cause__}".lower()
     return full or isinstance(error, DatabaseUnavailable | SchemaVersionError | WritersPaused)
-
-
-def bytes_of(folders: Iterable[Path]) -> int:
-    """Return the bytes of all files below some folders; files that vanish meanwhile do not count."""
-    total = 0
-    for folder in folders:
-        for path in folder.rglob("*"):
-            with suppress(OSError):
-                total += path.stat().st_size if path.is_file() else 0
-    return total

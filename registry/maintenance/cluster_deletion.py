@@ -48,7 +48,7 @@ def delete_cluster(
 
     found = database.read(find)
     if not dry_run:
-        if sum(map(len, found.values())) > AT_ONCE:
+        if "Cluster" in found and sum(map(len, found.values())) > AT_ONCE:
             _delete_in_steps(database, found, progress)
         for label, ids in database.write(delete_rest).items():  # also what was saved meanwhile
             found.setdefault(label, set()).update(ids)
@@ -59,11 +59,9 @@ def _delete_in_steps(database: Database, found: Nodes, progress: Progress) -> No
     """Delete all nodes of a cluster but itself, in an order in which those that are left can be found."""
     total, done = sum(map(len, found.values())), 0
     for label in _IN_STEPS:
-        ids = sorted(found.get(label, ()))
-        for start in range(0, len(ids), STEP):
-            some = ids[start : start + STEP]
-            database.write(partial(delete_ids, label=label, ids=some))
-            done += len(some)
+        for ids in batches(found.get(label, ()), STEP):
+            database.write(partial(delete_ids, label=label, ids=ids))
+            done += len(ids)
             progress("deleting the cluster", done, total)
 
 

@@ -47,6 +47,7 @@ _CHANGING = ("optical_at", "optical_plan")
 """Properties in which the descriptions of one optical switch may differ."""
 
 OWNED_IDS = "MATCH (n:{label})\nWHERE n.cluster = $cluster\nRETURN collect(n.id) AS ids\n"
+"""Statement for the ids of all nodes of one of these labels."""
 
 PARTS = {
     "LinkLoads": (
@@ -325,6 +326,7 @@ def _lock(transaction: Transaction, cluster: str) -> None:
 
 
 def unknown_cluster(transaction: Transaction, cluster: str) -> UnknownName:
+    """Return the error for a cluster that does not exist, with the names of those that do."""
     return UnknownName("cluster", cluster, transaction.run(_NAMES)[0]["names"])
 
 

@@ -187,10 +187,10 @@ def _ids(transaction: Transaction, statement: str, ids: Collection[str]) -> set[
     return {found for batch in batches(ids) for found in transaction.run(statement, ids=batch)[0]["ids"]}
 
 
-def batches(ids: Collection[str]) -> list[list[str]]:
-    """Return ids in lists that one statement can take, in order."""
+def batches(ids: Collection[str], size: int = BATCH) -> list[list[str]]:
+    """Return ids in lists of at most `size` (default: what one statement can take), in order."""
     every = sorted(ids)
-    return [every[start : start + BATCH] for start in range(0, len(every), BATCH)]
+    return [every[start : start + size] for start in range(0, len(every), size)]
 
 
 def _add(nodes: Nodes, label: str, ids: Collection[str]) -> None:

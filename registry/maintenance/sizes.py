@@ -9,9 +9,9 @@ import shutil
 from dataclasses import dataclass
 from types import MappingProxyType
 
-from registry.database.backups.compact import size_of
 from registry.database.driver import Database
 from registry.database.local.files import ServerFiles
+from registry.disk_space import bytes_of
 
 _STATEMENTS = MappingProxyType(
     {
@@ -68,4 +68,4 @@ def free_bytes(database: Database) -> int | None:
 
 def file_bytes(database: Database) -> int | None:
     """Return the size of the embedded server's files, or None for any other server."""
-    return None if database.folder is None else size_of(ServerFiles(database.folder).data)
+    return None if database.folder is None else bytes_of([ServerFiles(database.folder).data])

@@ -146,7 +146,7 @@ def compact(as_json: bool) -> None:
 
     settings = _embedded(current_settings())
     with progress_bars() as progress:
-        done = write_anew(settings.home, progress)
+        done = write_anew(settings.home, progress, idle_seconds=settings.idle_seconds)
     if as_json:
         print_json({"bytes_before": done.before, "bytes_after": done.after})
         return

@@ -14,8 +14,9 @@ from registry.database.backups.backup import Watch, WrittenMeanwhile, backup
 from registry.database.backups.restore import restore
 from registry.database.driver import Database
 from registry.database.local.files import ServerFiles
-from registry.database.local.server import ensure_server, replace_data, stop
+from registry.database.local.server import IDLE_SECONDS, ensure_server, replace_data, stop
 from registry.database.pause import writers_paused
+from registry.disk_space import bytes_of
 from registry.errors import DatabaseError
 from registry.progress import Progress, silent
 
@@ -31,7 +32,7 @@ class Compacted:
     after: int
 
 
-def compact(home: Path, progress: Progress = silent) -> Compacted:
+def compact(home: Path, progress: Progress = silent, *, idle_seconds: float = IDLE_SECONDS) -> Compacted:
     """Write all that the embedded server of a data folder holds into new files, and use these.
 
     Others may read until the files are replaced, when the server is started again; writers wait. The old
@@ -41,6 +42,8 @@ def compact(home: Path, progress: Progress = silent) -> Compacted:
     ----------
     home : Path
         Data folder. Its disk needs room for the new files and for a backup, which is compressed.
+    idle_seconds : float
+        The server that is started at the end stops by itself after this time without use.
 
     Raises
     ------
@@ -51,9 +54,9 @@ def compact(home: Path, progress: Progress = silent) -> Compacted:
     """
     files = ServerFiles(home.resolve())
     copy = ServerFiles(files.home / "compact")
-    with ensure_server(files.home, progress=progress).connect() as database:
+    with ensure_server(files.home, idle_seconds=idle_seconds, progress=progress).connect() as database:
         _remove(copy)  # of an interrupted call
-        before = size_of(files.data)
+        before = bytes_of([files.data])
         try:
             with writers_paused(database) as pause:
                 watch = Watch(database, pause)
@@ -68,17 +71,13 @@ def compact(home: Path, progress: Progress = silent) -> Compacted:
                 watch.check()
                 pause.forget()  # the files with it are replaced
                 replace_data(files.home, copy.data)
-                ensure_server(files.home, progress=progress)  # for those that wait
+                # for those that wait
+                ensure_server(files.home, idle_seconds=idle_seconds, progress=progress)
         except WrittenMeanwhile as error:
             raise DatabaseError("the registry was written to meanwhile: run the command again") from error
         finally:
             _remove(copy)
-    return Compacted(before=before, after=size_of(files.data))
-
-
-def size_of(folder: Path) -> int:
-    """Return the bytes of all files in a folder."""
-    return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
+    return Compacted(before=before, after=bytes_of([files.data]))
 
 
 def _write_copy(database: Database, copy: ServerFiles, progress: Progress) -> None:

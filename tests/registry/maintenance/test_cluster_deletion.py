@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from registry.errors import UnknownName
+from registry.errors import InputError, UnknownName
+from registry.ingest_runs.runs import Attempt
 from registry.maintenance import cluster_deletion
 from registry.maintenance.cluster_deletion import delete_cluster
 from registry.maintenance.deletion import delete_profile
 from registry.registry import Registry
+from tests.support.fat_tree import at
 from tests.support.full_cluster import fill_all, node_counts
 
 
@@ -53,4 +55,15 @@ def test_an_interrupted_deletion_goes_on(registry: Registry, monkeypatch: pytest
         delete_cluster(registry.database, "one")
     for profile in registry.profiles.list():
         delete_profile(registry.database, profile.id, with_dependents=True)
+    assert node_counts(registry.database) == {}
+
+
+def test_many_runs_of_a_name_that_is_no_cluster_are_deleted(
+    registry: Registry, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cluster_deletion, "AT_ONCE", 1)
+    for minute in range(3):
+        attempt = Attempt(started_at=at(minute), cluster="typo", formats=("x",))
+        registry.failed(attempt, InputError("cut off"))
+    assert delete_cluster(registry.database, "typo").counts == {"ingest runs": 3}
     assert node_counts(registry.database) == {}

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from registry.database.backups import compact as module
-from registry.database.backups.compact import compact, size_of
+from registry.database.backups.compact import compact
 from registry.database.backups.restore import restore
 from registry.database.driver import Database, Transaction
 from registry.database.local.server import ensure_server, stop
@@ -102,10 +102,3 @@ def test_the_files_become_smaller_and_hold_the_same(home: Path, monkeypatch: pyt
         assert current_version(database) > 0
         add(database, 11)  # writers need not wait any more
     assert sorted(path.name for path in home.iterdir()) == ["graph", "server"]
-
-
-def test_size_of_counts_files_in_folders(tmp_path: Path) -> None:
-    (tmp_path / "a").mkdir()
-    (tmp_path / "a" / "b").write_bytes(b"12345")
-    (tmp_path / "c").write_bytes(b"1")
-    assert size_of(tmp_path) == 6
