@@ -11,6 +11,7 @@ COLUMNS = (
     "months/6/without retention",
     "months/6/with retention",
     "months/12/without retention",
+    "months/12/with retention",
 )
 """Months and variants, as the columns of the table."""
 READS = (
@@ -36,6 +37,11 @@ def _row(heading: str, spec: str, path: str) -> Passage:
 
 PASSAGES = (
     _row("files, GB", ".1f", "stored_bytes/all / 1e9"),
+    Passage(
+        "| files after `db compact`, GB | - | - | - | - | {:.1f} |",
+        RECORD,
+        at(*("months/12/with retention/compacted_bytes/all / 1e9",)),
+    ),
     *(_row(f"{name}, ms", ".0f", f"reads/{name}/median_seconds / 1e-3") for name in READS),
     *(_row(f"ingest: {name}, ms", ".0f", f"ingests/{name}/median_seconds / 1e-3") for name in INGESTS),
 )
