@@ -11,7 +11,6 @@ from almanac.running.launchers import Launcher
 
 if TYPE_CHECKING:
     from mapping.evaluation.report import PlacementReport
-    from mapping.placement.search.options import SearchOptions
     from registry.fabrics.fabrics import Snapshot
     from registry.model import Fabric, Placement
     from registry.profiles import StoredProfile
@@ -141,7 +140,6 @@ def _placed(
     seconds: float,
 ) -> Order:
     """Return the order of a stored placement or a new one, unless such a one measured worse than in order."""
-    from mapping.placement.search.options import SearchOptions
     from mapping.traffic.measured_gain import worse_orders
     from registry.jobs.allocations import HostSlots
 
@@ -164,8 +162,7 @@ def _placed(
         )
     if worse:
         return replace(order, reasons=tuple(f"in order: {one.text}" for one in worse.values()))
-    options = SearchOptions(seconds=seconds, consecutive=launcher.consecutive)
-    report = _search(registry, order.cluster, profile, job, options)
+    report = _search(registry, order.cluster, profile, job, launcher, seconds)
     if report.measured:
         return replace(order, reasons=(f"in order: {report.measured}",))
     reasons = [f"a new placement, searched for {report.placement.seconds:.1f} s"]
@@ -186,12 +183,19 @@ def _with_ranks(order: Order, placement: Placement, fabric: Fabric, launcher: La
 
 
 def _search(
-    registry: Registry, cluster: str, profile: StoredProfile, job: JobEnvironment, options: SearchOptions
+    registry: Registry,
+    cluster: str,
+    profile: StoredProfile,
+    job: JobEnvironment,
+    launcher: Launcher,
+    seconds: float,
 ) -> PlacementReport:
     """Search a placement, and save it for the next run."""
+    from mapping.placement.search.options import SearchOptions  # numba, which a known placement does not need
     from mapping.service.placing import place
     from mapping.service.request import PlacementRequest
 
+    options = SearchOptions(seconds=seconds, consecutive=launcher.consecutive)
     request = PlacementRequest(
         profile=profile, cluster=cluster, hosts=job.hosts, slots=job.slots, options=options
     )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from dataclasses import replace
 from typing import Any
 
@@ -15,12 +17,14 @@ from almanac.running.order import Order, Wanted
 from mapping.placement.search.options import SearchOptions
 from mapping.service.placing import place
 from mapping.service.request import PlacementRequest
+from registry.database.local.server import ServerAddress
 from registry.errors import UnknownName
 from registry.model import Profile
 from registry.model.intake import Intake
 from registry.model.measured_run import MeasuredRun
 from registry.registry import Registry
 from tests.support.fat_tree import at, fat_tree
+from tests.support.paths import ROOT
 
 
 def find_order(
@@ -120,3 +124,25 @@ def test_a_placement_that_measured_worse_is_not_used_again(filled: Registry) -> 
     report = place(filled, request)
     assert report.measured
     assert report.evaluation == report.in_order
+
+
+_KNOWN = """
+import sys
+from almanac.job_environment import JobEnvironment
+from almanac.running.launchers import LAUNCHERS
+from almanac.running.order import Wanted, find_order
+from registry.registry import Registry
+with Registry.open({uri!r}, user={user!r}, password={password!r}, name={name!r}) as registry:
+    job = JobEnvironment(hosts={hosts!r}, slots=(2, 2), ranks=4)
+    found = find_order(registry, Wanted(profile="pairs"), job, LAUNCHERS[0], 0.2)
+print(found.placement, *(name for name in ("numba", "scipy", "pandas", "pyarrow") if name in sys.modules))
+"""
+
+
+def test_a_known_placement_is_read_without_large_imports(filled: Registry, server_of: ServerAddress) -> None:
+    """They take longer than all else that such a run does."""
+    first = find_order(filled, "pairs", None, job(filled))
+    names = {name: getattr(server_of, name) for name in ("uri", "user", "password", "name")}
+    code = _KNOWN.format(hosts=job(filled).hosts, **names)
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert done.stdout.split() == [first.placement]
