@@ -7,6 +7,7 @@ from bench.documented.passage import Passage, at
 PAGE = "docs/how-to/stored-data.md"
 RECORD = "year.json"
 COLUMNS = (
+    "months/1/without retention",
     "months/1/with retention",
     "months/6/without retention",
     "months/6/with retention",
@@ -38,7 +39,7 @@ def _row(heading: str, spec: str, path: str) -> Passage:
 PASSAGES = (
     _row("files, GB", ".1f", "stored_bytes/all / 1e9"),
     Passage(
-        "| files after `db compact`, GB | - | - | - | - | {:.1f} |",
+        "| files after `db compact`, GB | - | - | - | - | - | {:.1f} |",
         RECORD,
         at(*("months/12/with retention/compacted_bytes/all / 1e9",)),
     ),
