@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -121,6 +122,9 @@ def test_documents_of_stored_data() -> None:
         *("profile_id", "iteration_seconds", "iteration_from", "origin"),
     ]
     assert (fields["hosts"], fields["slots"], fields["started_at"]) == (["h0"], [4], NOW)
+    assert fields["ranks"] == 4
+    unknown = StoredJob(id="c/2", cluster="c", job=replace(job, ranks=0), profile=None, as_of=NOW)
+    assert job_to_json(unknown)["ranks"] is None
     finding = Finding(Severity.ERROR, "h0", "one cable", 2, "rails")
     assert findings_to_json([finding]) == [
         {"severity": "error", "check": "rails", "group": "", "subject": "h0", "count": 2, "text": "one cable"}
