@@ -40,13 +40,16 @@ class Shape:
     Attributes
     ----------
     sides : tuple of int
-        The hosts are all nodes of this torus, the last coordinate fastest; empty: they are not.
+        The hosts are all nodes of this torus or mesh, the last coordinate fastest; empty: they are not.
+    wraps : bool
+        Whether `sides` are those of a torus rather than of a mesh.
     groups : tuple of int
         The hosts fill, one after the other, groups of this many, each of these groups of so many, and so
         on down, such as ``(32, 8)``; empty: no such order.
     """
 
     sides: tuple[int, ...] = ()
+    wraps: bool = True
     groups: tuple[int, ...] = ()
 
 
@@ -126,38 +129,42 @@ def anywhere(folder: Path, host: str, guest: str) -> Contest:
 def generated() -> dict[str, Callable[[], Contest]]:
     """Return more instances by name: other machines and sizes, real profiles, several ranks a host."""
     return {
-        "torus8x8x16/stencil27-shuffled": lambda: _all(
+        "torus8x8x16/stencil27-shuffled": lambda: on_all(
             torus((8, 8, 16)), stencil((8, 8, 16), 27, bytes=(64, 8, 1), seed=1), sides=(8, 8, 16)
         ),
-        "torus10/kkt1000": lambda: _all(torus((10,) * 3), _product("kkt", 1000), sides=(10,) * 3),
-        "torus6x7x8/crankshaft336": lambda: _all(
+        "torus10/kkt1000": lambda: on_all(torus((10,) * 3), _product("kkt", 1000), sides=(10,) * 3),
+        "torus6x7x8/crankshaft336": lambda: on_all(
             torus((6, 7, 8)), _product("crankshaft", 336), sides=(6, 7, 8)
         ),
-        "torus16x16/sp256-measured": lambda: _all(torus((16, 16)), real("npb_sp_A_it5_256"), sides=(16, 16)),
-        "torus4/hpcg64-measured": lambda: _all(torus((4,) * 3), real("hpcg_16_64"), sides=(4,) * 3),
-        "torus8-2slots/kkt1024": lambda: _all(torus((8,) * 3, slots=2), _product("kkt", 1024)),
-        "torus12-irregular/crankshaft900": lambda: _some(torus((12,) * 3), _product("crankshaft", 900), 1000),
-        "hypercube9/cg512": lambda: _all(hypercube(9), nas.cg(512), sides=(2,) * 9),
+        "torus16x16/sp256-measured": lambda: on_all(
+            torus((16, 16)), real("npb_sp_A_it5_256"), sides=(16, 16)
+        ),
+        "torus4/hpcg64-measured": lambda: on_all(torus((4,) * 3), real("hpcg_16_64"), sides=(4,) * 3),
+        "torus8-2slots/kkt1024": lambda: on_all(torus((8,) * 3, slots=2), _product("kkt", 1024)),
+        "torus12-irregular/crankshaft900": lambda: on_some(
+            torus((12,) * 3), _product("crankshaft", 900), 1000
+        ),
+        "hypercube9/cg512": lambda: on_all(hypercube(9), nas.cg(512), sides=(2,) * 9),
         "percs544/crankshaft512": lambda: _first(percs(17), _product("crankshaft", 512), groups=(32, 8)),
-        "percs2048-irregular/kkt700": lambda: _some(percs(64), _product("kkt", 700), 800),
-        "juropa-irregular/sweep800": lambda: _some(
+        "percs2048-irregular/kkt700": lambda: on_some(percs(64), _product("kkt", 700), 800),
+        "juropa-irregular/sweep800": lambda: on_some(
             juropa_like(), sweep3d((40, 20), mesh=(200, 100, 400), planes=10, reductions=False), 1000
         ),
-        "xgft512-2to1/lu512": lambda: _all(
+        "xgft512-2to1/lu512": lambda: on_all(
             extended_generalised_fat_tree((16, 8, 4), (1, 8, 4)), nas.lu(512), groups=(128, 16)
         ),
-        "xgft128-4slots/stencil512": lambda: _all(
+        "xgft128-4slots/stencil512": lambda: on_all(
             extended_generalised_fat_tree((8, 4, 4), (1, 4, 2), slots=4),
             shuffled(stencil((8, 8, 8), 7), 2),
             groups=(32, 8),
         ),
-        "dragonfly342-irregular/snap256": lambda: _some(
+        "dragonfly342-irregular/snap256": lambda: on_some(
             dragonfly(6, 3, 3), snap((16, 16), reductions=False), 300
         ),
-        "dragonfly1056/ft64-measured": lambda: _some(dragonfly(8, 4, 4), real("npb_ft_W_64"), 80),
+        "dragonfly1056/ft64-measured": lambda: on_some(dragonfly(8, 4, 4), real("npb_ft_W_64"), 80),
         "tianhe864/bt576": lambda: _first(tianhe3(3, 3), nas.bt(576), groups=(288, 96, 48)),
-        "irregular16/cg64-measured": lambda: _all(irregular(16), real("npb_cg_S_64"), groups=(4,)),
-        "irregular64/lulesh64-measured": lambda: _some(irregular(64), real("lulesh_s5_i10_64"), 90),
+        "irregular16/cg64-measured": lambda: on_all(irregular(16), real("npb_cg_S_64"), groups=(4,)),
+        "irregular64/lulesh64-measured": lambda: on_some(irregular(64), real("lulesh_s5_i10_64"), 90),
     }
 
 
@@ -179,14 +186,18 @@ def _product(kind: str, ranks: int) -> Profile:
     return product_traffic(_matrix(kind), ranks, name=f"{kind}-{ranks}")
 
 
-def _all(
-    fabric: Fabric, profile: Profile, *, sides: tuple[int, ...] = (), groups: tuple[int, ...] = ()
+def on_all(
+    fabric: Fabric,
+    profile: Profile,
+    *,
+    sides: tuple[int, ...] = (),
+    wraps: bool = True,
+    groups: tuple[int, ...] = (),
 ) -> Contest:
     """Allocate all hosts with all their slots."""
     allocation = Allocation.of(fabric, fabric.hosts.tolist(), fabric.slots[fabric.hosts].tolist())
-    return Contest(
-        fabric=fabric, profile=profile, allocation=allocation, shape=Shape(sides=sides, groups=groups)
-    )
+    shape = Shape(sides=sides, wraps=wraps, groups=groups)
+    return Contest(fabric=fabric, profile=profile, allocation=allocation, shape=shape)
 
 
 def _first(fabric: Fabric, profile: Profile, *, groups: tuple[int, ...]) -> Contest:
@@ -195,7 +206,7 @@ def _first(fabric: Fabric, profile: Profile, *, groups: tuple[int, ...]) -> Cont
     return Contest(fabric=fabric, profile=profile, allocation=allocation, shape=Shape(groups=groups))
 
 
-def _some(fabric: Fabric, profile: Profile, hosts: int) -> Contest:
+def on_some(fabric: Fabric, profile: Profile, hosts: int) -> Contest:
     """Allocate as a busy scheduler does: runs of neighbouring hosts here and there."""
     generator = np.random.default_rng(hosts)
     free = np.ones(len(fabric.hosts), bool)

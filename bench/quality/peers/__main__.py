@@ -16,6 +16,7 @@ from bench.quality.peers.tools import missing
 from bench.support.instances import FOLDER, SHIPPED, Contest, anywhere, generated, recorded
 from bench.support.machine import machine, now, peak_memory_gb
 from bench.support.paths import RESULTS
+from bench.support.structured import structured
 
 ALL_HOSTS = "percs9248/nlpkkt80_1792"
 """Instance that is also run with every host of the machine to choose from, against the peers on the first."""
@@ -46,7 +47,7 @@ def main(arguments: list[str] | None = None) -> None:
     )
     found, every_host = _kept(given.output, limits) if given.only else ({}, {})
     folder = {} if given.no_folder else instances(given.folder, with_generated=False)
-    made = {} if given.no_generated else generated()
+    made = {} if given.no_generated else generated() | structured()
     for name, make in (folder | made).items():
         if given.only and not any(part in name for part in given.only):
             continue

@@ -15,7 +15,7 @@ from registry.model import Allocation, Longs
 LARGEST_WEIGHT = 1 << 20
 """Of a pair of ranks: tools sum integers, some of 32 bits."""
 MOST_SIDES = 5
-"""Of a Scotch torus."""
+"""Of a Scotch torus or mesh."""
 RESOLUTION = 4
 """Units of a tool's distance in a hop, where mean distances are no whole numbers."""
 
@@ -48,7 +48,7 @@ def write_graph(path: Path, graph: csr_array) -> None:
 
 
 def native_target(contest: Contest) -> str | None:
-    """Return Scotch's own description of the hosts if it has one: a torus, or a tree of equal groups.
+    """Return Scotch's own description of the hosts if it has one: a torus, a mesh, or a tree of equal groups.
 
     Its terminals are the slots of the allocation in order; None where the hosts fill neither, or are more
     than the ranks.
@@ -58,7 +58,7 @@ def native_target(contest: Contest) -> str | None:
         return None
     sides, groups = contest.shape.sides, contest.shape.groups
     if sides and slots[0] == 1:
-        return _torus(sides)
+        return _grid(sides, "torus" if contest.shape.wraps else "mesh")
     if not groups:
         return None
     sizes = [contest.profile.ranks, *(size * int(slots[0]) for size in groups), int(slots[0]), 1]
@@ -70,14 +70,14 @@ def native_target(contest: Contest) -> str | None:
     return f"tleaf {len(levels)} {' '.join(levels)}\n"
 
 
-def _torus(sides: tuple[int, ...]) -> str | None:
-    """Return Scotch's description of a torus, which counts the first coordinate fastest."""
+def _grid(sides: tuple[int, ...], kind: str) -> str | None:
+    """Return Scotch's description of a torus or mesh, which counts the first coordinate fastest."""
     if set(sides) == {2}:
         return f"hcub {len(sides)}\n"
     if len(sides) > MOST_SIDES:
         return None
-    kind = {2: "torus2D", 3: "torus3D"}.get(len(sides), f"torusXD {len(sides)}")
-    return f"{kind} {' '.join(map(str, sides[::-1]))}\n"
+    dimensions = {2: "2D", 3: "3D"}.get(len(sides), f"XD {len(sides)}")
+    return f"{kind}{dimensions} {' '.join(map(str, sides[::-1]))}\n"
 
 
 def host_graph(contest: Contest, allocation: Allocation) -> tuple[csr_array, Longs]:

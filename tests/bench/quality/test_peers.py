@@ -16,9 +16,10 @@ from bench.quality.peers.files import first_slots, guest_graph, host_graph, nati
 from bench.quality.peers.measure import best
 from bench.quality.peers.table import geometric_mean, markdown, summary
 from bench.support.instances import SHIPPED, Contest, Shape, generated, read, recorded
+from bench.support.structured import BUFFER, fft, halving, hpl, structured
 from ingest.generate.fat_trees import extended_generalised_fat_tree
 from ingest.generate.stencils import stencil
-from ingest.generate.tori import torus
+from ingest.generate.tori import mesh, torus
 from mapping.routing.catalog import build_routes
 from registry.model import Allocation, Profile
 
@@ -54,6 +55,20 @@ def test_a_scotch_graph_names_vertices_arcs_and_weights(tmp_path: Path) -> None:
 
 def test_a_torus_is_given_to_scotch_with_the_fastest_coordinate_first() -> None:
     assert native_target(contest()) == "torus3D 4 3 2\n"
+
+
+@pytest.mark.parametrize(
+    ("sides", "target"), [((6, 4), "mesh2D 4 6\n"), ((2, 3, 2, 2), "meshXD 4 2 2 3 2\n")]
+)
+def test_a_mesh_is_not_given_to_scotch_as_a_torus(sides: tuple[int, ...], target: str) -> None:
+    fabric = mesh(sides)
+    given = Contest(
+        fabric=fabric,
+        profile=stencil((24, 1), 5),
+        allocation=Allocation.of(fabric, fabric.hosts.tolist()),
+        shape=Shape(sides=sides, wraps=False),
+    )
+    assert native_target(given) == target
 
 
 def test_a_hypercube_and_a_torus_of_too_many_dimensions_are_told_apart() -> None:
@@ -237,12 +252,59 @@ def test_shipped_instances_come_with_what_tools_are_told_of_them() -> None:
     assert np.array_equal(plain.allocation.hosts, told.allocation.hosts)
 
 
-QUICK = [name for name in generated() if not any(word in name for word in ("kkt", "crankshaft"))]
+MADE = generated() | structured()
+QUICK = [name for name in MADE if not any(word in name for word in ("kkt", "crankshaft"))]
 
 
 @pytest.mark.parametrize("name", QUICK)
 def test_generated_instances_fit_their_hosts(name: str) -> None:
-    given = generated()[name]()
+    given = MADE[name]()
     given.allocation.require(given.profile.ranks)
+    one_slot_each = int(given.allocation.slots.max()) == 1
     native = native_target(given)
-    assert (native is not None) == bool(given.shape.sides or given.shape.groups)
+    assert (native is not None) == bool((given.shape.sides and one_slot_each) or given.shape.groups)
+
+
+@pytest.mark.parametrize("name", [name for name in structured() if "irregular" not in name])
+def test_the_sides_of_structured_instances_are_those_of_their_hosts(name: str) -> None:
+    given = structured()[name]()
+    place = np.stack(np.unravel_index(np.arange(len(given.allocation)), given.shape.sides), axis=1)
+    step = np.abs(place[:, None] - place)
+    around = np.minimum(step, np.array(given.shape.sides) - step) if given.shape.wraps else step
+    hops = build_routes("shortest-paths", given.fabric, given.allocation.hosts).distances
+    assert np.array_equal(hops, around.sum(axis=2))
+
+
+def traffic(profile: Profile) -> dict[tuple[int, int], float]:
+    return {
+        (int(one), int(other)): float(size)
+        for one, other, size in zip(profile.sender, profile.partner, profile.bytes, strict=True)
+    }
+
+
+def test_a_transform_on_a_grid_transposes_rows_and_columns() -> None:
+    # Ranks 0 1 2 / 3 4 5: a column of two shares the buffer by halves, a row of three by thirds.
+    sent = traffic(fft((2, 3)))
+    assert {other: size for (one, other), size in sent.items() if one == 4} == {
+        1: pytest.approx(BUFFER / 2),
+        3: pytest.approx(BUFFER / 3),
+        5: pytest.approx(BUFFER / 3),
+    }
+
+
+def test_halving_sends_most_to_the_furthest_partner() -> None:
+    sent = traffic(halving(8))
+    assert {other: size for (one, other), size in sent.items() if one == 1} == {
+        0: BUFFER / 4,
+        3: BUFFER / 2,
+        5: BUFFER,
+    }
+
+
+def test_panels_pass_around_rows_and_swaps_cross_columns() -> None:
+    # Ranks 0 1 2 / 3 4 5: a ring of three passes on two thirds of a panel, two of a column swap all.
+    sent = traffic(hpl(2, 3))
+    assert {other: size for (one, other), size in sent.items() if one == 3} == {
+        4: pytest.approx(BUFFER / 2 * 2 / 3),
+        0: pytest.approx(BUFFER / 3),
+    }
