@@ -7,6 +7,7 @@ system, or for a service without a home, it finds no folder and refuses to compi
 from __future__ import annotations
 
 import atexit
+import contextlib
 import os
 import shutil
 import tempfile
@@ -16,6 +17,7 @@ import platformdirs
 
 import mapping
 from almanac.settings import load_settings
+from registry.errors import ConfigError
 
 VARIABLE = "NUMBA_CACHE_DIR"
 
@@ -29,10 +31,11 @@ def choose_kernel_cache() -> None:
     own = (Path(mapping.__path__[0]), platformdirs.user_cache_path("numba"))
     if VARIABLE in os.environ or any(map(_writable, own)):
         return
-    home = load_settings().home
-    folder = home / "kernels"
-    if _writable(folder):
-        home.mkdir(parents=True, exist_ok=True, mode=0o700)
+    folder = None
+    with contextlib.suppress(ConfigError):  # the command itself reports it
+        folder = load_settings().home / "kernels"
+    if folder is not None and _writable(folder):
+        folder.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         folder.mkdir(exist_ok=True, mode=0o700)
     else:
         folder = Path(tempfile.mkdtemp(prefix="almanac-kernels-"))

@@ -10,6 +10,7 @@ from almanac.running.call import Unplaced
 from almanac.running.launchers import Launcher
 
 if TYPE_CHECKING:
+    from almanac.settings import Settings
     from mapping.evaluation.report import PlacementReport
     from registry.fabrics.fabrics import Snapshot
     from registry.model import Fabric, Placement
@@ -76,6 +77,26 @@ class Order:
     cluster: str = ""
     application: str = ""
     profile: str | None = None
+
+
+def import_modules() -> None:
+    """Import what `order_of_run` needs for a known placement: that takes longer than all else it does."""
+    import mapping.launchers.catalog
+    import mapping.traffic.measured_gain  # noqa: F401
+    import registry.registry  # noqa: F401
+    from registry.database.driver import import_driver
+
+    import_driver()
+
+
+def order_of_run(
+    settings: Settings, wanted: Wanted, job: JobEnvironment, launcher: Launcher, seconds: float
+) -> Order:
+    """Return the order of the ranks of a job by the registry of the settings; see `find_order`."""
+    from registry.progress import silent
+
+    with settings.open_registry(silent) as registry:
+        return find_order(registry, wanted, job, launcher, seconds)
 
 
 def find_order(

@@ -9,16 +9,17 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from almanac.job_environment import JobEnvironment
 from almanac.running.attended import Steps, attend
 from almanac.running.call import Call, Unplaced, parse_call
-from almanac.running.guarded import answer_within
+from almanac.running.guarded import PreparedChild, answer_within
 from almanac.running.hosts import hosts_of
 from almanac.running.launchers import Launcher, launcher_of
-from almanac.running.order import Order, Wanted, find_order
+from almanac.running.order import Order, Wanted, order_of_run
 from almanac.running.torchrun import Torchrun, torchrun_of, torchrun_words
 from almanac.running.verification import Unverified, verify_order
 from registry.progress import silent
@@ -74,15 +75,22 @@ class Run:
 
 
 def prepare_run(
-    settings: Settings, wanted: Wanted, seconds: float, words: Sequence[str], *, verify: bool = False
+    child: PreparedChild,
+    settings: Settings,
+    wanted: Wanted,
+    seconds: float,
+    words: Sequence[str],
+    *,
+    verify: bool = False,
 ) -> Run:
     """Return the command that runs the ranks where they are placed.
 
-    The registry is read in a child process. The job does not wait longer than `seconds` for it; what it
-    finds later is stored for the next run.
-
     Parameters
     ----------
+    child : PreparedChild
+        Child process that reads the registry.
+    seconds : float
+        Longest time of that since the child was started; what it finds later is stored for the next run.
     verify : bool
         True to see first whether the launcher starts the ranks there, unless it was seen on this cluster.
 
@@ -102,11 +110,8 @@ def prepare_run(
         wanted = replace(wanted, program=torchrun.script)
         words = in_order(call, torchrun, job)
 
-    def work() -> Order:
-        with settings.open_registry(silent) as registry:
-            return find_order(registry, wanted, job, launcher, seconds * SEARCH_SHARE)
-
-    order = answer_within(seconds, work, goes_on=SEARCH_GOES_ON)
+    work = partial(order_of_run, settings, wanted, job, launcher, seconds * SEARCH_SHARE)
+    order = child.answer(seconds, work, SEARCH_GOES_ON)
     run, verified = Run(words=tuple(words), reasons=order.reasons), None
     if order.text:
         if torchrun is not None:
@@ -120,7 +125,16 @@ def prepare_run(
                 order = replace(order, placement="")
                 run = replace(run, words=tuple(words), environment={})
     found = f"{job.ranks} ranks on {len(job.hosts)} hosts, from {job.source}"
-    described = {
+    described = _described(program, job, launcher, order) | {"verified": verified}
+    run = replace(run, reasons=(found, *run.reasons), described=described)
+    return run if order.profile or wanted.in_order else recorded(run, launcher, settings.home / RECORDINGS)
+
+
+def _described(
+    program: Sequence[str], job: JobEnvironment, launcher: Launcher, order: Order
+) -> dict[str, object]:
+    """Return the fields of a `MeasuredRun` that are known before the run."""
+    return {
         **{name: getattr(order, name) for name in ("cluster", "application", "ranks", "profile")},
         "program": hashlib.sha256("\0".join(program).encode()).hexdigest()[:16],
         "hosts": job.hosts,
@@ -128,10 +142,7 @@ def prepare_run(
         "job": job.job,
         "launcher": launcher.name,
         "placement": order.placement or None,
-        "verified": verified,
     }
-    run = replace(run, reasons=(found, *run.reasons), described=described)
-    return run if order.profile or wanted.in_order else recorded(run, launcher, settings.home / RECORDINGS)
 
 
 def read_command(words: Sequence[str]) -> tuple[Launcher, Call, JobEnvironment]:
@@ -163,7 +174,7 @@ def unplaced_run(words: Sequence[str]) -> Run:
     try:
         launcher, call, job = read_command(words)
         torchrun = torchrun_of(call, launcher, job, os.environ)
-    except Unplaced:
+    except Exception:  # why, was said before
         torchrun = None
     return Run(words=tuple(words) if torchrun is None else in_order(call, torchrun, job))
 

@@ -47,7 +47,7 @@ def host_names(placement: Placement, fabric: Fabric) -> Sequence[str]:
     InvalidPlacement
         A name contains a blank or a special character of such files (``= : , # +`` ...).
     """
-    names = {int(vertex): fabric.names[vertex] for vertex in np.unique(placement.host_of_rank)}
+    names = {vertex: fabric.names[vertex] for vertex in dict.fromkeys(placement.host_of_rank.tolist())}
     for name in names.values():
         if not launchable(name):
             raise InvalidPlacement(

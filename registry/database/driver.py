@@ -163,7 +163,7 @@ class Database:
             raise DatabaseUnavailable(
                 uri, "this is not a Bolt address", "give one such as bolt://localhost:7687"
             )
-        _leave_out_pandas()
+        import_driver()
         import neo4j
         from neo4j.exceptions import DriverError, Neo4jError
 
@@ -350,18 +350,18 @@ def _is_lost_race(error: Neo4jError | DriverError) -> bool:
     )
 
 
-def _leave_out_pandas() -> None:
-    """Let the driver do without pandas and pyarrow, unless it or pandas is imported already.
+def import_driver() -> None:
+    """Import the driver without pandas and pyarrow, unless it or pandas is imported already.
 
     It imports them if they are installed, to take their objects as parameters. That takes longer than all
     else that a short command does. If a later driver has no such module, it imports them again.
     """
-    if "neo4j" in sys.modules or "pandas" in sys.modules:
-        return
-    optional: Any = ModuleType("neo4j._optional_deps")
-    optional.np = np
-    optional.pd = optional.pa = optional.pa_compute = None
-    sys.modules[optional.__name__] = optional
+    if "neo4j" not in sys.modules and "pandas" not in sys.modules:
+        optional: Any = ModuleType("neo4j._optional_deps")
+        optional.np = np
+        optional.pd = optional.pa = optional.pa_compute = None
+        sys.modules[optional.__name__] = optional
+    import neo4j  # noqa: F401
 
 
 def _unavailable(uri: str, name: str | None, error: Exception) -> DatabaseUnavailable:

@@ -38,7 +38,7 @@ class Allocation:
         freeze_all(self, h, "hosts", "slots")
         if h == 0:
             raise InvalidValue("Allocation.hosts", "an allocation has at least one host")
-        if len(np.unique(self.hosts)) != h:
+        if len(set(self.hosts.tolist())) != h:  # np.unique would import numpy.ma
             raise InvalidValue("Allocation.hosts", "a host is listed twice")
         check_range(self, "slots", 1, 1 << 31)
 

@@ -51,6 +51,17 @@ def test_without_any_folder_kernels_are_kept_for_one_process(
     assert not (tmp_path / "home").exists()
 
 
+def test_wrong_settings_are_not_its_error(
+    writable: Callable[[Path], None], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The command that uses them reports them; `almanac run` starts the job in spite of them."""
+    writable(tmp_path)
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    monkeypatch.setenv("ALMANAC_IDLE_SECONDS", "soon")
+    choose_kernel_cache()
+    assert Path(os.environ[VARIABLE]).parent == tmp_path
+
+
 def test_a_chosen_folder_is_kept(writable: Callable[[Path], None], monkeypatch: pytest.MonkeyPatch) -> None:
     writable(Path("/nothing"))
     monkeypatch.setenv(VARIABLE, "/chosen")

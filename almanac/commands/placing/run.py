@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import shlex
@@ -80,21 +81,27 @@ def command(
     The wall time is stored, see `almanac history measured`. The first run of a launcher on a cluster starts a
     small program before, which shows whether each rank runs where it should.
     """
-    from almanac.running.call import Unplaced
-    from almanac.running.order import Wanted
-    from almanac.running.run import WARNINGS, prepare_run, unplaced_run
+    from almanac.running.guarded import PreparedChild
+    from almanac.running.order import Wanted, import_modules
 
     if wanted["record"] and wanted["profile"]:
         raise click.UsageError("give either --record or --profile")
     try:
-        verify = not (no_measure or dry_run)
-        run = prepare_run(current_settings(), Wanted(**wanted), seconds, words, verify=verify)
-    except Unplaced as error:
-        note(f"not placed: {error}")
+        with PreparedChild(import_modules) as child:
+            from almanac.running.run import prepare_run  # while the child imports what it needs
+
+            verify = not (no_measure or dry_run)
+            run = prepare_run(child, current_settings(), Wanted(**wanted), seconds, words, verify=verify)
+    except Exception as error:  # whatever it is, the job runs
+        from almanac.running.run import unplaced_run
+
+        _tell(f"not placed: {_reason(error)}")
         run = unplaced_run(words)
+    from almanac.running.run import WARNINGS
+
     for reason in run.reasons:
         if explain or reason.startswith(WARNINGS):
-            note(reason)
+            _tell(reason)
     if (dry_run or no_measure) and run.recording is not None:
         run.recording.rmdir()
         run = replace(run, environment={}, recording=None)
@@ -105,14 +112,13 @@ def command(
     try:
         _start(run, step, no_measure, explain)
     except OSError as error:
-        note(f"{run.words[0]}: {error.strerror}")
+        _tell(f"{run.words[0]}: {error.strerror}")
         click.get_current_context().exit(127 if isinstance(error, FileNotFoundError) else 126)
 
 
 def _start(run: Run, step: re.Pattern[bytes] | None, no_measure: bool, explain: bool) -> None:
     """Become the launcher, or run it, save what was measured and end as it ended."""
     from almanac.running.attended import Steps, become, end_as
-    from almanac.running.call import Unplaced
     from almanac.running.run import measure_run, save_run
 
     if no_measure or not run.described:
@@ -124,8 +130,23 @@ def _start(run: Run, step: re.Pattern[bytes] | None, no_measure: bool, explain: 
     try:
         identity = save_run(current_settings(), measured, run.recording)
         if explain:
-            note(f"measured run {identity}")
-    except (Unplaced, KeyboardInterrupt) as error:
+            _tell(f"measured run {identity}")
+    except (Exception, KeyboardInterrupt) as error:
         kept = "" if run.recording is None else f"; the recording is in {run.recording}"
-        note(f"not stored: {str(error) or 'interrupted'}{kept}")
+        _tell(f"not stored: {_reason(error)}{kept}")
     end_as(code)
+
+
+def _tell(text: str) -> None:
+    """Print a line on standard error, if that is possible: the job does not depend on it."""
+    with contextlib.suppress(OSError):
+        note(text)
+
+
+def _reason(error: BaseException) -> str:
+    """Return why something failed; an error that nobody foresaw is named with its type."""
+    from registry.errors import AlmanacError
+
+    if isinstance(error, KeyboardInterrupt):
+        return "interrupted"
+    return str(error) if isinstance(error, AlmanacError) else f"{type(error).__name__}: {error}"

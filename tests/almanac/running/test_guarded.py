@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import math
 import os
 import signal
 import time
+from collections.abc import Callable
+from contextlib import suppress
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 from almanac.running.call import Unplaced
-from almanac.running.guarded import answer_within
+from almanac.running.guarded import PreparedChild, answer_within
 from registry.errors import ConfigError
 
 
@@ -47,34 +51,102 @@ def test_what_takes_too_long_is_killed() -> None:
     assert time.monotonic() - begin < 30
 
 
-def test_what_may_go_on_finishes_later_at_the_lowest_priority(tmp_path: Path) -> None:
-    def work() -> None:
-        time.sleep(1.0)
-        (tmp_path / "part").write_text(str(os.getpriority(os.PRIO_PROCESS, 0)))
-        (tmp_path / "part").rename(tmp_path / "result")
+def finish_later(folder: Path) -> None:
+    time.sleep(1.0)
+    (folder / "part").write_text(str(os.getpriority(os.PRIO_PROCESS, 0)))
+    (folder / "part").rename(folder / "result")
 
-    with pytest.raises(Unplaced, match="the next run uses what it finds"):
-        answer_within(0.2, work, goes_on=60)
+
+def never_finish(folder: Path) -> None:
+    (folder / "process").write_text(str(os.getpid()))
+    time.sleep(600)
+
+
+def nothing() -> None:
+    pass
+
+
+def misconfigured() -> None:
+    raise ConfigError("db", "no such place")
+
+
+def appears(path: Path) -> bool:
     end = time.monotonic() + 60
-    while not (tmp_path / "result").exists() and time.monotonic() < end:
+    while not path.exists() and time.monotonic() < end:
         time.sleep(0.05)
+    return path.exists()
+
+
+def ends(process: int) -> bool:
+    end, state = time.monotonic() + 60, Path(f"/proc/{process}/stat")
+    while time.monotonic() < end:
+        with suppress(FileNotFoundError, ProcessLookupError):
+            if state.read_text().split()[2] != "Z":  # nobody reaps it in a container
+                time.sleep(0.05)
+                continue
+        return True
+    return False
+
+
+def test_a_child_gets_ready_before_it_is_asked(tmp_path: Path) -> None:
+    with PreparedChild((tmp_path / "ready").touch) as child:
+        assert appears(tmp_path / "ready")
+        assert child.answer(30, partial(math.prod, [2, 3]), 0.0) == 6
+
+
+def test_a_preparation_that_fails_harms_nothing() -> None:
+    with PreparedChild(partial(fail, SystemExit(3))) as child:
+        assert child.answer(30, partial(len, "x" * 1_000_000), 0.0) == 1_000_000
+
+
+@pytest.mark.parametrize(
+    ("work", "reason"),
+    [(misconfigured, "no such place"), (partial(fail, MemoryError("x")), "MemoryError: x")],
+)
+def test_an_error_of_the_child_is_a_reason(work: Callable[[], None], reason: str) -> None:
+    with PreparedChild(nothing) as child, pytest.raises(Unplaced, match=reason):
+        child.answer(30, work, 0.0)
+
+
+@pytest.mark.parametrize("moment", ["before it is asked", "while it works"])
+def test_a_child_that_is_killed_is_a_reason(moment: str) -> None:
+    kill = partial(os._exit, 1)
+    with PreparedChild(kill if moment == "before it is asked" else nothing) as child:
+        time.sleep(0.2)
+        with pytest.raises(Unplaced, match="ended unexpectedly"):
+            child.answer(30, kill, 0.0)
+
+
+def test_its_time_counts_from_its_start() -> None:
+    with PreparedChild(nothing) as child:
+        time.sleep(0.5)
+        begin = time.monotonic()
+        with pytest.raises(Unplaced, match=r"within 0\.5 s"):
+            child.answer(0.5, partial(time.sleep, 20), 0.0)
+        assert time.monotonic() - begin < 10
+
+
+def test_a_child_that_is_not_asked_ends(tmp_path: Path) -> None:
+    def prepare() -> None:
+        (tmp_path / "part").write_text(str(os.getpid()))
+        (tmp_path / "part").rename(tmp_path / "process")
+
+    with PreparedChild(prepare):
+        assert appears(tmp_path / "process")
+    assert ends(int((tmp_path / "process").read_text()))
+
+
+def test_what_may_go_on_finishes_later_at_the_lowest_priority(tmp_path: Path) -> None:
+    with PreparedChild(nothing) as child, pytest.raises(Unplaced, match="the next run uses what it finds"):
+        child.answer(0.2, partial(finish_later, tmp_path), 60)
+    assert appears(tmp_path / "result")
     assert (tmp_path / "result").read_text() == "19"
 
 
 def test_what_goes_on_ends_after_its_time(tmp_path: Path) -> None:
-    def work() -> None:
-        (tmp_path / "process").write_text(str(os.getpid()))
-        time.sleep(600)
-
-    with pytest.raises(Unplaced):
-        answer_within(0.5, work, goes_on=0.5)
-    process = int((tmp_path / "process").read_text())
-    end = time.monotonic() + 60
-    while Path(f"/proc/{process}/stat").exists() and time.monotonic() < end:
-        if Path(f"/proc/{process}/stat").read_text().split()[2] == "Z":  # nobody reaps it in a container
-            break
-        time.sleep(0.05)
-    assert time.monotonic() < end
+    with PreparedChild(nothing) as child, pytest.raises(Unplaced):
+        child.answer(0.5, partial(never_finish, tmp_path), 0.5)
+    assert ends(int((tmp_path / "process").read_text()))
 
 
 def test_what_it_prints_is_not_seen(capfd: pytest.CaptureFixture[str]) -> None:

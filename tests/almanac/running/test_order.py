@@ -135,7 +135,8 @@ from registry.registry import Registry
 with Registry.open({uri!r}, user={user!r}, password={password!r}, name={name!r}) as registry:
     job = JobEnvironment(hosts={hosts!r}, slots=(2, 2), ranks=4)
     found = find_order(registry, Wanted(profile="pairs"), job, LAUNCHERS[0], 0.2)
-print(found.placement, *(name for name in ("numba", "scipy", "pandas", "pyarrow") if name in sys.modules))
+large = ("numba", "scipy", "pandas", "pyarrow", "numpy.ma")
+print(found.placement, *(name for name in large if name in sys.modules))
 """
 
 

@@ -94,6 +94,24 @@ def test_another_number_of_ranks_than_before_runs_in_order(filled: Registry, tmp
     assert "no profile of wrf with 3 ranks is stored" in said
 
 
+def test_wrong_settings_do_not_cost_the_job(tmp_path: Path) -> None:
+    words = command(tmp_path)
+    code, lines, said = ended(
+        start(words, environment={"ALMANAC_HOME": str(tmp_path), "ALMANAC_IDLE_SECONDS": "soon"})
+    )
+    assert (code, lines) == (0, IN_ORDER), said
+    assert said == "not placed: setting idle_seconds: 'soon' is not a number\n"
+
+
+def test_an_error_that_nobody_foresaw_does_not_cost_the_job(tmp_path: Path) -> None:
+    words = command(tmp_path)
+    broken = "import almanac.running.run as run; run.parse_call = None; " + MAIN
+    script = [sys.executable, "-c", broken, "run", *words]
+    with open("/dev/full", "w") as full:  # the line that says why cannot be written either
+        done = subprocess.run(script, stdout=subprocess.PIPE, stderr=full, text=True, cwd=paths.ROOT)
+    assert (done.returncode, sorted(done.stdout.splitlines())) == (0, IN_ORDER)
+
+
 def test_a_launcher_that_is_not_there_is_the_error_of_a_shell(filled: Registry, tmp_path: Path) -> None:
     missing = str(tmp_path / "mpirun")
     code, lines, said = ended(start(command(tmp_path, missing), "--profile", "pairs"))
