@@ -15,6 +15,7 @@ from hypothesis import settings
 from registry.database.driver import Database, Transaction
 from registry.database.local.server import ServerAddress, ensure_server, stop
 from registry.database.schema import MIGRATIONS, SCHEMA_ID, WRITE_VERSION, migrate
+from tests.support.dask_cluster import DaskCluster, dask_cluster
 from tests.support.neo4j_server import NoNeo4j, neo4j
 
 if TYPE_CHECKING:
@@ -163,3 +164,10 @@ def empty(database: Database) -> None:
         transaction.run(WRITE_VERSION, id=SCHEMA_ID, version=MIGRATIONS[-1].version)
 
     database.write(work)
+
+
+@pytest.fixture(scope="session")
+def dask(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DaskCluster]:
+    """Return a Dask scheduler with three workers, which tests leave running."""
+    with dask_cluster(tmp_path_factory.mktemp("dask")) as cluster:
+        yield cluster

@@ -27,7 +27,17 @@ MAY_IMPORT = {
 }
 GROUND = {
     f"registry.{name}"
-    for name in ("model", "catalog", "errors", "plug_ins", "progress", "units", "version", "csv_text")
+    for name in (
+        "model",
+        "catalog",
+        "errors",
+        "installation",
+        "plug_ins",
+        "progress",
+        "units",
+        "version",
+        "csv_text",
+    )
 }
 """What mapping may import of the registry; its package `service` alone may import the rest."""
 LEVELS = {
@@ -52,7 +62,7 @@ LEVELS = {
         "pipeline",
     ),
     "mapping": (
-        "kernels threads",
+        "cluster kernels threads",
         "deadline routing",
         "checks distances launchers",
         "placement simulation",
@@ -83,6 +93,8 @@ ONLY_IN = {
     "rich": {"almanac/"},
     "fastapi": {"almanac/service/"},
     "uvicorn": {"almanac/service/"},
+    "dask": {"mapping/cluster.py"},
+    "distributed": {"mapping/cluster.py"},
 }
 
 

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 
+from mapping.cluster import Cluster, ClusterError
 from mapping.evaluation.metrics import evaluate_on
 from mapping.evaluation.report import PlacementReport, report_given, with_baselines
 from mapping.placement.case import PlacementCase
@@ -52,7 +54,11 @@ class Advised:
 
 
 def advise_all(
-    registry: Registry, live: Live, options: SearchOptions, progress: Progress = silent
+    registry: Registry,
+    live: Live,
+    options: SearchOptions,
+    progress: Progress = silent,
+    cluster: Cluster | None = None,
 ) -> Iterator[Advised | Unloaded]:
     """Search a better placement for each running job; yield each piece of advice after it is saved.
 
@@ -66,6 +72,8 @@ def advise_all(
         From `mapping.service.traffic`.
     options : SearchOptions
         Limit, seed and threads for each job, and `moves`, the most ranks of a job that may move.
+    cluster : Cluster, optional
+        Search all jobs there at the same time; advice is yielded as it is found.
 
     Raises
     ------
@@ -74,14 +82,18 @@ def advise_all(
     DatabaseError
     """
     order = np.argsort(-live.shared.together_seconds(), kind="stable").tolist()
+    if cluster is not None:
+        yield from _advise_on_cluster(registry, live, order, options, progress, cluster)
+        return
     for done, number in enumerate(order):
         progress("jobs", done, len(order))
         try:
-            advised = _advise(registry, live, number, options, progress)
+            search = _prepare(registry, live, number, options)
+            advised = _save(registry, live, search, _better(search.case, progress) if search.sends else None)
         except DatabaseError:
             raise
         except AlmanacError as error:
-            yield Unloaded(job=live.job(live.shared.jobs[number].job), reason=error.reason)
+            yield _unloaded(live, number, error)
             continue
         yield advised
         if not advised.complete:
@@ -89,15 +101,66 @@ def advise_all(
     progress("jobs", len(order), len(order))
 
 
-def _advise(
-    registry: Registry, live: Live, number: int, options: SearchOptions, progress: Progress
-) -> Advised:
-    """Search a better placement for one job, and save it with the advice."""
-    case, load = _case(registry, live, number, options), live.shared.jobs[number]
+class _JobSearch(NamedTuple):
+    """The search for one job: its number, its case, and the present placement with its evaluation."""
+
+    number: int
+    case: PlacementCase
+    present: PlacementReport
+    sends: bool
+
+
+def _advise_on_cluster(
+    registry: Registry,
+    live: Live,
+    order: list[int],
+    options: SearchOptions,
+    progress: Progress,
+    cluster: Cluster,
+) -> Iterator[Advised | Unloaded]:
+    """Search all jobs on a cluster, and yield the advice for each as it ends."""
+    searches: list[_JobSearch] = []
+    for number in order:
+        try:
+            search = _prepare(registry, live, number, options.for_task(cluster, len(order)))
+            if search.sends:
+                searches.append(search)
+            else:
+                yield _save(registry, live, search, None)
+        except DatabaseError:
+            raise
+        except AlmanacError as error:
+            yield _unloaded(live, number, error)
+    cluster.share(live.fabric)
+    # copies: without the routes, which are built again faster than they are sent
+    tasks = [(replace(search.case),) for search in searches]
+    for index, result in cluster.run(_better, tasks, "jobs", progress):
+        search = searches[index]
+        try:
+            yield _save(registry, live, search, result.result())
+        except (DatabaseError, ClusterError):
+            raise
+        except AlmanacError as error:
+            yield _unloaded(live, search.number, error)
+
+
+def _unloaded(live: Live, number: int, error: AlmanacError) -> Unloaded:
+    return Unloaded(job=live.job(live.shared.jobs[number].job), reason=error.reason)
+
+
+def _prepare(registry: Registry, live: Live, number: int, options: SearchOptions) -> _JobSearch:
+    """Return the search for one job, with its present placement evaluated."""
+    case = _case(registry, live, number, options)
     assert case.present is not None
-    present = found = report_given(case, case.present)
-    if len(load.loads.link):
-        placement = _better(case, progress)
+    sends = len(live.shared.jobs[number].loads.link) > 0
+    return _JobSearch(number, case, report_given(case, case.present), sends)
+
+
+def _save(registry: Registry, live: Live, search: _JobSearch, placement: Placement | None) -> Advised:
+    """Save the placement that was found for a job with the advice; None: nothing was searched."""
+    case, present, load = search.case, search.present, live.shared.jobs[search.number]
+    found = present
+    if placement is not None:
         found = replace(
             present, placement=placement, evaluation=evaluate_on(present.case, placement, present.bounds)
         )
@@ -158,7 +221,7 @@ def _allocation(fabric: Fabric, job: Job, present: Placement) -> tuple[Allocatio
         return present.allocation, present
 
 
-def _better(case: PlacementCase, progress: Progress) -> Placement:
+def _better(case: PlacementCase, progress: Progress = silent) -> Placement:
     """Return the best placement found; never worse than the present one."""
     if case.options.moves is not None:
         curve = find_curve(case, progress)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import NamedTuple
 
+from mapping.cluster import Cluster
 from mapping.distances.cost_model import CostModel
 from mapping.evaluation.loaded_links import LoadedLink, link_with
 from mapping.service.placing import placement_on
@@ -173,7 +174,7 @@ class BusyLink(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class SimulationReport:
-    """The runs of all placements, in their order; after an interrupt the last ones are missing.
+    """The runs of all placements, in their order; after an interrupt some are missing.
 
     Attributes
     ----------
@@ -263,6 +264,7 @@ def simulate_placements(
     registry: Registry | None = None,
     *,
     progress: Progress = silent,
+    cluster: Cluster | None = None,
 ) -> SimulationReport:
     """Simulate the messages from each placement, and save the runs of saved placements.
 
@@ -272,44 +274,75 @@ def simulate_placements(
     ----------
     registry : Registry, optional
         Default: nothing is saved.
+    cluster : Cluster, optional
+        Simulate all placements there at the same time.
 
     Raises
     ------
     AlmanacError
         As of `mapping.simulation.simulate.simulate`, and of saving a simulation.
     """
-
-    def run(messages: Messages, placement: Placement) -> Simulation:
-        return simulation_module.simulate(
-            case.fabric,
-            placement,
-            messages,
-            options.costs,
-            mode=options.mode,
-            options=options.network,
-            seed=options.seed,
-            progress=progress,
-        )
-
-    messages, parameters = _messages(case, options, partial(run, placement=case.placed[0].placement))
+    first = partial(_simulate, case.fabric, options, case.placed[0].placement, progress=progress)
+    messages, parameters = _messages(case, options, lambda messages: first(messages)[0])
     network = {**options.network.parameters, "rails": options.costs.rails, "every": options.network.every}
     parameters = {**parameters, **network}
     report = SimulationReport(case=case, parameters=parameters, code_version=code_version(), runs=())
-    for placement, name, saved in case.placed:
-        started = time.monotonic()
-        try:
-            simulation = run(messages, placement)
-        except KeyboardInterrupt:
-            if not report.runs:
-                raise
-            break  # nothing was sent yet
-        done = Run(placement=name, simulation=simulation, seconds=time.monotonic() - started)
-        if saved and registry is not None:
-            done = done._replace(id=_save(registry, report, done))
-        report = replace(report, runs=(*report.runs, done))
+    runs: dict[int, Run] = {}
+    try:
+        for number, simulation, seconds in _simulations(case, options, messages, cluster, progress):
+            _, name, saved = case.placed[number]
+            done = Run(placement=name, simulation=simulation, seconds=seconds)
+            if saved and registry is not None:
+                done = done._replace(id=_save(registry, report, done))
+            runs[number] = done
+    except KeyboardInterrupt:
+        if not runs:
+            raise
+    return replace(report, runs=tuple(runs[number] for number in sorted(runs)))
+
+
+def _simulations(
+    case: SimulationCase,
+    options: SimulationOptions,
+    messages: Messages,
+    cluster: Cluster | None,
+    progress: Progress,
+) -> Iterator[tuple[int, Simulation, float]]:
+    """Yield number, run and wall seconds of each placement as it ends; after an interrupt no further one."""
+    if cluster is not None:
+        for value in (case.fabric, messages):
+            cluster.share(value)
+        tasks = [(case.fabric, options, one.placement, messages) for one in case.placed]
+        for number, result in cluster.run(_simulate, tasks, "simulations", progress):
+            yield number, *result.result()
+        return
+    for number, one in enumerate(case.placed):
+        simulation, seconds = _simulate(case.fabric, options, one.placement, messages, progress)
+        yield number, simulation, seconds
         if not simulation.complete:
-            break
-    return report
+            return
+
+
+def _simulate(
+    fabric: Fabric,
+    options: SimulationOptions,
+    placement: Placement,
+    messages: Messages,
+    progress: Progress = silent,
+) -> tuple[Simulation, float]:
+    """Return a simulation and its wall seconds."""
+    started = time.monotonic()
+    simulation = simulation_module.simulate(
+        fabric,
+        placement,
+        messages,
+        options.costs,
+        mode=options.mode,
+        options=options.network,
+        seed=options.seed,
+        progress=progress,
+    )
+    return simulation, time.monotonic() - started
 
 
 def _messages(

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from almanac.options.circuits import read_circuits, read_weights, switch_options
+from almanac.options.cluster import optional_cluster, scheduler_option
 from almanac.options.common import (
     Time,
     json_option,
@@ -85,6 +86,13 @@ OF_LOOP = ("patience", "skip", "steps", "expansion")
     "--seconds", type=click.FloatRange(min=0.0), help="Approximate time to search (default: no limit)."
 )
 @seed_option
+@click.option(
+    "--seeds",
+    type=click.IntRange(min=1),
+    help="Searches with this and the following seeds; the best is kept [default: 1; with --scheduler one for "
+    "each thread there].",
+)
+@scheduler_option("the searches of several seeds")
 @export_option(
     lambda: ["circuits", "routes"],
     "Write a CSV file: circuits=FILE has the planned circuits, routes=FILE the routes over them.",
@@ -153,6 +161,8 @@ class ReconfigureOptions:
     trials: int | None
     seconds: float | None
     seed: int
+    seeds: int | None
+    scheduler: str | None
 
     def check(self, profile: str | None, cluster: str | None, at: datetime | None) -> None:
         """Raise a usage error if options are missing or exclude each other."""
@@ -223,7 +233,8 @@ def _plan(
 ) -> CircuitPlanReport:
     """Find and save circuits: for a profile with a node for each rank, or for the running jobs."""
     from mapping.reconfiguration.model.problem import Application
-    from mapping.service.circuit_search import plan_circuits, save_circuits
+    from mapping.service.circuit_search import save_circuits
+    from mapping.service.circuit_seeds import plan_circuits_of_seeds
     from mapping.service.circuits import circuit_case
 
     case = circuit_case(registry, request)
@@ -245,7 +256,9 @@ def _plan(
         profile = case.profiles[0].profile
         weight = read_weights(given.weights, profile.ranks)
         case = replace(case, application=Application.of_profile(profile, weight))
-    planned = plan_circuits(case, given.search(start, weight), progress)
+    with optional_cluster(given.scheduler) as machines:
+        seeds = given.seeds or (1 if machines is None else machines.threads)
+        planned = plan_circuits_of_seeds(case, given.search(start, weight), seeds, progress, machines)
     if jobs is None and given.compute_seconds is None:
         _note_compute_limit(planned)
     return save_circuits(registry, planned)

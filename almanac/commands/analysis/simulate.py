@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from almanac.options.cluster import optional_cluster, scheduler_option
 from almanac.options.common import Time, json_option, open_registry, option_names, seed_option
 from almanac.options.exports import export_option
 from almanac.options.files import fabric_option, read_fabric, read_order, read_profile
@@ -124,6 +125,7 @@ def _network(function: F) -> F:
     help="Messages between two points of the traffic over time.",
 )
 @seed_option
+@scheduler_option("the simulations of all placements")
 @click.option("--at", type=Time(), help="Fabric at this time (default: now).")
 @export_option(
     lambda: list(EXPORTS),
@@ -188,8 +190,9 @@ def _simulate(given: Mapping[str, Any]) -> SimulationReport:
     from mapping.service.simulations import SimulationRequest, simulate_placements, simulation_case
 
     if given["fabric_files"]:
-        with kernel_progress_bars() as progress:
-            return simulate_placements(_case_from_files(given), _options(given), progress=progress)
+        case = _case_from_files(given)
+        with optional_cluster(given["scheduler"]) as machines, kernel_progress_bars() as progress:
+            return simulate_placements(case, _options(given), progress=progress, cluster=machines)
     cluster = given["cluster"]
     placements: list[HostOrder | str] = [read_order(text, cluster) or text for text in given["placements"]]
     request = SimulationRequest(
@@ -202,7 +205,8 @@ def _simulate(given: Mapping[str, Any]) -> SimulationReport:
     )
     with open_registry() as registry, kernel_progress_bars() as progress:
         case = simulation_case(registry, request)
-        return simulate_placements(case, request.options, registry, progress=progress)
+        with optional_cluster(given["scheduler"]) as machines:
+            return simulate_placements(case, request.options, registry, progress=progress, cluster=machines)
 
 
 def _options(given: Mapping[str, Any]) -> SimulationOptions:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from almanac.options.cluster import optional_cluster, scheduler_option
 from almanac.options.common import DefaultGroup, json_option, open_registry, running_jobs_options
 from almanac.options.files import read_order
 from almanac.options.placement import limit_options, search_options, with_default_seconds
@@ -20,6 +21,7 @@ from almanac.output.running_jobs import CONVENTION, heading, note_omitted_jobs
 from registry import units
 
 if TYPE_CHECKING:
+    from mapping.cluster import Cluster
     from mapping.distances.cost_model import CostModel
     from mapping.placement.moves.advice import Advice
     from mapping.placement.moves.remapping import Curve
@@ -54,6 +56,7 @@ def command() -> None:
 @click.option("--moves", type=click.IntRange(min=0), help="Maximum number of ranks of a job to move.")
 @running_jobs_options
 @limit_options
+@scheduler_option("the searches of all jobs")
 @json_option
 def jobs(
     cluster: str,
@@ -61,6 +64,7 @@ def jobs(
     at: datetime | None,
     costs: CostModel,
     limits: SearchOptions,
+    scheduler: str | None,
     as_json: bool,
 ) -> None:
     """Search a better placement for each running job of CLUSTER, largest gain first; for cron.
@@ -75,7 +79,8 @@ def jobs(
     options = replace(with_default_seconds(limits, SECONDS), moves=moves)
     with open_registry() as registry, kernel_progress_bars() as progress:
         live = traffic(registry, cluster, at, costs, progress)
-        advised, complete = _advise_jobs(registry, live, options, progress)
+        with optional_cluster(scheduler) as machines:
+            advised, complete = _advise_jobs(registry, live, options, progress, machines)
     if as_json:
         print_json(cluster_advice_to_json(live, advised, complete))
     else:
@@ -168,7 +173,7 @@ def _recommend(advice: tuple[Advice, ...], pick: Advice | None, is_cost_known: b
 
 
 def _advise_jobs(
-    registry: Registry, live: Live, options: SearchOptions, progress: Progress
+    registry: Registry, live: Live, options: SearchOptions, progress: Progress, machines: Cluster | None
 ) -> tuple[list[Advised], bool]:
     """Return the advice for the running jobs, and whether no search was interrupted."""
     from mapping.service.advising import advise_all
@@ -176,7 +181,7 @@ def _advise_jobs(
 
     advised: list[Advised] = []
     try:
-        for one in advise_all(registry, live, options, progress):
+        for one in advise_all(registry, live, options, progress, machines):
             if isinstance(one, Unloaded):
                 note(f"job {one.job.stored.job.id} is not included: {one.reason}")
             else:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from almanac.options.cluster import optional_cluster, scheduler_option
 from almanac.options.common import json_option, open_registry, read_hosts
 from almanac.options.exports import export_option
 from almanac.options.files import case_from_files, fabric_option, read_layouts, read_order
@@ -69,6 +70,12 @@ def _formats() -> tuple[str, ...]:
 )
 @search_options
 @click.option(
+    "--seeds",
+    type=click.IntRange(min=1),
+    help="Times to run each strategy, with other random numbers [default: 1; see --scheduler].",
+)
+@scheduler_option("the search")
+@click.option(
     "--layout",
     "layouts",
     metavar="[HOST=]FILE",
@@ -82,6 +89,7 @@ def command(
     strategies: tuple[str, ...],
     request: PlacementRequest,
     layouts: tuple[str, ...],
+    scheduler: str | None,
     exports: tuple[tuple[str, str], ...],
     as_json: bool,
     **source: Any,
@@ -97,8 +105,15 @@ def command(
         raise click.UsageError("give either --pareto or --keep")
     if pareto and exports:
         raise click.UsageError("--pareto finds several placements: write one with `almanac export ID`")
+    for option, value in (("--scheduler", scheduler), ("--seeds", data.seeds)):
+        if value is not None and (pareto or data.keep is not None):
+            raise click.UsageError(
+                f"{option}: not with --pareto or --keep, whose searches follow one another"
+            )
     request = data.complete(request, strategies, layouts)
-    with kernel_progress_bars() as progress:
+    with optional_cluster(scheduler) as cluster, kernel_progress_bars() as progress:
+        if cluster is not None:
+            request = replace(request, options=replace(request.options, executor=cluster))
         reports = _find_placements(request, data.fabric_files, pareto, progress)
     launches = _export(exports, reports[0])
     for reason in dict.fromkeys(report.unsaved for report in reports if report.unsaved):
@@ -133,6 +148,7 @@ class DataOptions:
     keep: str | None
     moves: int | None
     consecutive: bool
+    seeds: int | None
 
     def check(self) -> None:
         """Raise a usage error if options are missing or exclude each other."""
@@ -170,7 +186,11 @@ class DataOptions:
             slots=self.slots if environment is None else environment.slots,
             keep=keep or self.keep,
             options=replace(
-                options, moves=self.moves, strategies=strategies or None, consecutive=self.consecutive
+                options,
+                moves=self.moves,
+                strategies=strategies or None,
+                consecutive=self.consecutive,
+                seeds=self.seeds,
             ),
             layouts=read_layouts(layouts),
         )

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
+from mapping.cluster import Cluster
 from mapping.deadline import Deadline, check_limit
 from mapping.distances.distances import EQUIVALENT_2, LINKS
 from mapping.placement.catalog import Chain, Strategy
@@ -40,10 +42,15 @@ class SearchOptions:
     steps : int or None
         Number of proposals instead of seconds: the same seed and workers then give the same placement.
     seed : int
+    seeds : int or None
+        How often each chain runs, each time with other random numbers; default: once, and on a cluster, if
+        the limit is in seconds, so often that each of its machines has a chain.
     workers : int or None
-        Threads (or processes); default: one per processor of this process, or 2 if `steps` is given.
+        Threads (or processes); default: one per processor of this process or thread of the cluster, or 2 if
+        `steps` is given.
     executor : str or Executor
-        ``threads``, ``processes``, or an executor of the caller (`mapping.placement.search.executors`).
+        ``threads``, ``processes``, a `mapping.cluster.Cluster`, or an executor of the caller
+        (`mapping.placement.search.executors`).
     moves : int or None
         Most ranks that may move from the present placement; only for searches that move few ranks.
     consecutive : bool
@@ -53,7 +60,7 @@ class SearchOptions:
     Raises
     ------
     InvalidValue
-        Seconds, steps, seed, workers or moves out of range.
+        Seconds, steps, seed, seeds, workers or moves out of range.
     """
 
     objective: str = "congestion"
@@ -61,6 +68,7 @@ class SearchOptions:
     seconds: float = 10.0
     steps: int | None = None
     seed: int = 0
+    seeds: int | None = None
     workers: int | None = None
     executor: str | Executor = THREADS
     moves: int | None = None
@@ -68,7 +76,7 @@ class SearchOptions:
 
     def __post_init__(self) -> None:
         check_limit(self.seconds, self.steps)
-        for name, low in (("steps", 0), ("seed", 0), ("workers", 1), ("moves", 0)):
+        for name, low in (("steps", 0), ("seed", 0), ("seeds", 1), ("workers", 1), ("moves", 0)):
             if (value := getattr(self, name)) is not None:
                 object.__setattr__(self, name, whole_number(value, name, low))
 
@@ -101,8 +109,23 @@ class SearchOptions:
 
     def start_clock(self) -> Deadline:
         """Return the deadline of a search that starts now."""
-        default = cores() if self.steps is None else DEFAULT_STEP_WORKERS
+        threads = self.executor.threads if isinstance(self.executor, Cluster) else cores()
+        default = threads if self.steps is None else DEFAULT_STEP_WORKERS
         return Deadline(seconds=self.seconds, steps=self.steps, workers=self.workers or default)
+
+    def repeats(self, chains: int) -> int:
+        """Return how often each of a number of chains runs."""
+        if self.seeds is None and self.steps is None and isinstance(self.executor, Cluster):
+            return max(math.ceil(self.executor.machines / max(chains, 1)), 1)
+        return self.seeds or 1
+
+    def for_task(self, cluster: Cluster, tasks: int) -> SearchOptions:
+        """Return the options for one of several whole searches that run on a cluster at the same time.
+
+        The threads of the cluster are divided evenly, unless the limit is in steps.
+        """
+        share = max(cluster.threads // max(tasks, 1), 1) if self.steps is None else None
+        return replace(self, executor=THREADS, workers=self.workers or share)
 
 
 def search_options(

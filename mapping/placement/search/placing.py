@@ -109,6 +109,7 @@ def find_placement(case: PlacementCase, progress: Progress = silent) -> Placemen
         with deadline.without_compilation():
             problem = case.problem()
             members = members or default_members(objective, Features.of(problem))
+            members *= options.repeats(len(members))
             routing = problem.routes.name
             warm_up(routing, members, deadline.workers)
         portfolio = Portfolio(problem, objective, baselines, deadline, progress, options.executor)

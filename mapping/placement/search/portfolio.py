@@ -17,19 +17,24 @@ from queue import SimpleQueue
 
 import numpy as np
 
+from mapping.cluster import TaskStopped
 from mapping.deadline import Deadline
 from mapping.placement.problem.objective import Objective, better, score
 from mapping.placement.problem.problem import Problem
 from mapping.placement.refine import Candidate
 from mapping.placement.search.executors import THREADS, Executor, Future, WorkerPool, worker_pool
-from mapping.placement.search.workers import Member, MemberResult, SearchResult, run_members
+from mapping.placement.search.workers import (
+    Member,
+    MemberResult,
+    SearchResult,
+    run_members,
+    run_members_elsewhere,
+)
 from registry.model import Ints
 from registry.progress import Progress
 
 TICK = 0.1
 """Seconds between two checks of the workers."""
-PATIENCE = 2.0
-"""Seconds that workers have after an interrupt to return what they found."""
 
 
 @dataclass(slots=True, eq=False)
@@ -141,18 +146,18 @@ class Portfolio:
         """Run each part in a worker of the pool, and pass on what the workers report."""
         deadline = self.deadline.for_workers(max(self.deadline.workers // len(parts), 1), pool.stopped)
         reports: SimpleQueue[tuple[str, int, Candidate | None]] = SimpleQueue()
-        report = ((lambda *fields: reports.put(fields)),) if pool.shares_memory else ()
-        common = (self._start, deadline, self._scoring_seconds, *report)
-        futures = [
-            pool.executor.submit(run_members, self.problem, self.objective, part, *common) for part in parts
-        ]
+        report = pool.report(lambda *fields: reports.put(fields))
+        common = (self._start, deadline, self._scoring_seconds, report)
+        run = run_members_elsewhere if pool.is_remote else run_members
+        pool.share(self.problem)
+        futures = [pool.executor.submit(run, self.problem, self.objective, part, *common) for part in parts]
         try:
             while not all(future.done() for future in futures):
                 _wait(futures)
                 self._report_all(reports)
         except KeyboardInterrupt:
             pool.stop()
-            self._gather(futures, PATIENCE)
+            self._gather(futures, pool.patience)
             return False
         self._report_all(reports)
         return self._gather(futures, None)
@@ -164,7 +169,7 @@ class Portfolio:
             try:
                 left = None if patience is None else max(end - time.perf_counter(), 0.0)
                 result = future.result(left)
-            except (NotYet, TimeoutError):
+            except (NotYet, TimeoutError, TaskStopped):
                 complete = False
                 continue
             self._keep(result)

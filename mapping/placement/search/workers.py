@@ -7,7 +7,6 @@ its result depends neither on the worker that runs it nor on the number or speed
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cache
 from typing import NamedTuple
@@ -19,11 +18,9 @@ from mapping.placement.catalog import Chain, Link
 from mapping.placement.problem.objective import Objective, Score, better, score
 from mapping.placement.problem.problem import Problem
 from mapping.placement.refine import Candidate
+from mapping.placement.search.executors import Report
 from mapping.routing.catalog import DEFAULTS, build_routes, choose_routing
 from registry.model import HOST, SWITCH, Adapters, Allocation, Fabric, ForwardingTables, Ints, Links, Profile
-
-Report = Callable[[str, int, Candidate | None], None]
-"""Called with a phase, the number of proposals since the last call, and the best candidate."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,6 +104,25 @@ class SearchResult(NamedTuple):
         return self.members[self.best].chain
 
 
+def run_members_elsewhere(
+    problem: Problem,
+    objective: Objective,
+    members: tuple[Member, ...],
+    start: MemberResult,
+    deadline: Deadline,
+    scoring_seconds: float,
+    report: Report | None = None,
+) -> SearchResult:
+    """Compile the kernels on this machine, start the clock of the deadline, and run members.
+
+    All arguments and errors as of `run_members`.
+    """
+    chains = tuple(Member(chain=member.chain) for member in members)
+    warm_up(problem.routes.name, chains, deadline.workers)
+    deadline.begin = time.perf_counter()
+    return run_members(problem, objective, members, start, deadline, scoring_seconds, report)
+
+
 def run_members(
     problem: Problem,
     objective: Objective,
@@ -118,7 +134,7 @@ def run_members(
 ) -> SearchResult:
     """Run members one after another and return what was found, also after an interrupt.
 
-    All arguments but `report` can be pickled.
+    All arguments can be pickled, except `report` of threads.
 
     Parameters
     ----------

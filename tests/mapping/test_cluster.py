@@ -1,0 +1,179 @@
+"""Work on a real Dask scheduler and worker processes: nothing is lost if a worker, or the caller, ends."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from mapping import cluster
+from mapping.cluster import Cluster, ClusterError, TaskStopped, installed_code, open_cluster
+from tests.support.cluster_tasks import Counted, count_until_stopped, end_worker, process_of, refuse
+from tests.support.dask_cluster import DaskCluster, dask_cluster, more_workers
+from tests.support.paths import ROOT
+
+CALLER = """
+import sys
+from mapping.cluster import open_cluster
+from tests.support.cluster_tasks import count_until_stopped
+with open_cluster(sys.argv[1]) as cluster:
+    cluster.submit(count_until_stopped, sys.argv[2]).result()
+"""
+
+
+def wait_for(condition: Callable[[], bool], seconds: float = 20.0) -> None:
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end
+        time.sleep(0.05)
+
+
+def lines(log: Path) -> list[str]:
+    return log.read_text().splitlines() if log.exists() else []
+
+
+def refused(address: str, work: Callable[[Cluster], object] = lambda _: None) -> ClusterError:
+    """Return the error of work on a cluster."""
+    with pytest.raises(ClusterError) as error, open_cluster(address) as found:
+        work(found)
+    return error.value
+
+
+def test_a_shared_value_is_sent_once_and_tasks_run_in_other_processes(
+    dask: DaskCluster, tmp_path: Path
+) -> None:
+    log = tmp_path / "log"
+    value = Counted(str(log))
+    with open_cluster(dask.address) as found:
+        assert (found.machines, found.threads) == (3, 3)
+        found.share(value)
+        found.share(value)
+        processes = [one.result() for one in [found.submit(process_of, {"in": [value]}) for _ in range(6)]]
+    assert set(processes) == {one.pid for one in dask.workers}
+    assert 1 <= len(lines(log)) <= 3  # at most once on each worker
+
+
+def test_an_error_of_a_task_is_raised_here(dask: DaskCluster) -> None:
+    with open_cluster(dask.address) as found, pytest.raises(ZeroDivisionError, match="refused"):
+        found.submit(refuse).result()
+
+
+def test_a_stop_ends_tasks_with_what_they_have_and_those_in_the_queue(
+    dask: DaskCluster, tmp_path: Path
+) -> None:
+    log = tmp_path / "log"
+    with open_cluster(dask.address) as found:
+        tasks = [found.submit(count_until_stopped, str(log)) for _ in range(5)]
+        wait_for(lambda: len(lines(log)) == 3)
+        found.stop()
+        begin = time.monotonic()
+        results = [task.exception(cluster.PATIENCE) or task.result() for task in tasks]
+        assert time.monotonic() - begin < cluster.PATIENCE
+    counted = [one for one in results if isinstance(one, int)]
+    assert len(counted) >= 3
+    assert all(one > 0 for one in counted)
+    assert all(isinstance(one, int | TaskStopped) for one in results)
+    assert lines(log).count("stopped") == len(counted)
+
+
+def test_an_interrupt_yields_what_tasks_have_found(dask: DaskCluster, tmp_path: Path) -> None:
+    log = tmp_path / "log"
+
+    def progress(phase: str, done: float, total: float | None = None, best: float | None = None) -> None:
+        assert (phase, total) == ("cases", 4)
+        if done == 1 and len(lines(log)) >= 4:
+            raise KeyboardInterrupt
+
+    with open_cluster(dask.address) as found:
+        tasks = [(str(log), seconds) for seconds in (0.2, 60.0, 60.0, 60.0)]
+        ended = dict(found.run(count_until_stopped, tasks, "cases", progress))
+        assert found.stopped
+        assert {0, 1, 2}.issubset(ended)
+        assert all(one.result() > 0 for one in ended.values())
+
+
+def test_tasks_of_a_caller_that_is_killed_end(dask: DaskCluster, tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    words = [sys.executable, "-c", CALLER, dask.address, str(log)]
+    with subprocess.Popen(words, env={**os.environ, "PYTHONPATH": str(ROOT)}) as caller:
+        wait_for(lambda: len(lines(log)) == 1, 60.0)
+        caller.send_signal(signal.SIGKILL)
+    wait_for(lambda: lines(log)[1:] == ["stopped"])
+
+
+def test_a_task_of_a_worker_that_dies_runs_again_and_the_error_names_the_last_one(tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    allowed = {"DASK_DISTRIBUTED__SCHEDULER__ALLOWED_FAILURES": "1"}
+    with dask_cluster(tmp_path, 3, allowed) as other:
+        error = refused(other.address, lambda found: found.submit(end_worker, str(log)).result())
+        assert "2 workers died while they ran the same task" in error.reason
+        assert str(error.worker) in other.log()
+        assert lines(log) == ["ended", "ended"]
+        with open_cluster(other.address) as found:
+            assert found.machines == 1
+
+
+def test_a_shared_value_survives_all_workers_that_had_it(tmp_path: Path) -> None:
+    shared = {"still": "there"}
+    with dask_cluster(tmp_path, 1) as other, open_cluster(other.address) as found:
+        found.share(shared)
+        assert found.submit(dict, shared).result() == shared
+        other.workers[0].kill()
+        task = found.submit(dict, shared)
+        with more_workers(other):
+            assert task.result(60.0) == shared
+
+
+def test_a_scheduler_that_does_not_answer_is_an_error_after_a_few_seconds() -> None:
+    begin = time.monotonic()
+    error = refused("tcp://127.0.0.1:9")
+    assert time.monotonic() - begin < 10.0
+    assert error.address == "tcp://127.0.0.1:9"
+    assert "no scheduler answers" in error.reason
+    assert "leave out --scheduler" in error.reason
+
+
+@pytest.mark.parametrize("address", ["localhost:8786", "http://localhost:8786", "tcp://localhost", ""])
+def test_an_address_needs_a_protocol_and_a_port(address: str) -> None:
+    assert "of the form tcp://HOST:PORT or tls://HOST:PORT" in refused(address).reason
+
+
+def test_a_scheduler_without_workers_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cluster, "CONNECT_SECONDS", 1.0)
+    with dask_cluster(tmp_path, 0) as other:
+        assert f"no workers; start `dask worker {other.address}`" in refused(other.address).reason
+
+
+def test_a_worker_with_another_version_is_named(dask: DaskCluster, monkeypatch: pytest.MonkeyPatch) -> None:
+    mine = {**installed_code(), "Fabric Almanac": "9.9", "numpy": "1.0"}
+    monkeypatch.setattr(cluster, "_own_code", lambda: mine)
+    error = refused(dask.address)
+    assert f"worker {error.worker} has another Fabric Almanac than this machine" in error.reason
+    assert "not 9.9) and 1 more; install the same version there" in error.reason
+
+
+def test_a_worker_without_this_program_is_named(tmp_path: Path) -> None:
+    elsewhere = {"PYTHONPATH": str(tmp_path), "PYTHONSAFEPATH": "1"}
+    (tmp_path / "mapping.py").write_text("")  # hides the package
+    with dask_cluster(tmp_path, 1, elsewhere) as other:
+        error = refused(other.address)
+        assert f"worker {error.worker} cannot run this program" in error.reason
+
+
+def test_a_lost_scheduler_is_an_error(tmp_path: Path) -> None:
+    log = tmp_path / "log"
+
+    def lose(found: Cluster) -> None:
+        task = found.submit(count_until_stopped, str(log))
+        wait_for(lambda: bool(lines(log)))
+        other.scheduler.kill()
+        task.result(60.0)
+
+    with dask_cluster(tmp_path, 1) as other:
+        assert "connection to the scheduler was lost" in refused(other.address, lose).reason
