@@ -89,7 +89,12 @@ STRATEGIES = Catalog(
             "ranks along a torus's axes or a hierarchy's levels by eigenvectors of the guest graph",
         ),
         _strategy(
-            "layout", "in order, spectral (tori) or multilevel (elsewhere): whichever has less hop-bytes"
+            "digit_permutation",
+            "digits of rank numbers become digits of hosts' coordinates, in the best order",
+        ),
+        _strategy(
+            "layout",
+            "in order, spectral (tori), multilevel (elsewhere) or digit-permutation: the least hop-bytes",
         ),
         _strategy(
             "multicore",

@@ -10,14 +10,14 @@ from hypothesis import strategies as st
 from ingest.generate.fat_trees import extended_generalised_fat_tree
 from ingest.generate.stencils import shuffled, stencil
 from mapping.placement.problem.problem import Problem
-from mapping.placement.strategies import layout, multilevel, spectral
+from mapping.placement.strategies import digit_permutation, layout, multilevel, spectral
 from mapping.placement.strategies.multilevel import Branch
 from mapping.placement.strategies.spectral import LARGEST, factors, levels_of
 from registry.model import Allocation, Fabric, Profile
 from tests.support.search_problems import problem_on, problems, torus8
 
 
-@pytest.mark.parametrize("strategy", [layout, multilevel, spectral])
+@pytest.mark.parametrize("strategy", [digit_permutation, layout, multilevel, spectral])
 @given(problem=problems())
 def test_any_problem_gets_a_valid_and_repeatable_placement(strategy: object, problem: Problem) -> None:
     place_ranks = strategy.place_ranks  # type: ignore[attr-defined]

@@ -1,0 +1,153 @@
+"""Digits of rank numbers on digits of hosts' coordinates."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ingest.generate.fat_trees import extended_generalised_fat_tree
+from ingest.generate.tori import hypercube, mesh, torus
+from mapping.placement.kernels.digit_permutation import DigitOrder, HostDigits, place_by_digits
+from mapping.placement.problem.problem import Problem
+from mapping.placement.strategies import digit_permutation, layout
+from registry.errors import InvalidValue
+from registry.model import Allocation, Fabric, Ints, Profile
+from tests.support.search_problems import problem_on
+
+
+def problem_of(fabric: Fabric, profile: Profile) -> Problem:
+    slots = fabric.slots[fabric.hosts].tolist()
+    return problem_on(fabric, profile, Allocation.of(fabric, fabric.hosts.tolist(), slots), "shortest-paths")
+
+
+def butterfly(bits: int, growth: float = 1.0) -> Profile:
+    """Every rank sends to each rank whose number differs in one bit; the highest bit sends most."""
+    rank = np.arange(1 << bits)
+    size = [np.full(len(rank), growth**bit) for bit in range(bits)]
+    partner = [rank ^ (1 << bit) for bit in range(bits)]
+    return Profile.from_edges(np.tile(rank, bits), np.concatenate(partner), np.concatenate(size))
+
+
+def by_hand(digits: HostDigits, order: DigitOrder, rank: int) -> int:
+    """Return the host of a rank, one digit after the other."""
+    radices = digits.radix[order.host_digit]
+    values = np.unravel_index(rank, tuple(radices.tolist()))
+    position = 0
+    for i, value in enumerate(values):
+        for j in range(i):
+            if order.mirror[i] >> j & 1 and values[j] % 2:
+                value = radices[i] - 1 - value
+        position += int(value) * int(digits.stride[order.host_digit[i]])
+    return int(digits.host[position])
+
+
+@given(st.integers(0, 2**32 - 1))
+def test_every_order_of_digits_is_a_placement_computed_digit_by_digit(seed: int) -> None:
+    generator = np.random.default_rng(seed)
+    radix = generator.choice([2, 3, 5], size=generator.integers(1, 5)).astype(np.int64)
+    count, ranks = len(radix), int(np.prod(radix))
+    stride = np.r_[np.cumprod(radix[::-1])[-2::-1], 1][:count].astype(np.int64)
+    digits = HostDigits(radix, stride, generator.permutation(ranks).astype(np.int32))
+    mirror = np.array([int(generator.integers(1 << i)) for i in range(count)], np.int64)
+    order = DigitOrder(generator.permutation(count).astype(np.int64), mirror)
+    found = np.empty(ranks, np.int32)
+    place_by_digits(digits, order, np.zeros(count, np.int64), found)
+    assert sorted(found.tolist()) == list(range(ranks))
+    assert found.tolist() == [by_hand(digits, order, rank) for rank in range(ranks)]
+
+
+def test_a_column_of_ranks_becomes_a_row_of_hosts() -> None:
+    grid = np.arange(12).reshape(3, 4)  # traffic down the columns of 3 x 4 ranks, hosts on a line
+    profile = Profile.from_edges(grid[:-1].ravel(), grid[1:].ravel(), np.ones(8), ranks=12)
+    problem = problem_of(mesh((12,)), profile)
+    found = digit_permutation.place_ranks(problem, np.random.default_rng(0))
+    assert problem.hop_bytes(problem.slot_host) == 8 * 4
+    assert problem.hop_bytes(found) == 8 * 1
+
+
+def test_the_long_axis_of_ranks_is_folded_into_two_of_hosts() -> None:
+    rank = np.arange(15)
+    problem = problem_of(mesh((4, 4)), Profile.from_edges(rank, rank + 1, np.ones(15)))
+    found = digit_permutation.place_ranks(problem, np.random.default_rng(0))
+    assert problem.hop_bytes(found) == 15.0  # a snake: every rank beside the next
+    assert problem.hop_bytes(problem.slot_host) == 12 + 3 * 4
+
+
+def all_orders(problem: Problem) -> float:
+    """Return the fewest hop-bytes of all permutations and mirrors of digits."""
+    digits = digit_permutation.host_digits(
+        *digit_permutation.host_sides(problem), 0, np.random.default_rng(0)
+    )
+    count, lowest = len(digits.radix), np.inf
+    found, digit = np.empty(problem.ranks, np.int32), np.zeros(count, np.int64)
+    for order in itertools.permutations(range(count)):
+        for mirror in itertools.product(*(range(1 << i) for i in range(count))):
+            place_by_digits(digits, DigitOrder(np.array(order), np.array(mirror)), digit, found)
+            lowest = min(lowest, problem.hop_bytes(found))
+    return lowest
+
+
+@pytest.mark.parametrize(
+    ("fabric", "ranks"),
+    [(torus((4, 4)), 16), (mesh((2, 3, 2)), 12), (torus((6,), slots=2), 12), (hypercube(4), 16)],
+)
+def test_no_order_of_digits_has_fewer_hop_bytes(fabric: Fabric, ranks: int) -> None:
+    generator = np.random.default_rng(ranks)
+    grid = np.arange(ranks).reshape(-1, 4)
+    ends = [(grid, np.roll(grid, 1, axis=axis)) for axis in range(2)]
+    source, target = (np.concatenate([pair[k].ravel() for pair in ends]) for k in range(2))
+    kept = source != target
+    size = np.repeat(generator.uniform(1, 9, 2), ranks)
+    problem = problem_of(fabric, Profile.from_edges(source[kept], target[kept], size[kept], ranks=ranks))
+    found = digit_permutation.place_ranks(problem, np.random.default_rng(0), starts=8)
+    assert problem.hop_bytes(found) <= all_orders(problem) * (1 + 1e-9)  # sides in other orders may do better
+
+
+def test_layout_finds_what_single_exchanges_do_not() -> None:
+    problem = problem_of(torus((8, 8, 8)), butterfly(9, 2.0))
+    in_order = problem.hop_bytes(problem.slot_host)
+    found = layout.place_ranks(problem, np.random.default_rng(0))
+    assert problem.hop_bytes(found) < 0.38 * in_order  # a long annealing of exchanges reaches 0.411
+
+
+def position_digits(problem: Problem) -> tuple[list[int], list[int], Ints]:
+    digits = digit_permutation.host_digits(
+        *digit_permutation.host_sides(problem), 0, np.random.default_rng(0)
+    )
+    return digits.radix.tolist(), digits.stride.tolist(), digits.host
+
+
+def test_digits_follow_the_axes_of_hosts_and_their_slots() -> None:
+    radix, stride, host = position_digits(problem_of(torus((6, 4), slots=2), butterfly(4)))
+    assert (radix, stride) == ([2, 2, 2, 2], [8, 4, 2, 1])  # 16 ranks fill no grid: digits of positions
+    assert host.tolist() == np.repeat(np.arange(8), 2).tolist()
+    ring = Profile.from_edges(np.arange(48), np.roll(np.arange(48), 1), np.ones(48))
+    radix, stride, host = position_digits(problem_of(torus((6, 4), slots=2), ring))
+    assert (radix, stride) == ([3, 2, 2, 2, 2], [16, 8, 4, 2, 1])
+    assert host.tolist() == np.repeat(np.arange(24), 2).tolist()
+
+
+def test_digits_follow_the_hierarchy_of_a_tree() -> None:
+    fabric = extended_generalised_fat_tree((3, 5), (1, 2))
+    ring = Profile.from_edges(np.arange(15), np.roll(np.arange(15), 1), np.ones(15))
+    radix, stride, host = position_digits(problem_of(fabric, ring))
+    assert (radix, stride) == ([5, 3], [3, 1])
+    assert (host.reshape(5, 3) // 3 == host.reshape(5, 3)[:, :1] // 3).all()
+
+
+def test_a_number_without_several_digits_stays_in_order() -> None:
+    rank = np.arange(7)
+    problem = problem_of(torus((7,)), Profile.from_edges(rank, np.roll(rank, 3), np.ones(7)))
+    assert digit_permutation.place_ranks(problem, np.random.default_rng(0)).tolist() == rank.tolist()
+    alone = problem_of(torus((7,)), Profile.from_edges([], [], [], ranks=3))
+    assert digit_permutation.place_ranks(alone, np.random.default_rng(0)).tolist() == [0, 1, 2]
+
+
+def test_no_starts_is_an_error() -> None:
+    problem = problem_of(torus((4,)), butterfly(2))
+    with pytest.raises(InvalidValue, match="must be at least 1"):
+        digit_permutation.place_ranks(problem, np.random.default_rng(0), starts=0)
