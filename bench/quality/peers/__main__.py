@@ -10,9 +10,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from bench.quality.peers.measure import Limits, measure, read_recorded
+from bench.quality.peers.measure import Limits, measure, read_recorded, run_peers, same_instance
 from bench.quality.peers.table import markdown, summary
-from bench.quality.peers.tools import missing
+from bench.quality.peers.tools import limits_of_tools, missing
 from bench.support.instances import FOLDER, SHIPPED, Contest, anywhere, generated, recorded
 from bench.support.machine import machine, now, peak_memory_gb
 from bench.support.paths import RESULTS
@@ -30,7 +30,9 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument(
         "--seconds", type=float, action="append", help="limits of the searches (default: 1, 10 and 30)"
     )
-    parser.add_argument("--peer-seconds", type=float, default=60.0, help="limit of a process of another tool")
+    parser.add_argument(
+        "--peer-seconds", type=float, default=60.0, help="processor time of a process of another tool"
+    )
     parser.add_argument(
         "--only",
         action="append",
@@ -40,6 +42,12 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--no-generated", action="store_true", help="only the folder's instances")
     parser.add_argument("--no-folder", action="store_true", help="only the generated instances")
+    parser.add_argument("--peers-only", action="store_true", help="run other tools, not our searches")
+    parser.add_argument(
+        "--keep-peers",
+        action="store_true",
+        help="use what other tools found in an earlier run with the same limit, if there is one",
+    )
     parser.add_argument("--output", type=Path, default=RESULTS / "peers.json")
     given = parser.parse_args(arguments)
     limits = Limits(
@@ -57,7 +65,11 @@ def main(arguments: list[str] | None = None) -> None:
         ]
         print(name, file=sys.stderr, flush=True)
         contest = make()
-        measured = {"date": now(), **measure(name, contest, limits, lines)}
+        peers = _peers(name, contest, limits, lines, given.output if given.keep_peers else None)
+        _write_peers(given.output, name, peers)
+        if given.peers_only:
+            continue
+        measured = {"date": now(), "peers_date": peers["date"], **measure(contest, limits, peers["results"])}
         (every_host if name.endswith(ANY) else found)[name] = measured
         record = {
             "date": now(),
@@ -67,6 +79,7 @@ def main(arguments: list[str] | None = None) -> None:
             "peer_seconds": limits.peer_seconds,
             "seed": limits.seed,
             "missing": missing(),
+            "limits_of_tools": limits_of_tools(),
             "peak_memory_gb": peak_memory_gb(),
             "summary": summary(found) if found else [],
             "all_hosts": summary(every_host) if every_host else [],
@@ -75,6 +88,34 @@ def main(arguments: list[str] | None = None) -> None:
         given.output.write_text(json.dumps(record, indent=1) + "\n")
         given.output.with_suffix(".md").write_text(markdown(record))
     print(given.output, file=sys.stderr)
+
+
+def peer_runs(output: Path) -> Path:
+    """Return the file beside a record that keeps what other tools found, so that ours can be run alone."""
+    return output.with_name(f"{output.stem}_runs.json")
+
+
+def _peers(
+    name: str, contest: Contest, limits: Limits, recorded: list[dict[str, Any]], kept: Path | None
+) -> dict[str, Any]:
+    """Return the results of other tools with date, machine and limit: kept ones if they fit, or new ones."""
+    path = None if kept is None else peer_runs(kept)
+    stored = json.loads(path.read_text()) if path is not None and path.exists() else {}
+    found: dict[str, Any] = stored.get(name, {})
+    if found.get("peer_seconds") == limits.peer_seconds and same_instance(contest, found["results"]):
+        return found
+    return {
+        "date": now(),
+        "machine": machine(),
+        "peer_seconds": limits.peer_seconds,
+        "results": run_peers(contest, limits, recorded),
+    }
+
+
+def _write_peers(output: Path, name: str, peers: dict[str, Any]) -> None:
+    path = peer_runs(output)
+    stored = json.loads(path.read_text()) if path.exists() else {}
+    path.write_text(json.dumps(stored | {name: peers}, indent=1) + "\n")
 
 
 def _kept(path: Path, limits: Limits) -> tuple[dict[str, dict[str, Any]], dict[str, dict[str, Any]]]:

@@ -1,7 +1,8 @@
-"""Write an instance as files for other tools: Scotch graphs and targets, and arrays for Python ones."""
+"""Write an instance as files for other tools: graphs of Scotch and Metis, and targets of Scotch."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path
 
@@ -10,7 +11,7 @@ from scipy.sparse import coo_array, csr_array
 
 from bench.support.instances import Contest
 from mapping.routing.catalog import build_routes
-from registry.model import Allocation, Longs
+from registry.model import Allocation, Floats, Longs
 
 LARGEST_WEIGHT = 1 << 20
 """Of a pair of ranks: tools sum integers, some of 32 bits."""
@@ -47,6 +48,15 @@ def write_graph(path: Path, graph: csr_array) -> None:
     path.write_text("\n".join(rows) + "\n")
 
 
+def write_metis(path: Path, graph: csr_array) -> None:
+    """Write a Metis graph with edge weights; vertices are numbered from 1."""
+    rows = [f"{graph.shape[0]} {graph.nnz // 2} 001"]
+    for begin, end in zip(graph.indptr[:-1].tolist(), graph.indptr[1:].tolist(), strict=True):
+        ends = zip(graph.indices[begin:end].tolist(), graph.data[begin:end].tolist(), strict=True)
+        rows.append(" ".join(f"{other + 1} {weight}" for other, weight in ends))
+    path.write_text("\n".join(rows) + "\n")
+
+
 def native_target(contest: Contest) -> str | None:
     """Return Scotch's own description of the hosts if it has one: a torus, a mesh, or a tree of equal groups.
 
@@ -59,15 +69,19 @@ def native_target(contest: Contest) -> str | None:
     sides, groups = contest.shape.sides, contest.shape.groups
     if sides and slots[0] == 1:
         return _grid(sides, "torus" if contest.shape.wraps else "mesh")
-    if not groups:
+    sizes = group_sizes(contest.profile.ranks, [*(size * int(slots[0]) for size in groups), int(slots[0])])
+    if not groups or sizes is None:
         return None
-    sizes = [contest.profile.ranks, *(size * int(slots[0]) for size in groups), int(slots[0]), 1]
-    sizes = [size for at, size in enumerate(sizes) if at == 0 or size < sizes[at - 1]]
-    if any(larger % smaller for larger, smaller in pairwise(sizes)):
-        return None
-    costs = _level_costs(contest, sizes)
+    costs = level_costs(slot_distances(contest, contest.allocation), sizes)
     levels = [f"{a // b} {cost}" for (a, b), cost in zip(pairwise(sizes), costs, strict=True)]
     return f"tleaf {len(levels)} {' '.join(levels)}\n"
+
+
+def group_sizes(count: int, groups: Sequence[int]) -> list[int] | None:
+    """Return the sizes of nested groups from all down to 1; None if one does not divide that above."""
+    sizes = [count, *groups, 1]
+    sizes = [size for at, size in enumerate(sizes) if at == 0 or size < sizes[at - 1]]
+    return None if any(larger % smaller for larger, smaller in pairwise(sizes)) else sizes
 
 
 def _grid(sides: tuple[int, ...], kind: str) -> str | None:
@@ -101,11 +115,23 @@ def host_graph(contest: Contest, allocation: Allocation) -> tuple[csr_array, Lon
     return both, vertex
 
 
-def _level_costs(contest: Contest, sizes: list[int]) -> list[int]:
-    """Return the cost of a tree's levels from the top: the additional distance of pairs that part there."""
-    routes = build_routes("shortest-paths", contest.fabric, contest.allocation.hosts)
-    slots = int(contest.allocation.slots[0])
-    hops = np.kron(routes.distances, np.ones((slots, slots))) if slots > 1 else routes.distances
+def slot_distances(contest: Contest, allocation: Allocation) -> Floats:
+    """Return the hops between the slots of an allocation (float64[slots, slots])."""
+    routes = build_routes("shortest-paths", contest.fabric, allocation.hosts)
+    host = np.repeat(np.arange(len(allocation)), allocation.slots)
+    return np.asarray(routes.distances, np.float64)[np.ix_(host, host)]
+
+
+def level_costs(hops: Floats, sizes: list[int]) -> list[int]:
+    """Return the cost of a tree's levels from the top: the additional distance of pairs that part there.
+
+    Parameters
+    ----------
+    hops : float64[leaves, leaves]
+        Distances of the leaves in their order.
+    sizes : list of int
+        Leaves of a group on each level, from all down to 1.
+    """
     place = np.arange(len(hops))
     mean = []
     for above, below in pairwise(sizes):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import tempfile
 import time
 from dataclasses import dataclass, replace
@@ -12,7 +13,8 @@ from typing import Any
 import numpy as np
 
 from bench.quality.peers.files import first_slots
-from bench.quality.peers.tools import Answer, answers
+from bench.quality.peers.process import Answer
+from bench.quality.peers.tools import answers
 from bench.support.instances import Contest
 from mapping.distances.cost_model import CostModel
 from mapping.evaluation.metrics import evaluate
@@ -39,7 +41,7 @@ class Limits:
     seconds : tuple of float
         Of ours, one search each.
     peer_seconds : float
-        Of a process of another tool.
+        Processor time of a process of another tool.
     seed : int
         Of ours.
     """
@@ -49,21 +51,33 @@ class Limits:
     seed: int = 0
 
 
-def measure(name: str, contest: Contest, limits: Limits, recorded: list[dict[str, Any]]) -> dict[str, Any]:
-    """Return the record of an instance: bounds, peers with reasons for failures, and our results.
+def run_peers(contest: Contest, limits: Limits, recorded: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return results of ranks in order and at random, recorded ones, and those of every installed tool.
 
     Parameters
     ----------
     recorded : list of dict
-        Lines of ``peers.jsonl`` that belong to it.
+        Lines of ``peers.jsonl`` that belong to the instance.
     """
-    profile, allocation = contest.profile, contest.allocation
-    theirs = contest
-    if contest.peers_on_first:
-        theirs = replace(contest, allocation=first_slots(allocation, profile.ranks))
-    peers = _baselines(theirs) + _recorded(recorded, float(profile.bytes.sum()))
+    theirs = _for_peers(contest)
+    peers = _baselines(theirs) + _recorded(recorded, float(contest.profile.bytes.sum()))
     with tempfile.TemporaryDirectory() as folder:
         peers += [_scored(theirs, answer) for answer in answers(theirs, Path(folder), limits.peer_seconds)]
+    return peers
+
+
+def same_instance(contest: Contest, peers: list[dict[str, Any]]) -> bool:
+    """Return True if recorded results of peers have the score of ranks in order of this instance."""
+    now = _baselines(_for_peers(contest))[0]
+    return any(
+        peer["peer"] == now["peer"] and all(math.isclose(peer[metric], now[metric]) for metric in METRICS)
+        for peer in peers
+    )
+
+
+def measure(contest: Contest, limits: Limits, peers: list[dict[str, Any]]) -> dict[str, Any]:
+    """Return the record of an instance: bounds, peers with reasons for failures, and our results."""
+    profile, allocation = contest.profile, contest.allocation
     given = in_order(profile.ranks, allocation)
     bounds = evaluate(
         contest.fabric, profile, given, costs=CostModel(routing="shortest-paths"), bounds=True
@@ -148,6 +162,13 @@ def _set_up(contest: Contest, objective: str) -> float:
         )
         seconds = time.perf_counter() - begin
     return seconds
+
+
+def _for_peers(contest: Contest) -> Contest:
+    """Return the instance with the slots that other tools get."""
+    if not contest.peers_on_first:
+        return contest
+    return replace(contest, allocation=first_slots(contest.allocation, contest.profile.ranks))
 
 
 def _baselines(contest: Contest) -> list[dict[str, Any]]:

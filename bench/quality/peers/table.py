@@ -90,7 +90,8 @@ def markdown(record: dict[str, Any]) -> str:
         "",
         f"{record['date']}, {record['machine']['processor']}, {record['machine']['cores']} cores. Written by "
         "`python -m bench.quality.peers`. Ratios are ours over the best of all peers of that instance and "
-        "metric; congestion counts where that peer is more than 2% above the certified bound.",
+        "metric; congestion counts where that peer is more than 2% above the certified bound. A process of "
+        f"another tool may take {record['peer_seconds']:g} s of processor time.",
         *_means(record["summary"]),
     ]
     if record["all_hosts"]:

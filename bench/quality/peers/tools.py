@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import importlib.util
-import resource
 import shutil
-import subprocess
-import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from bench.quality.peers.files import first_slots, guest_graph, host_graph, native_target, write_graph
+from bench.quality.peers.hierarchies import host_groups
+from bench.quality.peers.process import Answer, read_answer, run, run_child
+from bench.quality.peers.tree_tools import PROGRAMS, TREE_PRESETS, program, tree_answers
 from bench.support.instances import Contest
 from mapping.routing.catalog import build_routes
 from registry.model import Allocation, Ints, Longs
@@ -24,30 +24,12 @@ SCOTCH_OPTIONS = ((), ("-b0",), ("-cq", "-b0"))
 SCOTCH_FLAGS = ("DEFAULT", "QUALITY")
 SEEDS = (1, 2, 3)
 PRESETS = ("DEFAULT", "QUALITY")
+MOST_BLOCKS = 128
+"""Most hosts onto which Mt-KaHyPar maps at once: its time grows with about the fourth power of them."""
+GROUPS = 32
+"""Groups of hosts onto which it maps first otherwise, then onto the parts of each, and so on."""
 LARGEST_TARGET = 12_000
 """Most vertices of a machine that Scotch is given as a graph: its table of distances is quadratic."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Answer:
-    """Result of one tool.
-
-    Attributes
-    ----------
-    tool : str
-    seconds, cpu_seconds : float
-        Wall and processor time of its process, start and reading of its input included.
-    slot_of_rank : int32[ranks] or None
-        Slot of the allocation; None where it gave no result.
-    why : str
-        Why there is none.
-    """
-
-    tool: str
-    seconds: float = 0.0
-    cpu_seconds: float = 0.0
-    slot_of_rank: Ints | None = None
-    why: str = ""
 
 
 def missing() -> dict[str, str]:
@@ -58,7 +40,22 @@ def missing() -> dict[str, str]:
     for module, tool in (("pyscotch", "PyScotch"), ("mtkahypar", "Mt-KaHyPar")):
         if importlib.util.find_spec(module) is None:
             found[tool] = f"pip install {module}"
+    for tool, (name, variable) in PROGRAMS.items():
+        if program(tool) is None:
+            found[tool] = f"no {name} on the path or in {variable}; see bench/quality/peers/__init__.py"
     return found
+
+
+def limits_of_tools() -> dict[str, Any]:
+    """Return the settings that limit what tools are asked and given, besides the time of a process."""
+    return {
+        "Scotch gmap": {"options": SCOTCH_OPTIONS, "largest_graph": LARGEST_TARGET},
+        "PyScotch": {"flags": SCOTCH_FLAGS, "seeds": SEEDS, "largest_graph": LARGEST_TARGET},
+        "Mt-KaHyPar": {"presets": PRESETS, "threads": 1, "hosts_at_once": MOST_BLOCKS, "groups": GROUPS},
+        "TreeMatch": {"threads": 1},
+        "VieM": {"presets": TREE_PRESETS["VieM"], "seeds": (1,)},
+        "SharedMap": {"presets": TREE_PRESETS["SharedMap"], "seeds": (1,), "threads": 1, "imbalance": 0},
+    }
 
 
 def gmap() -> str | None:
@@ -74,7 +71,7 @@ def answers(contest: Contest, folder: Path, limit: float) -> Iterator[Answer]:
     folder : Path
         Empty; for files.
     limit : float
-        Seconds that a process may take.
+        Processor seconds of a process.
     """
     absent, ranks = missing(), contest.profile.ranks
     first = first_slots(contest.allocation, ranks)
@@ -93,6 +90,7 @@ def answers(contest: Contest, folder: Path, limit: float) -> Iterator[Answer]:
                 yield from _scotch(kind, target, folder, limit)
             if "PyScotch" not in absent:
                 yield from _pyscotch(kind, target, folder, limit)
+        yield from tree_answers(contest, allocation, where, folder, limit)
         if "Mt-KaHyPar" not in absent:
             yield from _mtkahypar(contest, allocation, where, folder, limit)
 
@@ -133,7 +131,7 @@ def _targets(contest: Contest, allocation: Allocation, folder: Path, limit: floa
         write_graph(folder / "host.grf", graph)
         (folder / "slots.txt").write_text(" ".join(map(str, [len(vertex), *vertex.tolist()])) + "\n")
         arguments = [f"-l{folder / 'slots.txt'}", str(folder / "host.grf"), str(target)]
-        why = _run([maker, *arguments], limit).why
+        why = run([maker, *arguments], limit).why
     yield _Target(kind="graph", path=target, terminal=vertex, why=why)
 
 
@@ -142,15 +140,15 @@ def _scotch(kind: str, target: _Target, folder: Path, limit: float) -> Iterator[
     for options in SCOTCH_OPTIONS:
         out.unlink(missing_ok=True)
         command = [gmap() or "", *options, str(folder / "guest.grf"), str(target.path), str(out)]
-        run = _run(command, limit)
-        yield _read(" ".join(("Scotch gmap", *options, f"({kind})")), run, _Mapping(out, target))
+        ran = run(command, limit)
+        yield read_answer(" ".join(("Scotch gmap", *options, f"({kind})")), ran, _Mapping(out, target))
 
 
 def _pyscotch(kind: str, target: _Target, folder: Path, limit: float) -> Iterator[Answer]:
     for flags in SCOTCH_FLAGS:
         for seed in SEEDS:
-            run, out = _child(folder, limit, "pyscotch", str(target.path), flags, str(seed))
-            yield _read(f"PyScotch {flags.lower()} seed {seed} ({kind})", run, _Mapping(out, target))
+            ran, out = run_child(folder, limit, "pyscotch", str(target.path), flags, str(seed))
+            yield read_answer(f"PyScotch {flags.lower()} seed {seed} ({kind})", ran, _Mapping(out, target))
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,6 +170,9 @@ def _mtkahypar(
 ) -> Iterator[Answer]:
     graph = guest_graph(contest)
     routes = build_routes("shortest-paths", contest.fabric, allocation.hosts)
+    groups = np.zeros((0, len(allocation)), np.int64)
+    if len(allocation) > MOST_BLOCKS:
+        groups = host_groups(contest, allocation, GROUPS)
     np.savez(
         folder / "request.npz",
         indptr=graph.indptr,
@@ -179,10 +180,14 @@ def _mtkahypar(
         weights=graph.data,
         distances=routes.distances,
         slots=allocation.slots,
+        groups=groups,
     )
+    how = f" in groups of {GROUPS}" if len(groups) else ""
     for preset in PRESETS:
-        run, out = _child(folder, limit, "mtkahypar", preset)
-        yield _read(f"Mt-KaHyPar {preset.lower()}{where}", run, partial(_load_slots, out, allocation))
+        ran, out = run_child(folder, limit, "mtkahypar", preset)
+        yield read_answer(
+            f"Mt-KaHyPar {preset.lower()}{how}{where}", ran, partial(_load_slots, out, allocation)
+        )
 
 
 def _load_slots(path: Path, allocation: Allocation) -> Ints:
@@ -198,39 +203,3 @@ def _slots_of_ranks(host_of_rank: Longs, allocation: Allocation) -> Ints:
     slot = np.empty(len(order), np.int32)
     slot[order] = first[hosts] + np.minimum(within, allocation.slots[hosts] - 1)
     return slot
-
-
-def _child(folder: Path, limit: float, *arguments: str) -> tuple[Answer, Path]:
-    """Run a tool that has a Python interface in its own interpreter."""
-    out = folder / "answer.npy"
-    out.unlink(missing_ok=True)
-    return _run([sys.executable, "-m", "bench.quality.peers.child", str(folder), *arguments], limit), out
-
-
-def _run(arguments: list[str], limit: float) -> Answer:
-    """Run a process; `why` is the reason if it failed."""
-    before, begin = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
-    try:
-        done = subprocess.run(arguments, capture_output=True, text=True, timeout=limit, check=False)
-        lines = [line for line in done.stderr.splitlines() if line.strip()]
-        why = "" if done.returncode == 0 else f"exit {done.returncode}: {lines[-1] if lines else ''}"
-    except subprocess.TimeoutExpired:
-        why = f"not done in {limit:g} s"
-    after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-    return Answer(tool="", seconds=time.perf_counter() - begin, cpu_seconds=cpu, why=why)
-
-
-def _read(name: str, run: Answer, reader: Callable[[], Ints]) -> Answer:
-    """Return the answer of a successful process; more than one rank on a slot is a failure."""
-    slot: Ints | None = None
-    why = run.why
-    if not why:
-        try:
-            slot = reader()
-        except (OSError, ValueError, IndexError) as error:
-            why = f"no readable answer: {error}"
-    if slot is not None and len(np.unique(slot)) < len(slot):
-        why = f"{len(slot) - len(np.unique(slot))} ranks on a slot that another has"
-        slot = None
-    return Answer(tool=name, seconds=run.seconds, cpu_seconds=run.cpu_seconds, slot_of_rank=slot, why=why)

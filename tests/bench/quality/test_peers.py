@@ -230,6 +230,7 @@ def test_a_page_names_tools_that_gave_nothing() -> None:
     record = {
         "date": "2026-01-01",
         "machine": {"processor": "p", "cores": 2},
+        "peer_seconds": 60.0,
         "missing": {"Scotch gmap": "apt-get install scotch"},
         "summary": summary(instances),
         "all_hosts": [],
@@ -238,6 +239,7 @@ def test_a_page_names_tools_that_gave_nothing() -> None:
     page = markdown(record)
     assert "- Scotch gmap: not installed (apt-get install scotch)" in page
     assert "- torus/ring, y: not done in 60 s" in page
+    assert "A process of another tool may take 60 s of processor time." in page
     assert "1.200 (torus/ring) | 1 |" in page
 
 
