@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import resource
 import signal
 import subprocess
@@ -51,7 +52,7 @@ def run_child(folder: Path, limit: float, *arguments: str) -> tuple[Answer, Path
 
 
 def run(arguments: list[str], limit: float) -> Answer:
-    """Run a process; `why` is the reason if it failed.
+    """Run a process with one thread of OpenMP; `why` is the reason if it failed.
 
     Parameters
     ----------
@@ -66,6 +67,7 @@ def run(arguments: list[str], limit: float) -> Answer:
             text=True,
             timeout=WAITING * limit,
             check=False,
+            env={**os.environ, "OMP_NUM_THREADS": "1"},
             preexec_fn=partial(resource.setrlimit, resource.RLIMIT_CPU, (ceil(limit), ceil(limit) + 1)),
         )
         lines = [line for line in done.stderr.splitlines() if line.strip()]

@@ -154,6 +154,11 @@ def test_a_process_has_a_limit_of_processor_time() -> None:
     assert busy.cpu_seconds < 2.5
 
 
+def test_a_process_gets_one_thread() -> None:
+    check = "import os, sys; sys.exit('threads: ' + os.environ['OMP_NUM_THREADS'])"
+    assert run([sys.executable, "-c", check], 30.0).why == "exit 1: threads: 1"
+
+
 def test_hosts_are_grouped_into_at_most_so_many_compact_parts() -> None:
     given = ring_on(torus((4, 8)), 32, shape=Shape(sides=(4, 8)))
     # Cut to 4 x 4, 2 x 4, 2 x 2 and 1 x 2: sixteen groups of two hosts side by side.
