@@ -11,6 +11,8 @@ ROWS = {
     "Open MPI 5": "| {} | {} of {} |",
     "MPICH": "| {} (hydra) | {} of {} |",
     "Slurm": "| {}, with its own slots for uneven jobs | {} of {} |",
+    "Slurm 24.11": "| {}, likewise | {} of {} |",
+    "Slurm 26.05": "| {}, likewise | {} of {} |",
 }
 
 PASSAGES = tuple(

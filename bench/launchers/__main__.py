@@ -83,10 +83,15 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"of {', '.join(LAUNCHERS)} (default: all)")
     parser.add_argument("--cases", type=int, default=100, help="cases per launcher [default: %(default)s]")
     parser.add_argument("--seed", type=int, default=0, help="[default: %(default)s]")
+    parser.add_argument(
+        "--as", dest="named", help="name in the record, for a further version of one launcher"
+    )
     parser.add_argument("--trial", action="store_true", help="print, and record nothing")
     given = parser.parse_args(arguments)
     if unknown := set(given.names) - set(LAUNCHERS):
         parser.error(f"unknown: {', '.join(sorted(unknown))}")
+    if given.named and len(given.names) != 1:
+        parser.error("--as is for one launcher")
     for name in given.names or LAUNCHERS:
         pretended = LAUNCHERS[name]
         if reason := missing(pretended):
@@ -100,10 +105,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
             "seed": given.seed,
             **counts,
         }
-        print(json.dumps({name: found}, indent=2), flush=True)
+        entry = {given.named or name: found}
+        print(json.dumps(entry, indent=2), flush=True)
         if not given.trial:
             record = json.loads(RECORD.read_text()) if RECORD.exists() else {}
-            RECORD.write_text(json.dumps({**record, name: found}, indent=2) + "\n")
+            RECORD.write_text(json.dumps({**record, **entry}, indent=2) + "\n")
 
 
 if __name__ == "__main__":

@@ -1,9 +1,9 @@
 """Order of ranks on hosts by Slurm's distributions.
 
 `Job.slots` gives the number of ranks on each host, a distribution decides which ones. Checked against srun of
-Slurm 22.05 and 24.11 for hosts with equal and different numbers of ranks, and under topology/tree and
-topology/block (24.11), which choose the hosts of a job, but not the order of its ranks. Under these plug-ins
-``block`` of Slurm 26.05 visits the hosts of one switch or block after those of another, unlike here.
+Slurm 22.05, 24.11 and 26.05 for hosts with equal and different numbers of ranks, and under topology/tree and
+topology/block. Before 26.05 these choose the hosts of a job, but not the order of its ranks; under 26.05
+``block`` visits the hosts of one leaf switch or block after those of another, in the order of topology.conf.
 """
 
 from __future__ import annotations
@@ -83,7 +83,13 @@ def shared(ranks: int, slots_of_host: Sequence[int]) -> tuple[int, ...]:
     return tuple(taken)
 
 
-def order_of_job(job: Job, *, distribution: str | None = None, plane: int | None = None) -> HostOrder:
+def order_of_job(
+    job: Job,
+    *,
+    distribution: str | None = None,
+    plane: int | None = None,
+    leaves: Sequence[Sequence[str]] = (),
+) -> HostOrder:
     """Return the host of each rank of a job by its distribution.
 
     Parameters
@@ -92,15 +98,26 @@ def order_of_job(job: Job, *, distribution: str | None = None, plane: int | None
         Default: the job's own, or ``block`` if it has none.
     plane : int, optional
         Ranks per round of ``plane``, which accounting does not record.
+    leaves : sequence of sequence of str
+        Hosts of each leaf switch or block, if ``block`` visits one after the other: Slurm 26.05 with
+        topology/tree or topology/block. The hosts of one are visited in the order of the job.
 
     Raises
     ------
     InvalidValue
-        The job has no hosts, or its order is unknown.
+        The job has no hosts, its order is unknown, or a host is on no leaf.
     """
     if not job.hosts:
         raise InvalidValue("Job.hosts", f"job {job.id} has none")
     ranks = job.ranks or sum(job.slots)
     counts = job.slots if sum(job.slots) == ranks else shared(ranks, job.slots)
-    order = rank_order(counts, distribution or job.distribution or BLOCK, plane)
-    return HostOrder(hosts=tuple(job.hosts[host] for host in order.tolist()), source=job.source, name=job.id)
+    distribution = distribution or job.distribution or BLOCK
+    visited = list(range(len(job.hosts)))
+    if leaves and distribution == BLOCK:
+        leaf = {host: at for at, hosts in enumerate(leaves) for host in hosts}
+        if missing := [host for host in job.hosts if host not in leaf]:
+            raise InvalidValue("topology", f"{missing[0]} is on no switch or block of it")
+        visited.sort(key=lambda host: leaf[job.hosts[host]])
+    order = rank_order([counts[host] for host in visited], distribution, plane)
+    hosts = tuple(job.hosts[visited[place]] for place in order.tolist())
+    return HostOrder(hosts=hosts, source=job.source, name=job.id)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import click
@@ -14,6 +15,10 @@ from almanac.output.printing import label, note, print_fields, print_json, print
 from registry import units
 
 _ATTACHED = ("job", "cluster", "profile_id", "iteration_seconds", "iteration_from")
+_MEASURED = ((22, 5), (24, 11), (26, 5))
+"""Versions of Slurm whose order of ranks was measured; see `registry.model.rank_order`."""
+_BY_LEAF = (26, 5)
+"""First of these whose ``block`` visits the hosts of one switch or block after those of another."""
 _OF_CLUSTER = "Cluster of the job; needed if two clusters have a job with this id."
 
 
@@ -102,22 +107,62 @@ def attach(
 @click.option(
     "--plane", type=click.IntRange(min=1), help="Plane size of --distribution plane; records do not have it."
 )
+@click.option(
+    "--slurm-version",
+    metavar="VERSION",
+    help="Version of the Slurm that ran the job, such as 26.05 (default: one before 26.05).",
+)
+@click.option(
+    "--topology",
+    type=click.Path(),
+    help="Its topology.conf or topology.yaml with switches or blocks: from 26.05 on, `block` visits them in "
+    "turn.",
+)
 @output_option()
 def ranks(
-    job: str, cluster: str | None, distribution: str | None, plane: int | None, output: str | None
+    job: str,
+    cluster: str | None,
+    distribution: str | None,
+    plane: int | None,
+    slurm_version: str | None,
+    topology: str | None,
+    output: str | None,
 ) -> None:
     """Write the host of each rank of a job as CSV, which `evaluate --placement` and `map --keep` read."""
     from registry.model.rank_order import BLOCK, order_of_job
 
+    leaves = _leaves(slurm_version, topology)
     with open_registry() as registry:
         record = registry.jobs.read(job, cluster).job
     if not distribution and not record.distribution:
         note(f"the record of job {record.id} has no distribution: {BLOCK} is assumed")
     if sum(record.slots) != record.ranks:
         note(f"the record of job {record.id} lacks the ranks per host: they are spread over its slots")
-    order = order_of_job(record, distribution=distribution, plane=plane)
+    order = order_of_job(record, distribution=distribution, plane=plane, leaves=leaves)
     rows = "".join(f"{rank},{host}\n" for rank, host in enumerate(order.hosts))
     write_text(output, f"rank,host\n{rows}")
+
+
+def _leaves(version: str | None, topology: str | None) -> tuple[tuple[str, ...], ...]:
+    """Return the hosts of each switch or block that Slurm of a version visits in turn; none before 26.05."""
+    if version is None:
+        if topology is not None:
+            raise click.UsageError("--topology needs --slurm-version")
+        return ()
+    found = re.fullmatch(r"(\d{2})\.(\d{1,2})(\..*)?", version)
+    if found is None:
+        raise click.BadParameter(f"{version!r} is not a version such as 26.05", param_hint="--slurm-version")
+    number = (int(found[1]), int(found[2]))
+    if number not in _MEASURED:
+        note(f"Slurm {version} was not measured: the rule of the measured version before it is used")
+    if number < _BY_LEAF:
+        return ()
+    if topology is None:
+        note("without --topology hosts are in the order of the job, as with topology/flat")
+        return ()
+    from ingest.formats.fabrics.slurm_leaves import read_leaves
+
+    return read_leaves(topology)
 
 
 @command.command("delete")

@@ -45,7 +45,16 @@ def recognise(head: str, path: str) -> bool:
 def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
     """Return the fabric of one configuration, with the files that it includes.
 
-    Both switches and blocks are an error, a missing included file, and what `trees.tree` rejects.
+    Errors are those of `branches_of`, and what `trees.tree` rejects.
+    """
+    branches, warnings = branches_of(files, options)
+    return tree(files[0].path, branches, options, warnings)
+
+
+def branches_of(files: Sequence[SourceFile], options: Options) -> tuple[Mapping[str, Branch], Sequence[str]]:
+    """Return switches or blocks in the order of the files, the groups of blocks, and warnings.
+
+    Both switches and blocks are an error, and a missing included file.
     """
     given = {file.name for file in files}
     switches: dict[str, Branch] = {}
@@ -68,13 +77,11 @@ def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
         raise InputError(reason, path=path)
     if not blocks:
         speeds = options.rate is None and any(branch.speed is not None for branch in switches.values())
-        notes = ["LinkSpeed is taken as Gbit/s; Slurm gives it no unit"] if speeds else []
-        return tree(path, switches, options, notes)
+        return switches, ["LinkSpeed is taken as Gbit/s; Slurm gives it no unit"] if speeds else []
     if len(sizes) > 1:
         raise sizes[1][1].error("BlockSizes twice")
     numbers = _sizes(*sizes[0]) if sizes else []
-    branches, warnings = block_branches(blocks, numbers, sizes[0][1] if sizes else Place(path))
-    return tree(path, branches, options, warnings)
+    return block_branches(blocks, numbers, sizes[0][1] if sizes else Place(path))
 
 
 class PrintedTopology:

@@ -9,7 +9,7 @@ default of another kind than tree and block is rejected: ``flat`` has no network
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ingest.formats.fabrics.trees import Branch, block_branches, tree
@@ -36,7 +36,16 @@ def recognise(head: str, path: str) -> bool:
 
 
 def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
-    """Return the fabric of the default topology; missing and unknown keys are errors."""
+    """Return the fabric of the default topology; errors are those of `branches_of` and `trees.tree`."""
+    branches, warnings = branches_of(files, options)
+    return tree(files[0].path, branches, options, warnings)
+
+
+def branches_of(files: Sequence[SourceFile], options: Options) -> tuple[Mapping[str, Branch], Sequence[str]]:
+    """Return the switches or blocks of the default topology in their order, and warnings.
+
+    Missing and unknown keys are errors.
+    """
     (file,) = files
     root = Spot(file.path)
     found = root.list(load_yaml(file))
@@ -49,19 +58,17 @@ def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
     if len(defaults) > 1:
         raise defaults[1][0].error("a second topology is marked as the cluster's default")
     spot, topology = (defaults or topologies)[0]
-    warnings = []
+    warnings: list[str] = []
     if len(topologies) > 1:
         others = ", ".join(str(one["topology"]) for at, one in topologies if at != spot)
         warnings.append(f"topology {topology['topology']!r} is read, others are ignored: {others}")
     if "tree" in topology:
-        branches = _tree(topology["tree"], spot.at("tree"))
-    elif "block" in topology:
+        return _tree(topology["tree"], spot.at("tree")), warnings
+    if "block" in topology:
         branches, notes = _block(topology["block"], spot.at("block"))
-        warnings += notes
-    else:
-        kind = next((kind for kind in topology if kind not in ("topology", "cluster_default")), "nothing")
-        raise spot.error(f"topologies of the kind {kind} are not supported: only tree and block are")
-    return tree(file.path, branches, options, warnings)
+        return branches, [*warnings, *notes]
+    kind = next((kind for kind in topology if kind not in ("topology", "cluster_default")), "nothing")
+    raise spot.error(f"topologies of the kind {kind} are not supported: only tree and block are")
 
 
 def _tree(value: Any, spot: Spot) -> dict[str, Branch]:

@@ -6,14 +6,18 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
 
 from bench.launchers.cases import Case
 from bench.launchers.pretended import allocated
+from mapping.placement.search.options import SearchOptions
+from mapping.service.placing import place
+from mapping.service.request import PlacementRequest
 from registry.registry import Registry
 from tests.almanac.commands.placing.test_run_measured import MAIN, filled
 from tests.support import paths
@@ -85,6 +89,48 @@ def test_a_job_that_does_not_fit_runs_in_its_own_order(
     assert (code, lines) == (0, [f"{rank} {host}" for rank, host in enumerate(names)]), said
     assert "not placed: " in said
     assert reason in said
+
+
+def test_another_allocation_than_before_is_placed_anew(filled: Registry, tmp_path: Path) -> None:
+    """The stored placement is on node00 and node01."""
+    options = SearchOptions(steps=500)  # compiles the search, which the run has no time for
+    others = ("node00", "node03")
+    place(
+        filled, PlacementRequest(profile="pairs", cluster="toy", hosts=others, slots=(2, 2), options=options)
+    )
+    words = command(tmp_path, OPEN_MPI, "node03:2,node02:2")
+    code, lines, said = ended(start(words, "--profile", "pairs", "--seconds", "20", "--explain"))
+    hosts = [line.split()[1] for line in lines]
+    assert code == 0, said
+    assert sorted(hosts) == ["node02", "node02", "node03", "node03"]
+    assert (hosts[0], hosts[1]) == (hosts[2], hosts[3])  # the profile's pairs, which are apart in order
+    assert "a new placement, searched for " in said
+
+
+@pytest.mark.parametrize("moment", [0.02, 0.3, 0.8, 1.6, 3.2, 6.4])
+def test_sigterm_ends_the_job_at_any_moment(filled: Registry, tmp_path: Path, moment: float) -> None:
+    """While the order is sought, verified, or the job runs; nothing of it is left."""
+    *words, _, _, _ = command(tmp_path)
+    lasting = str(10_000 + os.getpid() / 1e6 + moment)  # seconds by which its ranks are known
+    run = start([*words, "sleep", lasting], "--profile", "pairs")
+    time.sleep(moment)
+    run.send_signal(signal.SIGTERM)
+    code, _, said = ended(run)
+    assert code != 0, said
+    end = time.monotonic() + 30
+    while left := processes(lasting):
+        assert time.monotonic() < end, left
+        time.sleep(0.1)
+
+
+def processes(word: str) -> list[str]:
+    """Return the command of each process that has a word."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        with suppress(OSError):
+            words = path.read_bytes().decode(errors="replace").split("\0")
+            found += [" ".join(words)] if word in words else []
+    return found
 
 
 def test_another_number_of_ranks_than_before_runs_in_order(filled: Registry, tmp_path: Path) -> None:

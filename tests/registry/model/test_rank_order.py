@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ingest.formats.fabrics.slurm_leaves import read_leaves
 from ingest.formats.jobs.hostlists import expand
 from registry.errors import InvalidValue
 from registry.model import Job
@@ -18,6 +19,34 @@ from tests.support import paths
 from tests.support.launchers import require, slurm
 
 DATA = paths.DATA / "slurm"
+TREE, BLOCK = "SwitchName={} Nodes={}\n", "BlockName={} Nodes={}\n"
+TOPOLOGIES = {
+    "flat": "",
+    "tree": TREE.format("a", "n[8,1,3,5]") + TREE.format("b", "n[2,4,6-7]") + "SwitchName=c Switches=a,b\n",
+    "tree2": TREE.format("a", "n[2,7]")
+    + TREE.format("b", "n[1,8]")
+    + TREE.format("c", "n[3,5]")
+    + TREE.format("d", "n[4,6]")
+    + "SwitchName=x Switches=a,c\nSwitchName=y Switches=b,d\nSwitchName=z Switches=x,y\n",
+    "tree3": "SwitchName=top Switches=w,c,m\n"
+    + TREE.format("w", "n[5,2]")
+    + TREE.format("c", "n[8,1,3]")
+    + TREE.format("m", "n[4,6-7]"),
+    "block": BLOCK.format("b1", "n[2,4,6,8]") + BLOCK.format("b2", "n[1,3,5,7]") + "BlockSizes=4\n",
+    "block2": BLOCK.format("b1", "n[3,8]")
+    + BLOCK.format("b2", "n[1,6]")
+    + BLOCK.format("b3", "n[2,7]")
+    + BLOCK.format("b4", "n[4,5]")
+    + "BlockSizes=2,4\n",
+    "block3": BLOCK.format("w", "n[5,2,8]")
+    + BLOCK.format("c", "n[1,3,7]")
+    + BLOCK.format("m", "n[4,6]")
+    + "BlockSizes=2\n",
+}
+"""topology.conf by the name in `topology_orders.txt`."""
+UNDER_TOPOLOGIES = [
+    line.split() for line in (DATA / "topology_orders.txt").read_text().splitlines() if line[0] != "#"
+]
 ORDERS = [line.split() for line in (DATA / "srun_orders.txt").read_text().splitlines() if line[0] != "#"]
 
 
@@ -45,6 +74,28 @@ def test_ranks_of_uneven_hosts_sit_where_srun_put_them(row: list[str]) -> None:
     assert sum(counts) == int(tasks)
     found = rank_order(counts, distribution, int(plane) if plane else None)
     assert [names[host] for host in found.tolist()] == nodes
+
+
+@pytest.mark.parametrize("row", UNDER_TOPOLOGIES, ids=lambda row: "-".join(row[:5]))
+def test_ranks_sit_where_srun_of_each_version_put_them(row: list[str], tmp_path: Path) -> None:
+    version, topology, given, hosts, tasks, *nodes = row
+    distribution, _, plane = given.replace("default", "").partition("=")
+    counts = (part.rstrip(")").split("(x") for part in tasks.split(","))
+    slots = [int(count) for count, *times in counts for _ in range(int(*times or "1"))]
+    leaves: tuple[tuple[str, ...], ...] = ()
+    if TOPOLOGIES[topology] and version == "26.05.5":
+        (tmp_path / "topology.conf").write_text(TOPOLOGIES[topology])
+        leaves = read_leaves(tmp_path / "topology.conf")
+    job = Job(id="1", hosts=expand(hosts), slots=tuple(slots), ranks=len(nodes), distribution=distribution)
+    found = order_of_job(job, plane=int(plane) if plane else None, leaves=leaves)
+    assert [host[1:] for host in found.hosts] == nodes
+
+
+def test_a_host_that_the_topology_lacks_has_no_order() -> None:
+    job = Job(id="1", hosts=("a", "b"), slots=(1, 1), ranks=2)
+    with pytest.raises(InvalidValue, match="b is on no switch or block of it"):
+        order_of_job(job, leaves=(("a",),))
+    assert order_of_job(job, distribution="cyclic", leaves=(("a",),)).hosts == ("a", "b")
 
 
 def slow(counts: list[int], each: int) -> list[int]:

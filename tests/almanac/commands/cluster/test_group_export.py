@@ -81,6 +81,36 @@ def test_ranks_of_a_job_are_written_as_its_distribution_put_them(loaded: Almanac
     assert back.code == 0, back.err
 
 
+def test_ranks_follow_the_rule_of_the_version_of_slurm(loaded: Almanac, tmp_path: Path) -> None:
+    jobs, topology = tmp_path / "sacct.json", tmp_path / "topology.conf"
+    jobs.write_bytes(gzip.decompress((DATA / "slurm" / "sacct.json.gz").read_bytes()))
+    assert loaded("ingest", jobs, "--cluster", "ft").code == 0
+    topology.write_text(
+        "BlockName=later Nodes=node[0009-0016]\nBlockName=b Nodes=node[0001-0008]\nBlockSizes=8\n"
+    )
+    ranks = ("job", "ranks", "1", "--slurm-version")
+    listed = [f"node{1 + rank // 4:04d}" for rank in range(64)]
+
+    def hosts(*words: object) -> list[str]:
+        done = loaded(*ranks, *words)
+        assert done.code == 0, done.err
+        return [line.split(",")[1] for line in done.out.splitlines()[1:]]
+
+    assert hosts("26.05", "--topology", topology) == listed[32:] + listed[:32]
+    assert hosts("26.05", "--topology", topology, "--distribution", "cyclic")[:2] == ["node0001", "node0002"]
+    assert hosts("24.11.5", "--topology", topology) == listed
+    assert hosts("26.05.5") == listed
+    assert "without --topology" in loaded(*ranks, "26.05.5").err
+    assert "Slurm 25.11 was not measured" in loaded(*ranks, "25.11", "--topology", topology).err
+    wrong = loaded(*ranks, "new")
+    assert (wrong.code, "'new' is not a version such as 26.05" in wrong.err) == (2, True)
+    alone = loaded("job", "ranks", "1", "--topology", topology)
+    assert (alone.code, "--topology needs --slurm-version" in alone.err) == (2, True)
+    topology.write_text("BlockName=b Nodes=node[0001-0008]\nBlockSizes=8\n")
+    lacks = loaded(*ranks, "26.05", "--topology", topology)
+    assert (lacks.code, "node0009 is on no switch or block of it" in lacks.err) == (1, True)
+
+
 def test_a_rank_order_is_read_with_the_given_hosts(loaded: Almanac, tmp_path: Path) -> None:
     order = tmp_path / "MPICH_RANK_ORDER"
     order.write_text("1,3,0,2\n")
