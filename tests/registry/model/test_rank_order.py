@@ -43,7 +43,16 @@ TOPOLOGIES = {
     + BLOCK.format("m", "n[4,6]")
     + "BlockSizes=2\n",
 }
-"""topology.conf by the name in `topology_orders.txt`."""
+TOPOLOGIES["yaml3"] = """- topology: default
+  cluster_default: true
+  tree:
+    switches:
+    - {switch: top, children: "m,c,w"}
+    - {switch: w, nodes: "n[5,2]"}
+    - {switch: c, nodes: "n[8,1,3]"}
+    - {switch: m, nodes: "n[4,6-7]"}
+"""
+"""topology.conf or topology.yaml by the name in `topology_orders.txt`."""
 UNDER_TOPOLOGIES = [
     line.split() for line in (DATA / "topology_orders.txt").read_text().splitlines() if line[0] != "#"
 ]

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from ingest.formats.fabrics import ibnetdiscover, slurm_topology
+from ingest.formats.fabrics.slurm_leaves import read_leaves
 from ingest.formats.jobs.hostlists import expand
 from ingest.generate.fat_trees import three_level
 from registry.exports.catalog import write
@@ -33,6 +34,52 @@ FABRICS: dict[str, Callable[[], Fabric]] = {
         ("n1", "ab"), ("n2", "a"), ("n3", "ab"), ("m4", "cd"), ("m5", "d"), ("login", "ad")
     ),
 }
+
+
+def require_version(first: tuple[int, int]) -> None:
+    """Skip the test if the installed Slurm is older."""
+    require("slurmctld", "scontrol")
+    said = subprocess.run(["slurmctld", "-V"], capture_output=True, text=True, check=True).stdout
+    major, minor = said.split()[-1].split(".")[:2]
+    if (int(major), int(minor)) < first:
+        pytest.skip(f"{said.strip()} is older than {first[0]}.{first[1]:02}")
+
+
+def shown(folder: Path, fabric: Fabric, more: str = "") -> list[dict[str, str]]:
+    """Return the lines of ``scontrol show topology`` with a topology that is in a folder."""
+    hosts = fold(fabric.names[host] for host in fabric.hosts)
+    with slurm(folder, hosts, expand(hosts), 2, more=more, daemons_too=False) as running:
+        done = subprocess.run(
+            ["scontrol", "show", "topology"],
+            env={**os.environ, **running.environment},
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=True,
+        )
+    return [dict(word.split("=", 1) for word in line.split()) for line in done.stdout.splitlines() if line]
+
+
+@pytest.mark.parametrize("name", FABRICS)
+def test_slurm_takes_the_blocks_of_an_observed_fabric(name: str, tmp_path: Path) -> None:
+    """Tried by hand with 24.11.5 and 26.05.5; topology/block came with 23.11."""
+    require_version((23, 11))
+    fabric = FABRICS[name]()
+    (tmp_path / "topology.conf").write_text(write("slurm-block", fabric))
+    found = shown(tmp_path, fabric, "TopologyPlugin=topology/block\n")
+    blocks = read_leaves(tmp_path / "topology.conf")
+    assert [expand(one["Nodes"]) for one in found if "BlockName" in one] == list(blocks)
+
+
+@pytest.mark.parametrize("name", FABRICS)
+def test_slurm_takes_the_topology_yaml_of_an_observed_fabric(name: str, tmp_path: Path) -> None:
+    """Tried by hand with 26.05.5; topology.yaml came with 25.05."""
+    require_version((25, 5))
+    fabric = FABRICS[name]()
+    (tmp_path / "topology.yaml").write_text(write("slurm-topology-yaml", fabric))
+    found = shown(tmp_path, fabric)
+    leaves = [expand(one["Nodes"]) for one in found if one.get("Level") == "0"]
+    assert leaves == list(read_leaves(tmp_path / "topology.yaml"))
 
 
 @pytest.mark.parametrize("name", FABRICS)
