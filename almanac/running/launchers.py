@@ -56,8 +56,8 @@ class Launcher:
     environment : mapping of str to str
         Variables with which it takes it.
     recording : mapping of str to str
-        Variables that let the MPI library write what each rank sent to files that begin with ``{file}``;
-        empty if it cannot.
+        Variables that let the MPI library write what each rank sent to files that begin with ``{file}``, if
+        it can; empty if no library that it starts can.
     labelled : tuple of str
         Options with which it writes the rank before each line of the program's output.
     label : str
@@ -124,6 +124,11 @@ _OPEN_MPI_ORDER = (
     *("npersocket", "cpus-per-proc", "cpus-per-rank", "slot-list"),
 )
 
+_OPEN_MPI_RECORDING = {
+    "OMPI_MCA_pml_monitoring_enable": "2",
+    "OMPI_MCA_pml_monitoring_enable_output": "3",
+    "OMPI_MCA_pml_monitoring_filename": "{file}",
+}
 _OPEN_MPIS = tuple(
     Launcher(
         name="Open MPI",
@@ -137,11 +142,7 @@ _OPEN_MPIS = tuple(
         ordering=(*_OPEN_MPI_ORDER, "pernode"),
         format="openmpi-hostfile",
         added=("--hostfile", "{file}", "--map-by", "seq", "-n", "{ranks}"),
-        recording={
-            "OMPI_MCA_pml_monitoring_enable": "2",
-            "OMPI_MCA_pml_monitoring_enable_output": "3",
-            "OMPI_MCA_pml_monitoring_filename": "{file}",
-        },
+        recording=_OPEN_MPI_RECORDING,
         labelled=labelled,
         label=label,
         redirecting=("output-filename", "output", "xterm", "tag-output", "timestamp-output", "stdin"),
@@ -238,6 +239,7 @@ LAUNCHERS = (
         format="slurm-hostfile",
         added=("--ntasks={ranks}", "--distribution=arbitrary"),
         environment={"SLURM_HOSTFILE": "{file}"},
+        recording=_OPEN_MPI_RECORDING,
         labelled=("-l",),
         label=r" *(\d+): ",
         redirecting=("l", "label", "o", "output", "e", "error", "i", "input", "pty", "Q", "quiet"),

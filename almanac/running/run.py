@@ -22,6 +22,7 @@ from almanac.running.launchers import Launcher, launcher_of
 from almanac.running.order import Order, Wanted, order_of_run
 from almanac.running.torchrun import Torchrun, torchrun_of, torchrun_words
 from almanac.running.verification import Unverified, verify_order
+from registry.errors import AlmanacError
 from registry.progress import silent
 
 if TYPE_CHECKING:
@@ -257,28 +258,45 @@ def measure_run(run: Run, steps: Steps | None) -> tuple[int, MeasuredRun]:
     return code, measured
 
 
-def save_run(settings: Settings, measured: MeasuredRun, recording: Path | None = None) -> str:
-    """Save a measured run, and what was recorded, in a child process with a time limit; return its id.
+def save_run(
+    settings: Settings, measured: MeasuredRun, recording: Path | None = None
+) -> tuple[str, str | None]:
+    """Save a measured run, and what was recorded, in a child process with a time limit.
 
     A recording that was saved is deleted.
+
+    Returns
+    -------
+    identity : str
+    lost : str or None
+        Why the recording is not saved; the run is saved without it. None if it is, or there is none.
 
     Raises
     ------
     Unplaced
-        It is not saved.
+        Nothing is saved.
     """
+    lost = None
+    if recording is not None and not any(recording.iterdir()):
+        lost = "the program's MPI library counted no messages (Open MPI does)"
+        recording.rmdir()
+        recording, measured = None, replace(measured, recorded=False)
 
-    def work() -> str:
+    def work() -> tuple[str, str | None]:
         with settings.open_registry(silent) as registry:
             if recording is None or measured.exit_code != 0:
-                return registry.measured_runs.save(measured)
-            profile = _save_recording(registry, recording, measured.application)
-            return registry.measured_runs.save(replace(measured, profile=profile))
+                return registry.measured_runs.save(measured), lost
+            try:
+                profile = _save_recording(registry, recording, measured.application)
+            except AlmanacError as error:
+                reason = f"{error}; the recording is in {recording}"
+                return registry.measured_runs.save(replace(measured, recorded=False)), reason
+            return registry.measured_runs.save(replace(measured, profile=profile)), None
 
-    identity = answer_within(SAVE_SECONDS if recording is None else RECORD_SECONDS, work)
-    if recording is not None:
+    identity, lost = answer_within(SAVE_SECONDS if recording is None else RECORD_SECONDS, work)
+    if recording is not None and lost is None:
         shutil.rmtree(recording, ignore_errors=True)
-    return identity
+    return identity, lost
 
 
 def _save_recording(registry: Registry, folder: Path, application: str) -> str:

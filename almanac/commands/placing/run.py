@@ -128,7 +128,9 @@ def _start(run: Run, step: re.Pattern[bytes] | None, no_measure: bool, explain: 
             signal.signal(name, signal.default_int_handler)
     code, measured = measure_run(run, None if step is None else Steps(step))
     try:
-        identity = save_run(current_settings(), measured, run.recording)
+        identity, lost = save_run(current_settings(), measured, run.recording)
+        if lost is not None:
+            _tell(f"nothing is recorded: {lost}")
         if explain:
             _tell(f"measured run {identity}")
     except (Exception, KeyboardInterrupt) as error:

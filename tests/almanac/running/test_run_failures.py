@@ -19,7 +19,7 @@ from mapping.placement.search.options import SearchOptions
 from mapping.service.placing import place
 from mapping.service.request import PlacementRequest
 from registry.registry import Registry
-from tests.almanac.commands.placing.test_run_measured import MAIN, filled
+from tests.almanac.commands.placing.test_run_measured import MAIN, RING, filled
 from tests.support import paths
 from tests.support.launchers import (
     HYDRA_ON_LOOPBACK,
@@ -293,6 +293,15 @@ def test_a_job_whose_hosts_have_changed_runs_on_those_it_has(
         )
     assert (code, lines) == (0, IN_ORDER), said
     assert "not placed: where the launcher starts ranks could not be seen: srun ended with " in said
+
+
+def test_srun_records_a_program_of_open_mpi(filled: Registry, scheduler: tuple[Path, Slurm]) -> None:
+    with held(scheduler, NODES[:1]) as variables:
+        words = ["srun", "--mpi=pmix", "-n", "2", sys.executable, "-c", RING]
+        code, _, said = ended(start(words, "--name", "ring", "--explain", environment=variables))
+    assert code == 0, said
+    assert filled.profiles.read("ring").profile.columns()["bytes"].tolist() == [1000.0] * 2
+    assert [run.recorded for run in filled.measured_runs.list()] == [True]
 
 
 @pytest.mark.parametrize("options", [(), ("--no-measure",)], ids=["measured", "not measured"])

@@ -120,6 +120,40 @@ def test_the_first_run_of_an_application_records_its_profile(
     assert list((tmp_path / "recordings").iterdir()) == []
 
 
+def test_a_program_that_counts_no_messages_is_measured_all_the_same(filled: Registry, tmp_path: Path) -> None:
+    done = run(tmp_path, 0, "--name", "other")
+    assert (done.returncode, done.stdout) == (0, "step 1 took 0.25 s\n")
+    assert done.stderr == (
+        "nothing is recorded: the program's MPI library counted no messages (Open MPI does)\n"
+    )
+    (stored,) = filled.measured_runs.list()
+    assert (stored.application, stored.recorded, stored.profile) == ("other", False, None)
+
+
+def test_a_recording_that_cannot_be_read_is_kept_and_the_run_measured(
+    filled: Registry, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    require("mpirun.openmpi")
+    launcher = [
+        "mpirun.openmpi",
+        "--allow-run-as-root",
+        *OPEN_MPI_ON_LOOPBACK,
+        "-n",
+        "1",
+        "--host",
+        "node00:1",
+    ]
+    launcher += ["--mca", "plm", "rsh", "--mca", "plm_rsh_agent", str(agent(tmp_path))]
+    launcher += ["sh", "-c", 'echo damaged >"$OMPI_MCA_pml_monitoring_filename.0.prof"']
+    words = [sys.executable, "-c", MAIN, "run", "--seconds", "120", *launcher]
+    done = subprocess.run(words, capture_output=True, text=True, timeout=300, cwd=paths.ROOT, check=False)
+    assert (done.returncode, done.stdout) == (0, "")
+    assert done.stderr.startswith("nothing is recorded: ")
+    kept = Path(done.stderr.split("the recording is in ")[1].strip())
+    assert [file.name for file in kept.iterdir()] == ["rank.0.prof"]
+    assert [run.recorded for run in filled.measured_runs.list()] == [False]
+
+
 def test_a_launcher_that_cannot_record_says_so(filled: Registry, tmp_path: Path) -> None:
     require("mpiexec.hydra")
     launcher = ["mpiexec.hydra", *HYDRA_ON_LOOPBACK, "-hosts", "localhost:2", "-n", "2", "sh", "-c", "exit 0"]
