@@ -22,6 +22,7 @@
     |  |- InconsistentGraph   a transaction read contradicting data
     |  |- WritersPaused       a backup is being written: the transaction is tried again
     |  `- WriteRefused        a writing statement where only reading is allowed
+    |- ClusterError           work that a Dask cluster cannot do: address, worker
     |- MissingExtra           an optional package that is not installed: package, command
     `- PlugInError            a plug-in that cannot be used: kind, name, package
 
@@ -30,8 +31,10 @@ Errors have fields for pages and commands; ``str(error)`` is one line. Nothing b
 
 from __future__ import annotations
 
+import copyreg
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 from registry.name_lists import close_names, list_names
 
@@ -69,6 +72,10 @@ class AlmanacError(Exception):
         self.line = line
         self.text = None if text is None else shorten(text)
         super().__init__(self.reason)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Return what restores a pickled error, which `__init__` with other parameters would not."""
+        return copyreg.__newobj__, (type(self), *self.args), self.__dict__  # type: ignore[attr-defined]
 
     def __str__(self) -> str:
         where = "" if self.path is None else self.path
@@ -305,19 +312,6 @@ class ConfigError(AlmanacError):
     def __init__(self, key: str, reason: str, *, path: str | Path | None = None) -> None:
         self.key = key
         super().__init__(reason if key.startswith("--") else f"setting {key}: {reason}", path=path)
-
-
-class SpoolFull(AlmanacError):
-    """The folder of waiting ingests has no room for another one.
-
-    Attributes
-    ----------
-    folder : Path
-    """
-
-    def __init__(self, folder: Path, why: str) -> None:
-        self.folder = folder
-        super().__init__(f"the ingest cannot be queued in {folder}: {why}")
 
 
 class DatabaseError(AlmanacError):

@@ -20,12 +20,25 @@ from typing import Any, BinaryIO
 from ingest.options import Options
 from ingest.reading.source import ANCHOR, STANDARD_INPUT
 from registry.disk_space import no_space
-from registry.errors import AlmanacError, InputError, SpoolFull
+from registry.errors import AlmanacError, InputError
 
 ENTRY, FILES = "entry.json", "files"
 VERSION = 1
 PIECE = 1 << 20
 FULL = "it is full: apply it (almanac spool apply), or raise the setting spool_megabytes"
+
+
+class SpoolFull(AlmanacError):
+    """The folder of waiting ingests has no room for another one.
+
+    Attributes
+    ----------
+    folder : Path
+    """
+
+    def __init__(self, folder: Path, why: str) -> None:
+        self.folder = folder
+        super().__init__(f"the ingest cannot be queued in {folder}: {why}")
 
 
 class DamagedEntry(AlmanacError):

@@ -19,7 +19,17 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from almanac.service.entries import FULL, DamagedEntry, Draft, Entry, next_try, private, read_entry, sync
+from almanac.service.entries import (
+    FULL,
+    DamagedEntry,
+    Draft,
+    Entry,
+    SpoolFull,
+    next_try,
+    private,
+    read_entry,
+    sync,
+)
 from almanac.service.locks import locked
 from ingest.options import Options
 from registry.disk_space import bytes_of, no_space
@@ -29,7 +39,6 @@ from registry.errors import (
     DatabaseError,
     DatabaseUnavailable,
     SchemaVersionError,
-    SpoolFull,
     WritersPaused,
 )
 from registry.progress import Progress, silent

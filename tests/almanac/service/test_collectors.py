@@ -14,10 +14,9 @@ import pytest
 from almanac.service import collectors
 from almanac.service.collectors import CommandFailed, StillRunning, Surroundings, run_task
 from almanac.service.configuration import Task
-from almanac.service.entries import read_entry
+from almanac.service.entries import SpoolFull, read_entry
 from almanac.service.spool import Spool
 from ingest.options import Options
-from registry.errors import SpoolFull
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ from typing import Any, cast
 
 import pytest
 
-from almanac.service.entries import DamagedEntry, read_entry
+from almanac.service.entries import DamagedEntry, SpoolFull, read_entry
 from almanac.service.spool import DRAFT, MAX_TRIES, REJECTED, Applied, Spool
 from ingest.options import Options
 from registry.errors import (
@@ -21,7 +21,6 @@ from registry.errors import (
     DatabaseError,
     DatabaseUnavailable,
     SchemaVersionError,
-    SpoolFull,
     WritersPaused,
 )
 from registry.registry import Registry
