@@ -43,6 +43,7 @@ SECTIONS: dict[str, dict[str, tuple[str, str]]] = {
     },
     "Place": {
         "map": ("placing.map", "Find a good placement of a job's ranks on its hosts."),
+        "batch": ("placing.batch", "Find many placements, here, on a Dask cluster or with Slurm."),
         "run": ("placing.run", "Start a launcher with its ranks placed."),
         "slurm": ("placing.slurm", "Let Slurm place the tasks of srun in jobs that opt in."),
         "advise": ("placing.advise", "Report whether moving ranks of running jobs pays off."),

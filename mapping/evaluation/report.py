@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -125,6 +125,18 @@ def report_placement(case: PlacementCase, progress: Progress = silent) -> Placem
     curve = find_curve(case, progress)
     point = curve.chosen() if case.options.moves is None else curve.within(case.options.moves)
     return replace(report_found(case, (point.placement,), progress)[0], curve=curve)
+
+
+def report_elsewhere(fabric: Fabric, case: PlacementCase) -> PlacementReport:
+    """Return the report of `report_placement` for another process, without the case, which that has.
+
+    Parameters
+    ----------
+    case : PlacementCase
+        With any fabric: it is sent apart, since several cases may have the same.
+    """
+    report = report_placement(replace(case, fabric=fabric))
+    return replace(report, case=cast(PlacementCase, None))
 
 
 def report_pareto_set(case: PlacementCase, progress: Progress = silent) -> tuple[PlacementReport, ...]:

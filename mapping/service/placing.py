@@ -53,12 +53,22 @@ def place(registry: Registry, request: PlacementRequest, progress: Progress = si
     InvalidValue
         The job has no hosts yet, or the fabric lacks the tables that the routing needs.
     """
+    return keep_report(registry, report_placement(placement_case(registry, request), progress))
+
+
+def placement_case(registry: Registry, request: PlacementRequest) -> PlacementCase:
+    """Read the data that a request for a placement names, with the layouts of hosts; raises as `place`."""
     case = resolve(registry, request)
-    if ALL not in request.layouts:
-        stored, known = registry.layouts.list(case.cluster, request.at), set(case.fabric.names)
-        layouts = {one.host: one.layout for one in stored if one.host in known}
-        case = replace(case, layouts={**layouts, **request.layouts})
-    report = report_placement(case, progress)
+    if ALL in request.layouts:
+        return case
+    stored, known = registry.layouts.list(case.cluster, request.at), set(case.fabric.names)
+    layouts = {one.host: one.layout for one in stored if one.host in known}
+    return replace(case, layouts={**layouts, **request.layouts})
+
+
+def keep_report(registry: Registry, report: PlacementReport) -> PlacementReport:
+    """Save the placement that was found for a case, or ranks in order if it measured worse; as `place`."""
+    case = report.case
     worse = "" if case.present is not None or case.pins else measured_worse(registry, case, report.placement)
     if worse:
         assert report.in_order is not None

@@ -26,16 +26,6 @@ SLURM = {
 }
 
 
-@pytest.fixture
-def loaded(embedded: Almanac) -> Almanac:
-    assert (
-        embedded("ingest", FABRIC / "ibnetdiscover.txt", FABRIC / "opensm-lfts.dump", "--cluster", "ft").code
-        == 0
-    )
-    assert embedded("ingest", PROFILE, "--name", "cg").code == 0
-    return embedded
-
-
 def placed(almanac: Almanac, *more: object) -> dict[str, Any]:
     call = almanac(
         "map", "cg", "--cluster", "ft", "--hosts", "node[0001-0004,0033-0036]", "--slots", 2, *more, "--json"

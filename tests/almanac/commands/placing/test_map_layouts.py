@@ -5,10 +5,8 @@ from __future__ import annotations
 import csv
 from pathlib import Path
 
-from tests.almanac.commands.placing.test_map import DATA, FILES, PROFILE, loaded
+from tests.almanac.commands.placing.test_map import DATA, FILES, PROFILE
 from tests.almanac.conftest import Almanac
-
-__all__ = ["loaded"]
 
 LAYOUT = DATA / "hwloc" / "two_rails_v2.xml"
 FROM_FILES = ("map", PROFILE, *FILES, "--slots", 4, "--steps", 300, "--strategy", "in-order")
