@@ -2,10 +2,10 @@
 
 Each writes its own file under bench/results. The longer ones have their own commands:
 ``python -m bench.quality.peers``, ``bench.quality.members``, ``bench.quality.cores``, ``bench.speed.scale``,
-``bench.speed.ingest_large``, ``bench.speed.ingest_jobs``, ``bench.speed.install``,
-``bench.speed.first_minute``, ``bench.papers.mapping``, ``bench.papers.circuits``, ``bench.simulation``,
-``bench.simgrid``, ``bench.dashboard``, ``bench.faults``, ``bench.year``, ``bench.loop``,
-``bench.launchers``.
+``bench.speed.ingest_large``, ``bench.speed.several_machines``, ``bench.speed.ingest_jobs``,
+``bench.speed.install``, ``bench.speed.first_minute``, ``bench.papers.mapping``, ``bench.papers.circuits``,
+``bench.simulation``, ``bench.simgrid``, ``bench.dashboard``, ``bench.faults``, ``bench.year``,
+``bench.loop``, ``bench.launchers``.
 """
 
 from __future__ import annotations

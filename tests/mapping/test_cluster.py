@@ -10,12 +10,14 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+import dask.config
+import distributed
 import pytest
 
 from mapping import cluster
 from mapping.cluster import Cluster, ClusterError, TaskStopped, installed_code, open_cluster
 from tests.support.cluster_tasks import Counted, count_until_stopped, end_worker, process_of, refuse
-from tests.support.dask_cluster import DaskCluster, dask_cluster, more_workers
+from tests.support.dask_cluster import DaskCluster, dask_cluster, more_workers, self_signed
 from tests.support.paths import ROOT
 
 CALLER = """
@@ -177,3 +179,20 @@ def test_a_lost_scheduler_is_an_error(tmp_path: Path) -> None:
 
     with dask_cluster(tmp_path, 1) as other:
         assert "connection to the scheduler was lost" in refused(other.address, lose).reason
+
+
+def test_certificates_of_dasks_configuration_are_used(tmp_path: Path) -> None:
+    certificate, key = self_signed(tmp_path)
+    named = {"ca-file": certificate}
+    for role in ("scheduler", "worker", "client"):
+        named |= {f"{role}.cert": certificate, f"{role}.key": key}
+    settings = {f"distributed.comm.tls.{name}": str(path) for name, path in named.items()}
+    variables = {
+        f"DASK_{name.replace('.', '__').replace('-', '_').upper()}": path for name, path in settings.items()
+    }
+    assert distributed.__version__  # imported first: its defaults come before the settings
+    with dask_cluster(tmp_path, 1, variables, "tls") as other:
+        assert other.address.startswith("tls://127.0.0.1:")
+        with dask.config.set(settings), open_cluster(other.address) as found:
+            assert found.submit(abs, -3).result() == 3
+        assert "no scheduler answers" in refused(other.address.replace("tls", "tcp")).reason

@@ -7,6 +7,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 
 from bench.papers.circuits import calibration, equal_time, optimum, plane, rings, speed, tables
@@ -15,6 +16,7 @@ from bench.papers.circuits.page import write_page
 from bench.papers.circuits.record import CALIBRATION, RESULTS, Effort, Part, calibrated, load, save
 from bench.papers.circuits.trial import Parameters
 from bench.support.figure_page import write_plots
+from mapping.cluster import open_cluster
 
 TABLES, RINGS, OPTIMUM, SPEED = "tables-1-2", "table-3", "optimum", "speed"
 DEFAULTS, EQUAL_TIME, PLANE = "tables-1-2-defaults", "equal-time", "plane"
@@ -37,7 +39,10 @@ def main(arguments: list[str] | None = None) -> None:
     )
     folder = given.output or (Path(tempfile.mkdtemp(prefix="reconfigure-")) if small else RESULTS)
     if not given.page_only:
-        with WorkerPool(effort.workers) as pool:
+        with ExitStack() as stack:
+            scheduler = given.scheduler
+            cluster = None if scheduler is None else stack.enter_context(open_cluster(scheduler))
+            pool = stack.enter_context(WorkerPool(effort.workers, cluster))
             for name in (name for name in NAMES if name in (given.only or NAMES)):
                 begin = time.perf_counter()
                 for parameters, part in run(name, effort, pool, calibrated(folder) or Parameters()):
@@ -71,6 +76,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--calibration-seconds", type=float, default=default.calibration_seconds)
     parser.add_argument("--pairs", type=int, help=f"trials of our search; default: {default.pairs}")
     parser.add_argument("--workers", type=int, default=default.workers, help="processes")
+    parser.add_argument("--scheduler", metavar="ADDRESS", help="run the trials on this Dask cluster")
     parser.add_argument("--page-only", action="store_true", help="only write page and plots again")
     parser.add_argument("--output", type=Path, help="folder of records")
     return parser

@@ -16,6 +16,7 @@ from scipy.stats import t
 
 from bench.papers.circuits.record import Effort
 from bench.papers.circuits.trial import Setting, prepare
+from mapping.cluster import Cluster
 from registry.model import Floats
 
 T = TypeVar("T")
@@ -43,13 +44,23 @@ class Trials(NamedTuple, Generic[T]):
 
 
 class WorkerPool:
-    """A pool of processes that run trials; with one worker, trials run in this process."""
+    """A pool of processes that run trials; with one worker, trials run in this process.
 
-    def __init__(self, workers: int) -> None:
+    Parameters
+    ----------
+    workers : int
+    cluster : Cluster, optional
+        Trials run there instead; its workers find this package in the same folder.
+    """
+
+    def __init__(self, workers: int, cluster: Cluster | None = None) -> None:
         self._workers = workers
+        self._cluster = cluster
         self._pool: ProcessPoolExecutor | None = None
 
     def __enter__(self) -> Self:
+        if self._cluster is not None:
+            return self
         if self._workers > 1:
             fresh = multiprocessing.get_context("spawn")
             self._pool = ProcessPoolExecutor(self._workers, mp_context=fresh, initializer=prepare)
@@ -65,8 +76,18 @@ class WorkerPool:
 
     def run(self, function: Callable[[Setting, int], T], setting: Setting, numbers: Iterable[int]) -> list[T]:
         """Run the trials with these numbers."""
+        if self._cluster is not None:
+            tasks = [(function, setting, number) for number in numbers]
+            found = {number: result.result() for number, result in self._cluster.run(_trial, tasks, "trials")}
+            return [found[number] for number in sorted(found)]
         one = partial(function, setting)
         return list(map(one, numbers) if self._pool is None else self._pool.map(one, numbers))
+
+
+def _trial(function: Callable[[Setting, int], T], setting: Setting, number: int) -> T:
+    """Run a trial on a worker of a cluster, after its kernels were loaded."""
+    prepare()
+    return function(setting, number)
 
 
 def experiment(

@@ -31,10 +31,12 @@ from bench.papers.circuits.trial import (
     machine_of,
     run_loop,
 )
+from mapping.cluster import open_cluster
 from mapping.reconfiguration.bounds import UpperBound, loose_bound, throughput_bound
 from mapping.reconfiguration.model.problem import Application, Machine
 from mapping.reconfiguration.paper.seed_topology import chordal_ring, seed_topology
 from mapping.reconfiguration.search.local_search import TrialOptions, search_from_seeds
+from tests.support.dask_cluster import DaskCluster
 
 SMALL = Effort(seconds=0.0, calibration_seconds=0.0, fewest=2, batch=2, pairs=1, workers=1, small=True)
 MACHINE = Machine(nodes=8, max_degree=3, max_edges=11, compute_speed=100.0, link_speed=10.0)
@@ -91,6 +93,12 @@ def test_an_experiment_ends_when_it_is_known_well_enough_or_late() -> None:
         wild = experiment(pool, rising, SETTING, effort, lambda one: (1.0, one))
         assert (wild.found, wild.complete) == ([1.0 + number for number in range(10)], False)
         assert wild.imprecision == imprecision(wild.found)
+
+
+def test_trials_on_a_cluster_are_those_of_one_machine_by_number(dask: DaskCluster) -> None:
+    with open_cluster(dask.address) as cluster, WorkerPool(1, cluster) as pool:
+        there = pool.run(loop, SETTING, range(4))
+    assert [one.throughput for one in there] == [loop(SETTING, number).throughput for number in range(4)]
 
 
 def test_a_trial_is_the_loop_on_its_own_application() -> None:
