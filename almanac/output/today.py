@@ -7,6 +7,7 @@ import textwrap
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import groupby
+from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from almanac.output.printing import visible
@@ -17,6 +18,7 @@ from registry.fabrics.changes import in_words, summary
 if TYPE_CHECKING:
     from mapping.checks.finding import Finding
     from mapping.service.today import SlowedJob, Today
+    from registry.ingest_runs.runs import RunInfo
 
 WIDTH = 80
 LINES = 2
@@ -26,6 +28,8 @@ CHANGED, BROKEN, DATA, SLOWED = 6, 9, 5, 8
 ID = 16
 """Characters of an id: enough to find the record by its beginning."""
 LAUNCHER = "openmpi-rankfile"
+COLLECTOR_FAILED = "CommandFailed"
+"""Kind of the error that `almanac serve` records if a collector fails."""
 
 
 class Action(NamedTuple):
@@ -47,8 +51,7 @@ def best_action(today: Today) -> Action | None:
         return _look_at(worst[0], cluster)
     run = next((run for run in today.failed if not today.sources.keys().isdisjoint(run.formats)), None)
     if run is not None:
-        files = shlex.join(run.files[:3])
-        return Action(f"an ingest failed: {run.error}", f"almanac ingest --cluster {cluster} {files}")
+        return _repeat(run, cluster)
     if not today.scanned:
         command = f"ibnetdiscover | almanac ingest --cluster {cluster} -"
         return Action(f"scan the fabric, the last scan is of {_last_scan(today)}:", command)
@@ -70,6 +73,17 @@ def best_action(today: Today) -> Action | None:
     if today.slowed and today.advised < len(today.live.shared):
         return Action("search better placements of the running jobs:", f"almanac advise jobs {cluster}")
     return None
+
+
+def _repeat(run: RunInfo, cluster: str) -> Action:
+    """Return the action after a failed ingest: repeat it if its files are here and not from a pipe."""
+    if run.error_kind == COLLECTOR_FAILED:
+        reason = f"repair the collector {', '.join(run.files)} of almanac serve: {run.error}"
+        return Action(reason, "almanac serve --check")
+    reason = f"an ingest failed: {run.error}"
+    if all(Path(file).exists() for file in run.files):
+        return Action(reason, f"almanac ingest --cluster {cluster} {shlex.join(run.files[:3])}")
+    return Action(reason, f"almanac ingest-run list --cluster {cluster} --failed")
 
 
 def _look_at(finding: Finding, cluster: str) -> Action:

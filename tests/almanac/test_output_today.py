@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from almanac.output.json.running_jobs import today_to_json
 from almanac.output.today import best_action, today_lines
+from almanac.service.collectors import CommandFailed
 from mapping.checks.finding import Finding, Severity
 from mapping.placement.search.options import SearchOptions
 from mapping.service.advising import advise_all
@@ -28,6 +30,9 @@ NOTE = Finding(Severity.NOTE, "leaf03", "an unplanned cable", 1, "wiring", "unex
 FAILURE: dict[str, Any] = {"digest": "", "seconds": 1.0, "snapshot": "", "routing": "", "profiles": ()}
 RUN = RunInfo(id="r", cluster="c", at=T0, formats=("ibnetdiscover",), files=("a scan.txt",), warnings=(),
               outcome=FAILED, error="truncated", error_kind="InputError", **FAILURE)  # fmt: skip
+COLLECTED = replace(
+    RUN, files=("scan",), error="it ended with exit code 3", error_kind=CommandFailed.__name__
+)
 LOST = Cable(source="leaf1", source_guid="", source_port=4, target="spine2", target_guid="", target_port=1,
              capacity=25e9, capacity_back=25e9, cables=1)  # fmt: skip
 
@@ -56,7 +61,11 @@ def test_the_screen_of_a_cluster_with_two_jobs_on_one_uplink(today: Today) -> No
     ]
 
 
-def test_the_most_urgent_action_comes_first(today: Today) -> None:
+def test_the_most_urgent_action_comes_first(
+    today: Today, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "a scan.txt").touch()
     lost = replace(today, changes=Changes(cables_vanished=(LOST,), hosts_vanished=("h1",)))
     failing = {"ibnetdiscover": Freshness(FAILING, "the last try failed")}
     cases = [
@@ -70,6 +79,10 @@ def test_the_most_urgent_action_comes_first(today: Today) -> None:
          "2026-03-01 12:00:00"),
         (replace(lost, failed=(RUN,), sources=failing), "almanac ingest --cluster c 'a scan.txt'",
          "truncated"),
+        (replace(lost, failed=(replace(RUN, files=("-",)),), sources=failing),
+         "almanac ingest-run list --cluster c --failed", "truncated"),
+        (replace(lost, failed=(COLLECTED,), sources=failing), "almanac serve --check",
+         "repair the collector scan of almanac serve: it ended"),
         (replace(today, failed=(RUN,)), "almanac advise jobs c", ""),  # read since
         (replace(lost, failed=(RUN,), sources=failing, findings=(ERROR, WARNING)),
          "almanac cluster check c --only uplinks --all", "leaf01 (uplinks)"),
