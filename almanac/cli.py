@@ -64,7 +64,7 @@ SECTIONS: dict[str, dict[str, tuple[str, str]]] = {
     "Administer": {
         "db": (
             "admin.database:db",
-            "Database: status, start, stop, migrate, backup, restore, verify, prune.",
+            "Database: status, start, stop, migrate, backup, restore, verify, prune, compact.",
         ),
         "serve": ("admin.serve", "Run collectors, ingest, and serve metrics and a JSON API over HTTP."),
         "doctor": ("admin.status:doctor", "Check the installation, the database and its data."),

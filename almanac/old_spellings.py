@@ -85,7 +85,11 @@ def _export(words: list[str]) -> list[str]:
 
 _LINKS = {"--links": "--export links=", "--points": "--export points="}
 _CIRCUITS = {"-o": "--export circuits=", "--output": "--export circuits=", "--routes": "--export routes="}
-_COMMANDS = {f"run {verb}": f"ingest-run {verb}" for verb in ("list", "delete")}
+_COMMANDS = {
+    **{f"run {verb}": f"ingest-run {verb}" for verb in ("list", "delete")},
+    "db dump": "db backup",
+    "db load": "db restore",
+}
 """Commands that have another name now."""
 _RULES: dict[str, Rule] = {
     **dict.fromkeys(_COMMANDS, list),

@@ -54,7 +54,9 @@ class Destructive:
         if self.dry_run or self.yes:
             return act(self.dry_run)
         if not sys.stdin.isatty():
-            raise click.UsageError("no terminal to ask for confirmation: add --yes, or --dry-run to see more")
+            raise click.UsageError(
+                "no terminal to ask for confirmation: add --yes, or --dry-run to list what would change"
+            )
         for line in lines(act(True)):
             note(line)
         if not click.confirm(f"{what}?", err=True):

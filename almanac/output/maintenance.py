@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
-from almanac.output.printing import note, print_json, say
+from almanac.output.printing import print_json, say
 
 if TYPE_CHECKING:
     from almanac.options.destructive import Destructive
@@ -25,7 +25,7 @@ def deletion_lines(deletion: Deletion) -> Iterator[str]:
 
 def move_lines(move: Move) -> Iterator[str]:
     """Yield lines about what is renamed or merged."""
-    yield f"moved: {_counts(move.moved) or 'nothing'}"
+    yield _counts(move.moved) or "nothing"
     if move.known:
         yield f"already there: {_counts(move.known)}"
     yield from (f"conflict: {text}" for text in move.conflicts)
@@ -61,10 +61,10 @@ def print_move(move: Move, how: Destructive) -> None:
     if how.as_json:
         print_json(move_to_json(move, how.dry_run))
         return
-    for line in move_lines(move):
+    first, *others = move_lines(move)
+    say(f"{'would move' if how.dry_run else 'moved'}: {first}")
+    for line in others:
         say(line)
-    if how.dry_run:
-        note("nothing was changed: --dry-run")
 
 
 def _counts(counts: Mapping[str, int]) -> str:

@@ -16,6 +16,7 @@ from pathlib import PurePosixPath
 from typing import NamedTuple
 
 from registry.errors import InputError
+from registry.units import BYTES, text
 
 MAX_BYTES = 1 << 30
 """Largest size of a plain file that is read as a whole, in bytes."""
@@ -135,7 +136,6 @@ def _streams(data: bytes, path: str, limit: int, *, gzip: bool) -> bytes:
 
 
 def _too_large(path: str, limit: int) -> InputError:
-    reason = (
-        f"unpacks to more than {limit} bytes, the limit of compressed files and archives: unpack it first"
-    )
+    size = text(limit, BYTES)
+    reason = f"unpacks to more than {size}, the limit of compressed files and archives: unpack it first"
     return InputError(reason, path=path)

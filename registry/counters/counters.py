@@ -288,12 +288,14 @@ def _grown(transaction: Transaction, cluster: str, at: datetime, over: timedelta
 def _require(transaction: Transaction, cluster: str) -> None:
     known = transaction.run(_CLUSTERS)[0]["names"]
     if cluster not in known:
-        raise UnknownName("cluster with counters", cluster, known)
+        raise UnknownName(
+            "cluster", cluster, known, reason=f"there are no port counters of cluster {cluster!r}"
+        )
 
 
-def _no_counters(transaction: Transaction, cluster: str, remedy: str) -> UnknownName:
+def _no_counters(transaction: Transaction, cluster: str, why: str) -> UnknownName:
     _require(transaction, cluster)
-    return UnknownName("counters", cluster, remedy=remedy)
+    return UnknownName("counters", cluster, reason=f"no counters of cluster {cluster!r}: {why}")
 
 
 def _from(at: Time | None) -> datetime:

@@ -128,10 +128,11 @@ def match_hosts(layouts: Sequence[HostLayout], fabric: Fabric) -> HostMatch:
 def _unknown(layout: HostLayout, names: Collection[str]) -> UnknownName:
     """Return the error for a layout whose host is not among these names, with the closest ones."""
     guids = ", ".join(format_guid(guid) for guid in layout.nic_guid.tolist() if guid)
-    remedy = f"its adapters ({guids or 'none with a GUID'}) are not in the fabric either"
-    if not layout.name:
-        remedy = f"the layout has no host name, and {remedy.removesuffix(' either')}"
-    return UnknownName("host", layout.name or guids.partition(",")[0], sorted(names), remedy=remedy)
+    adapters = f"its adapters ({guids or 'none with a GUID'}) are not in the fabric"
+    if layout.name:
+        return UnknownName("host", layout.name, sorted(names), remedy=f"{adapters} either")
+    reason = f"a layout has no host name, and {adapters}: let lstopo write it on the host"
+    return UnknownName("host", guids.partition(",")[0], reason=reason)
 
 
 def save_layouts(

@@ -293,8 +293,8 @@ def _save_layouts(saving: Saving) -> Saved:
 
 
 def _describe_layouts(intake: Intake, receipt: Receipt | None) -> Iterator[str]:
-    new = "none" if receipt is None else receipt.new("layouts")
-    yield f"{len(intake.layouts)} layouts of hosts read, {new} new"
+    news = "" if receipt is None else f", {receipt.new('layouts')} new"
+    yield f"{len(intake.layouts)} layouts of hosts read{news}"
 
 
 def _save_profiles(saving: Saving) -> Saved:
@@ -331,7 +331,8 @@ def _save_traces(saving: Saving) -> Saved:
 def _describe_traces(intake: Intake, receipt: Receipt | None) -> Iterator[str]:
     count = sum(trace is not None for trace in intake.traces)
     if count:
-        yield f"{counted(count, 'trace')} read, {'none' if receipt is None else receipt.new('traces')} new"
+        news = "" if receipt is None else f", {receipt.new('traces')} new"
+        yield f"{counted(count, 'trace')} read{news}"
 
 
 def _save_first_jobs(saving: Saving) -> Saved:
@@ -347,7 +348,12 @@ def _save_first_jobs(saving: Saving) -> Saved:
         f"{affected} of {len(jobs)} jobs ran on hosts that the fabric lacks: {first_names(unknown)}; the "
         "jobs are saved, without these hosts in the graph",
         reject=saving.intake.strict or len(unknown) == len(hosts),
-        error=lambda: unknown_host(saving.transaction, saving.cluster, unknown[0]),
+        error=lambda: unknown_host(
+            saving.transaction,
+            saving.cluster,
+            unknown[0],
+            f"the fabric lacks {len(unknown)} of the {len(hosts)} hosts of these jobs",
+        ),
     )
     time = saving.intake.observed_at or saving.moment
     new = save_jobs(saving.transaction, saving.cluster, batches(jobs)[0], time, saving.seq)
@@ -355,8 +361,8 @@ def _save_first_jobs(saving: Saving) -> Saved:
 
 
 def _describe_jobs(intake: Intake, receipt: Receipt | None) -> Iterator[str]:
-    new = "none" if receipt is None else receipt.new("jobs")
-    yield f"{counted(len(intake.jobs), 'job')} read, {new} new or changed"
+    news = "" if receipt is None else f", {receipt.new('jobs')} new or changed"
+    yield f"{counted(len(intake.jobs), 'job')} read{news}"
 
 
 def _save_placements(saving: Saving) -> Saved:
@@ -378,8 +384,10 @@ def _save_placements(saving: Saving) -> Saved:
 
 
 def _describe_placements(intake: Intake, receipt: Receipt | None) -> Iterator[str]:
-    for identity in () if receipt is None else receipt.ids("placements"):
-        yield f"placement {identity} saved"
+    if receipt is None:
+        yield from (f"placement of {len(order.hosts)} ranks read" for order in intake.placements)
+    else:
+        yield from (f"placement {identity} saved" for identity in receipt.ids("placements"))
 
 
 KINDS = (

@@ -151,8 +151,8 @@ def require_hosts(transaction: Transaction, cluster: str, hosts: Iterable[str]) 
         raise unknown_host(transaction, cluster, missing[0])
 
 
-def unknown_host(transaction: Transaction, cluster: str, name: str) -> UnknownName:
+def unknown_host(transaction: Transaction, cluster: str, name: str, remedy: str = "") -> UnknownName:
     """Return the error for a host that was never part of the cluster, with the closest names."""
     names = host_names(transaction, cluster)
-    remedy = "" if names else f"no fabric of cluster {cluster!r} has been ingested"
-    return UnknownName("host", name, names, remedy=remedy)
+    none = f"no fabric of cluster {cluster!r} has been ingested"
+    return UnknownName("host", name, names, remedy=remedy if names else none)

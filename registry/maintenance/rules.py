@@ -75,7 +75,7 @@ class Keep:
         for part in text.lower().split(","):
             found = _STEP.fullmatch(" ".join(part.split()))
             if found is None:
-                raise InvalidValue("rule", f"{part.strip()!r} is no rule such as {EXAMPLE}")
+                raise InvalidValue("rule", f"{part.strip()!r} is not a rule such as {EXAMPLE}")
             word, count, days = found.groups()
             steps.append(Step(word or NEWEST, timedelta(days=int(days or 0)), int(count or 0)))
         if any(step.keep == NEWEST for step in steps) and len(steps) > 1:

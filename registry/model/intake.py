@@ -33,7 +33,7 @@ OBSERVED_KINDS = frozenset({"fabric", "tables", "layouts"})
 def check_cluster_name(name: str) -> None:
     """Raise `InvalidValue` if a cluster cannot have this name."""
     if "/" in name or not name.isprintable() or len(name) > MAX_NAME:
-        raise InvalidValue("Intake.cluster", f"needs at most {MAX_NAME} printable characters without '/'")
+        raise InvalidValue("Intake.cluster", f"a name has at most {MAX_NAME} printable characters and no '/'")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

@@ -37,6 +37,8 @@ NOTE = "note: this spelling ends with the next version; write: almanac "
         ("map --fabric s --profile p", "map --fabric s p"),
         ("compare a b --most 3 --links l", "compare a b --export links=l --top 3"),
         ("metrics --hottest 3", "metrics --top 3"),
+        ("db dump f", "db backup f"),
+        ("db load f --replace", "db restore f --replace"),
         ("whatif ft --rule tables", "whatif ft --routing-after tables"),
     ],
 )

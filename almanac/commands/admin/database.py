@@ -153,20 +153,6 @@ def compact(as_json: bool) -> None:
     say(f"the files had {text(done.before, BYTES)} and have {text(done.after, BYTES)}")
 
 
-def _earlier_name(name: str, command: click.Command) -> click.Command:
-    """Return a command under a name that it had in earlier versions, with a note; it is not listed."""
-
-    def run(**values: Any) -> None:
-        note(f"almanac db {name} is now almanac db {command.name}; the old name will be removed")
-        click.get_current_context().invoke(command, **values)
-
-    return click.Command(name, params=command.params, callback=run, help=command.help, hidden=True)
-
-
-db.add_command(_earlier_name("dump", backup))
-db.add_command(_earlier_name("load", restore))
-
-
 def _status(settings: Settings) -> dict[str, Any]:
     """Return the document of ``almanac db status``."""
     fields: dict[str, Any] = {"database": "embedded" if settings.db is None else "server", "uri": settings.db}

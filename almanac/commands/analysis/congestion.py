@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
@@ -99,6 +100,7 @@ def _show_pairs(pairs: dict[str, RankPairs], top: int) -> None:
 
 def _show_jobs(live: Live, top: int) -> None:
     """Print how much sharing links slows each job; if times are unknown, its share of a link."""
+    slowdowns = slowdowns_to_json(live)
     rows = [
         [
             row["job"],
@@ -110,11 +112,14 @@ def _show_jobs(live: Live, top: int) -> None:
             f"{row['share']:.0%}",
             "unknown" if row["slowdown"] is None else f"{row['slowdown']:.2f}",
         ]
-        for row in slowdowns_to_json(live)[:top]
+        for row in slowdowns[:top]
     ]
     columns = ["job", "user", "application", "iteration", "worst link", "alone", "share of it", "slowdown"]
     print_table("jobs on shared links (estimated)", columns, rows, least=("application", "user"))
-    if any(row[-1] == "unknown" for row in rows):
+    for row in slowdowns:
+        if (row["iteration_seconds"] or math.inf) < row["alone_seconds"]:
+            note(f"job {row['job']}: its worst link is busy longer than its time of an iteration: check it")
+    if any(row["slowdown"] is None and row["iteration_seconds"] is None for row in slowdowns):
         note(
             "a slowdown needs the time of an iteration of all jobs on a link: state it with "
             "`almanac job attach JOB PROFILE --iteration-seconds SECONDS`"

@@ -61,6 +61,9 @@ def command(
 
     PROFILE is the name or id of a saved profile. With --fabric it is a file, too, and nothing is saved. With
     --here, inside a job script, the hosts and slots are those of the Slurm, Open MPI or PBS allocation.
+
+    If the database cannot save the placement, it is printed and exported nevertheless, with the note "not
+    saved"; the exit code is 0, so that a job script goes on, and `placement` in JSON is null.
     """
     data = DataOptions(**source)
     data.check()

@@ -14,7 +14,7 @@ from ingest.formats.counters.fields import LARGEST, Counters, Port
 from ingest.options import Options
 from ingest.parsed import Parsed
 from ingest.reading.source import Place, SourceFile
-from registry.errors import InputError
+from registry.errors import InputError, UnknownName
 from registry.model import COUNTERS, CounterSweep
 
 _GUID = re.compile(r"(?:0x)?([0-9a-fA-F]{1,16})")
@@ -60,7 +60,9 @@ def _names(cells: list[str], place: Place) -> list[str]:
     unknown = [name for name in names if name not in COUNTERS and name not in _KEYS]
     missing = [name for name in _KEYS if name not in names]
     if unknown or missing or len(set(names)) != len(names):
-        fault = f"unknown counter {unknown[0]!r}" if unknown else "a column name is repeated"
+        fault = (
+            UnknownName("counter", unknown[0], COUNTERS).reason if unknown else "a column name is repeated"
+        )
         raise place.error(f"column {missing[0]} is missing" if missing else fault)
     return names
 

@@ -48,7 +48,7 @@ def _rows(file: SourceFile) -> Iterator[RankHost]:
                 if len(cells) != len(names):
                     fault = f"{len(cells)} cells, but there are {len(names)} columns"
                 elif not _RANK.fullmatch(row["rank"]):
-                    fault = "rank is not a number"
+                    fault = "rank is not a whole number of at most 8 digits"
                 elif not row["host"]:
                     fault = "host has no name"
                 if fault:

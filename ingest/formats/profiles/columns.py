@@ -126,7 +126,8 @@ def split(file: SourceFile, needed: Sequence[str]) -> Table:
         names = _names(line)
         missing = [name for name in needed if name not in names]
         if missing:
-            reason = f"column {' and column '.join(missing)} is missing"
+            several = len(missing) > 1
+            reason = f"column{'s' * several} {' and '.join(missing)} {'are' if several else 'is'} missing"
             raise InputError(reason, path=file.path, line=number, text=line.strip())
         if len(set(names)) != len(names):
             raise InputError("a column is repeated", path=file.path, line=number, text=line.strip())

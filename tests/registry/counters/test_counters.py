@@ -106,7 +106,7 @@ def test_what_was_counted_between_two_times(toy: Registry) -> None:
 def test_a_fabric_is_needed_and_the_closest_names_are_in_the_error(toy: Registry) -> None:
     with pytest.raises(UnknownName, match="toi"):
         toy.save(Intake(cluster="toi", counters=(sweep(1),)))
-    with pytest.raises(UnknownName, match="cluster with counters 'toy'"):
+    with pytest.raises(UnknownName, match="no port counters of cluster 'toy'"):
         toy.counters.list("toy")
     save(toy, sweep(10))
     with pytest.raises(UnknownName, match="closest: toy"):

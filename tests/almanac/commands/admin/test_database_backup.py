@@ -59,11 +59,11 @@ def test_the_earlier_names_still_work_and_print_a_note(embedded: Almanac, tmp_pa
     loaded = embedded("db", "load", EARLIER)
     assert (loaded.code, loaded.err.splitlines()[0]) == (
         0,
-        "almanac db load is now almanac db restore; the old name will be removed",
+        f"note: this spelling ends with the next version; write: almanac db restore {EARLIER}",
     )
     dumped = embedded("db", "dump", tmp_path / "x")
     assert (dumped.code, (tmp_path / "x").exists()) == (0, True)
-    assert "is now almanac db backup" in dumped.err
+    assert "write: almanac db backup" in dumped.err
     shown = embedded("db", "--help").out
     assert "backup" in shown
     assert "dump" not in shown

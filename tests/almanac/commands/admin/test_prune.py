@@ -35,7 +35,7 @@ def test_the_settings_decide_what_is_deleted(embedded: Almanac, monkeypatch: pyt
 @pytest.mark.parametrize(
     ("key", "rule", "reason"),
     [
-        ("KEEP_RUNS", "monthly", "'monthly' is no rule such as all, newest 1000"),
+        ("KEEP_RUNS", "monthly", "setting keep_runs: 'monthly' is not a rule such as all, newest 1000"),
         ("KEEP_COUNTERS", "weekly", "sweeps become hourly sums after 7 days"),
     ],
 )

@@ -84,6 +84,10 @@ def test_slowdowns_need_the_time_of_an_iteration(busy: Almanac) -> None:
     rows = busy("congestion", "ft", "--json").json["jobs"]
     assert all(1.0 <= row["slowdown"] < 1.001 for row in rows)
     assert "3600 s (stated)" in busy("congestion", "ft").out
+    busy("job", "attach", "1", "cg", "--iteration-seconds", 1e-9)
+    wrong = busy("congestion", "ft")
+    assert "job 1: its worst link is busy longer than its time of an iteration" in wrong.err
+    assert "--iteration-seconds" not in wrong.err  # both times are stated
     refused = busy("job", "attach", "1", "cg", "--iteration-seconds", 0)
     assert (refused.code, "must be above zero" in refused.err) == (1, True)
 

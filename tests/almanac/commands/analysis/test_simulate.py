@@ -390,8 +390,6 @@ def test_the_history_lists_simulated_runs_the_newest_first(cluster: Almanac) -> 
             answer if first == second else of_second
         )
     assert len(cluster("history", "simulations", "--cluster", "ft", "--top", 2, "--json").json) == 2
-    assert cluster("history", "simulations", "--application", "other", "--json").json == []
-    assert cluster("history", "simulations", "--job", "4711", "--json").json == []
     shown = cluster("history", "simulations").out
     assert first in shown
     assert "throughput" in shown

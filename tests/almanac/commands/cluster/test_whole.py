@@ -22,7 +22,7 @@ def test_a_cluster_is_renamed_merged_and_deleted(embedded: Almanac) -> None:
     assert refused.code == 1
     assert "only 72 of 192 devices are in both fabrics; --force merges them nevertheless" in refused.err
     planned = embedded("cluster", "merge", "new", "hpc", "--dry-run")
-    assert "moved: ingest runs: 1, observations: 1, snapshots: 1" in planned.out
+    assert "would move: ingest runs: 1, observations: 1, snapshots: 1" in planned.out
     assert "already there: devices: 75" in planned.out
     assert embedded("cluster", "merge", "new", "hpc", "--yes").code == 0
     listed = embedded("cluster", "list", "--json").json

@@ -9,9 +9,10 @@ import pytest
 
 from almanac.commands.cluster.check import EXIT_PROBLEMS
 from registry.database.driver import Database
+from registry.model.intake import Intake
 from registry.registry import Registry
 from tests.almanac.conftest import Almanac
-from tests.support.busy_cluster import at, fill, job, record
+from tests.support.busy_cluster import RING, at, fill, job, record
 
 
 @pytest.fixture
@@ -49,7 +50,8 @@ def test_a_regression_is_reported_with_what_changed_and_exits_4(drifting: Almana
     "asked", [("--since", "2100-01-01"), ("--application", "ft"), ("--job", "8"), ("--cluster", "two")]
 )
 def test_no_regression_matches(drifting: Almanac, database: Database, asked: tuple[str, str]) -> None:
-    fill(Registry(database), cluster="two")
+    registry = fill(Registry(database), job("8", 2), cluster="two")
+    registry.save(Intake(profiles=(replace(RING, application="ft"),)))
     outcome = drifting("history", "regressions", *asked)
     assert outcome.code == 0
     assert outcome.out == "no regressions\n"

@@ -58,3 +58,20 @@ def test_an_unknown_cluster_is_an_error(placed: Registry, almanac: Almanac, opti
     assert missing.code == 1
     assert "there is no cluster 'tow'" in missing.err
     assert "two" in missing.err
+
+
+@pytest.mark.parametrize(
+    ("options", "reason"),
+    [
+        (("--job", "77"), "there is no job '77'; closest: 7"),
+        (("--job", "7", "--cluster", "two"), "there is no job '7'; it is in cluster toy"),
+        (("--application", "gc"), "there is no application 'gc'; closest: cg"),
+    ],
+)
+@pytest.mark.parametrize("listed", ["placements", "regressions", "simulations", "circuits", "measured"])
+def test_unknown_names_are_errors_instead_of_an_empty_list(
+    placed: Registry, almanac: Almanac, listed: str, options: tuple[str, ...], reason: str
+) -> None:
+    missing = almanac("history", listed, *options)
+    assert (missing.code, missing.out) == (1, "")
+    assert reason in missing.err

@@ -119,7 +119,7 @@ def test_a_bad_row_far_down_has_the_right_line() -> None:
     ("content", "reason"),
     [
         ("src,dst\n0,1\n", "column bytes is missing"),
-        ("from,to,bytes\n0,1,2\n", "column src and column dst is missing"),
+        ("from,to,bytes\n0,1,2\n", "columns src and dst are missing"),
         ("src,dst,bytes,bytes\n0,1,2,3\n", "a column is repeated"),
         ("src,dst,bytes\n", "no edges found after the column names"),
         ("src,dst,bytes\n\n \n", "no edges found after the column names"),
