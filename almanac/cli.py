@@ -26,7 +26,7 @@ SECTIONS: dict[str, dict[str, tuple[str, str]]] = {
         ),
         "observation": ("data.observation", "List and delete observations of a fabric."),
         "profile": ("data.profile", "List, show, export and delete communication profiles."),
-        "job": ("data.job", "List, show and delete jobs; attach the profile of a job."),
+        "job": ("data.job", "List, show, export and delete jobs; attach the profile of a job."),
         "ingest-run": ("data.ingest_run", "List ingest runs, and delete failed ones."),
     },
     "Watch": {

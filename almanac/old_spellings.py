@@ -89,10 +89,12 @@ _COMMANDS = {
     **{f"run {verb}": f"ingest-run {verb}" for verb in ("list", "delete")},
     "db dump": "db backup",
     "db load": "db restore",
+    "job ranks": "job export",
 }
 """Commands that have another name now."""
 _RULES: dict[str, Rule] = {
     **dict.fromkeys(_COMMANDS, list),
+    "job ranks": _export,
     "history": _history,
     "advise": _advise,
     "export": _export,

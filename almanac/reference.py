@@ -19,9 +19,9 @@ the hosts or devices, 130 interrupted (the best result so far is kept).
 
 PROFILE is the name or id of a saved profile; with `--fabric FILE`, which reads all data from files, it is a
 file. `ID|FILE` is the id of a saved placement (or its beginning), or a launcher's file. Exports are
-`FORMAT=FILE`: of a stored thing as arguments of `export`, `cluster export` and `profile export` (`FORMAT`
-alone: standard output), of a result as option `--export`. Tables on a terminal leave out the columns that do
-not fit; a pipe gets all of them.
+`FORMAT=FILE`: of a stored thing as arguments of `export`, `cluster export`, `profile export` and `job
+export` (`FORMAT` alone: standard output), of a result as option `--export`. Tables on a terminal leave out
+the columns that do not fit; a pipe gets all of them.
 """
 
 

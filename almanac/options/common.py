@@ -126,11 +126,6 @@ def json_option(function: F) -> F:
     )
 
 
-def output_option(help: str = "File (default: standard output).") -> Callable[[F], F]:
-    """Return a decorator that adds ``--output`` to a command."""
-    return click.option("-o", "--output", type=OUTPUT, help=help)
-
-
 def running_jobs_options(function: F) -> F:
     """Add ``--at``, ``--routing`` and ``--rails`` to a command, which gets ``at`` and ``costs``."""
 

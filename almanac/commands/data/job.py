@@ -1,4 +1,4 @@
-"""``almanac job``: list, show and delete jobs, attach the profile of a job, write its rank order."""
+"""``almanac job``: list, show, export and delete jobs, attach the profile of a job."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ from typing import Any
 
 import click
 
-from almanac.options.common import json_option, open_registry, output_option, require_cluster
+from almanac.options.common import json_option, open_registry, require_cluster
 from almanac.options.destructive import DEPENDENTS, Destructive, destructive_options
+from almanac.options.exports import export_argument
 from almanac.output.json.stored_data import job_to_json
 from almanac.output.maintenance import deletion_lines, print_deletion
 from almanac.output.printing import label, note, print_fields, print_json, print_table, say, write_text
@@ -24,7 +25,7 @@ _OF_CLUSTER = "Cluster of the job; needed if two clusters have a job with this i
 
 @click.group("job")
 def command() -> None:
-    """List and show jobs, attach the profile of a job, write the host of each rank."""
+    """List, show, export and delete jobs, attach the profile of a job."""
 
 
 @command.command("list")
@@ -96,8 +97,9 @@ def attach(
     )
 
 
-@command.command("ranks")
+@command.command("export")
 @click.argument("job")
+@export_argument(lambda: ["csv"], "csv")
 @click.option("--cluster", help=_OF_CLUSTER)
 @click.option(
     "--distribution",
@@ -118,17 +120,16 @@ def attach(
     help="Its topology.conf or topology.yaml with switches or blocks: from 26.05 on, `block` visits them in "
     "turn.",
 )
-@output_option()
-def ranks(
+def export(
     job: str,
+    exports: tuple[tuple[str, str | None], ...],
     cluster: str | None,
     distribution: str | None,
     plane: int | None,
     slurm_version: str | None,
     topology: str | None,
-    output: str | None,
 ) -> None:
-    """Write the host of each rank of a job as CSV, which `evaluate --placement` and `map --keep` read."""
+    """Write CSV with the host of each rank of JOB, which `evaluate --placement` and `map --keep` read."""
     from registry.model.rank_order import BLOCK, order_of_job
 
     leaves = _leaves(slurm_version, topology)
@@ -140,7 +141,8 @@ def ranks(
         note(f"the record of job {record.id} lacks the ranks per host: they are spread over its slots")
     order = order_of_job(record, distribution=distribution, plane=plane, leaves=leaves)
     rows = "".join(f"{rank},{host}\n" for rank, host in enumerate(order.hosts))
-    write_text(output, f"rank,host\n{rows}")
+    for _, path in exports:
+        write_text(path, f"rank,host\n{rows}")
 
 
 def _leaves(version: str | None, topology: str | None) -> tuple[tuple[str, ...], ...]:

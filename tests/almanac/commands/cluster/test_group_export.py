@@ -65,16 +65,16 @@ def test_ranks_of_a_job_are_written_as_its_distribution_put_them(loaded: Almanac
     jobs.write_bytes(gzip.decompress((DATA / "slurm" / "sacct.json.gz").read_bytes()))
     assert loaded("ingest", jobs, "--cluster", "ft").code == 0
     was = tmp_path / "was.csv"
-    assert loaded("job", "ranks", "1", "-o", was).code == 0
+    assert loaded("job", "export", "1", f"csv={was}").code == 0
     hosts = [f"node{1 + rank // 4:04d}" for rank in range(64)]
     assert was.read_text() == "rank,host\n" + "".join(f"{rank},{host}\n" for rank, host in enumerate(hosts))
-    plane = loaded("job", "ranks", "1", "--distribution", "plane", "--plane", 2).out.splitlines()
+    plane = loaded("job", "export", "1", "--distribution", "plane", "--plane", 2).out.splitlines()
     assert plane[1:5] == ["0,node0001", "1,node0001", "2,node0002", "3,node0002"]
-    uneven = loaded("job", "ranks", "2")
+    uneven = loaded("job", "export", "2")
     assert uneven.code == 0
     assert "lacks the ranks per host: they are spread over its slots" in uneven.err
     assert len(uneven.out.splitlines()) == 41
-    refused = loaded("job", "ranks", "1", "--distribution", "plane")
+    refused = loaded("job", "export", "1", "--distribution", "plane")
     assert refused.code == 1
     assert "the size of a plane is needed" in refused.err
     back = loaded("ingest", was, "--cluster", "ft", "--dry-run")
@@ -88,7 +88,7 @@ def test_ranks_follow_the_rule_of_the_version_of_slurm(loaded: Almanac, tmp_path
     topology.write_text(
         "BlockName=later Nodes=node[0009-0016]\nBlockName=b Nodes=node[0001-0008]\nBlockSizes=8\n"
     )
-    ranks = ("job", "ranks", "1", "--slurm-version")
+    ranks = ("job", "export", "1", "--slurm-version")
     listed = [f"node{1 + rank // 4:04d}" for rank in range(64)]
 
     def hosts(*words: object) -> list[str]:
@@ -104,7 +104,7 @@ def test_ranks_follow_the_rule_of_the_version_of_slurm(loaded: Almanac, tmp_path
     assert "Slurm 25.11 was not measured" in loaded(*ranks, "25.11", "--topology", topology).err
     wrong = loaded(*ranks, "new")
     assert (wrong.code, "'new' is not a version such as 26.05" in wrong.err) == (2, True)
-    alone = loaded("job", "ranks", "1", "--topology", topology)
+    alone = loaded("job", "export", "1", "--topology", topology)
     assert (alone.code, "--topology needs --slurm-version" in alone.err) == (2, True)
     topology.write_text("BlockName=b Nodes=node[0001-0008]\nBlockSizes=8\n")
     lacks = loaded(*ranks, "26.05", "--topology", topology)
