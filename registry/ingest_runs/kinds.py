@@ -329,8 +329,7 @@ def _save_traces(saving: Saving) -> Saved:
 
 
 def _describe_traces(intake: Intake, receipt: Receipt | None) -> Iterator[str]:
-    count = sum(trace is not None for trace in intake.traces)
-    if count:
+    if count := sum(trace is not None for trace in intake.traces):
         news = "" if receipt is None else f", {receipt.new('traces')} new"
         yield f"{counted(count, 'trace')} read{news}"
 
@@ -343,17 +342,13 @@ def _save_first_jobs(saving: Saving) -> Saved:
     unknown = unknown_hosts(saving.transaction, saving.cluster, hosts)
     lacking = set(unknown)
     affected = sum(not lacking.isdisjoint(job.hosts) for job in jobs)
+    lacks = f"the fabric lacks {len(unknown)} of the {len(hosts)} hosts of these jobs"
     warnings = warn_or_reject(
         unknown,
         f"{affected} of {len(jobs)} jobs ran on hosts that the fabric lacks: {first_names(unknown)}; the "
         "jobs are saved, without these hosts in the graph",
         reject=saving.intake.strict or len(unknown) == len(hosts),
-        error=lambda: unknown_host(
-            saving.transaction,
-            saving.cluster,
-            unknown[0],
-            f"the fabric lacks {len(unknown)} of the {len(hosts)} hosts of these jobs",
-        ),
+        error=lambda: unknown_host(saving.transaction, saving.cluster, unknown[0], lacks),
     )
     time = saving.intake.observed_at or saving.moment
     new = save_jobs(saving.transaction, saving.cluster, batches(jobs)[0], time, saving.seq)
