@@ -6,31 +6,39 @@ import numpy as np
 
 from mapping.evaluation.bounds.cables import Cables
 from mapping.evaluation.bounds.cut_groups import Groups
-from mapping.evaluation.bounds.guest_graph import Partners
 from mapping.evaluation.bounds.partition import Crossings
 from registry.model import Bools, Bound, Floats, Longs
 
 
-def injection_bounds(partners: Partners, groups: Groups) -> list[Bound]:
-    """Return bounds from bytes that a rank cannot exchange within its group.
+def injection_bounds(crossings: Crossings, groups: Groups) -> list[Bound]:
+    """Return bounds from bytes that a rank's group cannot keep.
 
     Notes
     -----
     With its heaviest partners in all other slots of its group, the rest of a rank's bytes still cross, and so
-    do bytes of ranks that must share its group because other slots are too few. The heaviest ranks take the
-    fastest groups: no other assignment has a smaller maximum.
+    do bytes of ranks that must share its group because other slots are too few. If groups are small, the
+    least bytes out of any group with the rank are found by enumeration. The heaviest ranks take the fastest
+    groups: no other assignment has a smaller maximum.
     """
-    kept = int(groups.slots.max()) - 1
-    sent, received = partners.sent.beyond(kept), partners.received.beyond(kept)
-    out, into = (side + _shared_group_bytes(side, groups.slots) for side in (sent, received))
+    size, partners = int(groups.slots.max()), crossings.partners
+    out, into = (
+        _crossing(side.beyond(size - 1), groups.slots, crossings.small_groups.leaving(groups.slots, side.beyond(0)))
+        for side in (partners.sent, partners.received)
+    )
     place = groups.place
-    proof = f"what a rank cannot keep on its {place} crosses that {place}'s cables"
+    proof = f"what a rank's {place} cannot keep crosses that {place}'s cables"
     slower = np.minimum(groups.outwards, groups.inwards)
     return [
         _worst(out, groups.outwards, groups.slots, "injection", f"injection: {proof}"),
         _worst(into, groups.inwards, groups.slots, "ejection", f"ejection: {proof}"),
         _worst(np.maximum(out, into), slower, groups.slots, "injection", f"injection and ejection: {proof}"),
     ]
+
+
+def _crossing(beyond: Floats, slots: Longs, enumerated: Floats | None) -> Floats:
+    """Return the least bytes (float64[ranks]) that each rank's group sends (or receives)."""
+    crossing = beyond + _shared_group_bytes(beyond, slots)
+    return crossing if enumerated is None else np.maximum(crossing, enumerated)
 
 
 def _shared_group_bytes(crossing: Floats, slots: Longs) -> float:

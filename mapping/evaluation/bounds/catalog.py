@@ -116,7 +116,7 @@ def every_bound(
 
 def _on_cables(crossings: Crossings, groups: Groups, found: Cables, above: float) -> list[Bound]:
     """Return the bounds on the worst cable of the groups, in seconds."""
-    injection = injection_bounds(crossings.partners, groups)
+    injection = injection_bounds(crossings, groups)
     return [*injection, *cut_bounds(crossings, groups, found, above=above)]
 
 

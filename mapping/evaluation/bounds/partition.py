@@ -1,8 +1,9 @@
 """Certified least bytes that a guest sends between groups of ranks of limited size.
 
-Three arguments; each holds for every grouping, and the highest result is used:
+Four arguments; each holds for every grouping, and the highest result is used:
 
 - heaviest partners: in a group of `m` a rank keeps at most its `m - 1` heaviest;
+- small groups: all connected groups of a few ranks are enumerated (``small_groups``);
 - eigenvalues of the traffic's Laplacian (Donath and Hoffman, "Lower bounds for the partitioning of graphs",
   1973; Fiedler, "Algebraic connectivity of graphs", 1973), for small or dense guests, each certified from
   below: a Cholesky factorisation that completes proves a matrix to be positive definite up to rounding (Rump,
@@ -24,6 +25,7 @@ from scipy.sparse import csr_array, csr_matrix
 from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh
 
 from mapping.evaluation.bounds.guest_graph import Partners, guest_arrays
+from mapping.evaluation.bounds.small_groups import SmallGroups
 from mapping.evaluation.kernels.nearest_flows import GuestArrays, send_to_nearest
 from mapping.placement.partition.bisection import weighted_graph
 from registry.model import Floats, Longs, Profile
@@ -68,6 +70,7 @@ class Crossings:
         self.profile = profile
         self.guest = guest_arrays(profile)
         self.partners = Partners.of(profile, self.guest)
+        self.small_groups = SmallGroups(self.guest)
         self._quick: dict[bytes, tuple[float, str]] = {}
         self._by_metis: dict[int, float] = {}
         self._by_flows: dict[int, float] = {}
@@ -82,11 +85,11 @@ class Crossings:
         above : float
             Smallest useful result: flows are computed only if METIS finds no groups with fewer bytes.
         """
-        filled = np.diff(np.minimum(np.cumsum(np.sort(slots)[::-1]), self.profile.ranks), prepend=0)
-        sizes = filled[filled > 0]
-        key, size = sizes.tobytes(), int(sizes.max())
+        slots = np.sort(slots)[::-1]
+        filled = np.diff(np.minimum(np.cumsum(slots), self.profile.ranks), prepend=0)
+        key, size = slots.tobytes(), int(filled.max())
         if key not in self._quick:
-            self._quick[key] = self._without_flows(sizes)
+            self._quick[key] = self._without_flows(slots, filled[filled > 0])
         best = self._quick[key]
         if size >= self.profile.ranks or best[0] >= float(self.guest.weight.sum()):
             return best
@@ -95,12 +98,13 @@ class Crossings:
         result = max(best, (self._by_flows.get(size, 0.0), "flows to the nearest ranks"))
         return result if result[0] > 0 else (0.0, "no argument that is worth its time")
 
-    def _without_flows(self, sizes: Longs) -> tuple[float, str]:
+    def _without_flows(self, slots: Longs, sizes: Longs) -> tuple[float, str]:
         size = int(sizes.max())
         if size == 1:
             return float(self.guest.weight.sum()), "all bytes"
         return max(
             (heaviest_partners(self.partners, size), "each rank's lighter partners"),
+            (self.small_groups.crossing(slots), "all groups of few ranks"),
             (eigenvalues(self._spectrum, sizes), "eigenvalues (Donath and Hoffman)"),
         )
 
