@@ -22,7 +22,9 @@ def injection_bounds(crossings: Crossings, groups: Groups) -> list[Bound]:
     """
     size, partners = int(groups.slots.max()), crossings.partners
     out, into = (
-        _crossing(side.beyond(size - 1), groups.slots, crossings.small_groups.leaving(groups.slots, side.beyond(0)))
+        _crossing(
+            side.beyond(size - 1), groups.slots, crossings.small_groups.leaving(groups.slots, side.beyond(0))
+        )
         for side in (partners.sent, partners.received)
     )
     place = groups.place

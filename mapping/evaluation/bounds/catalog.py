@@ -18,9 +18,11 @@ from mapping.distances.distances import LINKS, Distances, distances
 from mapping.evaluation.bounds.cable_bounds import cut_bounds, injection_bounds, total_work
 from mapping.evaluation.bounds.cables import Cables, cables
 from mapping.evaluation.bounds.cut_groups import Groups, host_groups, larger_groups
-from mapping.evaluation.bounds.hop_bytes import MAX_GROUPS, least_cost
+from mapping.evaluation.bounds.heavy_pairs import heavy_pairs
+from mapping.evaluation.bounds.hop_bytes import MAX_GROUPS, least_cost, levels
 from mapping.evaluation.bounds.network_parts import NOT_TRIED, not_tried
 from mapping.evaluation.bounds.partition import Crossings
+from mapping.evaluation.bounds.routed_cuts import routed_cuts
 from mapping.routing.routes import Routes
 from registry.catalog import Catalog, Entry
 from registry.model import Allocation, Bound, Profile
@@ -58,6 +60,16 @@ BOUNDS = Catalog(
             name="bisection",
             target="mapping.evaluation.bounds.cable_bounds:cut_bounds",
             about="bytes that must cross between two halves of the network",
+        ),
+        Entry(
+            name="routed-cuts",
+            target="mapping.evaluation.bounds.routed_cuts:routed_cuts",
+            about="all cuts together, with the bytes between hosts on the paths of the routing",
+        ),
+        Entry(
+            name="heavy-pairs",
+            target="mapping.evaluation.bounds.heavy_pairs:heavy_pairs",
+            about="pairs of ranks with many bytes on the hosts with the fastest paths between them",
         ),
         Entry(
             name="total-work",
@@ -109,6 +121,10 @@ def every_bound(
     network = [*(own if hosts.within_network else ()), work[1]]
     for groups in larger:
         network += _on_cables(crossings, groups, found, max(bound.value for bound in network))
+    groupings = [*(label for _, label in levels(near)), *(groups.group for groups in larger)]
+    network.append(routed_cuts(crossings, routes, found, allocation.slots, groupings))
+    proved = max(bound.value for bound in network)
+    network.append(heavy_pairs(profile, routes, found, allocation.slots, proved))
     network += not_tried(routes, near)
     anywhere = [*own, work[0], *(bound for bound in network if bound not in own)]
     return dict(zip(METRICS, (tuple(anywhere), tuple(network), tuple(hop_bytes)), strict=True))

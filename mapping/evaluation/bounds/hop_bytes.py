@@ -76,11 +76,11 @@ def least_assignment(partners: SortedBytes, distances: Distances, slots: Ints) -
     assignment problem; above `MAX_ASSIGNMENT` entries each rank takes its best slot instead. Hosts of one
     group with the same number of slots are one kind, and kinds with the same distances are one row.
     """
-    kind, first = _kinds(distances, slots)
+    kind, first = host_kinds(distances, slots)
     ranks = len(partners.ptr) - 1
     weights = partners.table(MAX_TABLE // max(ranks, len(first))) / 2
     near, row = np.unique(
-        _nearest_first(distances, slots, first, weights.shape[1]), axis=0, return_inverse=True
+        nearest_first(distances, slots, first, weights.shape[1]), axis=0, return_inverse=True
     )
     if ranks * int(slots.sum()) > MAX_ASSIGNMENT:
         chunks = np.array_split(weights, -(-ranks * len(near) // MAX_TABLE))
@@ -89,14 +89,14 @@ def least_assignment(partners: SortedBytes, distances: Distances, slots: Ints) -
     return float(costs[linear_sum_assignment(costs)].sum())
 
 
-def _kinds(distances: Distances, slots: Ints) -> tuple[Longs, Longs]:
+def host_kinds(distances: Distances, slots: Ints) -> tuple[Longs, Longs]:
     """Return the kind of each host, by group and slots, and the first host of each kind."""
     key = distances.group.astype(np.int64) * (int(slots.max()) + 1) + slots
     _, first, kind = np.unique(key, return_index=True, return_inverse=True)
     return kind.astype(np.int64), first.astype(np.int64)
 
 
-def _nearest_first(distances: Distances, slots: Ints, hosts: Longs, count: int) -> Floats:
+def nearest_first(distances: Distances, slots: Ints, hosts: Longs, count: int) -> Floats:
     """Return distances from a slot of each host to the nearest others, rising (float64[hosts, count])."""
     group_slots = np.bincount(distances.group, slots, distances.groups).astype(np.int64)
     found = np.zeros((len(hosts), count))
@@ -133,20 +133,18 @@ def nested_cuts(crossings: Crossings, distances: Distances, slots: Ints) -> Boun
     are the least bytes between groups that are d_k apart or more: each byte is counted at every level up
     to its own distance.
     """
-    total, floor, levels = 0.0, 0.0, []
-    for distance, label in _levels(distances):
+    total, floor, found = 0.0, 0.0, []
+    for distance, label in levels(distances):
         enough = SMALL * total / (distance - floor) if distance > floor else np.inf
         between, argument = crossings.least(np.bincount(label, slots).astype(np.int64), above=enough)
         total, floor = total + (distance - floor) * between, distance
-        levels.append(f"{between:.6g} at {distance:.4g} or more (by {argument})")
+        found.append(f"{between:.6g} at {distance:.4g} or more (by {argument})")
     if distances.groups > MAX_GROUPS:
-        levels.append(
-            f"larger distances {NOT_TRIED}{distances.groups} kinds of hosts, more than {MAX_GROUPS}"
-        )
-    return Bound(value=total, proof=f"nested-cuts: least bytes: {', '.join(levels)}", name="nested-cuts")
+        found.append(f"larger distances {NOT_TRIED}{distances.groups} kinds of hosts, more than {MAX_GROUPS}")
+    return Bound(value=total, proof=f"nested-cuts: least bytes: {', '.join(found)}", name="nested-cuts")
 
 
-def _levels(distances: Distances) -> list[tuple[float, Longs]]:
+def levels(distances: Distances) -> list[tuple[float, Longs]]:
     """Return rising distances, and groups (by host) that are at least that far apart."""
     hosts = np.arange(len(distances))
     if len(distances) < 2:

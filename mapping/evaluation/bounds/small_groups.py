@@ -46,8 +46,9 @@ class SmallGroups:
 
         Notes
         -----
-        If at most `N_s` ranks are in groups with `s` slots or more, the bytes that are kept are at most the sum
-        over `s` of the `N_s` largest increases of a rank's part of the best group, from ``s - 1`` to `s` slots.
+        If at most `N_s` ranks are in groups with `s` slots or more, the bytes that are kept are at most the
+        sum over `s` of the `N_s` largest increases of a rank's part of the best group, from ``s - 1`` to `s`
+        slots.
         """
         size = int(min(slots.max(), self.ranks))
         best = self._best(size, np.zeros(self.ranks))
@@ -80,13 +81,14 @@ class SmallGroups:
         best = self._best(int(slots.max()), bytes)
         if best is None:
             return None
-        out = np.maximum(-best, 0.0)
-        most = out.shape[1] - 1
-        others = min(max(self.ranks - int(slots.sum()) + int(slots.min()), 0), most)
-        least, smallest = out.min(axis=0), np.zeros(most + 1)  # of one connected part, and of all, by ranks
-        for count in range(1, others + 1):
-            smallest[count] = min(least[s] + smallest[count - s] for s in range(1, count + 1))
-        return np.asarray((out[:, 1:] + smallest[np.maximum(others - np.arange(1, most + 1), 0)]).min(axis=1))
+        out = np.maximum(-best, 0.0)[:, 1:]
+        sizes, others = np.arange(1, out.shape[1] + 1), self.ranks - int(slots.sum()) + int(slots.min())
+        return np.asarray((out + _of_all_parts(out)[np.maximum(others - sizes, 0)]).min(axis=1))
+
+    def least_leaving(self, fewest: int, size: int, bytes: Floats) -> float:
+        """Return the least bytes out of any group of `fewest` to `size` ranks; 0 if not enumerated."""
+        best = self._best(size, bytes) if fewest > 0 else None
+        return 0.0 if best is None else float(_of_all_parts(np.maximum(-best, 0.0)[:, 1:])[fewest])
 
     def _best(self, size: int, price: Floats) -> Floats | None:
         """Return the result of `best_groups`, or None if the groups are too large or too many."""
@@ -98,6 +100,20 @@ class SmallGroups:
             self._too_many = size
             return None
         return best
+
+
+def _of_all_parts(out: Floats) -> Floats:
+    """Return the least bytes (float64[size + 1]) out of a group of `i` to `size` ranks.
+
+    Parameters
+    ----------
+    out : float64[ranks, size]
+        Least bytes out of connected groups of 1, 2, ... ranks with each rank.
+    """
+    least, found = np.r_[0.0, out.min(axis=0)], np.zeros(out.shape[1] + 1)
+    for count in range(1, len(found)):
+        found[count] = min(least[s] + found[count - s] for s in range(1, count + 1))
+    return np.asarray(np.minimum.accumulate(found[::-1])[::-1])
 
 
 def _nothing(ranks: int, size: int) -> Floats:

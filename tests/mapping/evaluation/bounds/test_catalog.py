@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mapping.distances.distances import LINKS, Distances, distances
-from mapping.evaluation.bounds.catalog import BOUNDS, every_bound, lower_bounds
+from mapping.evaluation.bounds.catalog import BOUNDS, METRICS, every_bound, lower_bounds
 from mapping.evaluation.bounds.hop_bytes import least_assignment, least_cost
 from mapping.evaluation.bounds.partition import Crossings
 from mapping.routing import forwarding_tables, shortest_paths
@@ -23,7 +23,7 @@ from tests.support.small_fabrics import adapter_fabrics, allocations, plain_fabr
 
 def least_of_all_placements(routes: Routes, profile: Profile, allocation: Allocation) -> dict[str, float]:
     """Each metric at its best over every placement, by brute force."""
-    fabric, least = routes.fabric, dict.fromkeys(lower_bounds(routes, profile, allocation), np.inf)
+    fabric, least = routes.fabric, dict.fromkeys(METRICS, np.inf)
     for placed in every_placement(range(len(allocation)), allocation.slots.tolist(), profile.ranks):
         at = np.array(placed)
         loads = routes.link_bytes(at[profile.sender], at[profile.partner], profile.bytes)

@@ -82,7 +82,7 @@ def test_four_in_a_square_keep_the_most_of_a_grid() -> None:
 
 
 def test_groups_without_free_slots_have_further_ranks() -> None:
-    """A corner's square sends 4. With free slots a corner alone sends 2, and each of the middle 4, with it."""
+    """A corner's square sends 4. With free slots a corner alone sends 2, each of the middle still 4."""
     profile = grid(4)
     full = of(profile).leaving(np.full(4, 4), sent(profile))
     free = of(profile).leaving(np.full(16, 4), sent(profile))
@@ -95,7 +95,7 @@ def test_groups_without_free_slots_have_further_ranks() -> None:
 
 
 def test_a_slot_more_is_used_by_the_ranks_that_gain_most() -> None:
-    """A triangle of 9 and five ranks without partners: one group of three keeps it, groups of two one edge."""
+    """A triangle and five ranks without partners: a group of three keeps all, groups of two one edge."""
     profile = Profile.from_edges([0, 1, 2], [1, 2, 0], [9.0, 9.0, 9.0], ranks=8)
     assert of(profile).crossing(np.array([3, 2, 2, 1])) == pytest.approx(0.0)
     assert of(profile).crossing(np.array([2, 2, 2, 2])) >= 9.0
