@@ -205,6 +205,7 @@ def _remarks(report: PlacementReport) -> list[str]:
     """Return the lines below the table: id, strategy, moved ranks, cores, background and bounds."""
     placement = report.placement
     state = "" if placement.complete else " (interrupted: the best so far)"
+    state += "; optimal: it meets the certified bounds" if report.is_optimal else ""
     name = f"placement {report.record_id}" if report.record_id else "not saved"
     how = f"{placement.strategy} in {placement.seconds:.1f} s, {placement.steps} steps"
     lines = [f"{name}, found by {how}{state}{_worse_text(report)}"]

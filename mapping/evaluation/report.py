@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
+from mapping.distances.distances import LINKS
 from mapping.evaluation.metrics import case_bounds, evaluate_on
 from mapping.placement.case import PlacementCase
 from mapping.placement.moves.remapping import Curve, find_curve
@@ -93,6 +94,15 @@ class PlacementReport(Drawn, Tabular):
         return self.evaluation.bounds
 
     @property
+    def is_optimal(self) -> bool:
+        """True if no placement can be better by the objective: it meets the certified bounds."""
+        if self.placement.objective == PARETO:
+            return False
+        objective = parse_objective(self.placement.objective or self.case.options.objective)
+        known = _searched(self.case, self.bounds)
+        return objective.bounded_by(known).is_optimal(_score(self.evaluation))
+
+    @property
     def above_in_order(self) -> dict[str, float]:
         """Metrics in which a placement is above ranks in order, if it is worse by its objective; else empty.
 
@@ -121,7 +131,10 @@ def report_placement(case: PlacementCase, progress: Progress = silent) -> Placem
     case.allocation.require(case.profile.ranks)
     layouts_on(case.fabric, case.allocation, case.layouts)  # report an unknown host before the search
     if case.present is None:
-        return report_found(case, (find_placement(case, progress),), progress)[0]
+        progress("bounds", 0)
+        bounds = case_bounds(case)
+        placement = find_placement(case, progress, _searched(case, bounds))
+        return report_found(case, (placement,), progress, bounds)[0]
     curve = find_curve(case, progress)
     point = curve.chosen() if case.options.moves is None else curve.within(case.options.moves)
     return replace(report_found(case, (point.placement,), progress)[0], curve=curve)
@@ -139,6 +152,12 @@ def report_elsewhere(fabric: Fabric, case: PlacementCase) -> PlacementReport:
     return replace(report, case=cast(PlacementCase, None))
 
 
+def _searched(case: PlacementCase, bounds: Mapping[str, Bound]) -> dict[str, float]:
+    """Return the bounds of the metrics of a search, whose hop-bytes may use other distances."""
+    links = case.distance == LINKS
+    return {metric: bound.value for metric, bound in bounds.items() if links or metric != "hop_bytes"}
+
+
 def report_pareto_set(case: PlacementCase, progress: Progress = silent) -> tuple[PlacementReport, ...]:
     """Find the placements of a case that trade congestion against hop-bytes."""
     return report_found(case, find_pareto_set(case, progress), progress)
@@ -151,13 +170,23 @@ def report_given(case: PlacementCase, placement: Placement, record_id: str = "")
 
 
 def report_found(
-    case: PlacementCase, placements: Sequence[Placement], progress: Progress = silent
+    case: PlacementCase,
+    placements: Sequence[Placement],
+    progress: Progress = silent,
+    bounds: Mapping[str, Bound] | None = None,
 ) -> tuple[PlacementReport, ...]:
-    """Evaluate placements that were found beside the baselines and bounds, and choose cores."""
+    """Evaluate placements that were found beside the baselines and bounds, and choose cores.
+
+    Parameters
+    ----------
+    bounds : mapping of str to Bound, optional
+        Of the case, if they are known already.
+    """
     if not placements:
         return ()
-    progress("bounds and baselines", 0)
-    first = with_baselines(report_given(case, placements[0]))
+    progress("baselines" if bounds else "bounds and baselines", 0)
+    evaluation = evaluate_on(case, placements[0], bounds or case_bounds(case))
+    first = with_baselines(PlacementReport(case=case, placement=placements[0], evaluation=evaluation))
     others = (
         replace(first, placement=one, evaluation=evaluate_on(case, one, first.bounds))
         for one in placements[1:]

@@ -37,6 +37,7 @@ def placement_to_json(report: PlacementReport, launches: Sequence[Launch] = ()) 
         **attributes(placement, "objective", "routing"),
         "background": report.evaluation.background,
         **attributes(placement, "strategy", "seed", "steps", "complete"),
+        "optimal": report.is_optimal,
         "wall_seconds": placement.seconds,
         "code_version": report.evaluation.code_version,
         "in_order": asdict(Metrics.of(report.in_order)),

@@ -8,6 +8,7 @@ given placement). If all levels are equal, those of ``congestion`` decide.
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import NamedTuple, Self
@@ -36,6 +37,8 @@ TIES = ("congestion", "network-congestion", "hop-bytes")
 
 SAME = 1e-9
 """Two values closer than this, relatively, are equal: sums of loads differ by rounding alone."""
+AT_BOUND = 1e-8
+"""A value at most this far above a certified bound, relatively, meets it: bounds are lowered by 1e-9."""
 
 
 class Score(NamedTuple):
@@ -79,10 +82,13 @@ class Objective:
         Terms of each level as written.
     reference : Score or None
         Metrics of the placement to which sums are relative.
+    bounds : Score or None
+        Certified lower bounds of the metrics, minus infinity where none is known.
     """
 
     asked: tuple[tuple[Term, ...], ...]
     reference: Score | None = None
+    bounds: Score | None = None
 
     def __str__(self) -> str:
         return ",".join("+".join(map(str, level)) for level in self.asked)
@@ -114,9 +120,26 @@ class Objective:
         pairs = ((getattr(score, t.field), getattr(self.reference, t.field), t.weight) for t in terms)
         return sum(weight * _relative(value, usual) for value, usual, weight in pairs)
 
+    def is_optimal(self, score: Score) -> bool:
+        """Return True if no placement can be better: all metrics as written meet their certified bounds.
+
+        With congestion alone the worst network link must meet its bound, too: the worst of all links may be a
+        host's own cable, which no placement relieves.
+        """
+        if self.bounds is None:
+            return False
+        count = len(self.asked) + (str(self) == TIES[0])
+        fields = {term.field for level in self.levels[:count] for term in level}
+        limits = ((getattr(score, field), getattr(self.bounds, field)) for field in fields)
+        return all(value <= bound * (1.0 + AT_BOUND) for value, bound in limits)
+
     def relative_to(self, reference: Score) -> Self:
         """Return the objective with its sums relative to the metrics of a placement."""
         return replace(self, reference=reference)
+
+    def bounded_by(self, bounds: Mapping[str, float]) -> Self:
+        """Return the objective with certified lower bounds, by field of `Score`; others are not known."""
+        return replace(self, bounds=Score(**{**dict.fromkeys(Score._fields, -math.inf), **bounds}))
 
 
 @lru_cache(maxsize=64)

@@ -12,6 +12,7 @@ host indices and is not changed. Docstrings of `refine` describe its options onl
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 from registry.model import Ints
@@ -28,8 +29,11 @@ class Candidate(NamedTuple):
         Metric of the refiner: a field of `mapping.placement.problem.objective.Score`.
     value : float
         Value of the metric.
+    network_congestion_seconds : float
+        Worst network link, from a refiner on congestion; infinite if it is not known.
     """
 
     host_of_rank: Ints
     metric: str
     value: float
+    network_congestion_seconds: float = math.inf

@@ -108,7 +108,12 @@ def _descend(
 
 
 def _found(measured: Measured) -> Candidate:
-    return Candidate(measured.host_of_rank, "congestion_seconds", measured.congestion_seconds)
+    return Candidate(
+        measured.host_of_rank,
+        "congestion_seconds",
+        measured.congestion_seconds,
+        measured.network_congestion_seconds,
+    )
 
 
 def _is_better(problem: Problem, one: Measured, other: Measured) -> bool:

@@ -87,8 +87,16 @@ def place(
     )
 
 
-def find_placement(case: PlacementCase, progress: Progress = silent) -> Placement:
-    """Find a placement of a case that is never worse than the present one; as `place`."""
+def find_placement(
+    case: PlacementCase, progress: Progress = silent, bounds: Mapping[str, float] | None = None
+) -> Placement:
+    """Find a placement of a case that is never worse than the present one; as `place`.
+
+    Parameters
+    ----------
+    bounds : mapping of str to float, optional
+        Certified lower bounds by field of `Score`; the search ends as soon as a placement meets them.
+    """
     options = case.options
     if options.consecutive:
         groups = group_ranks(case)
@@ -96,6 +104,8 @@ def find_placement(case: PlacementCase, progress: Progress = silent) -> Placemen
         vars(case).setdefault("routes", groups.routes)  # between the same hosts
         return found
     objective = parse_objective(options.objective)
+    if bounds is not None:
+        objective = objective.bounded_by(bounds)
     members = tuple(Member(chain=chain) for chain in options.chains())
     deadline = options.start_clock()
     baselines = case.baselines()

@@ -91,7 +91,9 @@ class Portfolio:
         with self.deadline.interruptible():
             for name, hosts in self.baselines.items():
                 self._score_baseline(name, hosts, guards)
-            complete = self._run(self._divide(members, seed))
+            scores = (one.score for one in self._results)
+            complete = any(found is not None and self.objective.is_optimal(found) for found in scores)
+            complete = complete or self._run(self._divide(members, seed))
         if not self._results:
             return SearchResult((self._start,), self._steps, complete)
         return SearchResult(tuple(self._results), self._steps, complete, self._best())
@@ -155,12 +157,25 @@ class Portfolio:
             while not all(future.done() for future in futures):
                 _wait(futures)
                 self._report_all(reports)
+                if self._may_end(futures):
+                    pool.stop()
+                    self._gather(futures, pool.patience)
+                    return True
         except KeyboardInterrupt:
             pool.stop()
             self._gather(futures, pool.patience)
             return False
         self._report_all(reports)
         return self._gather(futures, None)
+
+    def _may_end(self, futures: Sequence[Future]) -> bool:
+        """Return True if a worker has found an optimal placement; with a limit in steps all others go on.
+
+        Which of several optimal placements is returned would otherwise depend on the speed of the workers.
+        """
+        if self.objective.bounds is None or self.deadline.steps is not None:
+            return False
+        return any(future.done() and future.result().is_optimal for future in futures)
 
     def _gather(self, futures: Sequence[Future], patience: float | None) -> bool:
         """Keep the results that workers return within some seconds; return True if all were complete."""

@@ -6,6 +6,7 @@ its result depends neither on the worker that runs it nor on the number or speed
 
 from __future__ import annotations
 
+import math
 import time
 from dataclasses import dataclass, field
 from functools import cache
@@ -86,12 +87,15 @@ class SearchResult(NamedTuple):
         False after an interrupt.
     best : int
         Index in `members` of the best placement.
+    is_optimal : bool
+        True if a placement meets the objective's certified bounds.
     """
 
     members: tuple[MemberResult, ...]
     steps: int
     complete: bool
     best: int = 0
+    is_optimal: bool = False
 
     @property
     def host_of_rank(self) -> Ints:
@@ -134,6 +138,8 @@ def run_members(
 ) -> SearchResult:
     """Run members one after another and return what was found, also after an interrupt.
 
+    The search ends as soon as a placement meets the objective's certified bounds.
+
     All arguments can be pickled, except `report` of threads.
 
     Parameters
@@ -153,10 +159,11 @@ def run_members(
     worker = _Worker(problem, objective, start, deadline, scoring_seconds, report or _report_nothing, weights)
     with deadline.interruptible():
         for member in members:
-            if deadline.stopped:
+            if deadline.stopped or worker.is_optimal:
                 break
             worker.run(member)
-    return SearchResult(worker.results(), worker.taken, not deadline.stopped)
+    complete = worker.is_optimal or not deadline.stopped
+    return SearchResult(worker.results(), worker.taken, complete, is_optimal=worker.is_optimal)
 
 
 @dataclass(slots=True)
@@ -173,6 +180,8 @@ class _Worker:
         Best placement of each member that came to its end.
     taken : int
         Proposals made.
+    is_optimal : bool
+        True if a placement meets the objective's certified bounds.
     """
 
     problem: Problem
@@ -186,6 +195,7 @@ class _Worker:
     unscored: MemberResult | None = None
     finished: list[MemberResult] = field(default_factory=list)
     taken: int = 0
+    is_optimal: bool = False
 
     def results(self) -> tuple[MemberResult, ...]:
         """Return the best placement of each member so far, and the one that has no score yet."""
@@ -197,6 +207,8 @@ class _Worker:
         hosts, name = self._run_strategy(member.chain, generator)
         self._score(member.number, hosts, name)
         for index, link in enumerate(member.chain.refiners):
+            if self.is_optimal:
+                break
             name = f"{name}+{link}"
             deadline = self._refiner_deadline(None if member.steps is None else member.steps[index])
             hosts = self._refine(link, MemberResult(member.number, hosts, name, None), deadline, generator)
@@ -233,6 +245,8 @@ class _Worker:
             self.taken = before + deadline.taken
             self.report(start.chain, deadline.taken - reported, candidate)
             reported = deadline.taken
+            if self.objective.is_optimal(_known(candidate)):
+                break
         self.taken = before + deadline.taken
         self.report(start.chain, deadline.taken - reported, None)
         return self.problem.checked(found.host_of_rank, str(link))
@@ -247,7 +261,15 @@ class _Worker:
             self.scoring_seconds = time.perf_counter() - begin
             if best is None or best.score is None or better(self.objective, found, best.score):
                 self.best = MemberResult(number, hosts, name, found)
+            self.is_optimal = self.is_optimal or self.objective.is_optimal(found)
         self.unscored = None
+
+
+def _known(candidate: Candidate) -> Score:
+    """Return what a refiner knows of a candidate; other metrics are infinite."""
+    known = dict.fromkeys(Score._fields, math.inf)
+    known["network_congestion_seconds"] = candidate.network_congestion_seconds
+    return Score(**{**known, candidate.metric: candidate.value})
 
 
 def _report_nothing(phase: str, taken: int, candidate: Candidate | None) -> None:

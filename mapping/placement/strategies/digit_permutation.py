@@ -31,9 +31,9 @@ from mapping.routing.torus import torus_coordinates
 from registry.errors import InvalidValue
 from registry.model import Ints
 
-STARTS = 4
+STARTS = 6
 """Number of orders of digits from which a search begins."""
-PROPOSALS = 2_000
+PROPOSALS = 6_000
 """Most orders that are tried, all starts together."""
 WORK = 30_000_000
 """Most pairs and digits of ranks that are looked at: some tenths of a second."""

@@ -207,3 +207,49 @@ def test_one_placement_has_nothing_to_be_compared_with() -> None:
     with pytest.raises(InvalidValue, match="another number of links"):
         differences(fabric, [one, other])
     assert compared_metrics_to_json(one)["loaded_links"] == int((one.link_bytes > 0).sum())
+
+
+def shuffled_ring(ranks: int = 8) -> tuple[Fabric, Profile, Allocation]:
+    """Return ranks that send to the next one around a ring of as many hosts, in a mixed order of numbers."""
+    fabric, _, allocation = ring(ranks, ranks)
+    order = np.random.default_rng(1).permutation(ranks)
+    return fabric, Profile.from_edges(order, np.roll(order, 1), np.ones(ranks)), allocation
+
+
+@pytest.mark.parametrize("objective", ["hop-bytes", "congestion", "congestion,hop-bytes"])
+@pytest.mark.parametrize("workers", [1, 2])
+def test_a_search_ends_when_a_placement_meets_its_certified_bounds(
+    objective: str, workers: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    fabric, profile, allocation = shuffled_ring()
+    options = SearchOptions(objective=objective, seconds=200.0, workers=workers)
+    case = PlacementCase(fabric=fabric, profile=profile, allocation=allocation, options=options)
+    report = report_placement(case)
+    assert report.is_optimal
+    assert report.placement.complete
+    assert report.placement.seconds < 100.0
+    assert report.evaluation.hop_bytes == 8.0  # every byte crosses one link
+    show_placement(report)
+    assert "optimal: it meets the certified bounds" in capsys.readouterr().out
+    assert placement_to_json(report, [])["optimal"] is True
+
+
+def test_optimal_ranks_in_order_are_not_searched() -> None:
+    fabric, profile, _ = ring(8, 8)
+    allocation = Allocation.of(fabric, list(range(8)))
+    options = SearchOptions(objective="hop-bytes", seconds=200.0)
+    case = PlacementCase(fabric=fabric, profile=profile, allocation=allocation, options=options)
+    report = report_placement(case)
+    assert (report.placement.steps, report.placement.strategy, report.is_optimal) == (0, "in-order", True)
+
+
+def test_hop_bytes_by_other_distances_have_no_bound() -> None:
+    fabric, profile, allocation = shuffled_ring()
+    case = PlacementCase(
+        fabric=fabric,
+        profile=profile,
+        allocation=allocation,
+        costs=CostModel(distance="switches"),
+        options=SearchOptions(objective="hop-bytes", steps=1000),
+    )
+    assert not report_placement(case).is_optimal

@@ -138,3 +138,28 @@ def test_a_convention_of_distance_is_what_hop_bytes_count(objective: str) -> Non
     assert case.problem().distances.name == (
         "equivalent+2" if objective == "mapping-coefficient" else "links"
     )
+
+
+BOUNDS = {"congestion_seconds": 4.0, "network_congestion_seconds": 2.0, "hop_bytes": 9.0}
+
+
+@pytest.mark.parametrize(
+    ("text", "values", "optimal"),
+    [
+        ("congestion", (4.0, 2.0, 99.0), True),
+        ("congestion", (4.0, 3.0, 9.0), False),  # only a host's own cable is at its bound
+        ("network-congestion", (5.0, 2.0, 99.0), True),
+        ("hop-bytes", (5.0, 3.0, 9.0 * (1 + 5e-9)), True),
+        ("hop-bytes", (4.0, 2.0, 9.0 * (1 + 2e-8)), False),
+        ("congestion,hop-bytes", (4.0, 3.0, 9.0), True),
+        ("congestion+hop-bytes", (4.0, 3.0, 9.1), False),
+        ("congestion+hop-bytes", (4.0, 3.0, 9.0), True),
+        ("max-dilation", (4.0, 2.0, 9.0), False),  # has no bound
+    ],
+)
+def test_a_score_is_optimal_if_it_meets_the_bounds_of_all_levels(
+    text: str, values: tuple[float, float, float], optimal: bool
+) -> None:
+    objective = parse_objective(text)
+    assert objective.bounded_by(BOUNDS).is_optimal(Score(*values)) is optimal
+    assert not objective.is_optimal(Score(*values))  # without bounds nothing is known
