@@ -35,6 +35,14 @@ class Torus(NamedTuple):
     sizes: Ints
     wraps: Bools
 
+    def of_hosts(self, fabric: Fabric, hosts: Ints) -> Ints:
+        """Return int32[h, d]: the coordinates of hosts (vertices), or of the lowest switch of each."""
+        switch = np.where(fabric.forwards[fabric.neighbour], fabric.neighbour, len(fabric))
+        lowest = np.full(len(fabric), len(fabric))
+        np.minimum.at(lowest, np.repeat(np.arange(len(fabric)), np.diff(fabric.indptr)), switch)
+        at = np.where(fabric.forwards[hosts], hosts, np.minimum(lowest[hosts], len(fabric) - 1))
+        return self.coordinates[at]
+
 
 def torus_coordinates(fabric: Fabric) -> Torus | None:
     """Return the coordinates of the forwarding vertices if their links form a torus or mesh, else None.

@@ -16,7 +16,7 @@ from mapping.placement.strategies.baselines import place_at_random, place_in_ord
 CONGESTED = {"congestion", "network-congestion", "mean-congestion"}
 """Metrics that the congestion search lowers; the others are left to the one on hop-bytes."""
 SMALL = 256
-"""Most ranks for which several searches on congestion run: each ends long before the limit, by chance."""
+"""Most ranks for which several searches run: each ends long before the limit, by chance."""
 FEW = 640
 """Most ranks for which two searches on hop-bytes, one thread each, end better than one on both: on seven
 instances of 336 to 576 ranks 0.964 to 1.001 of it at 6 million steps, on one of 1,024 ranks 1.004."""
@@ -149,4 +149,4 @@ def _on_congestion(features: Features) -> list[str]:
 def _on_hop_bytes(features: Features) -> list[str]:
     if features.ranks > FEW:
         return ["layout+pair-exchange"]
-    return ["layout+pair-exchange", "greedy+pair-exchange"]
+    return ["layout+pair-exchange"] + ["greedy+pair-exchange"] * (3 if features.ranks <= SMALL else 1)

@@ -28,47 +28,32 @@ from mapping.placement.problem.problem import Problem
 from mapping.placement.strategies.multilevel import hierarchy
 from mapping.placement.strategies.spectral import levels_of
 from mapping.routing.torus import torus_coordinates
-from registry.errors import InvalidValue
 from registry.model import Ints
 
-STARTS = 6
-"""Number of orders of digits from which a search begins."""
-PROPOSALS = 6_000
-"""Most orders that are tried, all starts together."""
+PROPOSALS, PER_START = 8_000, 500
+"""Most orders that are tried, and about how many from each start."""
 WORK = 30_000_000
 """Most pairs and digits of ranks that are looked at: some tenths of a second."""
 HOTTEST = 0.005
 """First temperature, as part of the hop-bytes."""
 
 
-def place_ranks(problem: Problem, generator: np.random.Generator, *, starts: int = STARTS) -> Ints:
-    """Place ranks by the permutation of digits with the fewest hop-bytes.
-
-    Parameters
-    ----------
-    starts : int
-        Number of orders of digits from which a search begins.
-
-    Raises
-    ------
-    InvalidValue
-        No starts.
-    """
-    if starts < 1:
-        raise InvalidValue("digit-permutation.starts", "must be at least 1")
+def place_ranks(problem: Problem, generator: np.random.Generator) -> Ints:
+    """Place ranks by the permutation of digits with the fewest hop-bytes."""
     host_of_rank, lowest = problem.slot_host[: problem.ranks].copy(), np.inf
     if problem.ranks < 2 or len(problem.bytes) == 0:
         return host_of_rank
     pairs, (sides, host) = Pairs(problem.source, problem.target, problem.bytes), host_sides(problem)
+    proposals = min(PROPOSALS, WORK // (len(problem.bytes) + problem.ranks * problem.ranks.bit_length()))
+    starts = max(proposals // PER_START, 1)
     for number in range(starts):
         digits = host_digits(sides, host, number, generator)
         count = len(digits.radix)
         order, room = _in_order(count), _room(count, problem.ranks)
         if number > 0:
             order.host_digit[:] = generator.permutation(count)
-        proposals = min(PROPOSALS, WORK // (len(problem.bytes) + count * problem.ranks)) // starts
-        state = state_from(generator)
-        value = anneal_digits(proposals, HOTTEST, digits, pairs, problem.hops, order, room, state)
+        state, tries = state_from(generator), proposals // starts
+        value = anneal_digits(tries, HOTTEST, digits, pairs, problem.hops, order, room, state)
         if value < lowest:
             place_by_digits(digits, order, room.digit, host_of_rank)
             lowest = value
@@ -78,16 +63,16 @@ def place_ranks(problem: Problem, generator: np.random.Generator, *, starts: int
 def host_sides(problem: Problem) -> tuple[tuple[int, ...], Ints]:
     """Return the sides of the grid that the used hosts form, and int32[ranks]: the host of each position.
 
-    Positions are the slots that ranks in order would take, sorted by the hosts' coordinates. If these are not
-    all slots of equal hosts on a full grid, there is one side: the number of positions.
+    Positions are slots sorted by the hosts' coordinates. If these are not as many as ranks, the same number
+    at each point of a full grid, there is one side: the number of ranks.
     """
     places = _places(problem)[problem.slot_host]
     order = np.lexsort(tuple(places.T[::-1])) if places.shape[1] else np.arange(len(places))
     sides = tuple(int(side) for side in places.max(axis=0, initial=0) + 1)
-    slots = len(places) // max(int(np.prod(sides)), 1)
-    full = bool((problem.allocation.slots == slots).all()) and problem.ranks == slots * int(np.prod(sides))
     host = problem.slot_host[order[: problem.ranks]].astype(np.int32)
-    return (*sides, slots) if full else (problem.ranks,), host
+    count = np.unique(places, axis=0, return_counts=True)[1]
+    full = len(places) == problem.ranks and len(count) == np.prod(sides) and bool((count == count[0]).all())
+    return (*sides, int(count[0])) if full else (problem.ranks,), host
 
 
 def host_digits(sides: tuple[int, ...], host: Ints, start: int, generator: np.random.Generator) -> HostDigits:
@@ -111,7 +96,7 @@ def _places(problem: Problem) -> Ints:
     """Return int32[h, d]: coordinates of the hosts in a torus or mesh, else in the hierarchy of hosts."""
     torus = torus_coordinates(problem.routes.fabric)
     if torus is not None:
-        return torus.coordinates[problem.routes.hosts]
+        return torus.of_hosts(problem.routes.fabric, problem.routes.hosts)
     return levels_of(hierarchy(problem), problem.allocation.slots.astype(np.int64))
 
 

@@ -59,7 +59,7 @@ def place_ranks(problem: Problem, generator: np.random.Generator, *, vectors: in
     graph = weighted_graph(problem.source, problem.target, problem.bytes, problem.ranks)
     if torus is None:
         return assign_by_hierarchy(problem, laplacian_eigenvectors(graph, vectors, generator))
-    axes = torus.coordinates[problem.routes.hosts]
+    axes = torus.of_hosts(problem.routes.fabric, problem.routes.hosts)
     axes = axes[:, np.argsort(-np.ptp(axes, axis=0), kind="stable")]
     smooth = laplacian_eigenvectors(graph, max(vectors, axes.shape[1]), generator)
     ways = itertools.permutations(range(smooth.shape[1]), min(axes.shape[1], smooth.shape[1]))

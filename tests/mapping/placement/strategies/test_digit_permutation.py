@@ -13,8 +13,7 @@ from ingest.generate.fat_trees import extended_generalised_fat_tree
 from ingest.generate.tori import hypercube, mesh, torus
 from mapping.placement.kernels.digit_permutation import DigitOrder, HostDigits, place_by_digits
 from mapping.placement.problem.problem import Problem
-from mapping.placement.strategies import digit_permutation, layout
-from registry.errors import InvalidValue
+from mapping.placement.strategies import digit_permutation, layout, spectral
 from registry.model import Allocation, Fabric, Ints, Profile
 from tests.support.search_problems import problem_on
 
@@ -103,7 +102,7 @@ def test_no_order_of_digits_has_fewer_hop_bytes(fabric: Fabric, ranks: int) -> N
     kept = source != target
     size = np.repeat(generator.uniform(1, 9, 2), ranks)
     problem = problem_of(fabric, Profile.from_edges(source[kept], target[kept], size[kept], ranks=ranks))
-    found = digit_permutation.place_ranks(problem, np.random.default_rng(0), starts=8)
+    found = digit_permutation.place_ranks(problem, np.random.default_rng(0))
     assert problem.hop_bytes(found) <= all_orders(problem) * (1 + 1e-9)  # sides in other orders may do better
 
 
@@ -147,7 +146,26 @@ def test_a_number_without_several_digits_stays_in_order() -> None:
     assert digit_permutation.place_ranks(alone, np.random.default_rng(0)).tolist() == [0, 1, 2]
 
 
-def test_no_starts_is_an_error() -> None:
-    problem = problem_of(torus((4,)), butterfly(2))
-    with pytest.raises(InvalidValue, match="must be at least 1"):
-        digit_permutation.place_ranks(problem, np.random.default_rng(0), starts=0)
+def switched_torus() -> Fabric:
+    """Return 16 switches on a 4 x 4 torus with two hosts each; hosts are the first vertices, mixed."""
+    host, switch = np.arange(32), 32 + np.random.default_rng(3).permutation(np.repeat(np.arange(16), 2))
+    at = np.arange(16).reshape(4, 4)
+    ring = [(at, np.roll(at, -1, axis=axis)) for axis in range(2)]
+    one = np.concatenate([host, *(32 + pair[0].ravel() for pair in ring)])
+    other = np.concatenate([switch, *(32 + pair[1].ravel() for pair in ring)])
+    return Fabric.from_arcs(
+        [f"v{vertex:02}" for vertex in range(48)], np.r_[one, other], np.r_[other, one], 1.0,
+        slots=[1] * 32 + [0] * 16, forwards=[False] * 32 + [True] * 16,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(("strategy", "above"), [(digit_permutation, 1.0), (layout, 1.0), (spectral, 1.1)])
+def test_hosts_of_a_torus_of_switches_have_the_coordinates_of_their_switch(
+    strategy: object, above: float
+) -> None:
+    grid = np.arange(32).reshape(4, 4, 2)  # 4 x 4 x 2 ranks around the first two axes, pairs on a switch
+    ends = [(grid, np.roll(grid, 1, axis=0)), (grid, np.roll(grid, 1, axis=1)), (grid, grid[:, :, ::-1])]
+    source, target = (np.concatenate([pair[k].ravel() for pair in ends]) for k in range(2))
+    problem = problem_of(switched_torus(), Profile.from_edges(source, target, np.repeat([1.0, 1.0, 9.0], 32)))
+    found = strategy.place_ranks(problem, np.random.default_rng(0))  # type: ignore[attr-defined]
+    assert problem.hop_bytes(found) <= 32 * (3 + 3 + 9 * 2) * above  # in order: 1,344
