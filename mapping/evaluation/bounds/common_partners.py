@@ -19,8 +19,8 @@ from mapping.evaluation.kernels.common_partners import ascend, least_of_sets, li
 from mapping.evaluation.kernels.nearest_flows import GuestArrays
 from registry.model import Bound, Floats, Ints
 
-MAX_HOSTS = 2048
-"""Largest number of hosts whose distances are compared pair by pair."""
+MAX_SLOTS = 2048
+"""Largest number of slots whose distances are compared pair by pair."""
 MAX_ENTRIES = 4_000_000
 """Largest number of edges in all sets together."""
 COMMON = 6
@@ -36,18 +36,18 @@ def common_partners(guest: GuestArrays, distances: Distances, slots: Ints) -> Bo
     distances : Distances
         The smaller of both directions counts.
     slots : int32[h]
-        Slots of each host. Nothing is proved if a host has several.
+        Slots of each host; those of one host are at distance 0.
     """
     nothing = Bound(value=0.0, proof="common-partners: nothing is proved", name="common-partners")
     partners = int(np.diff(guest.ptr).max())
-    if len(slots) < 3 or int(slots.max()) > 1 or len(guest.weight) == 0:
+    if int(slots.sum()) < 3 or len(guest.weight) == 0:
         return nothing
-    if len(slots) > MAX_HOSTS:
+    if int(slots.sum()) > MAX_SLOTS:
         return replace(
-            nothing, proof=f"{NOT_TRIED}common-partners: {len(slots)} hosts, more than {MAX_HOSTS}"
+            nothing, proof=f"{NOT_TRIED}common-partners: {int(slots.sum())} slots, more than {MAX_SLOTS}"
         )
-    matrix = distances.matrix()
-    matrix = np.minimum(matrix, matrix.T)
+    matrix, host = distances.matrix(), np.repeat(np.arange(len(slots)), slots)
+    matrix = np.minimum(matrix, matrix.T)[np.ix_(host, host)]
     rising = np.sort(matrix + np.diag(np.full(len(matrix), np.inf)), axis=1)[:, : max(partners, COMMON)]
     least = _least(matrix, rising)
     if bool((least <= rising.min() * (2 * np.arange(len(least)) + 1)).all()):

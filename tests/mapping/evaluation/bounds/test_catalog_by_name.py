@@ -164,6 +164,14 @@ def test_three_ranks_that_all_talk_cannot_all_be_neighbours_on_an_even_ring() ->
     assert named(routes, profile, allocation, "hop_bytes", "common-partners") == pytest.approx(8.0, rel=1e-3)
 
 
+def test_three_ranks_that_all_talk_are_not_on_one_host_of_two_slots() -> None:
+    """Two are on one host, the third is one hop from both, 4 in all; each alone sees a free slot beside it."""
+    routes, profile = host_ring(4), all_to_all(3)
+    allocation = Allocation.of(routes.fabric, routes.hosts.tolist(), 2)
+    assert named(routes, profile, allocation, "hop_bytes", "gilmore-lawler") == pytest.approx(3.0)
+    assert named(routes, profile, allocation, "hop_bytes", "common-partners") == pytest.approx(4.0, rel=1e-3)
+
+
 def test_common_partners_cost_what_every_choice_of_hosts_does() -> None:
     """Two hosts and m others on a 4 x 4 torus, by trying all."""
     at = np.stack(np.unravel_index(np.arange(16), (4, 4)), axis=1)
