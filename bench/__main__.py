@@ -1,8 +1,9 @@
 """Run the short benchmarks of this program one after the other: ``python -m bench``.
 
 Each writes its own file under bench/results. The longer ones have their own commands:
-``python -m bench.quality.peers``, ``bench.quality.members``, ``bench.quality.cores``, ``bench.speed.scale``,
-``bench.speed.ingest_large``, ``bench.speed.several_machines``, ``bench.speed.ingest_jobs``,
+``python -m bench.quality.peers``, ``bench.quality.members``, ``bench.quality.cores``,
+``bench.quality.bounds``, ``bench.speed.scale``, ``bench.speed.ingest_large``,
+``bench.speed.several_machines``, ``bench.speed.ingest_jobs``,
 ``bench.speed.install``, ``bench.speed.first_minute``, ``bench.papers.mapping``, ``bench.papers.circuits``,
 ``bench.simulation``, ``bench.simgrid``, ``bench.dashboard``, ``bench.faults``, ``bench.year``,
 ``bench.loop``, ``bench.launchers``.

@@ -146,7 +146,7 @@ def _cuts(crossings: Crossings, pairs: _Pairs, slots: Ints, groupings: list[Long
         seen.append(of_kind)
         groups = np.bincount(label, slots).astype(np.int64)
         apart = of_kind[pairs.source] != of_kind[pairs.target]
-        cuts.add(apart, crossings.least(groups)[0], none)
+        cuts.add(apart, crossings.least(groups, above=np.inf)[0], none)  # not worth more flows
         for group in range(len(groups)):
             _out_of(crossings, pairs, cuts, of_kind == group, int(groups[group]))
     return cuts

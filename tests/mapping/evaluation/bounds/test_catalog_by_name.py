@@ -165,7 +165,7 @@ def test_three_ranks_that_all_talk_cannot_all_be_neighbours_on_an_even_ring() ->
 
 
 def test_three_ranks_that_all_talk_are_not_on_one_host_of_two_slots() -> None:
-    """Two are on one host, the third is one hop from both, 4 in all; each alone sees a free slot beside it."""
+    """Two are on one host, the third is one hop from both: 4 in all; each alone has a partner beside it."""
     routes, profile = host_ring(4), all_to_all(3)
     allocation = Allocation.of(routes.fabric, routes.hosts.tolist(), 2)
     assert named(routes, profile, allocation, "hop_bytes", "gilmore-lawler") == pytest.approx(3.0)
