@@ -127,7 +127,7 @@ def test_every_extra_that_the_code_requires_is_declared() -> None:
         and node.func.id == "require"
         and isinstance(node.args[0], ast.Constant)
     }
-    assert named == {"dashboard", "otf2", "pandas", "py2neo", "serve"}
+    assert named == {"dashboard", "distributed", "otf2", "pandas", "py2neo", "serve"}
     assert named <= set(PROJECT["optional-dependencies"])
 
 
