@@ -319,7 +319,7 @@ def test_the_history_lists_plans_beside_placements(switched: Almanac) -> None:
     (mine,) = switched("history", "circuits", "--job", 2, "--json").json
     assert (mine["circuit_plan"], mine["cluster"], mine["profiles"]) == (plan, "opt", ["four"])
     assert len(switched("history", "circuits", "--cluster", "opt", "--top", 1, "--json").json) == 1
-    assert switched("history", "circuits", "--application", "none", "--json").json == []
+    assert "'none'" in switched("history", "circuits", "--application", "none").err
     assert switched("history", "--json").json == []
     shown = switched("history", "circuits")
     assert plan in shown.out
