@@ -168,12 +168,12 @@ class RemoteReport:
     _next: float = 0.0
 
     def __call__(self, phase: str, taken: int, metric: str | None, value: float | None) -> None:
-        """Send a report unless the last one was sent a moment ago."""
+        """Send a report; one with a value only if the last one was not sent a moment ago."""
         from distributed import get_worker
 
         self._taken += taken
         now = time.monotonic()
-        if now >= self._next:
+        if metric is None or now >= self._next:
             get_worker().log_event(self.topic, (phase, self._taken, metric, value))
             self._taken, self._next = 0, now + REPORT_SECONDS
 
@@ -247,7 +247,7 @@ def _killed(address: str, error: Any) -> ClusterError:
     return ClusterError(
         address,
         f"{error.allowed_failures + 1} workers died while they ran the same task, the last was {worker}; "
-        "its log tells why (often too little memory)",
+        "its log has the reason (often too little memory)",
         worker=worker,
     )
 

@@ -163,9 +163,14 @@ def report_pareto_set(case: PlacementCase, progress: Progress = silent) -> tuple
     return report_found(case, find_pareto_set(case, progress), progress)
 
 
-def report_given(case: PlacementCase, placement: Placement, record_id: str = "") -> PlacementReport:
-    """Evaluate a given placement with bounds for the case's allocation."""
-    evaluation = evaluate_on(case, placement, case_bounds(case))
+def report_given(
+    case: PlacementCase,
+    placement: Placement,
+    record_id: str = "",
+    bounds: Mapping[str, Bound] | None = None,
+) -> PlacementReport:
+    """Evaluate a given placement with the case's bounds, which are computed unless they are given."""
+    evaluation = evaluate_on(case, placement, bounds or case_bounds(case))
     return PlacementReport(case=case, placement=placement, evaluation=evaluation, record_id=record_id)
 
 
@@ -185,8 +190,7 @@ def report_found(
     if not placements:
         return ()
     progress("baselines" if bounds else "bounds and baselines", 0)
-    evaluation = evaluate_on(case, placements[0], bounds or case_bounds(case))
-    first = with_baselines(PlacementReport(case=case, placement=placements[0], evaluation=evaluation))
+    first = with_baselines(report_given(case, placements[0], bounds=bounds))
     others = (
         replace(first, placement=one, evaluation=evaluate_on(case, one, first.bounds))
         for one in placements[1:]

@@ -35,7 +35,7 @@ def refuse() -> None:
 
 
 def count_until_stopped(log: str, seconds: float = 60.0) -> int:
-    """Return how far this counted: at Ctrl-C, or after some seconds; a line in a file tells start and end."""
+    """Return how far this counted: at Ctrl-C, or after some seconds; a line in a file marks start and end."""
     counted, end = 0, time.monotonic() + seconds
     with Path(log).open("a", buffering=1) as lines:
         lines.write(f"started {os.getpid()}\n")

@@ -47,8 +47,10 @@ def test_steps_give_the_same_bytes_with_several_seeds(dask: DaskCluster) -> None
 
 def test_a_worker_that_is_killed_during_the_search_changes_nothing(tmp_path: Path) -> None:
     options: dict[str, Any] = {"steps": 12_000_000, "workers": 3, "seeds": 3}
+    reports: list[tuple[str, float, float | None]] = []
 
     def progress(phase: str, done: float, total: float | None = None, best: float | None = None) -> None:
+        reports.append((phase, done, best))
         if phase == "layout":  # the first report of a task
             other.workers[0].kill()
 
@@ -56,6 +58,8 @@ def test_a_worker_that_is_killed_during_the_search_changes_nothing(tmp_path: Pat
         there = found_in(cluster, progress=progress, **options)
         assert "Remove worker" in other.log()
     assert content(there) == content(found_in(**options))
+    assert max(done for _, done, _ in reports) > 0  # proposals on other machines are counted
+    assert min(best for _, _, best in reports if best is not None) < np.inf
 
 
 def test_an_interrupt_keeps_the_best_and_frees_the_workers(dask: DaskCluster) -> None:
