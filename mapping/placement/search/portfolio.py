@@ -23,13 +23,7 @@ from mapping.placement.problem.objective import Objective, better, score
 from mapping.placement.problem.problem import Problem
 from mapping.placement.refine import Candidate
 from mapping.placement.search.executors import THREADS, Executor, Future, WorkerPool, worker_pool
-from mapping.placement.search.workers import (
-    Member,
-    MemberResult,
-    SearchResult,
-    run_members,
-    run_members_elsewhere,
-)
+from mapping.placement.search.workers import Member, MemberResult, SearchResult, run_members
 from registry.model import Ints
 from registry.progress import Progress
 
@@ -149,10 +143,11 @@ class Portfolio:
         deadline = self.deadline.for_workers(max(self.deadline.workers // len(parts), 1), pool.stopped)
         reports: SimpleQueue[tuple[str, int, Candidate | None]] = SimpleQueue()
         report = pool.report(lambda *fields: reports.put(fields))
-        common = (self._start, deadline, self._scoring_seconds, report)
-        run = run_members_elsewhere if pool.is_remote else run_members
+        common = (self._start, deadline, self._scoring_seconds, report, pool.is_remote)
         pool.share(self.problem)
-        futures = [pool.executor.submit(run, self.problem, self.objective, part, *common) for part in parts]
+        futures = [
+            pool.executor.submit(run_members, self.problem, self.objective, part, *common) for part in parts
+        ]
         try:
             while not all(future.done() for future in futures):
                 _wait(futures)

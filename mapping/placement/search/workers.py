@@ -108,25 +108,6 @@ class SearchResult(NamedTuple):
         return self.members[self.best].chain
 
 
-def run_members_elsewhere(
-    problem: Problem,
-    objective: Objective,
-    members: tuple[Member, ...],
-    start: MemberResult,
-    deadline: Deadline,
-    scoring_seconds: float,
-    report: Report | None = None,
-) -> SearchResult:
-    """Compile the kernels on this machine, start the clock of the deadline, and run members.
-
-    All arguments and errors as of `run_members`.
-    """
-    chains = tuple(Member(chain=member.chain) for member in members)
-    warm_up(problem.routes.name, chains, deadline.workers)
-    deadline.begin = time.perf_counter()
-    return run_members(problem, objective, members, start, deadline, scoring_seconds, report)
-
-
 def run_members(
     problem: Problem,
     objective: Objective,
@@ -135,6 +116,7 @@ def run_members(
     deadline: Deadline,
     scoring_seconds: float,
     report: Report | None = None,
+    is_remote: bool = False,
 ) -> SearchResult:
     """Run members one after another and return what was found, also after an interrupt.
 
@@ -150,11 +132,17 @@ def run_members(
         Its workers are the threads of each refiner.
     scoring_seconds : float
         Time to compute one exact score.
+    is_remote : bool
+        True on another machine than the caller's: compile the kernels here, and start the clock afterwards.
 
     Raises
     ------
     DisconnectedAllocation, UnreachablePair
     """
+    if is_remote:
+        chains = tuple(Member(chain=member.chain) for member in members)
+        warm_up(problem.routes.name, chains, deadline.workers)
+        deadline.begin = time.perf_counter()
     weights = [weight for member in members for weight in member.weights]
     worker = _Worker(problem, objective, start, deadline, scoring_seconds, report or _report_nothing, weights)
     with deadline.interruptible():

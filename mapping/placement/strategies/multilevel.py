@@ -132,7 +132,11 @@ def cut_into(graph: csr_matrix, sizes: Longs, options: pymetis.Options) -> Ints:
 
 
 def hierarchy(problem: Problem) -> Branch:
-    """Return the hosts of an allocation, clustered by distance."""
+    """Return the hosts of an allocation, clustered by distance; computed once for a problem."""
+    return problem.memo.once("hierarchy", lambda: _clustered(problem))
+
+
+def _clustered(problem: Problem) -> Branch:
     distances = problem.distances
     order = np.argsort(distances.group, kind="stable").astype(np.int32)
     first = np.searchsorted(distances.group[order], np.arange(distances.groups))
