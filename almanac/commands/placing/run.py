@@ -95,13 +95,13 @@ def command(
     except Exception as error:  # whatever it is, the job runs
         from almanac.running.run import unplaced_run
 
-        _tell(f"not placed: {_reason(error)}")
+        _warn(f"not placed: {_reason(error)}")
         run = unplaced_run(words)
     from almanac.running.run import WARNINGS
 
     for reason in run.reasons:
         if explain or reason.startswith(WARNINGS):
-            _tell(reason)
+            _warn(reason)
     if (dry_run or no_measure) and run.recording is not None:
         run.recording.rmdir()
         run = replace(run, environment={}, recording=None)
@@ -112,7 +112,7 @@ def command(
     try:
         _start(run, step, no_measure, explain)
     except OSError as error:
-        _tell(f"{run.words[0]}: {error.strerror}")
+        _warn(f"{run.words[0]}: {error.strerror}")
         click.get_current_context().exit(127 if isinstance(error, FileNotFoundError) else 126)
 
 
@@ -130,16 +130,16 @@ def _start(run: Run, step: re.Pattern[bytes] | None, no_measure: bool, explain: 
     try:
         identity, lost = save_run(current_settings(), measured, run.recording)
         if lost is not None:
-            _tell(f"nothing is recorded: {lost}")
+            _warn(f"nothing is recorded: {lost}")
         if explain:
-            _tell(f"measured run {identity}")
+            _warn(f"measured run {identity}")
     except (Exception, KeyboardInterrupt) as error:
         kept = "" if run.recording is None else f"; the recording is in {run.recording}"
-        _tell(f"not stored: {_reason(error)}{kept}")
+        _warn(f"not stored: {_reason(error)}{kept}")
     end_as(code)
 
 
-def _tell(text: str) -> None:
+def _warn(text: str) -> None:
     """Print a line on standard error, if that is possible: the job does not depend on it."""
     with contextlib.suppress(OSError):
         note(text)

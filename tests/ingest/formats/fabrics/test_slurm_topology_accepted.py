@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pytest
@@ -45,19 +45,25 @@ def require_version(first: tuple[int, int]) -> None:
         pytest.skip(f"{said.strip()} is older than {first[0]}.{first[1]:02}")
 
 
+def print_topology(environment: Mapping[str, str]) -> str:
+    """Return what ``scontrol show topology`` prints."""
+    done = subprocess.run(
+        ["scontrol", "show", "topology"],
+        env={**os.environ, **environment},
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
 def shown(folder: Path, fabric: Fabric, more: str = "") -> list[dict[str, str]]:
     """Return the lines of ``scontrol show topology`` with a topology that is in a folder."""
     hosts = fold(fabric.names[host] for host in fabric.hosts)
     with slurm(folder, hosts, expand(hosts), 2, more=more, daemons_too=False) as running:
-        done = subprocess.run(
-            ["scontrol", "show", "topology"],
-            env={**os.environ, **running.environment},
-            capture_output=True,
-            text=True,
-            timeout=60,
-            check=True,
-        )
-    return [dict(word.split("=", 1) for word in line.split()) for line in done.stdout.splitlines() if line]
+        lines = print_topology(running.environment).splitlines()
+    return [dict(word.split("=", 1) for word in line.split()) for line in lines if line]
 
 
 @pytest.mark.parametrize("name", FABRICS)
@@ -89,15 +95,8 @@ def test_slurm_takes_the_topology_of_an_observed_fabric(name: str, tmp_path: Pat
     hosts = fold(fabric.names[host] for host in fabric.hosts)
     written = write("slurm-topology", fabric)
     with slurm(tmp_path, hosts, expand(hosts), 2, topology=written, daemons_too=False) as running:
-        done = subprocess.run(
-            ["scontrol", "show", "topology"],
-            env={**os.environ, **running.environment},
-            capture_output=True,
-            text=True,
-            timeout=60,
-        )
-    assert done.returncode == 0, done.stderr
-    printed, meant = parse(slurm_topology, done.stdout).fabric, parse(slurm_topology, written).fabric
+        found = print_topology(running.environment)
+    printed, meant = parse(slurm_topology, found).fabric, parse(slurm_topology, written).fabric
     assert printed is not None
     assert meant is not None
     assert below(printed) == below(meant)
