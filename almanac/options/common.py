@@ -91,6 +91,30 @@ def require_cluster(registry: Registry, cluster: str | None) -> None:
         raise UnknownName("cluster", cluster, known)
 
 
+def require_names(registry: Registry, application: str | None, job: str | None, cluster: str | None) -> None:
+    """Raise an error if no stored data have the application or the job, so that a typo is no empty list.
+
+    Raises
+    ------
+    UnknownName
+    """
+    from registry.errors import UnknownName
+
+    if application is not None:
+        applications = {info.application for info in registry.profiles.list()}
+        if application not in applications:  # a measured run has the name of its program
+            applications |= {run.application for run in registry.measured_runs.list(cluster)}
+        if application not in applications:
+            raise UnknownName("application", application, sorted(applications))
+    if job is None:
+        return
+    try:
+        registry.jobs.read(job, cluster)
+    except UnknownName:  # a job that ran with `almanac run` need not be ingested
+        if all(run.job != job for run in registry.measured_runs.list(cluster)):
+            raise
+
+
 class DefaultGroup(click.Group):
     """A command group that runs a default subcommand if the first word names none."""
 

@@ -10,7 +10,7 @@ from fastapi import Depends, Path, Query, Request
 from pydantic import AfterValidator
 
 from almanac.commands.analysis.today import DAY, rare_formats
-from almanac.options.common import require_cluster
+from almanac.options.common import require_cluster, require_names
 from almanac.output.json.circuits import circuit_plan_info_to_json
 from almanac.output.json.placements import regression_to_json, stored_placement_to_json
 from almanac.output.json.ports import ports_to_json
@@ -177,6 +177,7 @@ def placements(
 ) -> Any:
     """Placements with bounds and baselines, the newest first: `almanac history placements`."""
     require_cluster(registry, cluster)
+    require_names(registry, application, job, cluster)
     infos = registry.placements.history(cluster, application, job, limit=limit)
     return [stored_placement_to_json(info) for info in infos]
 
@@ -186,6 +187,7 @@ def placements_that_got_worse(
 ) -> Any:
     """Placements above their control limit, the newest first: `almanac history regressions`."""
     require_cluster(registry, cluster)
+    require_names(registry, application, None, cluster)
     series = registry.placements.series(cluster=cluster, application=application)
     return [regression_to_json(one) for one in regressions(series)[:limit]]
 

@@ -35,7 +35,7 @@ def circuits(page: Page) -> list[Locator]:
 def trends(page: Page) -> list[Locator]:
     charts = page.get_by_test_id("stVegaLiteChart")
     cause = page.get_by_text("Changed: fabric, routes")
-    return [page.get_by_text("3.14 ×").first, cause.first, charts.first, charts.nth(3)]
+    return [page.get_by_text("1.85 ×, limit").first, cause.first, charts.first, charts.nth(3)]
 
 
 def simulations(page: Page) -> list[Locator]:

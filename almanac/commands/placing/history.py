@@ -19,6 +19,7 @@ from almanac.options.common import (
     json_option,
     open_registry,
     require_cluster,
+    require_names,
     top_option,
 )
 from almanac.output.json.circuits import circuit_plan_info_to_json
@@ -103,31 +104,6 @@ class HistoryFilter(NamedTuple):
         return self.top if self.application is None and self.job is None else None
 
 
-def _require_names(registry: Registry, selected: HistoryFilter) -> None:
-    """Raise an error if no stored data have the application or the job, so that a typo is no empty list.
-
-    Raises
-    ------
-    UnknownName
-    """
-    from registry.errors import UnknownName
-
-    cluster, application, job, *_ = selected
-    if application is not None:
-        applications = {info.application for info in registry.profiles.list()}
-        if application not in applications:  # a measured run has the name of its program
-            applications |= {run.application for run in registry.measured_runs.list(cluster)}
-        if application not in applications:
-            raise UnknownName("application", application, sorted(applications))
-    if job is None:
-        return
-    try:
-        registry.jobs.read(job, cluster)
-    except UnknownName:  # a job that ran with `almanac run` need not be ingested
-        if all(run.job != job for run in registry.measured_runs.list(cluster)):
-            raise
-
-
 def _filters(function: Callable[..., None]) -> Callable[..., None]:
     """Add the options that select rows; the command gets the registry and a `HistoryFilter`."""
 
@@ -143,7 +119,7 @@ def _filters(function: Callable[..., None]) -> Callable[..., None]:
         with open_registry() as registry:
             require_cluster(registry, cluster)
             selected = HistoryFilter(cluster, application, job, top, as_json)
-            _require_names(registry, selected)
+            require_names(registry, application, job, cluster)
             function(registry, selected, **others)
 
     options = (

@@ -130,7 +130,7 @@ COMMANDS = {
     "/profiles/ring": "profile show ring",
     "/placements": "history placements",
     "/placements?cluster=toy&job=7&limit=1": "history placements --cluster toy --job 7 --top 1",
-    "/placements?application=none": "history placements --application none",
+    "/placements?application=cg": "history placements --application cg",
     "/placements/regressions": "history regressions",
     "/simulations": "history simulations",
     "/circuit-plans?cluster=toy": "history circuits --cluster toy",
@@ -177,7 +177,9 @@ def test_errors_are_json(client: Client, filled: Registry) -> None:
     code, error, reason = client.problem("/clusters/tow")
     assert (code, error) == (404, "UnknownName")
     assert reason.startswith("there is no cluster 'tow'; closest: toy")
-    assert client.problem("/jobs/nosuch")[:2] == (404, "UnknownName")
+    for path in ("/jobs/nosuch", "/placements?application=nosuch", "/placements?job=nosuch"):
+        assert client.problem(path)[:2] == (404, "UnknownName")
+    assert client.problem("/placements/regressions?application=nosuch")[:2] == (404, "UnknownName")
     assert client.problem("/jobs?cluster=tow")[0] == 404
     assert client.problem("/nosuch")[:2] == (404, "HTTPError")
     assert client.problem("/clusters", method="DELETE")[0] == 405

@@ -252,15 +252,18 @@ def searched(app: AppTest) -> str:
 
 @pytest.fixture
 def small(nothing: Connect) -> Connect:
-    """A tree of 64 hosts and a job of 16 ranks on it, with its profile; no placement yet."""
+    """A tree of 64 hosts and a job of 27 ranks on it, with its profile; no placement yet.
+
+    No placement of it meets a bound, so that a search goes on until it is stopped.
+    """
     tree = DATA / "infiniband" / "fattree2-64-broken-link"
-    hosts = tuple(f"node{number:04}" for number in range(1, 9))
-    job = Job(id="7", state="RUNNING", user="ann", started_at=SCANNED, hosts=hosts, slots=(2,) * 8)
+    hosts = tuple(f"node{number:04}" for number in range(1, 10))
+    job = Job(id="7", state="RUNNING", user="ann", started_at=SCANNED, hosts=hosts, slots=(3,) * 9)
     with nothing() as registry:
         ingest(registry, [tree / "before.ibnetdiscover"], Options(cluster="tree", observed_at=SCANNED))
-        ingest(registry, [DATA / "edges" / "npb_cg_S_16.csv.gz"], Options(name="cg"))
+        ingest(registry, [DATA / "edges" / "lulesh_s5_i10_27.csv.gz"], Options(name="lulesh"))
         registry.save(Intake(cluster="tree", jobs=(job,), source="test", observed_at=SCANNED))
-        registry.jobs.attach("7", "cg")
+        registry.jobs.attach("7", "lulesh")
     return nothing
 
 
@@ -287,7 +290,7 @@ def test_a_search_runs_behind_the_page_and_is_saved_to_the_history(small: Connec
 def test_a_search_that_is_stopped_keeps_the_best_so_far_which_can_be_shown(small: Connect) -> None:
     with small() as registry:
         options = SearchOptions(steps=100)
-        request = PlacementRequest(profile="cg", job="7", cluster="tree", options=options)
+        request = PlacementRequest(profile="lulesh", job="7", cluster="tree", options=options)
         first = place(registry, request).record_id
     app = page(small, JOBS, placement=first)
     app.button(key="find").click().run()
