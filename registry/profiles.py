@@ -190,7 +190,9 @@ def find_profile(transaction: Transaction, name: str) -> str:
     if any(row["id"] == name for row in rows):
         return name
     known = {given for names in transaction.run(_KNOWN_NAMES)[0]["names"] for given in names}
-    raise UnknownName("profile", name, sorted(known))
+    is_file = "/" in name or "." in name
+    remedy = "to store a file, run almanac ingest FILE" if is_file or not known else ""
+    raise UnknownName("profile", name, sorted(known), remedy=remedy)
 
 
 def ranks_of_profiles(transaction: Transaction, ids: Iterable[str]) -> dict[str, tuple[int, str]]:

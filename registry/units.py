@@ -44,13 +44,13 @@ def unit_for(values: Iterable[float], base: str) -> Unit:
 
 def text(value: float, base: str) -> str:
     """Return a value with a suitable unit and four digits: ``12.34 ms``."""
-    unit = unit_for([value], base)
+    unit = unit_for([float(f"{value:.4g}")], base)  # 0.99999 s is 1 s, not 1000 ms
     return f"{value / unit.size:.4g} {unit.name}"
 
 
 def short(value: float, base: str) -> str:
     """Return a value with a suitable unit and three significant figures: ``12.3 ms``, ``1,230 s``."""
-    unit = unit_for([value], base)
+    unit = unit_for([float(f"{value:.3g}")], base)
     return f"{figures(value / unit.size)} {unit.name}"
 
 

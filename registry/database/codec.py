@@ -205,4 +205,4 @@ def _array(piece: bytes, dtype: str, shape: list[int]) -> NDArray[Any]:
 
 
 def _damaged(why: str) -> DatabaseError:
-    return DatabaseError(f"a stored array is damaged: {why}")
+    return DatabaseError(f"a stored array is damaged: {why}; almanac db verify says in which records")
