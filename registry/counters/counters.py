@@ -11,8 +11,10 @@ from registry.counters.sweeps import (
     ROLLUPS,
     SWEEPS,
     Retention,
+    StoredTimes,
     roll_up,
-    rolled_until,
+    rolled_up,
+    stored_times,
     unpack_rollup,
     unpack_sweep,
 )
@@ -45,21 +47,10 @@ WITH s, at, seq ORDER BY at DESC, seq DESC LIMIT 1
 RETURN at, s.blob AS blob, s.errors_only AS errors_only
 """
 
-_LAST_TIMES = f"""{SWEEPS}
-WHERE at <= $at
-RETURN traffic, max(at) AS at
-"""
-
 _BLOBS = f"""{SWEEPS}
 WHERE (at >= $start OR at IN $before) AND at <= $until
 WITH s, at, seq ORDER BY at, seq
 RETURN at, s.blob AS blob, s.errors_only AS errors_only
-"""
-
-_ROLLUPS = f"""{ROLLUPS}
-WHERE start < $until AND until > $start
-WITH r, start, until ORDER BY start
-RETURN start, until, r.pieces AS pieces, r.blob AS blob
 """
 
 _ROLLUP_AT = f"""{ROLLUPS}
@@ -143,10 +134,8 @@ class Counters(Store):
         """
 
         def work(transaction: Transaction) -> CounterDeltas:
-            last, first = time_or_latest(end), as_utc(start)
-            rolled = transaction.run(_ROLLUPS, cluster=cluster, start=first, until=last)
-            parts = (unpack_rollup(row) for row in rolled)
-            grown = _summed(parts, _added(transaction, cluster, first, last))
+            times = stored_times(transaction, cluster)
+            grown = _within(transaction, cluster, times, as_utc(start), time_or_latest(end))
             if grown is None:
                 raise _no_counters(transaction, cluster, "there are no two sweeps in that period")
             return grown
@@ -163,15 +152,13 @@ class Counters(Store):
         at : datetime, optional
             The last sweep is that at or before this time (default: the latest).
         """
-        times = self._database.read(
-            lambda transaction: _last_times(transaction, cluster, time_or_latest(at))
-        ).values()
-        if not times:
-            return None
-        try:
-            return self.between(cluster, max(times) - over, max(times))
-        except UnknownName:  # a single sweep
-            return None
+
+        def work(transaction: Transaction) -> CounterDeltas | None:
+            times = stored_times(transaction, cluster)
+            last = max(times.last(time_or_latest(at)), default=None)
+            return None if last is None else _within(transaction, cluster, times, last - over, last)
+
+        return self._database.read(work)
 
     def rates(self, cluster: str, at: Time | None = None, *, over: timedelta | None = None) -> LinkRates:
         """Return the rates of the links of the fabric at a time.
@@ -242,24 +229,26 @@ def rates_of(fabric: Fabric, sweeps: Sweeps) -> LinkRates | None:
     return link_rates(fabric, total(parts))
 
 
+def _within(
+    transaction: Transaction, cluster: str, times: StoredTimes, start: datetime, until: datetime
+) -> CounterDeltas | None:
+    """Return the growth in a period with the roll-ups that overlap it, or None if it is unknown."""
+    overlapping = times.overlap(start, until)
+    rolled = rolled_up(transaction, cluster, start, until) if overlapping else ()
+    return _summed(rolled, _added(transaction, cluster, times, start, until))
+
+
 def _added(
-    transaction: Transaction, cluster: str, start: datetime, until: datetime
+    transaction: Transaction, cluster: str, times: StoredTimes, start: datetime, until: datetime
 ) -> Iterator[CounterDeltas]:
     """Yield the growth to each sweep after `start`, counted from the last sweeps before it."""
-    rolled = rolled_until(transaction, cluster)
-    first = start if rolled is None else max(start, rolled)
-    before = list(_last_times(transaction, cluster, first).values())
+    first = start if times.rolled_until is None else max(start, times.rolled_until)
+    before = times.last(first)
     # errors may have been counted long before: none of the sweeps between is needed
     begin = max(before, default=first)
     rows = transaction.run(_BLOBS, cluster=cluster, start=begin, before=before, until=until)
     sweeps = (unpack_sweep(**row) for row in rows)
     return (part for part in growth(sweeps, after=first) if not part.backwards)
-
-
-def _last_times(transaction: Transaction, cluster: str, at: datetime) -> dict[bool, datetime]:
-    """Return the time of the last sweep with traffic (True) and of the last without, until a time."""
-    rows = transaction.run(_LAST_TIMES, cluster=cluster, at=at)
-    return {row["traffic"]: row["at"] for row in rows}
 
 
 def _summed(*several: Iterable[CounterDeltas]) -> CounterDeltas | None:
@@ -271,12 +260,13 @@ def _summed(*several: Iterable[CounterDeltas]) -> CounterDeltas | None:
 
 def _grown(transaction: Transaction, cluster: str, at: datetime, over: timedelta | None) -> CounterDeltas:
     """Return the growth until the last sweep at or before a time, or that of a roll-up."""
-    after = _last_times(transaction, cluster, at).get(True)
-    if after is not None:
+    times = stored_times(transaction, cluster)
+    until = [time for time in times.traffic if time <= at]
+    if until:
         back = timedelta(microseconds=1) if over is None else over
-        before = _last_times(transaction, cluster, after - back).get(True)
-        if before is not None:
-            grown = _summed(_added(transaction, cluster, before, after))
+        before = [time for time in until if time <= until[-1] - back]
+        if before:
+            grown = _summed(_added(transaction, cluster, times, before[-1], until[-1]))
             if grown is not None and "xmit_bytes" in grown.names:
                 return grown
     rolled = transaction.run(_ROLLUP_AT, cluster=cluster, at=at)

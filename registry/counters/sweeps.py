@@ -91,6 +91,23 @@ _ROLLED_UNTIL = f"""{ROLLUPS}
 RETURN max(until) AS until
 """
 
+_STORED_TIMES = """
+MATCH (c:Cluster {id: $cluster})
+OPTIONAL MATCH (c)<-[o:OF]-(s:CounterSweep)
+WITH c, CASE WHEN o.at IS NULL THEN s.at ELSE o.at END AS at,
+     CASE WHEN o.traffic IS NULL THEN s.traffic ELSE o.traffic END AS traffic
+WITH c, collect(at) AS times, collect(traffic) AS traffic
+OPTIONAL MATCH (c)<-[o:OF]-(r:CounterRollup)
+RETURN times, traffic, collect(CASE WHEN o.start IS NULL THEN r.start ELSE o.start END) AS starts,
+       collect(CASE WHEN o.until IS NULL THEN r.until ELSE o.until END) AS ends
+"""
+
+_OVERLAPPING = f"""{ROLLUPS}
+WHERE start < $until AND until > $start
+WITH r, start, until ORDER BY start
+RETURN start, until, r.pieces AS pieces, r.blob AS blob
+"""
+
 _SWEEPS_BEFORE = f"""{SWEEPS}
 WHERE at < $before
 RETURN s.id AS id, at, seq
@@ -187,6 +204,64 @@ def save_sweep(
     SWEEP.create(transaction, [NewRecord(identity, properties, owner=cluster)])
     transaction.run(_TIMES, sweep=identity, **{name: properties[name] for name in ("at", "seq", "traffic")})
     return identity, True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredTimes:
+    """Times of the stored counters of a cluster.
+
+    Attributes
+    ----------
+    traffic, errors : tuple of datetime
+        Different times of the sweeps with traffic, and of those without; ascending.
+    rollups : tuple of (datetime, datetime)
+        Start and end of each roll-up.
+    """
+
+    traffic: tuple[datetime, ...] = ()
+    errors: tuple[datetime, ...] = ()
+    rollups: tuple[tuple[datetime, datetime], ...] = ()
+
+    @property
+    def rolled_until(self) -> datetime | None:
+        """Time until which counters are rolled up; earlier sweeps are only the start of the count."""
+        return max((end for _, end in self.rollups), default=None)
+
+    def last(self, at: datetime) -> list[datetime]:
+        """Return the time of the last sweep with traffic and of the last without until a time, if any."""
+        last = (max((time for time in times if time <= at), default=None) for times in self.kinds)
+        return [time for time in last if time is not None]
+
+    @property
+    def kinds(self) -> tuple[tuple[datetime, ...], ...]:
+        """Times of each kind of sweeps."""
+        return self.traffic, self.errors
+
+    def overlap(self, start: datetime, until: datetime) -> bool:
+        """Return True if a roll-up overlaps a period."""
+        return any(first < until and last > start for first, last in self.rollups)
+
+
+def stored_times(transaction: Transaction, cluster: str) -> StoredTimes:
+    """Return the times of all counters of a cluster; one statement."""
+    rows = transaction.run(_STORED_TIMES, cluster=cluster)
+    if not rows:
+        return StoredTimes()
+    row = rows[0]
+    kinds: dict[bool, set[datetime]] = {True: set(), False: set()}
+    for time, traffic in zip(row["times"], row["traffic"], strict=True):
+        kinds[bool(traffic)].add(time)
+    rollups = tuple(zip(row["starts"], row["ends"], strict=True))
+    return StoredTimes(
+        traffic=tuple(sorted(kinds[True])), errors=tuple(sorted(kinds[False])), rollups=rollups
+    )
+
+
+def rolled_up(
+    transaction: Transaction, cluster: str, start: datetime, until: datetime
+) -> tuple[CounterDeltas, ...]:
+    """Return the roll-ups that overlap a period, by time; one statement."""
+    return tuple(map(unpack_rollup, transaction.run(_OVERLAPPING, cluster=cluster, start=start, until=until)))
 
 
 def rolled_until(transaction: Transaction, cluster: str) -> datetime | None:

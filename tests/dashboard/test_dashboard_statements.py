@@ -23,8 +23,8 @@ __all__ = ["planner"]
 MOST = 4
 """Statements of a page that nobody looked at before: three, and one for the bar, which all viewers share."""
 MORE = {
-    "Overview": 12,
-    "overview": 12,
+    "Overview": 9,
+    "overview": 9,
     "a job": 5,
     "a placement": 6,
     "two placements": 5,
@@ -35,10 +35,10 @@ MORE = {
     "history of a switch": 7,
     "errors of a link": 8,
 }
-"""Statements of further pages, whose results all viewers share until something is saved. Overview: seven
-for the checks of the fabric and the regressions. A job and two placements: one for measured
-runs. A placement: one more that finds its job. Fabric: two for the
-counters of a period (times, then those that are compared), one or two for ranks, history, or findings."""
+"""Statements of further pages, whose results all viewers share until something is saved. Overview: three
+for the checks of the fabric, two for the counters of a period, one for the regressions. A job and two
+placements: one for measured runs. A placement: one more that finds its job. Fabric: two for the counters of a
+period (times, then those that are compared), one or two for ranks, history, or findings."""
 GROWING = (
     *("Placement", "Job", "Allocation", "LinkLoads", "Advice", "Simulation", "Trace", "Reconfiguration"),
     *("Device", "DeviceState", "Content", "Routing", "CounterSweep", "MeasuredRun"),
