@@ -78,7 +78,7 @@ def _row(run: Run) -> list[str]:
         run.placement,
         units.text(simulation.completion_seconds, units.SECONDS),
         units.text(simulation.delivered_bytes, units.BYTES),
-        units.text(simulation.throughput, units.RATE),
+        units.text(simulation.throughput, units.RATE) if simulation.throughput else "-",
         *(units.text(value, units.SECONDS) for value in latency),
     ]
 

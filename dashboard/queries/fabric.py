@@ -15,6 +15,7 @@ from dashboard.tables.what_if import ChangedFabric, changed_fabric
 from mapping.checks.catalog import check
 from mapping.checks.error_limits import ErrorLimits
 from mapping.checks.finding import Finding, Subject
+from mapping.service.iterations import utilisation
 from mapping.service.live import Live, imagine
 from mapping.traffic.counter_history import CounterHistory
 from mapping.traffic.shared_load import AgainstCounters, against_counters
@@ -80,6 +81,11 @@ class FabricView:
     def seconds(self) -> Floats | None:
         """Estimated time of each link (float64[m]), or None if no traffic is known."""
         return None if self.link_bytes is None else self.link_bytes / self.fabric.links.capacity
+
+    @property
+    def estimated_share(self) -> Floats | None:
+        """Estimated utilisation of each link (float64[m]), or None unless all times are known."""
+        return None if self.live is None else utilisation(self.live, self.rates)
 
     @property
     def against(self) -> AgainstCounters | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import NamedTuple
 
 import numpy as np
@@ -18,7 +18,7 @@ from mapping.traffic.short_names import short_link, short_names, shortened
 from registry.fabrics.changes import Changes, in_words
 from registry.ingest_runs.freshness import FAILING, NO_ALARM, freshness
 from registry.ingest_runs.runs import SourceState
-from registry.model import LinkRates
+from registry.model import Floats
 from registry.running.running_jobs import RunningJob
 from registry.units import counted
 
@@ -36,7 +36,7 @@ class BusyLink(NamedTuple):
     short, full : str
         Both ends by short names; name for the address and for commands.
     part : float
-        Utilisation if measured, else time over that of the busiest link, 0 to 1.
+        Utilisation if it is known, else time over that of the busiest link, 0 to 1.
     seconds : float
         Estimated time of the link per iteration.
     jobs : str
@@ -51,16 +51,19 @@ class BusyLink(NamedTuple):
     jobs: str
 
 
-def busiest_links(shared: SharedLoad, rates: LinkRates | None, count: int, viewer: Viewer) -> list[BusyLink]:
-    """Return the links with the highest measured utilisation, or estimated time if nothing was measured."""
+def busiest_links(shared: SharedLoad, share: Floats | None, count: int, viewer: Viewer) -> list[BusyLink]:
+    """Return the links with the highest utilisation, or estimated time if no utilisation is given.
+
+    Parameters
+    ----------
+    share : float64[m] or None
+        Utilisation of each link, NaN if unknown.
+    """
     fabric, seconds = shared.fabric, shared.seconds
     names = short_names(fabric)
-    if rates is not None:
-        rows, part = rates.hottest(count), rates.share
-    else:
-        rows = np.argsort(-seconds, kind="stable")[:count]
-        rows = rows[seconds[rows] > 0]
-        part = seconds / max(float(seconds.max(initial=0.0)), np.finfo(float).tiny)
+    part = seconds / max(float(seconds.max(initial=0.0)), np.finfo(float).tiny) if share is None else share
+    rows = np.argsort(-np.nan_to_num(part), kind="stable")[:count]
+    rows = rows[np.nan_to_num(part[rows]) > 0]
     return [
         BusyLink(
             row=link.row,
@@ -95,6 +98,8 @@ class JobToAct:
     gain : float or None
         That time over the time with the better placement that was found; 1 if none was found; None if not
         searched.
+    distance : float or None
+        Time of its worst link alone over the certified lower bound for its hosts; None if unknown.
     moves : int
         Ranks that move to the better placement.
     profile : bool
@@ -105,6 +110,7 @@ class JobToAct:
     label: str
     seconds: float | None
     gain: float | None
+    distance: float | None
     moves: int
     profile: bool
 
@@ -123,11 +129,20 @@ def jobs_to_act(jobs: Sequence[RunningJob], viewer: Viewer) -> list[JobToAct]:
                 label=" · ".join(part for part in parts if part),
                 seconds=None if advice is None else advice.present_seconds,
                 gain=None if advice is None else advice.gain,
+                distance=_distance(one),
                 moves=0 if advice is None else advice.moved,
                 profile=one.stored.profile is not None,
             )
         )
     return sorted(listed, key=lambda one: (not one.profile, one.gain is None, -(one.gain or 0.0)))
+
+
+def _distance(job: RunningJob) -> float | None:
+    """Return how many times the best possible a running job's worst link takes, or None."""
+    present = job.present
+    if present is None or present.metrics is None or not present.bound_seconds:
+        return None
+    return present.metrics.congestion_seconds / present.bound_seconds
 
 
 class Event(NamedTuple):
@@ -136,7 +151,7 @@ class Event(NamedTuple):
     Attributes
     ----------
     time : datetime or None
-        None if it holds now.
+        When it happened or was seen first; None if that is not known.
     severity : Severity or None
         None if nothing is wrong.
     word, text : str
@@ -158,10 +173,17 @@ def events(
     changes: Sequence[str],
     sources: Sequence[SourceState],
     now: datetime,
+    scanned: datetime,
 ) -> list[Event]:
-    """Return what needs attention, worst first: failed sources, findings, regressions, changes."""
+    """Return what needs attention, worst first: failed sources, findings, regressions, changes.
+
+    Parameters
+    ----------
+    scanned : datetime
+        Time of the scan that has the findings and the changes.
+    """
     listed = [
-        Event(None, one.severity, str(one.severity), shortened(one.text), "fabric")
+        Event(scanned, one.severity, str(one.severity), shortened(one.text), "fabric")
         for one in sorted(findings, key=lambda one: -one.severity)
     ]
     for source in sources:
@@ -175,8 +197,17 @@ def events(
         if one.changed:
             text += f": {', '.join(one.changed)}"
         listed.append(Event(one.recorded_at, Severity.WARNING, "regression", text, "trends"))
-    listed += [Event(None, None, "changed", shortened(line), "changes") for line in changes]
+    listed += [Event(scanned, None, "changed", shortened(line), "changes") for line in changes]
     return sorted(listed, key=lambda one: -(one.severity or 0))
+
+
+def ago(age: timedelta) -> str:
+    """Return how long ago something was, in little space: ``2 min ago``."""
+    minutes = int(age.total_seconds() // 60)
+    for name, size in (("d", 1440), ("h", 60), ("min", 1)):
+        if minutes >= size:
+            return f"{minutes // size:,} {name} ago"
+    return "just now"
 
 
 def changes_lines(changes: Changes, rerouted: bool) -> list[str]:

@@ -77,7 +77,7 @@ def runs_table(view: SimulatedRuns, runs: Sequence[SimulationInfo]) -> pd.DataFr
             "mode": [run.mode for run in runs],
             "routing": [run.routing for run in runs],
             "completion": [run.completion_seconds for run in runs],
-            "throughput": [run.throughput for run in runs],
+            "throughput": [run.throughput or math.nan for run in runs],
             "median latency": [run.median_latency_seconds for run in runs],
             "99 % latency": [run.latency_99_seconds for run in runs],
             **{METRICS[name].title: [view.number(run, name) for run in runs] for name in _STATIC},
@@ -165,7 +165,7 @@ def _results(run: Simulation, base: float) -> dict[str, str]:
     return {
         "completion": units.short(run.completion_seconds, units.SECONDS),
         "delivered": units.short(run.delivered_bytes, units.BYTES),
-        "throughput": units.short(run.throughput, units.RATE),
+        "throughput": units.short(run.throughput, units.RATE) if run.throughput else "–",
         "throughput over that of A": f"{run.throughput / base:.3f}" if base > 0.0 else "",
         "mean latency": units.short(run.mean_latency_seconds, units.SECONDS),
         **{

@@ -6,6 +6,7 @@ from dashboard.figures import colouring
 from dashboard.figures.colouring import Colouring
 from dashboard.queries.fabric import FabricView
 from mapping.traffic.counter_history import CounterHistory
+from registry import units
 
 MEASURED, ESTIMATED, DIFFERENCE = "measured", "estimated", "difference"
 LOADS = {MEASURED: "measured", ESTIMATED: "estimated", DIFFERENCE: "difference"}
@@ -40,9 +41,13 @@ def colouring_of(view: FabricView, colour: str, counters: CounterHistory | None)
         return (capacity, NOTHING_COUNTED) if counters is None else (_errors(counters), "")
     if colour != MEASURED and view.seconds is None:
         return capacity, NOTHING_RUNS
+    share = view.estimated_share if colour in (ESTIMATED, DIFFERENCE) else None
     if colour == ESTIMATED:
         assert view.seconds is not None
-        whose = "a placement" if view.live is None else f"{len(view.live.shared):,} running jobs"
+        whose = "a placement" if view.live is None else units.counted(len(view.live.shared), "running job")
+        if share is not None:
+            title = f"Estimated load of {whose} by times per iteration, the worse direction"
+            return colouring.share(title, "Share of capacity", share), ""
         title = f"Estimated load of {whose}: time of each link, the worse direction"
         return colouring.load(title, "Seconds per iteration", view.seconds), ""
     if view.rates is None:
@@ -51,6 +56,9 @@ def colouring_of(view: FabricView, colour: str, counters: CounterHistory | None)
     if colour == MEASURED:
         title = f"Measured load, the worse direction, {span}"
         return colouring.share(title, "Share of capacity", view.rates.share), ""
+    if share is not None:
+        title = f"Measured minus estimated load by times per iteration, {span}"
+        return colouring.difference(title, "Share of capacity", view.rates.share - share), ""
     against = view.against
     if against is None:
         return capacity, "No traffic was measured on the links of the jobs, so capacities are shown."

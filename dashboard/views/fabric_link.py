@@ -78,7 +78,11 @@ def _load(site: Site, view: FabricView, counters: CounterHistory | None, row: in
     first.metric(
         "Measured", "unknown" if measured is None else f"{100 * measured:.3g} %", help=_rate_text(view, row)
     )
-    if view.seconds is not None:
+    estimated = view.estimated_share
+    if estimated is not None:
+        about = "Rates of all jobs, by their times per iteration, over the capacity."
+        second.metric("Estimated", f"{100 * float(estimated[row]):.3g} %", help=about)
+    elif view.seconds is not None:
         seconds = units.short(float(view.seconds[row]), units.SECONDS)
         second.metric("Estimated", seconds, help="Time of all jobs' bytes of one iteration on this link.")
     kind = "between switches" if view.fabric.network_link[row] else "host cable"

@@ -50,7 +50,8 @@ def draw(site: Site, view: FabricView, counters: CounterHistory | None, colour: 
 def _busiest(site: Site, view: FabricView, colour: str) -> None:
     """Draw the busiest links as buttons, by the measured or the estimated load, with the job on each."""
     measured = colour == MEASURED or view.seconds is None
-    values = view.share if measured else view.seconds
+    share = view.share if measured else view.estimated_share
+    values = view.seconds if share is None and not measured else share
     st.header(
         f"Busiest links ({'measured' if measured else 'estimated'})",
         help=None if measured else CONVENTION,
@@ -64,7 +65,7 @@ def _busiest(site: Site, view: FabricView, colour: str) -> None:
     with st.container(gap="xxsmall", key="list of links"):
         for row, owner in zip(rows.tolist(), owners, strict=True):
             value = float(values[row])
-            text = f"{100 * value:.3g} %" if measured else units.short(value, units.SECONDS)
+            text = units.short(value, units.SECONDS) if share is None else f"{100 * value:.3g} %"
             about = plain(owner or "not attributed to a job")
             label = f"**{plain(text)}** {plain(short_link(view.fabric, row))}"
             picking.pick_button(

@@ -21,13 +21,22 @@ from dashboard.queries.overview import (
     recent_regressions,
 )
 from dashboard.state.site import Site
-from dashboard.tables.overview import Event, busiest_links, changes_lines, events, health, jobs_to_act
+from dashboard.tables.overview import (
+    Event,
+    ago,
+    busiest_links,
+    changes_lines,
+    events,
+    health,
+    jobs_to_act,
+)
 from dashboard.widgets.bar import time_range
 from dashboard.widgets.cards import card, number, unknown
 from dashboard.widgets.messages import CONVENTION, plain, show_unknown
 from dashboard.widgets.navigation import Mark, Row, Share, linked_rows
 from dashboard.widgets.states import State, badge
 from mapping.checks.finding import Finding, Severity
+from mapping.service.iterations import utilisation
 from mapping.service.live import Live
 from mapping.traffic.counter_history import CounterHistory
 from registry import units
@@ -54,6 +63,8 @@ STYLE = """<style>
 }
 </style>"""
 """Style that puts the cards below each other in a narrow window, whose content they would cut off."""
+AGES = 72
+"""Width of the ages of events, in pixels."""
 MAP = 168
 """Height of the map in its card."""
 STATES = {
@@ -140,7 +151,7 @@ def _peak(view: Overview, live: Live, history: CounterHistory | None, site: Site
         command = f"almanac ingest --cluster {quote(live.running.snapshot.cluster)} COUNTERS"
         unknown(label, command, help="At least two sweeps of port counters are needed.")
         return
-    top = busiest_links(live.shared, view.rates, 1, site.viewer)
+    top = busiest_links(live.shared, view.rates.share, 1, site.viewer)
     value = f"{100 * top[0].part:.3g} %" if top else "0 %"
     since, until = units.moment_text(view.rates.start), units.moment_text(view.rates.end)
     about = f"Measured utilisation of the busiest link, mean from {since} to {until}."
@@ -178,7 +189,7 @@ def _gain(live: Live, cluster: str, site: Site) -> None:
     if best.gain is None or best.gain <= 1:
         number("Best possible gain", "none", help=GAIN_ABOUT, note="no better placement found")
         return
-    note = f"job {best.key.rpartition('/')[2]}, moves {best.moves:,} ranks"
+    note = f"job {best.key.rpartition('/')[2]}, moves {units.counted(best.moves, 'rank')}"
     number("Best possible gain", f"{best.gain:.3g} ×", help=GAIN_ABOUT, note=note)
 
 
@@ -207,8 +218,12 @@ def _map(registry: Registry, view: Overview, live: Live) -> None:
         if not len(fabric.links):
             st.info("This fabric has no cables.")
             return
+        estimated = utilisation(live, None) if rates is None else None
         if rates is not None:
             colours = colouring.share("Measured, worse direction", "Share of capacity", rates.share)
+        elif estimated is not None:
+            title = "Estimated by times per iteration, worse direction"
+            colours = colouring.share(title, "Share of capacity", estimated)
         elif live.shared.seconds.any():
             colours = colouring.load(
                 "Estimated, worse direction", "Seconds per iteration", live.shared.seconds
@@ -224,9 +239,10 @@ def _map(registry: Registry, view: Overview, live: Live) -> None:
 
 def _links(view: Overview, live: Live, site: Site) -> None:
     """List the busiest links, and whose traffic they carry."""
-    cluster, measured = live.running.snapshot.cluster, view.rates is not None
-    with card("Busiest links", help="" if measured else CONVENTION, height=UPPER):
-        found = busiest_links(live.shared, view.rates, SHOWN, site.viewer)
+    cluster = live.running.snapshot.cluster
+    share = utilisation(live, None) if view.rates is None else view.rates.share
+    with card("Busiest links", help=CONVENTION if share is None else "", height=UPPER):
+        found = busiest_links(live.shared, share, SHOWN, site.viewer)
         if not found:
             st.caption("No traffic is known.")
             return
@@ -234,7 +250,7 @@ def _links(view: Overview, live: Live, site: Site) -> None:
             Row(
                 one.short,
                 (
-                    f"{100 * one.part:.3g} %" if measured else units.short(one.seconds, units.SECONDS),
+                    units.short(one.seconds, units.SECONDS) if share is None else f"{100 * one.part:.3g} %",
                     Share(one.part),
                     one.jobs,
                 ),
@@ -243,7 +259,7 @@ def _links(view: Overview, live: Live, site: Site) -> None:
             )
             for one in found
         ]
-        heads = ("Link", "Utilisation" if measured else "Per iteration", "", "Jobs")
+        heads = ("Link", "Per iteration" if share is None else "Utilisation", "", "Jobs")
         linked_rows(site.fabric, heads, (6.9, 1.4, 0.9, 1.8), rows)
 
 
@@ -264,8 +280,10 @@ def _jobs(live: Live, site: Site) -> None:
                 part = (one.gain - 1) / (GAIN_SHOWN - 1)
                 gain = f"{one.gain:.3g} ×" if one.gain > 1 else "none found"
                 rest = (units.short(one.seconds, units.SECONDS), Share(part), gain)
-            rows.append(Row(one.label, rest, {"job": one.key}))
-        linked_rows(site.jobs, ("Job", "Worst link now", "Possible gain", ""), (5, 2, 2, 2), rows)
+            distance = "" if one.distance is None else f"{one.distance:.3g} ×"
+            rows.append(Row(one.label, (distance, *rest), {"job": one.key}))
+        heads = ("Job", "Distance from best", "Worst link now", "Possible gain", "")
+        linked_rows(site.jobs, heads, (5, 2.2, 2, 1.6, 1.8), rows)
 
 
 def _events(registry: Registry, view: Overview, findings: tuple[Finding, ...], site: Site) -> None:
@@ -273,7 +291,9 @@ def _events(registry: Registry, view: Overview, findings: tuple[Finding, ...], s
     with card("Last 24 hours", height=LOWER):
         regressions = recent_regressions(registry, view, site.viewer.only)
         changes = [] if view.changes is None else changes_lines(view.changes, view.rerouted)
-        listed = events(findings, regressions, changes, _mine(view), view.now)
+        assert view.live is not None
+        scanned = view.live.running.snapshot.observed_at
+        listed = events(findings, regressions, changes, _mine(view), view.now, scanned)
         if not listed:
             badge(State.OK, "No findings, no changes in 24 h")
             return
@@ -295,7 +315,9 @@ def _event(event: Event, view: Overview, site: Site) -> None:
         "data": (site.data, {}),
     }[event.where]
     text = plain(site.viewer.message(event.text))
+    time = "never" if event.time is None else ago(view.now - event.time)
+    about = text if event.time is None else f"{units.moment_text(event.time)}: {text}"
     with st.container(horizontal=True, wrap=False, vertical_alignment="center", gap="small"):
-        st.caption("now" if event.time is None else f"{event.time:%H:%M}", width=36)
+        st.caption(time, width=AGES)
         badge(State.UNKNOWN if event.severity is None else STATES[event.severity], event.word)
-        st.page_link(page, label=text, help=text, width="stretch", query_params={"cluster": cluster, **tab})
+        st.page_link(page, label=text, help=about, width="stretch", query_params={"cluster": cluster, **tab})

@@ -30,10 +30,10 @@ from dashboard.tables.simulated import (
 from dashboard.views import simulation_links
 from dashboard.widgets.address import set_address
 from dashboard.widgets.cards import card, number
-from dashboard.widgets.controls import any_of, choose, named, toggle
+from dashboard.widgets.controls import any_of, choose, named, set_value, toggle
 from dashboard.widgets.messages import show_empty, show_unknown
 from dashboard.widgets.states import State
-from dashboard.widgets.tables import csv_text, download
+from dashboard.widgets.tables import csv_text, download, keep_selected
 from registry import units
 from registry.errors import UnknownName
 from registry.model import Simulation
@@ -141,7 +141,7 @@ def _chosen(view: SimulatedRuns, runs: Sequence[SimulationInfo]) -> list[Simulat
             raise UnknownName("run", name, by_id)
     wanted = list(dict.fromkeys(wanted))[:MOST]
     key = "choose run"
-    st.session_state[key] = wanted
+    set_value(key, wanted)
     st.multiselect(
         "Compared runs",
         list(dict.fromkeys([*wanted, *(run.id for run in runs[:LISTED])])),
@@ -167,6 +167,7 @@ def _table(view: SimulatedRuns, runs: Sequence[SimulationInfo]) -> None:
             rows = st.session_state["simulated runs"]["selection"]["rows"]
             _to_address([shown[row].id for row in rows if row < len(shown)][:MOST])
 
+        keep_selected("simulated runs", [run.id for run in shown])
         st.dataframe(
             in_units(runs_table(view, shown), UNITS),
             hide_index=True,
@@ -229,7 +230,8 @@ def _completions(by_label: Mapping[str, Simulation]) -> None:
     columns = st.columns(max(len(by_label), 3))
     for column, (name, run) in zip(columns, by_label.items(), strict=False):
         ended = run is not first and run.complete and first.complete
-        before = first.completion_seconds if ended else None
+        nothing = not run.completion_seconds
+        before = first.completion_seconds if ended and not nothing else None
         delta, better = relative_change(run.completion_seconds, before, letter(0))
         state = None if better is None else State.OK if better else State.ACT
         with column:
@@ -237,7 +239,7 @@ def _completions(by_label: Mapping[str, Simulation]) -> None:
                 name.rpartition(" · ")[0] or name,
                 units.short(run.completion_seconds, units.SECONDS),
                 help="Simulated time until the last byte arrived.",
-                note=delta or "",
+                note="no traffic between hosts" if nothing else delta or "",
                 state=state,
             )
 

@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from mapping.service.live import Live
+from mapping.traffic.interference import interference
 from mapping.traffic.shared_load import SharedLoad
 from registry.errors import UnknownName
 from registry.model import Bools, Floats
@@ -52,6 +53,20 @@ def with_measured_iterations(live: Live, rates: LinkRates | None) -> Live:
             load = replace(load, iteration_seconds=seconds, iteration_from=MEASURED if seconds else "")
         jobs.append(load)
     return replace(live, shared=replace(shared, jobs=tuple(jobs)))
+
+
+def utilisation(live: Live, rates: LinkRates | None) -> Floats | None:
+    """Return the estimated utilisation of each link (float64[m]): the rates of all jobs over its capacity.
+
+    None if nothing is loaded, or if a job that loads a link has no time per iteration.
+
+    Parameters
+    ----------
+    rates : LinkRates or None
+        Rates of the links of ``live.fabric``, from which missing times are measured.
+    """
+    found = interference(with_measured_iterations(live, rates).shared).utilisation
+    return found if found.any() and not np.isnan(found).any() else None
 
 
 def _cables_of_one_job(live: Live) -> Bools:

@@ -9,6 +9,7 @@ from functools import cached_property
 
 from registry.errors import InvalidValue
 from registry.model.views import one_line
+from registry.units import counted
 
 _SHOWN = 3
 End = tuple[str, str]
@@ -79,8 +80,8 @@ class IntendedWiring:
         if not self.conflicts:
             return []
         names = [f"{device} {port} ({len(rows)} cables)" for (device, port), rows in self.conflicts.items()]
-        shown = ", ".join(names[:_SHOWN])
-        return [f"{len(names)} port(s) have several cables in the intended wiring, for example {shown}"]
+        shown, ports = ", ".join(names[:_SHOWN]), counted(len(names), "port has", "ports have")
+        return [f"{ports} several cables in the intended wiring, for example {shown}"]
 
 
 def cable_key(one: End, other: End) -> frozenset[End]:

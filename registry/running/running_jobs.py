@@ -29,7 +29,7 @@ from registry.running.advice import StoredAdvice, stored_advice
 
 _PLACED = (
     *("id", "recorded_at", "snapshot", "tables", "profile", "rails", "parameters", "seed"),
-    *("host_of_rank", *SEARCHED, *METRICS),
+    *("host_of_rank", *SEARCHED, *METRICS, "bound_congestion_seconds"),
 )
 _JOB_COLUMNS = {
     **JOB_EXPRESSIONS,
@@ -102,6 +102,8 @@ class PresentPlacement:
         Hosts that `Running.snapshot` lacks.
     metrics : Metrics or None
         Metrics of its evaluation.
+    bound_seconds : float or None
+        Certified lower bound of the time of its worst link.
     loads : LoadedLinks or None
         Loads of the links of `Running.snapshot`; None unless it was evaluated on that snapshot.
     """
@@ -116,6 +118,7 @@ class PresentPlacement:
     placement: Placement | None
     missing_hosts: tuple[str, ...]
     metrics: Metrics | None
+    bound_seconds: float | None
     loads: LoadedLinks | None
 
     __repr__ = one_line
@@ -231,6 +234,7 @@ def _present(row: dict[str, Any], placed: dict[str, Any], vertex: Mapping[str, i
         placement=placement,
         missing_hosts=tuple(missing),
         metrics=None if None in metrics.values() else Metrics(**metrics),
+        bound_seconds=placed["bound_congestion_seconds"],
         loads=None if row["loads"] is None else unpack_loads(row["loads"]),
     )
 

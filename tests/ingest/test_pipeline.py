@@ -342,7 +342,7 @@ def test_ports_with_several_cables_in_a_plan_are_named_and_refused_if_strict(tmp
     other = tmp_path / "other.ndt"
     other.write_text(f"{head}\nleaf08,Port 1,node9999,mlx5_0,Data\n")
     files = [DATA / "formats/fabric.ndt", other]
-    expected = "1 port(s) have several cables in the intended wiring, for example leaf08 Port 1 (2 cables)"
+    expected = "1 port has several cables in the intended wiring, for example leaf08 Port 1 (2 cables)"
     assert plan(files, HERE).warnings == (expected,)
     with pytest.raises(InputError, match=r"leaf08 Port 1 \(2 cables\)"):
         plan(files, replace(HERE, strict=True))

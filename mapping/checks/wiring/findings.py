@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from mapping.checks.finding import Finding, Severity, Subject, some
 from mapping.checks.wiring.differences import WiringDifferences, compare
 from mapping.checks.wiring.pairing import Wire
-from registry.units import RATE, text
+from registry.units import RATE, counted, text
 
 MISSING, UNEXPECTED, WRONG_PORT, WRONG_SPEED = "missing", "unexpected", "wrong port", "wrong speed"
 PLAN = "plan"
@@ -81,21 +81,21 @@ def _about_plan(found: WiringDifferences, conflicts: list[str]) -> Iterator[Find
     for line in conflicts:
         yield _warning(PLAN, "intended wiring", line)
     several = (
-        (found.nameless, "lead to adapters whose description names no host: only the port is compared"),
-        (found.outside, "lead from planned devices to devices that the intended wiring does not mention"),
+        (found.nameless, "to adapters whose description names no host: only the port is compared"),
+        (found.outside, "from planned devices to devices that the intended wiring does not mention"),
     )
     for wires, what in several:
         if wires:
-            description = f"{len(wires)} cable(s) {what}: {_examples(wires)}"
+            description = f"{counted(len(wires), 'cable leads', 'cables lead')} {what}: {_examples(wires)}"
             yield Finding(Severity.NOTE, str(wires[0]), description, len(wires), group=PLAN)
     if found.vague:
-        description = (
-            f"{len(found.vague)} planned port(s) are not understood, any port of the device is accepted: "
-            f"{some(list(found.vague), EXAMPLES)}"
-        )
+        ports = counted(len(found.vague), "planned port is", "planned ports are")
+        examples = some(list(found.vague), EXAMPLES)
+        description = f"{ports} not understood, any port of the device is accepted: {examples}"
         yield Finding(Severity.NOTE, found.vague[0], description, len(found.vague), group=PLAN)
     if found.other_kinds:
-        description = f"{found.other_kinds} planned cable(s) are not of kind Data and are not compared"
+        cables = counted(found.other_kinds, "planned cable is", "planned cables are")
+        description = f"{cables} not of kind Data and not compared"
         yield Finding(Severity.NOTE, "intended wiring", description, found.other_kinds, group=PLAN)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import numpy as np
@@ -10,6 +11,7 @@ import pytest
 from dashboard.state.viewer import OTHERS, Viewer
 from dashboard.tables.overview import (
     NOT_ATTRIBUTED,
+    ago,
     busiest_links,
     changes_lines,
     events,
@@ -23,32 +25,15 @@ from mapping.traffic.short_names import short_link
 from registry.fabrics.changes import Changes, compare
 from registry.ingest_runs.runs import SourceState
 from registry.jobs.jobs import StoredJob
-from registry.model import Floats, Job, LinkRates
+from registry.model import Job, Metrics
 from registry.model.loaded_links import LoadedLinks
 from registry.running.advice import StoredAdvice
-from registry.running.running_jobs import RunningJob
+from registry.running.running_jobs import PresentPlacement, RunningJob
 from tests.support.fat_tree import fat_tree
 
 NOW = datetime(2026, 1, 10, tzinfo=UTC)
 
 FABRIC = fat_tree()
-
-
-def measured(share: Floats) -> LinkRates:
-    m = len(FABRIC.links)
-    nothing = np.full(m, np.nan)
-    return LinkRates(
-        start=NOW - timedelta(hours=1),
-        end=NOW,
-        bytes_per_second=share * FABRIC.links.capacity,
-        peak_bytes_per_second=nothing,
-        share=share,
-        at_least=np.zeros(m, bool),
-        by=np.zeros(m, np.uint8),
-        wait_ticks_per_second=nothing,
-        ecn_marked_per_second=nothing,
-        pauses_per_second=nothing,
-    )
 
 
 def loaded(job: str, user: str, row: int, size: float) -> JobLoad:
@@ -61,12 +46,12 @@ def test_busy_links_are_measured_ones_and_name_their_jobs_as_far_as_may_be_seen(
     shared = SharedLoad.of(FABRIC, [loaded("1", "ann", 5, 3.0), loaded("2", "bob", 5, 1.0)])
     share = np.full(len(FABRIC.links), np.nan)
     share[[2, 5]] = 0.25, 0.5
-    first, second = busiest_links(shared, measured(share), 10, Viewer())
+    first, second = busiest_links(shared, share, 10, Viewer())
     assert (first.row, first.part, first.jobs) == (5, 0.5, "1, 2")
     assert (second.row, second.part, second.jobs) == (2, 0.25, NOT_ATTRIBUTED)
     assert first.short == short_link(FABRIC, 5)
     assert find_link(FABRIC, first.full) == 5
-    assert busiest_links(shared, measured(share), 10, Viewer(only="bob"))[0].jobs == f"{OTHERS}, 2"
+    assert busiest_links(shared, share, 10, Viewer(only="bob"))[0].jobs == f"{OTHERS}, 2"
 
 
 def test_without_counters_links_are_those_with_the_longest_estimated_time() -> None:
@@ -94,6 +79,30 @@ def running(job: str, user: str, gain: float | None) -> RunningJob:
         )
     stored = StoredJob(id=f"c/{job}", cluster="c", job=Job(id=job, user=user), profile="f", as_of=NOW)
     return RunningJob(stored=stored, application="cg", present=None, advice=advice)
+
+
+def test_the_distance_from_best_is_that_of_how_a_job_runs() -> None:
+    metrics = Metrics(
+        congestion_seconds=3.0, network_congestion_seconds=1.0, hop_bytes=1.0, average_dilation=1.0
+    )
+    present = PresentPlacement(
+        id="p1",
+        recorded_at=NOW,
+        snapshot="s",
+        tables=None,
+        profile="f",
+        routing="shortest-paths",
+        rails="all",
+        placement=None,
+        missing_hosts=(),
+        metrics=metrics,
+        bound_seconds=1.5,
+        loads=None,
+    )
+    job = replace(running("1", "ann", None), present=present)
+    assert jobs_to_act([job], Viewer())[0].distance == 2.0
+    for unknown in (None, replace(present, bound_seconds=None), replace(present, metrics=None)):
+        assert jobs_to_act([replace(job, present=unknown)], Viewer())[0].distance is None
 
 
 def test_jobs_come_by_their_gain_then_those_not_searched() -> None:
@@ -132,16 +141,23 @@ def test_events_come_worst_first_with_the_page_that_shows_them() -> None:
         last_good_at=NOW - timedelta(days=1),
         error="cut off",
     )
-    listed = events(found, (), ["cable vanished"], [state], NOW)
+    scanned = NOW - timedelta(minutes=3)
+    listed = events(found, (), ["cable vanished"], [state], NOW, scanned)
     assert [(one.word, one.where) for one in listed] == [
         ("error", "fabric"),
         ("failing", "data"),
         ("warning", "fabric"),
         ("changed", "changes"),
     ]
+    assert [one.time for one in listed] == [scanned, NOW, scanned, scanned]
     assert listed[1].text == "perfquery: cut off"
     assert listed[2].text == "a:3: one cable up"
-    assert events((), (), (), (), NOW) == []
+    assert events((), (), (), (), NOW, NOW) == []
+
+
+def test_ages_are_short() -> None:
+    ages = [timedelta(seconds=59), timedelta(minutes=2, seconds=40), timedelta(hours=23), timedelta(days=12)]
+    assert [ago(age) for age in ages] == ["just now", "2 min ago", "23 h ago", "12 d ago"]
 
 
 def test_health_is_the_worst_finding_and_the_numbers_of_all() -> None:

@@ -153,6 +153,7 @@ def test_nothing_delivered_is_shown_without_a_ratio() -> None:
     )
     facts = facts_table(view(run), [stored(run, nothing)]).set_index("fact")
     assert (facts.loc["throughput over that of A", "A"], facts.loc["completion", "A"]) == ("", "0 s")
+    assert facts.loc["throughput", "A"] == "–"
     points = over_time({"A": nothing})
     assert points[["run", "at", "delivered"]].to_numpy().tolist() == [["A", 0.0, 0.0]]
     for what in ("delivered", "latency"):

@@ -78,9 +78,7 @@ def test_devices_that_the_plan_does_not_mention_are_one_note() -> None:
     elsewhere = ("leaf99", 1, "far01 mlx5_0", 1)
     (finding,) = findings(scanned(*SITE, *more, elsewhere, ("leaf99", 2, LEAF, 30)), *PLAN)
     assert (finding.group, str(finding.severity), finding.count) == ("plan", "note", 11)
-    assert finding.text.startswith(
-        "11 cable(s) lead from planned devices to devices that the intended wiring"
-    )
+    assert finding.text.startswith("11 cables lead from planned devices to devices that the intended wiring")
     assert finding.text.endswith(" and 8 more")
     assert findings(scanned(*SITE), *PLAN[2:])[0].count == 2  # a plan of the switches only: the host's two
 
@@ -161,7 +159,7 @@ def test_a_port_with_two_planned_cables_is_a_conflict_not_a_missing_cable() -> N
     wrong = "SAT37,SAT37 ibp75s0f0,SAT-20IB0,Port 2,Data"
     (finding,) = findings(scanned(*SITE), *PLAN, wrong)
     assert finding.text == (
-        "1 port(s) have several cables in the intended wiring, for example SAT-20IB0 Port 2 (2 cables)"
+        "1 port has several cables in the intended wiring, for example SAT-20IB0 Port 2 (2 cables)"
     )
     assert (finding.group, str(finding.severity)) == ("plan", "warning")
     pulled = findings(scanned(SITE[0], *SITE[2:]), *PLAN, wrong)
@@ -171,7 +169,7 @@ def test_a_port_with_two_planned_cables_is_a_conflict_not_a_missing_cable() -> N
 def test_cables_that_carry_no_data_are_counted() -> None:
     lines = ["SAT37,eth0,mgmt1,Port 3,Ethernet", "SAT38,eth0,mgmt1,Port 4,Ethernet"]
     (finding,) = findings(scanned(*SITE), *PLAN, *lines)
-    assert finding.text == "2 planned cable(s) are not of kind Data and are not compared"
+    assert finding.text == "2 planned cables are not of kind Data and not compared"
 
 
 def test_ports_that_are_not_understood_are_noted() -> None:
@@ -179,7 +177,7 @@ def test_ports_that_are_not_understood_are_noted() -> None:
     (finding,) = findings(scanned(*SITE), *lines)
     assert (finding.group, str(finding.severity), finding.count) == ("plan", "note", 2)
     assert finding.text == (
-        "2 planned port(s) are not understood, any port of the device is accepted: "
+        "2 planned ports are not understood, any port of the device is accepted: "
         "SAT-20IB0 abra, SAT37 cadabra"
     )
 

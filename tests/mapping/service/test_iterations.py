@@ -7,7 +7,7 @@ from datetime import timedelta
 import numpy as np
 import pytest
 
-from mapping.service.iterations import with_counters, with_measured_iterations
+from mapping.service.iterations import utilisation, with_counters, with_measured_iterations
 from mapping.service.live import Live, traffic
 from mapping.traffic.device_names import find_link
 from registry.model import CounterSweep, Profile
@@ -110,3 +110,20 @@ def test_counters_of_the_registry(two_jobs: Registry) -> None:
         "1": pytest.approx(8 / 0.5),
         "2": None,
     }
+
+
+def test_the_utilisation_is_known_once_all_jobs_have_times_and_scales_each_by_its_own(
+    two_jobs: Registry,
+) -> None:
+    """Job 1 sends its 8 bytes every 16 s, job 2 its 2 bytes every 8 s."""
+    two_jobs.jobs.attach("1", "eight", iteration_seconds=16.0)
+    assert utilisation(traffic(two_jobs, "c", T0 + MINUTE), None) is None
+    two_jobs.jobs.attach("2", "two", iteration_seconds=8.0)
+    live = traffic(two_jobs, "c", T0 + MINUTE)
+    share = utilisation(live, None)
+    assert share is not None
+    capacity = live.fabric.links.capacity
+    first, second = find_link(live.fabric, "a0:1"), find_link(live.fabric, "a1:1")
+    assert share[first] == pytest.approx(0.5 / capacity[first])
+    assert share[second] == pytest.approx(0.25 / capacity[second])
+    assert live.shared.seconds[first] == pytest.approx(8.0 / capacity[first])

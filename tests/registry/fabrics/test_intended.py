@@ -86,7 +86,7 @@ def test_a_plan_that_lacks_most_of_the_one_before_is_saved_with_a_warning(regist
 def test_several_cables_of_a_port_and_plans_in_several_files() -> None:
     crowded = replace(PLAN, source_port=("Port 1", "PORT 1"))
     assert crowded.conflicts == {("leaf0", "Port 1"): (0, 1)}
-    expected = "1 port(s) have several cables in the intended wiring, for example leaf0 Port 1 (2 cables)"
+    expected = "1 port has several cables in the intended wiring, for example leaf0 Port 1 (2 cables)"
     assert crowded.conflict_lines() == [expected]
     assert (PLAN.conflicts, PLAN.conflict_lines()) == ({}, [])
     turned = replace(PLAN, source=PLAN.target, source_port=PLAN.target_port,
