@@ -76,8 +76,6 @@ class Entry(NamedTuple):
     draw : callable
         Draws the page below the bar.
     icon : str
-    live : bool
-        True if the page shows the present, and so is drawn again every `REFRESH_SECONDS`.
     all_clusters : bool
         True if the page can show all clusters together.
     """
@@ -85,7 +83,6 @@ class Entry(NamedTuple):
     title: str
     draw: Draw
     icon: str
-    live: bool = False
     all_clusters: bool = False
 
     @property
@@ -114,9 +111,9 @@ def _tabs(tabs: Mapping[str, tuple[str, Draw]]) -> Draw:
 
 SECTIONS: Mapping[str, tuple[Entry, ...]] = {
     "Now": (
-        Entry("Overview", overview.draw, ":material/monitoring:", live=True),
-        Entry("Fabric", fabric.draw, ":material/hub:", live=True),
-        Entry("Jobs", _jobs, ":material/list:", live=True, all_clusters=True),
+        Entry("Overview", overview.draw, ":material/monitoring:"),
+        Entry("Fabric", fabric.draw, ":material/hub:"),
+        Entry("Jobs", _jobs, ":material/list:", all_clusters=True),
     ),
     "Improve": (
         Entry(
@@ -136,7 +133,7 @@ SECTIONS: Mapping[str, tuple[Entry, ...]] = {
             all_clusters=True,
         ),
     ),
-    "System": (Entry("Data", data.draw, ":material/input:", live=True, all_clusters=True),),
+    "System": (Entry("Data", data.draw, ":material/input:", all_clusters=True),),
 }
 """The pages of each section of the navigation."""
 PAGES = tuple(entry for entries in SECTIONS.values() for entry in entries)
@@ -248,14 +245,14 @@ def _redirect(old: str, page: st.Page, tab: str | None) -> st.Page:
 
 
 def _page(connect: Callable[[], Registry], entry: Entry, site: Site) -> None:
-    """Draw the bar and the page below it; a page that shows the present is drawn again and again."""
+    """Draw the bar and the page below it, which is drawn again every `REFRESH_SECONDS`."""
     infos = _clusters(connect).infos
-    ages = bar.draw(entry.title, list(infos), live=entry.live, all_clusters=entry.all_clusters)
+    ages = bar.draw(entry.title, list(infos), all_clusters=entry.all_clusters)
     text, cluster = bar.searched(), bar.chosen_cluster(list(infos))
     if text and cluster is not None:
         _show(connect, lambda registry, site: _found(registry, infos[cluster], text, site), site)
 
-    @st.fragment(run_every=REFRESH_SECONDS if entry.live and bar.is_live() else None)
+    @st.fragment(run_every=REFRESH_SECONDS if bar.is_live() else None)
     def body() -> None:
         with ages:
             found = _clusters(connect)

@@ -134,7 +134,6 @@ def measure(home: Path, folder: Path, walks: int) -> dict[str, Any]:
     watch = Watch()
     with closing(Registry.open(home=home)) as registry:
         sizes, chosen = _sizes(registry), views(registry)
-        live = [view for view in chosen if view.live]
         reads = {view.name: open_pages.reads(registry.database, view) for view in chosen}
     settings = {"ALMANAC_HOME": str(home)}
     pages = {view.name: _cold(settings, folder, view, watch) for view in chosen}
@@ -144,9 +143,9 @@ def measure(home: Path, folder: Path, walks: int) -> dict[str, Any]:
         moved = _moved(browser, served, next(view for view in chosen if view.name == "fabric"), watch)
         memory = _walked(browser, served, chosen, watch, walks)
     with open_pages.serve_hastily(settings, folder) as served, chromium() as browser:
-        for view in live:
+        for view in chosen:
             pages[view.name] |= open_pages.refreshed(browser, view.url(served.url), served.pid, settle)
-        urls = [view.url(served.url) for view in live[:2]]
+        urls = [view.url(served.url) for view in chosen[:2]]
         hour = open_pages.hour(browser, urls, served.pid, settle)
     return {
         "sizes": sizes,
@@ -171,11 +170,11 @@ def views(registry: Registry) -> tuple[View, ...]:
     job = {} if running is None else {"job": f"{CLUSTER}/{running.job.id}"}
     placement = {"placement": placements[0].id} if placements else {}
     return (
-        View(name="overview", path="", address=here, draws_map=True, live=True),
-        View(name="fabric", path="fabric", address=here, draws_map=True, live=True),
+        View(name="overview", path="", address=here, draws_map=True),
+        View(name="fabric", path="fabric", address=here, draws_map=True),
         View(name="errors", path="fabric", address={**here, "colour": "errors"}, draws_map=True),
         View(name="changes", path="fabric", address={**here, "colour": "changes"}, draws_map=True),
-        View(name="jobs", path="jobs", address=here, live=True),
+        View(name="jobs", path="jobs", address=here),
         View(name="job", path="jobs", address={**job, **placement}, draws_map=True),
         View(name="shared links", path="jobs", address={**here, "tab": "shared"}),
         View(name="planner", path="planner", address=here),
@@ -183,7 +182,7 @@ def views(registry: Registry) -> tuple[View, ...]:
         View(name="circuits", path="planner", address={**here, "tab": "circuits"}),
         View(name="trends", path="trends", address=here),
         View(name="simulations", path="trends", address={**here, "tab": "simulations"}, draws_map=True),
-        View(name="data", path="data", address=here, live=True),
+        View(name="data", path="data", address=here),
     )
 
 

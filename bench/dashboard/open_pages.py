@@ -81,17 +81,15 @@ def serve_hastily(settings: dict[str, str], folder: Path) -> AbstractContextMana
 
 
 def reads(database: Database, view: View) -> dict[str, int]:
-    """Return the statements of a page: of one viewer, of ten, and of a refresh if the page is live."""
-    found = {
+    """Return the statements of a page: of one viewer, of ten, and of a refresh."""
+    session = Session(CountingDatabase(database), view.path, view.address)
+    session.run()
+    time.sleep(SHARED.total_seconds() + 1)
+    return {
+        "refresh_statements": len(session.run()),
         "statements": statements_of(database, view.path, view.address),
         "statements_of_ten_viewers": statements_of(database, view.path, view.address, VIEWERS),
     }
-    if view.live:
-        session = Session(CountingDatabase(database), view.path, view.address)
-        session.run()
-        time.sleep(SHARED.total_seconds() + 1)
-        found["refresh_statements"] = len(session.run())
-    return found
 
 
 def refreshed(browser: Browser, url: str, pid: int, settle: Settle) -> dict[str, float]:

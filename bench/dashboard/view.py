@@ -15,7 +15,6 @@ class View:
     path: str
     address: Mapping[str, str] = field(default_factory=dict)
     draws_map: bool = False
-    live: bool = False
 
     def url(self, base: str) -> str:
         """Return the whole address."""

@@ -22,6 +22,7 @@ from mapping.placement.strategies.baselines import in_order
 from mapping.service.live import Live
 from registry.errors import DisconnectedAllocation, UnreachablePair
 from registry.fabrics.fabrics import ClusterInfo, Snapshot
+from registry.jobs.jobs import jobs_of_user
 from registry.model import Evaluation, Fabric, Floats
 from registry.pages.placements import OpenPlacement, open_placement, open_placements
 from registry.registry import Registry
@@ -62,6 +63,12 @@ def _both(registry: Registry, first: str, second: str) -> tuple[OpenPlacement, O
 def cached_snapshot(registry: Registry, snapshot_id: str, _found: Snapshot | None = None) -> Snapshot:
     """Return a snapshot by its id: one statement, none if it is cached or given."""
     return registry.fabrics.read_content(snapshot_id) if _found is None else _found
+
+
+@st.cache_resource(max_entries=CACHED, ttl=SHARED, show_spinner=False, hash_funcs=KEYS)
+def cached_jobs_of_user(registry: Registry, user: str) -> frozenset[str]:
+    """Return the keys of a user's jobs: one statement for all viewers in `SHARED`."""
+    return jobs_of_user(registry.database, user)
 
 
 @st.cache_resource(max_entries=CACHED, show_spinner=False)

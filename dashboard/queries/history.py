@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
 import streamlit as st
 
-from dashboard.queries.caching import KEYS
+from dashboard.queries.caching import KEYS, cached_jobs_of_user
+from dashboard.queries.clusters import cached_clusters
 from dashboard.queries.measured import gains_on
-from dashboard.queries.traffic import clusters
 from dashboard.state.viewer import Viewer
 from mapping.traffic.measured_gain import MeasuredGain
 from mapping.traffic.quality import Quality, Regression, judge, regressions
 from registry.fabrics.fabrics import ClusterInfo
-from registry.jobs.jobs import jobs_of_user
 from registry.model.placement_series import PlacementSeries
 from registry.registry import Registry
 
@@ -29,7 +28,7 @@ class History:
 
     Attributes
     ----------
-    clusters : dict of str to ClusterInfo
+    clusters : mapping of str to ClusterInfo
     series : PlacementSeries
         Evaluated placements, oldest first.
     quality : Quality
@@ -39,7 +38,7 @@ class History:
         What placements of the series gained in measured runs.
     """
 
-    clusters: dict[str, ClusterInfo]
+    clusters: Mapping[str, ClusterInfo]
     series: PlacementSeries
     quality: Quality
     regressions: tuple[Regression, ...]
@@ -47,8 +46,8 @@ class History:
 
 
 def history(registry: Registry, viewer: Viewer) -> History:
-    """Return all visible placements: three statements, one if nothing is new; one more for one user."""
-    known = clusters(registry)
+    """Return all visible placements: three statements, none if nothing is new; one more for one user."""
+    known = cached_clusters(registry).infos
     series, quality, found = judged(registry, known.values(), viewer.only)
     gains = gains_on(registry, known.values(), series.id)
     return History(clusters=known, series=series, quality=quality, regressions=found, gains=gains)
@@ -67,7 +66,7 @@ def judged(
         Only placements of this user's jobs, which takes one more statement.
     """
     versions = tuple((info.name, info.version) for info in clusters)
-    mine = None if user is None else jobs_of_user(registry.database, user)
+    mine = None if user is None else cached_jobs_of_user(registry, user)
     return _judged(registry, versions, mine)
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import streamlit as st
 
-from dashboard.queries.caching import CACHED, cached_placement
+from dashboard.queries.caching import CACHED, KEYS, SHARED, cached_placement
 from dashboard.state.viewer import Viewer
 from mapping.traffic.fragmentation import Neighbours
 from registry.errors import UnknownName
@@ -17,6 +17,9 @@ from registry.pages.jobs import JobFile, JobFilter
 from registry.pages.placements import OpenPlacement
 from registry.records.placements.records import PRESENT, StoredPlacementInfo
 from registry.registry import Registry
+
+JOBS_CACHED = 64
+"""Number of cached jobs."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -52,8 +55,14 @@ def neighbours(snapshot_id: str, _fabric: Fabric) -> Neighbours:
     return Neighbours.of(_fabric)
 
 
+@st.cache_resource(max_entries=JOBS_CACHED, ttl=SHARED, show_spinner=False, hash_funcs=KEYS)
+def cached_job(registry: Registry, job: str, cluster: str | None) -> JobFile:
+    """Return a job with its placements: one statement for all viewers in `SHARED`."""
+    return registry.job_pages.open(job, cluster)
+
+
 def job_file(registry: Registry, job: str, viewer: Viewer) -> JobFile:
-    """Return a job with its placements, by ``CLUSTER/ID`` or by an id found in one cluster: one statement.
+    """Return a job with its placements, by ``CLUSTER/ID`` or by an id found in one cluster.
 
     Raises
     ------
@@ -62,7 +71,7 @@ def job_file(registry: Registry, job: str, viewer: Viewer) -> JobFile:
     """
     cluster, _, name = job.rpartition("/")
     try:
-        found = registry.job_pages.open(name, cluster or None)
+        found = cached_job(registry, name, cluster or None)
     except UnknownName as error:
         raise _without_names(error, viewer) from error
     if not viewer.sees(found.stored.job.user):

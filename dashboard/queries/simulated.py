@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import streamlit as st
 
-from dashboard.queries.caching import KEYS, cached_snapshot
+from dashboard.queries.caching import KEYS, SHARED, cached_jobs_of_user, cached_snapshot
 from dashboard.queries.history import evaluated, history
 from dashboard.state.viewer import Viewer
 from dashboard.tables.simulated import SimulatedRuns
-from registry.jobs.jobs import jobs_of_user
 from registry.model.placement_series import PlacementSeries
 from registry.pages.simulations import open_simulations
-from registry.records.simulations import StoredSimulation
+from registry.records.simulations import SimulationInfo, StoredSimulation
 from registry.registry import Registry
 
 LISTS = 2
@@ -21,16 +20,16 @@ WHOLE = 8
 
 
 def simulated(registry: Registry, viewer: Viewer, placement: str | None = None) -> SimulatedRuns:
-    """Return all visible runs: two statements, one if nothing is new; one more if limited to a user.
+    """Return all visible runs: two statements, none if nothing is new; one more if limited to a user.
 
     Parameters
     ----------
     placement : str, optional
         Requested placement, which may be newer than every simulated one.
     """
-    runs = registry.simulations.list()
+    runs = _runs(registry)
     if runs:
-        mine = None if viewer.only is None else jobs_of_user(registry.database, viewer.only)
+        mine = None if viewer.only is None else cached_jobs_of_user(registry, viewer.only)
         wanted = frozenset({*(run.placement for run in runs), *([placement] if placement else [])})
         series = _series(registry, wanted, mine)
     else:
@@ -39,6 +38,12 @@ def simulated(registry: Registry, viewer: Viewer, placement: str | None = None) 
     if viewer.only is not None:
         runs = tuple(run for run in runs if run.placement in row_of)
     return SimulatedRuns(runs=runs, series=series, row_of=row_of)
+
+
+@st.cache_resource(ttl=SHARED, show_spinner=False, hash_funcs=KEYS)
+def _runs(registry: Registry) -> tuple[SimulationInfo, ...]:
+    """Return all runs without their arrays: one statement for all viewers in `SHARED`."""
+    return registry.simulations.list()
 
 
 @st.cache_resource(max_entries=WHOLE, show_spinner=False, hash_funcs=KEYS)

@@ -112,8 +112,3 @@ def pairs_of_placement(opened: OpenPlacement, row: int, most: int) -> RankPairs 
         CostModel(routing=evaluation.routing, rails=evaluation.rails),
         most=most,
     )
-
-
-def clusters(registry: Registry) -> dict[str, ClusterInfo]:
-    """Return all clusters by name: one statement."""
-    return {info.name: info for info in registry.fabrics.clusters()}

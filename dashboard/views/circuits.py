@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 import streamlit as st
 
 from dashboard.figures.circuits import circuit_matrix, throughput_bars, trail_chart
 from dashboard.figures.style import theme_of
+from dashboard.queries.circuits import cached_plan, visible_plans
+from dashboard.queries.clusters import cached_clusters
 from dashboard.state.site import Site
-from dashboard.state.viewer import Viewer
 from dashboard.tables.circuits import (
     INSERTED,
     REMOVED,
@@ -25,14 +26,14 @@ from dashboard.tables.circuits import (
     trail_table,
 )
 from dashboard.tables.columns import in_units
+from dashboard.widgets.address import set_address
 from dashboard.widgets.cards import card, number
 from dashboard.widgets.controls import choose, named, toggle
 from dashboard.widgets.messages import plain, show_empty, show_unknown
 from dashboard.widgets.navigation import link_to
-from dashboard.widgets.tables import csv_text, download, picked_row
+from dashboard.widgets.tables import csv_text, download, keep_selected, picked_row
 from registry import units
 from registry.errors import UnknownName
-from registry.jobs.jobs import job_key, jobs_of_user
 from registry.records.circuit_plans import CircuitPlanInfo, StoredCircuitPlan
 from registry.registry import Registry
 
@@ -52,22 +53,17 @@ DRAWN = 4_000
 
 def draw(registry: Registry, site: Site) -> None:
     """Draw the page."""
-    known = visible_plans(registry, site.viewer)
-    if not known:
-        show_empty(
-            "The registry holds no circuit plan for an optical switch yet. Compute one for an application; "
-            "or describe a cluster's switch, then --cluster computes plans for its running jobs:",
-            "almanac reconfigure PROFILE --nodes 16 --max-degree 4 --max-edges 32 --link-speed 25e9",
-            "almanac cluster optical NAME --max-degree 4 --max-edges 256 --link-speed 25e9",
-        )
-        if not registry.fabrics.clusters():
-            show_empty("Or load the demonstration:", "almanac demo")
-        return
-    left, right = st.columns([2, 5])
+    known, clusters = visible_plans(registry, site.viewer), cached_clusters(registry).infos
     try:
+        cluster = _cluster(known, list(clusters))
+        infos = [one for one in known if one.cluster == cluster]
+        infos += [one for one in known if one.cluster is None]
+        if not infos:
+            _empty(cluster, {one.cluster for one in known if one.cluster is not None}, site)
+            return
+        left, right = st.columns([2, 5])
         with left, card("Circuits to move", help="As proposed by `almanac reconfigure`."):
-            infos, plan = _choose(known)
-            stored = registry.circuit_plans.read(plan)
+            stored = cached_plan(registry, _choose(infos))
             _moves(stored)
     except UnknownName as error:
         show_unknown(error, "plan" if error.kind == "configuration" else error.kind)
@@ -80,36 +76,48 @@ def draw(registry: Registry, site: Site) -> None:
     with card("Routes"):
         _routes(stored)
     with card("Plans"):
-        _plans(infos, site)
+        _plans(infos)
 
 
-def visible_plans(registry: Registry, viewer: Viewer) -> Sequence[CircuitPlanInfo]:
-    """Return all visible circuit plans, newest first: one statement; one more if limited to a user.
-
-    A viewer who is limited to one user sees only plans made for this user's jobs alone.
-    """
-    found = registry.circuit_plans.list()
-    if viewer.only is None:
-        return found
-    mine = jobs_of_user(registry.database, viewer.only)
-    return [
-        one for one in found if one.jobs and all(job_key(one.cluster or "", job) in mine for job in one.jobs)
-    ]
-
-
-def _choose(known: Sequence[CircuitPlanInfo]) -> tuple[list[CircuitPlanInfo], str]:
-    """Return the plans of the chosen cluster, newest first, and the id of the shown plan.
+def _cluster(known: Sequence[CircuitPlanInfo], clusters: Sequence[str]) -> str | None:
+    """Return the cluster in the address, that of the plan in the address, or the first cluster, if any.
 
     Raises
     ------
     UnknownName
     """
-    names = sorted({one.cluster for one in known if one.cluster is not None})
-    cluster = named("cluster", names)
-    infos = [one for one in known if cluster in (None, one.cluster)]
+    of_plan = {one.id: one.cluster for one in known}.get(st.query_params.get("plan", ""))
+    if "cluster" not in st.query_params and of_plan is not None:
+        st.query_params["cluster"] = of_plan
+        st.rerun()  # the bar shows the cluster of the address
+    return named("cluster", clusters) or next(iter(clusters), None)
+
+
+def _empty(cluster: str | None, others: Collection[str], site: Site) -> None:
+    """Show how to compute a plan, and the clusters that have one."""
+    where = "The registry holds" if cluster is None else f"Cluster {plain(cluster)} has"
+    show_empty(
+        f"{where} no circuit plan for an optical switch yet. Compute one for an application; "
+        "or describe a cluster's switch, then --cluster computes plans for its running jobs:",
+        "almanac reconfigure PROFILE --nodes 16 --max-degree 4 --max-edges 32 --link-speed 25e9",
+        "almanac cluster optical NAME --max-degree 4 --max-edges 256 --link-speed 25e9",
+    )
+    if cluster is None:
+        show_empty("Or load the demonstration:", "almanac demo")
+    for other in sorted(others):
+        link_to(site.planner, f"Plans of {plain(other)}", tab="circuits", cluster=other)
+
+
+def _choose(infos: Sequence[CircuitPlanInfo]) -> str:
+    """Return the id of the chosen plan.
+
+    Raises
+    ------
+    UnknownName
+    """
     by_id = {one.id: one for one in infos}
     plan = choose("Plan", "plan", list(by_id), show=lambda name: option_text(by_id[name]), kind="plan")
-    return infos, plan or infos[0].id
+    return plan or infos[0].id
 
 
 def _facts(stored: StoredCircuitPlan) -> None:
@@ -212,14 +220,18 @@ def _routes(stored: StoredCircuitPlan) -> None:
             st.caption(f"The {ROUTES:,} flows with most bytes, of {crossing:,}.")
 
 
-def _plans(infos: Sequence[CircuitPlanInfo], site: Site) -> None:
-    """Draw the newest plans; a selected one can be opened."""
+def _plans(infos: Sequence[CircuitPlanInfo]) -> None:
+    """Draw the newest plans; a selected one is opened."""
     table = plans_table(infos[:LISTED])
-    event = st.dataframe(table, hide_index=True, on_select="rerun", selection_mode="single-row", key="plans")
+
+    def picked() -> None:
+        row = picked_row(st.session_state["plans"], len(table))
+        if row is not None:
+            set_address(plan=infos[row].id)
+
+    keep_selected("plans", [one.id for one in infos[:LISTED]])
+    st.dataframe(table, hide_index=True, on_select=picked, selection_mode="single-row", key="plans")
     with st.container(horizontal=True, vertical_alignment="center"):
         download("Download as CSV", csv_text(plans_table(infos)), "plans.csv", key="plans csv")
         if len(infos) > LISTED:
             st.caption(f"The newest {LISTED:,} of {len(infos):,}; the file has all.")
-    row = picked_row(event, len(table))
-    if row is not None:
-        link_to(site.planner, f"Open {plain(infos[row].id)}", tab="circuits", plan=infos[row].id)

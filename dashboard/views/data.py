@@ -18,7 +18,7 @@ from dashboard.widgets.cards import card, number
 from dashboard.widgets.controls import named, toggle
 from dashboard.widgets.messages import plain, show_empty, show_unknown
 from dashboard.widgets.states import State, badge
-from dashboard.widgets.tables import csv_text, download
+from dashboard.widgets.tables import csv_text, download, keep_selected, picked_row
 from registry.errors import UnknownName
 from registry.ingest_runs.freshness import FAILING, NEVER, OLD, STALE, age_text, freshness
 from registry.ingest_runs.runs import FAILED, RunInfo, SourceState
@@ -147,6 +147,7 @@ def _runs(runs: Sequence[RunInfo], site: Site) -> None:
         left, right = st.columns(2)
         left.altair_chart(durations(points, theme_of(st.context.theme.type)), key="durations")
         with right:
+            keep_selected("runs", [run.id for run in shown])
             event = st.dataframe(
                 table,
                 hide_index=True,
@@ -156,8 +157,7 @@ def _runs(runs: Sequence[RunInfo], site: Site) -> None:
                 height=HEIGHT_OF_RUNS,
             )
             download("Download as CSV", csv_text(table), "ingest-runs.csv", key="runs csv")
-        picked = event["selection"]["rows"]
-        _run(_chosen(shown, picked[0] if picked else None), site)
+        _run(_chosen(shown, picked_row(event, len(shown))), site)
 
 
 def _chosen(runs: Sequence[RunInfo], picked: int | None) -> RunInfo | None:

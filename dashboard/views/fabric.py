@@ -116,6 +116,7 @@ def _cluster(registry: Registry) -> str | None:
     if cluster is None and placement is not None:
         cluster = cached_placement(registry, placement).stored.cluster
         st.query_params["cluster"] = cluster
+        st.rerun()  # the bar shows the cluster of the address
     return cluster
 
 

@@ -41,6 +41,9 @@ def find_job(registry: Registry, viewer: Viewer) -> JobView | None:
             return _without_job(found, viewer)
         job = found
     file = queries.job_file(registry, job, viewer)
+    if placement is not None and all(info.id != placement for info in file.placements):
+        queries.cached_job.clear()  # the placement may have been saved just now
+        file = queries.job_file(registry, job, viewer)
     st.query_params["job"] = file.stored.id
     infos = {info.id: info for info in file.placements}
     chosen = named("placement", list(infos)) or queries.shown_first(file.placements)

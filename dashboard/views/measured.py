@@ -12,7 +12,7 @@ from dashboard.widgets.cards import card, number
 from dashboard.widgets.messages import plain
 from dashboard.widgets.navigation import link_to
 from dashboard.widgets.states import State
-from dashboard.widgets.tables import picked_row
+from dashboard.widgets.tables import keep_selected, picked_row
 from mapping.traffic.measured_gain import NEEDED, MeasuredGain
 from registry import units
 
@@ -44,6 +44,7 @@ def measured_list(gains: Sequence[MeasuredGain]) -> str | None:
     """Draw a row for each placement and program, and return the placement of the selected row."""
     table = gains_table(gains[:LISTED])
     factor = st.column_config.NumberColumn(format="%.2f ×")
+    keep_selected("measured", [one.run.id for one in gains[:LISTED]])
     event = st.dataframe(
         table,
         hide_index=True,

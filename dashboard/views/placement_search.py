@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import streamlit as st
 
-from dashboard.queries.job import JobView
+from dashboard.queries.job import JobView, cached_job
 from dashboard.state.searches import STOPPED, STOPPING, WAITING, Searches, SearchStatus
 from dashboard.widgets.address import set_address
 from dashboard.widgets.messages import plain, show_error
@@ -177,7 +177,9 @@ def _begin(
     request = replace(subject.request, options=options, keep=keep)
 
     def work(registry: Registry, progress: Progress) -> PlacementReport:
-        return place(registry, with_running_jobs(registry, request) if others else request, progress)
+        found = place(registry, with_running_jobs(registry, request) if others else request, progress)
+        cached_job.clear()  # so that the page lists the placement at once
+        return found
 
     searches.start(subject.key, work, base=OBJECTIVES[objective][1])
 

@@ -14,7 +14,13 @@ from dashboard.figures.colouring import Colouring
 from dashboard.figures.link_map import LINES_LIMIT, link_map
 from dashboard.layouts.drawing import Drawing
 from dashboard.queries.caching import drawing
-from dashboard.queries.fabric import Consequences, FabricView, cached_what_if, fabric_view
+from dashboard.queries.fabric import (
+    Consequences,
+    FabricView,
+    cached_fabric_history,
+    cached_what_if,
+    fabric_view,
+)
 from dashboard.state.site import Site
 from dashboard.tables.columns import in_units
 from dashboard.tables.what_if import effects, seconds_more, totals
@@ -31,7 +37,7 @@ from mapping.traffic.what_if import KEEP_TABLES, REPAIR_NOTE, Change, WhatIf
 from registry import units
 from registry.errors import InvalidValue, UnknownName, shorten
 from registry.model import HOST, Bools, Fabric
-from registry.pages.fabric import FabricHistory, read_fabric_history
+from registry.pages.fabric import FabricHistory
 from registry.registry import Registry
 
 DOWN, ADD, DRAIN = "down", "add", "drain"
@@ -58,7 +64,7 @@ RULES = {
 def draw(registry: Registry, site: Site) -> None:
     """Draw the page."""
     try:
-        found = read_fabric_history(registry.database, st.query_params.get("cluster"))
+        found = cached_fabric_history(registry, st.query_params.get("cluster"), None)
         if not found.clusters:
             show_no_fabric()
             return

@@ -28,7 +28,7 @@ from dashboard.widgets.controls import moment, named, toggle
 from dashboard.widgets.messages import show_empty, show_no_fabric, show_unknown
 from dashboard.widgets.navigation import open_job
 from dashboard.widgets.states import State, badge
-from dashboard.widgets.tables import csv_text, download, picked_row, share_bar
+from dashboard.widgets.tables import csv_text, download, keep_selected, picked_row, share_bar
 from mapping.service.live import Live
 from mapping.traffic.interference import Interference
 from registry.errors import UnknownName
@@ -144,6 +144,7 @@ def _jobs(live: Live, found: Interference, site: Site) -> None:
     table = sharing_table(live.shared, found, site.viewer)
     cluster = live.running.snapshot.cluster
     with card("What sharing costs each job"):
+        keep_selected("sharing", table["job"].tolist())
         event = st.dataframe(
             table,
             hide_index=True,

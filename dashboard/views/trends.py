@@ -20,7 +20,7 @@ from dashboard.widgets.controls import any_of, choose, named, page_start, pager
 from dashboard.widgets.messages import plain, show_empty, show_unknown
 from dashboard.widgets.navigation import link_to
 from dashboard.widgets.states import State, badge
-from dashboard.widgets.tables import csv_text, download
+from dashboard.widgets.tables import csv_text, download, keep_selected
 from mapping.traffic.quality import Regression
 from registry import units
 from registry.errors import UnknownName
@@ -148,6 +148,7 @@ def _table(view: History, rows: Longs, site: Site) -> None:
             if len(names) == 2:
                 set_address(compare=None, a=names[0], b=names[1])
 
+        keep_selected("placements", table["placement"].tolist())
         event = st.dataframe(
             in_units(table, bases),
             hide_index=True,

@@ -14,7 +14,7 @@ from registry.fabrics.fabrics import ClusterInfo
 from registry.ingest_runs.freshness import age_text
 
 REFRESH_SECONDS = 30
-"""Time between two refreshes of a page that shows the present."""
+"""Time between two refreshes of a page."""
 KEPT = ("tab", "range", "live", "wall")
 """Parameters of the address that stay when another cluster is chosen."""
 RANGES = {
@@ -41,7 +41,7 @@ def on_wall() -> bool:
 
 
 def is_live() -> bool:
-    """Return True if pages that show the present refresh themselves (not ``live=off`` in the address)."""
+    """Return True if pages refresh themselves (not ``live=off`` in the address)."""
     return st.query_params.get("live") != "off"
 
 
@@ -51,15 +51,13 @@ def time_range() -> timedelta:
     return RANGES.get(wanted, RANGES[DEFAULT_RANGE])[1]
 
 
-def draw(title: str, clusters: Sequence[str], *, live: bool, all_clusters: bool) -> DeltaGenerator:
+def draw(title: str, clusters: Sequence[str], *, all_clusters: bool) -> DeltaGenerator:
     """Draw the bar and return the place for `ages`.
 
     Parameters
     ----------
     clusters : sequence of str
         Names of all clusters; empty if there are none or the database does not answer: no choices are drawn.
-    live : bool
-        True if the page shows the present.
     all_clusters : bool
         True if the page can show all clusters together.
     """
@@ -71,14 +69,13 @@ def draw(title: str, clusters: Sequence[str], *, live: bool, all_clusters: bool)
             _cluster(clusters, all_clusters=all_clusters)
             _range()
             _search()
-            if live:
-                st.toggle(
-                    "Live",
-                    value=is_live(),
-                    key="live",
-                    help=f"Refresh every {REFRESH_SECONDS} s.",
-                    on_change=_set_live,
-                )
+            st.toggle(
+                "Live",
+                value=is_live(),
+                key="live",
+                help=f"Refresh every {REFRESH_SECONDS} s.",
+                on_change=_set_live,
+            )
         return st.container(width="content")
 
 
@@ -144,7 +141,7 @@ def _cluster(names: Sequence[str], *, all_clusters: bool) -> None:
 
     def chosen() -> None:
         others = [name for name in st.query_params if name not in KEPT]
-        set_address(**dict.fromkeys(others), cluster=st.session_state[key])
+        set_address(**{**dict.fromkeys(others), "cluster": st.session_state[key]})
 
     st.selectbox(
         "Cluster",

@@ -24,6 +24,12 @@ STEPS = tuple(timedelta(minutes=minutes) for minutes in (1, 5, 15, 60, 180, 360,
 NOW = "now"
 
 
+def set_value(key: str, value: object) -> None:
+    """Give a widget the value of the address; a widget that has it keeps what the user is typing."""
+    if key not in st.session_state or st.session_state[key] != value:
+        st.session_state[key] = value
+
+
 def choose(
     label: str,
     parameter: str,
@@ -63,7 +69,7 @@ def choose(
     key = f"choose {parameter}"
     if default is None and empty is None and options:
         default = options[0]
-    st.session_state[key] = default if wanted is None else wanted
+    set_value(key, default if wanted is None else wanted)
     st.selectbox(
         label,
         options,
@@ -103,7 +109,7 @@ def toggle(
     if wanted not in options:
         st.warning(f"{label} can be {', '.join(options)}, not {plain(repr(wanted))}.")
     key = f"choose {parameter}"
-    st.session_state[key] = wanted if wanted in options else default
+    set_value(key, wanted if wanted in options else default)
     st.segmented_control(
         label,
         list(options),
@@ -129,7 +135,7 @@ def tabbed(parameter: str, options: Mapping[str, str]) -> Iterator[str]:
         st.warning(f"The tabs of this page are {', '.join(options)}; there is no {plain(repr(wanted))}.")
         wanted = names[0]
     key = f"tabs {' '.join(names)}"
-    st.session_state[key] = options[wanted]
+    set_value(key, options[wanted])
 
     def opened() -> None:
         name = names[list(options.values()).index(st.session_state[key])]
@@ -170,7 +176,8 @@ def chips(
         The address names none of the options.
     """
     key = f"choose {parameter}"
-    st.session_state[key] = wanted = named(parameter, options)
+    wanted = named(parameter, options)
+    set_value(key, wanted)
     st.pills(label, options, format_func=show, key=key, on_change=_to_address, args=(parameter, key, *resets))
     return wanted
 
@@ -180,7 +187,7 @@ def text_field(
 ) -> str:
     """Draw a text field and return its text without surrounding blanks."""
     key = f"write {parameter}"
-    st.session_state[key] = st.query_params.get(parameter, "")
+    set_value(key, st.query_params.get(parameter, ""))
     st.text_input(
         label,
         key=key,
@@ -202,7 +209,7 @@ def at_least(
     given = _number(text)
     if text is not None and given is None:
         st.warning(f"{plain(repr(text))} is not a number of 1 or more: all rows are shown.")
-    st.session_state[key] = given
+    set_value(key, given)
     st.number_input(
         label,
         min_value=1.0,
@@ -228,7 +235,7 @@ def moment(
     key = f"choose {parameter}"
     low, high = _minutes(first), _minutes(last)
     given = parsed_moment(parameter, instead="the latest")
-    st.session_state[key] = None if given is None else min(max(_minutes(given), low), high)
+    set_value(key, None if given is None else min(max(_minutes(given), low), high))
     st.datetime_input(
         label,
         value=None,
@@ -268,7 +275,7 @@ def timeline(
     given = _parsed(st.query_params.get(parameter))
     passed = [key for key in ordered if given is None or datetime.fromisoformat(key) <= given]
     key = f"time {parameter}"
-    st.session_state[key] = NOW if given is None else passed[-1] if passed else next(iter(texts))
+    set_value(key, NOW if given is None else passed[-1] if passed else next(iter(texts)))
     with st.container(gap=None):
         st.caption(f"{label} · ▼ wiring or tables changed")
         places = [place for place, one in enumerate(texts) if stops.get(one)]

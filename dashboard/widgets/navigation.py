@@ -20,18 +20,18 @@ def open_job(page: st.Page, jobs: Sequence[str], picked: int | None, key: str) -
         ``CLUSTER/ID`` of each row of the table.
     """
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        # the key contains the selected row: a new selection makes a new widget, set to that row
-        row = st.selectbox(
+        # the key contains the selected job: a new selection makes a new widget, set to that job
+        chosen = None if picked is None else jobs[picked]
+        found = st.selectbox(
             "Job to open",
-            range(len(jobs)),
+            jobs,
             index=picked,
-            format_func=lambda row: jobs[row],
             placeholder="select a row, or choose here",
             width=280,
-            key=f"{key} {picked}",
+            key=f"{key} {chosen}",
         )
-        if row is not None:
-            cluster, _, job = jobs[row].rpartition("/")
+        if found is not None:
+            cluster, _, job = found.rpartition("/")
             job_link(page, cluster, job)
 
 

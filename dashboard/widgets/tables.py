@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import pandas as pd
@@ -26,6 +26,26 @@ def download(
     st.download_button(
         label, content, file_name=name, mime=mime, on_click="ignore", icon=":material/download:", key=key
     )
+
+
+def keep_selected(key: str, ids: Sequence[str]) -> None:
+    """Keep the same things selected in a table whose rows moved since it was drawn last.
+
+    Parameters
+    ----------
+    key : str
+        Key of the table, which is drawn next.
+    ids : sequence of str
+        What each row shows.
+    """
+    former = st.session_state.get(f"{key} rows", ids)
+    st.session_state[f"{key} rows"] = ids
+    chosen = st.session_state[key]["selection"]["rows"] if key in st.session_state else []
+    if chosen and former != ids:
+        place = {identity: row for row, identity in enumerate(ids)}
+        names = [former[row] for row in chosen if row < len(former)]
+        rows = [place[name] for name in names if name in place]
+        st.session_state[key] = {"selection": {"rows": rows, "columns": [], "cells": []}}
 
 
 def picked_row(event: Any, rows: int, column: str = "") -> int | None:

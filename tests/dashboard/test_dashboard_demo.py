@@ -227,7 +227,7 @@ def test_the_page_of_runs_shows_the_three_placements(connect: Connect) -> None:
 
 
 def test_the_page_of_circuits_shows_the_plan_and_what_to_do_next(connect: Connect) -> None:
-    app = page(connect, "circuits")
+    app = page(connect, "circuits", cluster=OPTICAL)
     assert titles(app) == ["Circuits to move", "Search", "Routes", "Plans"]
     assert not app.error
     with connect() as registry:

@@ -6,9 +6,10 @@ from dataclasses import dataclass
 from typing import cast
 
 import pytest
+import streamlit as st
 
+from dashboard.queries.circuits import visible_plans
 from dashboard.state.viewer import Access, Viewer
-from dashboard.views.circuits import visible_plans
 from registry.database.driver import Database
 from registry.database.local.server import ServerAddress
 from registry.model import Job, Profile
@@ -79,8 +80,8 @@ def test_an_empty_registry_shows_what_to_run(nothing: Connect) -> None:
     assert "The registry holds no" in messages(app)
 
 
-def test_the_newest_plan_is_shown_with_all_that_it_is_for(planned: Planned) -> None:
-    app = page(planned.connect, CIRCUITS)
+def test_a_plan_is_shown_with_all_that_it_is_for(planned: Planned) -> None:
+    app = page(planned.connect, CIRCUITS, plan=planned.alone)
     assert titles(app) == ["Circuits to move", "Search", "Routes", "Plans"]
     assert planned.alone in whole(app)
     assert "was interrupted" in messages(app)
@@ -90,20 +91,21 @@ def test_the_newest_plan_is_shown_with_all_that_it_is_for(planned: Planned) -> N
     assert moves.to_numpy().tolist() == [["remove", "1", "2"], ["add", "0", "3"]]
     assert len(circuits) == 4
     assert ways["route"].tolist() == ["0 1", "1 0 3"]
-    assert list(plans["plan"]) == [planned.alone, planned.jobs]
+    assert list(plans["plan"]) == [planned.jobs, planned.alone]
 
 
 def test_a_plan_of_a_cluster_is_shown_by_its_hosts(planned: Planned) -> None:
-    app = page(planned.connect, CIRCUITS, cluster="toy")
+    app = page(planned.connect, CIRCUITS)
     assert app.dataframe[0].value.to_numpy().tolist() == [
         ["remove", "node01", "node02"],
         ["add", "node00", "node03"],
     ]
-    assert list(app.dataframe[3].value["plan"]) == [planned.jobs]
+    assert list(app.dataframe[3].value["plan"]) == [planned.jobs, planned.alone]
     told = f"almanac cluster optical toy --applied {planned.jobs}"
     assert told in [code.value for code in app.code]
     with planned.connect() as registry:
         registry.circuit_plans.apply(planned.jobs)
+    st.cache_resource.clear()
     app.run()
     assert "Applied to the switch" in "\n".join(one.value for one in app.success)
     assert told not in [code.value for code in app.code]
@@ -112,12 +114,22 @@ def test_a_plan_of_a_cluster_is_shown_by_its_hosts(planned: Planned) -> None:
 def test_what_is_chosen_is_in_the_address(planned: Planned) -> None:
     with planned.connect() as registry:
         registry.save(Intake(cluster="other", observed_at=at(0), fabric=fat_tree()))
-    app = page(planned.connect, CIRCUITS)
-    app.selectbox(key="choose plan").set_value(planned.jobs).run()
-    assert address(app) == {**TAB, "plan": planned.jobs}
+    app = page(planned.connect, CIRCUITS, plan=planned.jobs)
+    assert address(app) == {**TAB, "plan": planned.jobs, "cluster": "toy"}
     assert app.dataframe[0].value["a"].tolist() == ["node01", "node00"]
-    app.selectbox(key="choose cluster").set_value("toy").run()
-    assert address(app) == {**TAB, "cluster": "toy"}
+    app.selectbox(key="choose plan").set_value(planned.alone).run()
+    assert address(app) == {**TAB, "plan": planned.alone, "cluster": "toy"}
+    app.selectbox(key="choose cluster").set_value("other").run()
+    assert address(app) == {**TAB, "cluster": "other"}
+
+
+def test_a_cluster_without_plans_says_so_and_leads_to_one_that_has_some(planned: Planned) -> None:
+    with planned.connect() as registry:
+        registry.save(Intake(cluster="other", observed_at=at(0), fabric=fat_tree()))
+    app = seen_by(Access(only="ann"), planned.connect, CIRCUITS)  # ann sees no plan without a cluster
+    assert "Cluster other has no circuit plan" in messages(app)
+    (link,) = app.get("page_link")
+    assert link.proto.label == "Plans of toy"
 
 
 @pytest.mark.parametrize("wrong", [{"cluster": "toys"}, {"plan": "r0"}])

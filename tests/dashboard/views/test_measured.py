@@ -84,23 +84,24 @@ def test_a_run_is_shown_when_it_is_saved_and_judged_when_there_are_three_of_each
 ) -> None:
     shown = {"placement": placed.placement or "", "tab": "runs"}
     in_order = replace(placed, placement=None)
-    page(nothing, TRENDS)  # what it reads is kept until something is saved
+    page(nothing, TRENDS)
     save(nothing, placed, 1.2)
-    st.cache_resource.clear()  # the job's page reads the clusters of a bar that all viewers share for 25 s
+    st.cache_resource.clear()  # all viewers share what a page reads for 25 s
     app = page(nothing, JOBS, **shown)
     assert numbers(app)[GAIN] == "–"
     assert "a run: 1.2 s placed (1 run)" in captions(app)
     save(nothing, in_order, 0.9, 1.0)
     save(nothing, placed, 1.3, 1.1)
+    st.cache_resource.clear()
     app = page(nothing, TRENDS)
     (row,) = listed(app)
     assert (row["verdict"], row["runs placed"], row["runs in order"]) == ("○ too few runs to judge", 3, 2)
     assert row["measured gain"] == pytest.approx(0.95 / 1.2)
     assert not [one for one in app.caption if MEASURE in one.value]
     save(nothing, in_order, 0.95)
+    st.cache_resource.clear()
     app = page(nothing, TRENDS, application="wrf")
     assert [row["verdict"] for row in listed(app)] == ["▲ measured worse than in order"]
-    st.cache_resource.clear()
     app = page(nothing, JOBS, **shown)
     assert numbers(app)[GAIN] == "0.79 ×"
     assert "error: measured worse than in order" in captions(app)

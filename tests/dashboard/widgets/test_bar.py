@@ -32,7 +32,7 @@ def script() -> None:
         )
         for name, hours in (("alpha", 3), ("beta", 5))
     }
-    with bar.draw("Title", list(infos), live=True, all_clusters=False):
+    with bar.draw("Title", list(infos), all_clusters=False):
         bar.ages(infos, now)
     st.text(f"{bar.time_range().total_seconds()} {bar.is_live()}")
 
@@ -58,6 +58,9 @@ def test_another_cluster_removes_what_belongs_to_the_former_one() -> None:
     app.selectbox(key="choose cluster").set_value("beta").run()
     assert address(app) == {"cluster": "beta", "tab": "changes", "range": "7d"}
     assert "scan 5 hours ago" in app.caption[0].value
+    app.selectbox(key="choose cluster").set_value("alpha").run()
+    assert not app.exception
+    assert address(app) == {"cluster": "alpha", "tab": "changes", "range": "7d"}
 
 
 def test_time_range_and_refresh_are_stored_in_the_address() -> None:

@@ -104,3 +104,11 @@ def test_the_slider_stops_at_round_times_and_at_each_change() -> None:
     assert [text for text in slider.options if "wiring" in text] == ["03 Jan 00:00 · wiring"]
     assert slider.options[-1] == "now"
     assert 3 <= len(slider.options) <= 102
+
+
+def test_a_redrawn_field_is_not_set_again_so_that_typing_is_not_lost() -> None:
+    app = run(text="47", gain="1.5")
+    fields = [*app.text_input, *app.number_input]
+    assert all(one.proto.set_value for one in fields)  # the first time, from the address
+    app.run()
+    assert not any(one.proto.set_value for one in [*app.text_input, *app.number_input])

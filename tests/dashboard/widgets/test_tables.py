@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 from hypothesis import given
 from hypothesis import strategies as st
+from streamlit.testing.v1 import AppTest
 
 from dashboard.widgets.tables import csv_text
 
@@ -30,3 +31,26 @@ def test_a_file_names_base_units_behind_its_columns() -> None:
     table = pd.DataFrame({"load": [1.0], "job": ["7"]})
     assert csv_text(table, {"load": "s", "not there": "B"}) == "load (s),job\n1.0,7\n"
     assert list(table.columns) == ["load", "job"]
+
+
+def selectable() -> None:
+    import pandas as pd
+    import streamlit as st
+
+    from dashboard.widgets.tables import keep_selected
+
+    names = st.session_state["names"]
+    keep_selected("table", names)
+    st.dataframe(pd.DataFrame({"name": names}), on_select="rerun", selection_mode="multi-row", key="table")
+
+
+def test_rows_that_moved_stay_selected_and_one_that_is_gone_does_not() -> None:
+    app = AppTest.from_function(selectable)
+    app.session_state["names"] = ["b", "c", "d"]
+    app.session_state["table"] = {"selection": {"rows": [0, 2], "columns": [], "cells": []}}
+    app.run()
+    assert app.session_state["table"]["selection"]["rows"] == [0, 2]
+    app.session_state["names"] = ["a", "b", "c"]
+    app.run()
+    assert not app.exception
+    assert app.session_state["table"]["selection"]["rows"] == [1]
