@@ -18,6 +18,20 @@ from registry.model.job import Job
 from registry.model.placement import HostOrder
 
 BLOCK, CYCLIC, PLANE, ARBITRARY = DISTRIBUTIONS = ("block", "cyclic", "plane", "arbitrary")
+MEASURED = ((22, 5), (24, 11), (26, 5))
+"""Versions of Slurm whose order of ranks was measured, as year and month."""
+_BY_LEAF = (26, 5)
+"""First of these whose ``block`` visits the hosts of one leaf switch or block after those of another."""
+
+
+def measured_version(version: tuple[int, int]) -> tuple[int, int]:
+    """Return the last measured version of Slurm up to one, or the first measured version."""
+    return max((one for one in MEASURED if one <= version), default=MEASURED[0])
+
+
+def visits_leaves(version: tuple[int, int]) -> bool:
+    """Return True if ``block`` of a measured version visits one leaf switch or block after the other."""
+    return version >= _BY_LEAF
 
 
 def rank_order(counts: Sequence[int], distribution: str, plane: int | None = None) -> Longs:

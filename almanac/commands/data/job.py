@@ -16,10 +16,6 @@ from almanac.output.printing import label, note, print_fields, print_json, print
 from registry import units
 
 _ATTACHED = ("job", "cluster", "profile_id", "iteration_seconds", "iteration_from")
-_MEASURED = ((22, 5), (24, 11), (26, 5))
-"""Versions of Slurm whose order of ranks was measured; see `registry.model.rank_order`."""
-_BY_LEAF = (26, 5)
-"""First of these whose ``block`` visits the hosts of one switch or block after those of another."""
 _OF_CLUSTER = "Cluster of the job; needed if two clusters have a job with this id."
 
 
@@ -151,13 +147,16 @@ def _leaves(version: str | None, topology: str | None) -> tuple[tuple[str, ...],
         if topology is not None:
             raise click.UsageError("--topology needs --slurm-version")
         return ()
+    from registry.model.rank_order import measured_version, visits_leaves
+
     found = re.fullmatch(r"(\d{2})\.(\d{1,2})(\..*)?", version)
     if found is None:
         raise click.BadParameter(f"{version!r} is not a version such as 26.05", param_hint="--slurm-version")
     number = (int(found[1]), int(found[2]))
-    if number not in _MEASURED:
-        note(f"Slurm {version} was not measured: the rule of the measured version before it is used")
-    if number < _BY_LEAF:
+    measured = measured_version(number)
+    if number != measured:
+        note(f"Slurm {version} was not measured: the rule of {measured[0]}.{measured[1]:02} is used")
+    if not visits_leaves(measured):
         return ()
     if topology is None:
         note("without --topology hosts are in the order of the job, as with topology/flat")

@@ -101,7 +101,9 @@ def test_ranks_follow_the_rule_of_the_version_of_slurm(loaded: Almanac, tmp_path
     assert hosts("24.11.5", "--topology", topology) == listed
     assert hosts("26.05.5") == listed
     assert "without --topology" in loaded(*ranks, "26.05.5").err
-    assert "Slurm 25.11 was not measured" in loaded(*ranks, "25.11", "--topology", topology).err
+    for version, rule in (("25.11", "24.11"), ("20.11.9", "22.05"), ("27.05", "26.05")):
+        said = loaded(*ranks, version, "--topology", topology).err
+        assert f"Slurm {version} was not measured: the rule of {rule} is used" in said
     wrong = loaded(*ranks, "new")
     assert (wrong.code, "'new' is not a version such as 26.05" in wrong.err) == (2, True)
     alone = loaded("job", "export", "1", "--topology", topology)
