@@ -129,11 +129,14 @@ _OPEN_MPI_RECORDING = {
     "OMPI_MCA_pml_monitoring_enable_output": "3",
     "OMPI_MCA_pml_monitoring_filename": "{file}",
 }
-_OPEN_MPIS = tuple(
-    Launcher(
-        name="Open MPI",
+_TAGGED = (("--output", "tag"), r"\[[^\],]*,(\d+)\]<stdout>: ?")
+
+
+def _open_mpi(name: str, version: str, labelled: tuple[str, ...], label: str) -> Launcher:
+    return Launcher(
+        name=name,
         programs=("mpirun", "mpiexec", "orterun", "prterun"),
-        version=pattern,
+        version=version,
         options=_OPEN_MPI,
         ranks=("n", "np", "c"),
         per_host=("N", "npernode"),
@@ -148,18 +151,12 @@ _OPEN_MPIS = tuple(
         redirecting=("output-filename", "output", "xterm", "tag-output", "timestamp-output", "stdin"),
         compilers=("mpicc.openmpi", "mpicc"),
     )
-    for pattern, labelled, label in (
-        (r"\(Open(?: MPI|RTE)\) (4\.\S+)", ("--tag-output",), r"\[\d+,(\d+)\]<stdout>: ?"),
-        (
-            r"\((?:Open MPI\) (?=5)|PRRTE\) (?=[34]))(\S+)",
-            ("--output", "tag"),
-            r"\[[^\],]*,(\d+)\]<stdout>: ?",
-        ),
-    )
-)
+
 
 LAUNCHERS = (
-    *_OPEN_MPIS,
+    _open_mpi("Open MPI", r"\(Open(?: MPI|RTE)\) (4\.\S+)", ("--tag-output",), r"\[\d+,(\d+)\]<stdout>: ?"),
+    _open_mpi("Open MPI", r"\(Open MPI\) (5\.\S+)", *_TAGGED),
+    _open_mpi("PRRTE", r"\(PRRTE\) ([34]\.\S+)", *_TAGGED),  # the launcher of Open MPI 5
     Launcher(
         name="MPICH",
         programs=("mpiexec", "mpirun", "mpiexec.hydra"),

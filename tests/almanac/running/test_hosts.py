@@ -10,7 +10,7 @@ from almanac.running.call import Unplaced, parse_call
 from almanac.running.hosts import hosts_of
 from almanac.running.launchers import LAUNCHERS, Launcher
 
-OPEN_MPI, _, MPICH, _, SLURM, _, DEEPSPEED = LAUNCHERS
+OPEN_MPI, _, _, MPICH, _, SLURM, _, DEEPSPEED = LAUNCHERS
 JOB = {"SLURM_JOB_NODELIST": "n[1-4]", "SLURM_TASKS_PER_NODE": "2(x4)", "SLURM_NTASKS": "8"}
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from almanac.running.call import Unplaced
+from almanac.running.launchers import launcher_of
 from almanac.running.run import read_command
 from registry.registry import Registry
 from tests.almanac.commands.placing.test_run_measured import MAIN
@@ -132,3 +133,27 @@ def test_a_deepspeed_that_cannot_be_placed_runs_as_given(filled: Registry, tmp_p
     done = run(tmp_path, "deepspeed", DEEPSPEED, words, "--profile", "far")
     assert done.stdout.splitlines()[-1] == words
     assert done.stderr == "not placed: profile far has 16 ranks, this run has 9\n"
+
+
+@pytest.mark.parametrize(
+    ("program", "printed", "name"),
+    [
+        ("mpirun", "mpirun (Open MPI) 4.1.4", "Open MPI 4.1.4"),
+        ("orterun", "orterun (OpenRTE) 4.1.4", "Open MPI 4.1.4"),
+        ("mpiexec", "mpiexec (Open MPI) 5.0.11", "Open MPI 5.0.11"),
+        ("prterun", "prterun (PRRTE) 3.0.14", "PRRTE 3.0.14"),
+        ("srun", "slurm 26.05.5", "Slurm 26.05.5"),
+        ("mpirun", "Intel(R) MPI Library for Linux* OS, Version 2021.18 Build 1", "Intel MPI 2021.18"),
+    ],
+)
+def test_a_launcher_has_the_name_of_its_own_version(
+    tmp_path: Path, program: str, printed: str, name: str
+) -> None:
+    path = stand_in(tmp_path, program, f"#!/bin/sh\necho '{printed}'\n")
+    assert launcher_of([str(path)]).name == name
+
+
+def test_an_unknown_version_is_a_reason(tmp_path: Path) -> None:
+    path = stand_in(tmp_path, "prterun", "#!/bin/sh\necho 'prterun (PRRTE) 9.0'\n")
+    with pytest.raises(Unplaced, match=r"it prints 'prterun \(PRRTE\) 9\.0'"):
+        launcher_of([str(path)])

@@ -11,7 +11,7 @@ from almanac.running.launchers import LAUNCHERS, Launcher
 from almanac.running.order import Order
 from almanac.running.run import apply_order
 
-OPEN_MPI, _, MPICH, INTEL_MPI, SLURM, FLUX, DEEPSPEED = LAUNCHERS
+OPEN_MPI, _, _, MPICH, INTEL_MPI, SLURM, FLUX, DEEPSPEED = LAUNCHERS
 ORDER = Order(ranks=4, text="b\na\nb\na\n", placement="p1", reasons=("found",))
 
 
