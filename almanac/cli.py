@@ -129,10 +129,11 @@ class LazyGroup(click.Group):
 @click.pass_context
 def cli(ctx: click.Context, db: str | None) -> None:
     """Record cluster interconnects in a graph database and analyse them."""
-    from almanac.kernel_cache import choose_kernel_cache
-
     ctx.obj = db
-    choose_kernel_cache()
+    if ctx.invoked_subcommand != "run":  # its job waits, and only a search needs kernels
+        from almanac.kernel_cache import choose_kernel_cache
+
+        choose_kernel_cache()
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

@@ -16,8 +16,6 @@ from pathlib import Path
 import platformdirs
 
 import mapping
-from almanac.settings import load_settings
-from registry.errors import ConfigError
 
 VARIABLE = "NUMBA_CACHE_DIR"
 
@@ -31,6 +29,9 @@ def choose_kernel_cache() -> None:
     own = (Path(mapping.__path__[0]), platformdirs.user_cache_path("numba"))
     if VARIABLE in os.environ or any(map(_writable, own)):
         return
+    from almanac.settings import load_settings
+    from registry.errors import ConfigError
+
     folder = None
     with contextlib.suppress(ConfigError):  # the command itself reports it
         folder = load_settings().home / "kernels"

@@ -20,6 +20,7 @@ from registry.database.record_store import Join, NewRecord, RecordKind, Records
 from registry.errors import UnknownName
 from registry.model import Profile
 from registry.model.views import one_line
+from registry.profile_names import find_profile
 
 MAX_GRAPH_PAIRS = 100_000
 """Profiles with more pairs or ranks than this are stored as arrays only (``in_graph`` is false)."""
@@ -59,23 +60,6 @@ UNWIND range(0, size($source) - 1) AS i
 MATCH (a:Rank {id: $source[i]})
 MATCH (b:Rank {id: $target[i]})
 CREATE (a)-[:SENDS {bytes: $bytes[i], messages: $messages[i]}]->(b)
-"""
-
-_FIND = """
-MATCH (p:Profile)
-WHERE $name IN p.names OR p.id STARTS WITH $name
-RETURN p.id AS id, p.names AS names, p.named_at AS named_at
-"""
-
-_RANKS = """
-UNWIND $ids AS id
-MATCH (p:Profile {id: id})
-RETURN p.id AS id, p.ranks AS ranks, p.application AS application
-"""
-
-_KNOWN_NAMES = """
-MATCH (p:Profile)
-RETURN collect(p.names) AS names
 """
 
 
@@ -172,33 +156,6 @@ def profile_id(profile: Profile) -> str:
             "missing_ranks": missing,
         }
     )
-
-
-def find_profile(transaction: Transaction, name: str) -> str:
-    """Return the id of the profile with this name or id; see `Profiles.read`."""
-    rows = transaction.run(_FIND, name=name) if name else []
-    named = [
-        (time, row["id"])
-        for row in rows
-        for given, time in zip(row["names"], row["named_at"], strict=True)
-        if given == name
-    ]
-    if named:
-        return str(max(named)[1])
-    if len(rows) == 1:
-        return str(rows[0]["id"])
-    if any(row["id"] == name for row in rows):
-        return name
-    known = {given for names in transaction.run(_KNOWN_NAMES)[0]["names"] for given in names}
-    is_file = "/" in name or "." in name
-    remedy = "to store a file, run almanac ingest FILE" if is_file or not known else ""
-    raise UnknownName("profile", name, sorted(known), remedy=remedy)
-
-
-def ranks_of_profiles(transaction: Transaction, ids: Iterable[str]) -> dict[str, tuple[int, str]]:
-    """Return ranks and application of each of the profiles that is stored, by id."""
-    rows = transaction.run(_RANKS, ids=sorted(set(ids)))
-    return {row["id"]: (row["ranks"], row["application"]) for row in rows}
 
 
 def stored_profile(node: dict[str, Any], name: str = "") -> StoredProfile:

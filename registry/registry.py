@@ -4,59 +4,92 @@ from __future__ import annotations
 
 import os
 from datetime import UTC, datetime
+from importlib import import_module
 from pathlib import Path
-from typing import Self
+from typing import TYPE_CHECKING, Any, Self
 
-from registry.counters.counters import Counters
 from registry.database.driver import Database
 from registry.database.local.server import IDLE_SECONDS, ensure_server
-from registry.database.schema import check_version, is_empty, migrate
+from registry.database.schema import require_schema
 from registry.errors import UnknownName
-from registry.fabrics.drawings import Drawings
-from registry.fabrics.fabrics import Fabrics, Snapshot
-from registry.fabrics.intended import Intended
-from registry.fabrics.layouts import Layouts
-from registry.fabrics.observations import draft_observation, restore_guids
-from registry.ingest_runs.runs import Attempt, RunInfo, Runs
-from registry.ingest_runs.saving import attempt_of, save_intake
-from registry.jobs.jobs import Jobs
-from registry.model import Time
-from registry.model.intake import Intake, Receipt
-from registry.model.views import Rows
-from registry.pages.jobs import JobPages
-from registry.profiles import Profiles
 from registry.progress import Progress, silent
-from registry.records.circuit_plans import CircuitPlans
-from registry.records.measured_runs import MeasuredRuns
-from registry.records.optical_switches import OpticalSwitches
-from registry.records.placements.placements import Placements
-from registry.records.simulations import Simulations
-from registry.records.traces import Traces
-from registry.running.advice import Advices
-from registry.running.running_jobs import Running, running
+
+if TYPE_CHECKING:
+    from registry.counters.counters import Counters
+    from registry.fabrics.drawings import Drawings
+    from registry.fabrics.fabrics import Fabrics, Snapshot
+    from registry.fabrics.intended import Intended
+    from registry.fabrics.layouts import Layouts
+    from registry.ingest_runs.runs import Attempt, RunInfo, Runs
+    from registry.jobs.jobs import Jobs
+    from registry.model import Time
+    from registry.model.intake import Intake, Receipt
+    from registry.model.views import Rows
+    from registry.pages.jobs import JobPages
+    from registry.profiles import Profiles
+    from registry.records.circuit_plans import CircuitPlans
+    from registry.records.measured_runs import MeasuredRuns
+    from registry.records.optical_switches import OpticalSwitches
+    from registry.records.placements.placements import Placements
+    from registry.records.simulations import Simulations
+    from registry.records.traces import Traces
+    from registry.running.advice import Advices
+    from registry.running.running_jobs import Running
+
+_STORES = {
+    "fabrics": "fabrics.fabrics:Fabrics",
+    "profiles": "profiles:Profiles",
+    "jobs": "jobs.jobs:Jobs",
+    "placements": "records.placements.placements:Placements",
+    "counters": "counters.counters:Counters",
+    "intended": "fabrics.intended:Intended",
+    "layouts": "fabrics.layouts:Layouts",
+    "runs": "ingest_runs.runs:Runs",
+    "advices": "running.advice:Advices",
+    "drawings": "fabrics.drawings:Drawings",
+    "job_pages": "pages.jobs:JobPages",
+    "traces": "records.traces:Traces",
+    "simulations": "records.simulations:Simulations",
+    "circuit_plans": "records.circuit_plans:CircuitPlans",
+    "measured_runs": "records.measured_runs:MeasuredRuns",
+    "optical": "records.optical_switches:OpticalSwitches",
+}
+"""Module and class of each kind of stored data, imported when it is first used: a command needs few."""
 
 
 class Registry:
     """An open registry; a context manager that closes its connections."""
 
+    fabrics: Fabrics
+    profiles: Profiles
+    jobs: Jobs
+    placements: Placements
+    counters: Counters
+    intended: Intended
+    layouts: Layouts
+    runs: Runs
+    advices: Advices
+    drawings: Drawings
+    job_pages: JobPages
+    traces: Traces
+    simulations: Simulations
+    circuit_plans: CircuitPlans
+    measured_runs: MeasuredRuns
+    optical: OpticalSwitches
+
     def __init__(self, database: Database) -> None:
         self.database = database
-        self.fabrics = Fabrics(database)
-        self.profiles = Profiles(database)
-        self.jobs = Jobs(database)
-        self.placements = Placements(database)
-        self.counters = Counters(database)
-        self.intended = Intended(database)
-        self.layouts = Layouts(database)
-        self.runs = Runs(database)
-        self.advices = Advices(database)
-        self.drawings = Drawings(database)
-        self.job_pages = JobPages(database)
-        self.traces = Traces(database)
-        self.simulations = Simulations(database)
-        self.circuit_plans = CircuitPlans(database)
-        self.measured_runs = MeasuredRuns(database)
-        self.optical = OpticalSwitches(database)
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            """Return a kind of stored data when it is first used."""
+            if name not in _STORES:
+                raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+            module, _, kind = _STORES[name].partition(":")
+            store = getattr(import_module(f"registry.{module}"), kind)(self.database)
+            setattr(self, name, store)
+            return store
 
     @classmethod
     def open(
@@ -103,9 +136,7 @@ class Registry:
                 uri, user=user, password=password, name=name, wait_seconds=wait_seconds
             )
         try:
-            if is_empty(database):
-                migrate(database)
-            check_version(database)
+            require_schema(database)
         except BaseException:
             database.close()
             raise
@@ -123,6 +154,9 @@ class Registry:
             No host or device of the jobs, placements, layouts or counters is in the fabric, or not every one
             and `Intake.strict` is set; tables of a cluster without an earlier fabric. With the closest names.
         """
+        from registry.fabrics.observations import draft_observation, restore_guids
+        from registry.ingest_runs.saving import attempt_of, save_intake
+
         started_at = intake.started_at or datetime.now(UTC)
         try:
             draft = draft_observation(restore_guids(self.database, intake))
@@ -151,11 +185,15 @@ class Registry:
             with Registry.open() as registry:
                 rows = registry.query("MATCH (d:Device {cluster: $c}) RETURN count(d) AS n", c="hpc1")
         """
+        from registry.model.views import Rows
+
         columns, rows = self.database.query(statement, **parameters)
         return Rows(dict(zip(columns, row, strict=True)) for row in rows)
 
     def running(self, cluster: str, at: Time | None = None) -> Running:
         """Return the jobs that run on a cluster at a time, with their fabric."""
+        from registry.running.running_jobs import running
+
         return running(self.database, cluster, at)
 
     def last_seen(self, cluster: str, at: Time) -> Snapshot | None:

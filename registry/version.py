@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from importlib.metadata import PackageNotFoundError, version
-
 
 def code_version() -> str:
     """Return the version of the installed distribution, or ``unknown`` if none is installed."""
+    from importlib.metadata import PackageNotFoundError, version
+
     try:
         return version("fabric-almanac")
     except PackageNotFoundError:

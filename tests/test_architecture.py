@@ -47,6 +47,7 @@ LEVELS = {
         "plug_ins",
         "catalog installation model",
         "database",
+        "profile_names",
         "fabrics profiles",
         "counters jobs",
         "records",

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from almanac.job_environment import JobEnvironment
@@ -12,10 +14,14 @@ from almanac.running.launchers import Launcher
 if TYPE_CHECKING:
     from almanac.settings import Settings
     from mapping.evaluation.report import PlacementReport
-    from registry.fabrics.fabrics import Snapshot
+    from registry.database.driver import Transaction
     from registry.model import Fabric, Placement
-    from registry.profiles import StoredProfile
     from registry.registry import Registry
+
+
+FOLDER = "orders"
+"""Folder of the launchers' files within the program's own. Later versions read them: a changed format needs
+another name."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,6 +41,8 @@ class Wanted:
         True if the ranks are not to be placed.
     record : bool
         True if the profile is to be recorded, whatever profiles there are; in order.
+    verify : bool
+        True if the launcher is to be verified unless it was: that needs the host of each rank.
     """
 
     profile: str | None = None
@@ -43,6 +51,7 @@ class Wanted:
     cluster: str | None = None
     in_order: bool = False
     record: bool = False
+    verify: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,10 +88,29 @@ class Order:
     profile: str | None = None
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Stored:
+    """Ids of what the registry has for a run.
+
+    Attributes
+    ----------
+    profile : tuple of str, int and str, or None
+        Id, ranks and application of the profile; None if there is none.
+    observed : tuple of str and str or None
+        Ids of the latest snapshot of the cluster and of its forwarding tables, if it has any.
+    """
+
+    cluster: str
+    profile: tuple[str, int, str] | None = None
+    observed: tuple[str, str | None] = ("", None)
+
+
 def import_modules() -> None:
-    """Import what `order_of_run` needs for a known placement: that takes longer than all else it does."""
-    import mapping.launchers.catalog
-    import mapping.traffic.measured_gain  # noqa: F401
+    """Import what `order_of_run` needs for a known placement; numpy is not among it."""
+    import registry.fabrics.as_of
+    import registry.profile_names
+    import registry.records.measured_runs
+    import registry.records.placements.best
     import registry.registry  # noqa: F401
     from registry.database.driver import import_driver
 
@@ -96,11 +124,21 @@ def order_of_run(
     from registry.progress import silent
 
     with settings.open_registry(silent) as registry:
-        return find_order(registry, wanted, job, launcher, seconds)
+        return find_order(registry, wanted, job, launcher, seconds, settings.home / FOLDER)
+
+
+def order_path(folder: Path, placement: str, launcher: Launcher) -> Path:
+    """Return the path of a launcher's file, named by the placement: a repeated run uses it again."""
+    return folder / f"{placement or 'new'}.{launcher.format}"
 
 
 def find_order(
-    registry: Registry, wanted: Wanted, job: JobEnvironment, launcher: Launcher, seconds: float
+    registry: Registry,
+    wanted: Wanted,
+    job: JobEnvironment,
+    launcher: Launcher,
+    seconds: float,
+    folder: Path | None = None,
 ) -> Order:
     """Return the order of the ranks of a job.
 
@@ -108,6 +146,8 @@ def find_order(
     ----------
     seconds : float
         Longest time to search.
+    folder : Path, optional
+        Folder of the launchers' files: that of a known placement is used again.
 
     Raises
     ------
@@ -118,27 +158,18 @@ def find_order(
         The search fails, or names are not known.
     """
     assert job.ranks is not None
-    cluster = cluster_of(registry, wanted.cluster, job)
-    application = wanted.name or wanted.program
-    profile = wanted.profile
-    if profile is None and not wanted.record:
-        profile = _newest_profile(registry, application, job.ranks)
+    stored = registry.database.read(lambda transaction: _stored(transaction, wanted, job))
+    cluster, profile, application = stored.cluster, stored.profile, wanted.name or wanted.program
+    order = Order(ranks=job.ranks, reasons=("it is recorded",), cluster=cluster, application=application)
     if wanted.record:
-        return Order(ranks=job.ranks, reasons=("it is recorded",), cluster=cluster, application=application)
+        return order
     if profile is None:
         reason = f"no profile of {application} with {job.ranks} ranks is stored"
-        return Order(ranks=job.ranks, reasons=(reason,), cluster=cluster, application=application)
-    stored = registry.profiles.read(profile)
-    if stored.profile.ranks != job.ranks:
-        raise Unplaced(f"profile {profile} has {stored.profile.ranks} ranks, this run has {job.ranks}")
-    snapshot = registry.fabrics.read(cluster)
-    order = Order(
-        ranks=job.ranks,
-        reasons=(),
-        cluster=cluster,
-        application=wanted.name or stored.profile.application or application,
-        profile=stored.id,
-    )
+        return replace(order, reasons=(reason,))
+    identity, ranks, its_application = profile
+    if ranks != job.ranks:
+        raise Unplaced(f"profile {wanted.profile} has {ranks} ranks, this run has {job.ranks}")
+    order = replace(order, profile=identity, application=wanted.name or its_application or application)
     if wanted.in_order:
         return replace(order, reasons=("in order, as asked",))
     tried = registry.measured_runs.verified(cluster, launcher.name)
@@ -148,49 +179,69 @@ def find_order(
             f"{tried[1]:%Y-%m-%d %H:%M} UTC; almanac doctor --launchers tries it again"
         )
     order = replace(order, verified=tried is not None)
-    return _placed(registry, order, stored, snapshot, job, launcher, seconds)
+    return _placed(registry, wanted, order, stored.observed, job, launcher, seconds, folder)
 
 
 def _placed(
     registry: Registry,
+    wanted: Wanted,
     order: Order,
-    profile: StoredProfile,
-    snapshot: Snapshot,
+    observed: tuple[str, str | None],
     job: JobEnvironment,
     launcher: Launcher,
     seconds: float,
+    folder: Path | None,
 ) -> Order:
     """Return the order of a stored placement or a new one, unless such a one measured worse than in order."""
     from mapping.traffic.measured_gain import worse_orders
     from registry.jobs.allocations import HostSlots
+    from registry.records.placements.best import best_placement
 
+    assert order.profile is not None
     runs = registry.measured_runs.list(order.cluster, order.application)
     worse = worse_orders(run for run in runs if (run.hosts, run.slots) == (job.hosts, job.slots))
-    allocation = HostSlots(cluster=snapshot.cluster, hosts=job.hosts, slots=job.slots)
-    known = registry.placements.best(
-        snapshot.id,
-        snapshot.routing,
-        profile.id,
-        allocation,
+    known = best_placement(
+        registry.database,
+        *observed,
+        order.profile,
+        HostSlots(cluster=order.cluster, hosts=job.hosts, slots=job.slots),
         tuple(worse),
         consecutive=launcher.consecutive,
     )
     if known is not None:
-        found = registry.placements.read(known)
         reason = f"placement {known} of the same profile and hosts"
-        return _with_ranks(
-            replace(order, placement=known, reasons=(reason,)), found.placement, snapshot.fabric, launcher
+        order = replace(order, placement=known, reasons=(reason,))
+        needs_hosts = wanted.verify and not order.verified and bool(launcher.label)
+        written = None if needs_hosts or folder is None else _written(order, launcher, folder)
+        return written or _with_ranks(
+            order,
+            registry.placements.read(known).placement,
+            registry.fabrics.read_content(observed[0]).fabric,
+            launcher,
         )
     if worse:
         return replace(order, reasons=tuple(f"in order: {one.text}" for one in worse.values()))
-    report = _search(registry, order.cluster, profile, job, launcher, seconds)
+    report = _search(registry, order, job, launcher, seconds)
     if report.measured:
         return replace(order, reasons=(f"in order: {report.measured}",))
     reasons = [f"a new placement, searched for {report.placement.seconds:.1f} s"]
     if report.unsaved:
         reasons.append(f"not saved: {report.unsaved}")
     order = replace(order, placement=report.record_id, reasons=tuple(reasons))
-    return _with_ranks(order, report.placement, snapshot.fabric, launcher)
+    return _with_ranks(order, report.placement, registry.fabrics.read_content(observed[0]).fabric, launcher)
+
+
+def _written(order: Order, launcher: Launcher, folder: Path) -> Order | None:
+    """Return an order with the launcher's file of an earlier run, which needs no arrays; None without it.
+
+    The host of each rank is not in every file; the order of the hosts is, if a launcher needs it.
+    """
+    try:
+        text = order_path(folder, order.placement, launcher).read_text("utf-8")
+    except (OSError, ValueError):
+        return None
+    hosts = tuple(line.split()[0] for line in text.splitlines()) if launcher.consecutive else ()
+    return replace(order, text=text, hosts=hosts) if text else None
 
 
 def _with_ranks(order: Order, placement: Placement, fabric: Fabric, launcher: Launcher) -> Order:
@@ -204,36 +255,58 @@ def _with_ranks(order: Order, placement: Placement, fabric: Fabric, launcher: La
 
 
 def _search(
-    registry: Registry,
-    cluster: str,
-    profile: StoredProfile,
-    job: JobEnvironment,
-    launcher: Launcher,
-    seconds: float,
+    registry: Registry, order: Order, job: JobEnvironment, launcher: Launcher, seconds: float
 ) -> PlacementReport:
     """Search a placement, and save it for the next run."""
+    from almanac.kernel_cache import choose_kernel_cache
+
+    choose_kernel_cache()
     from mapping.placement.search.options import SearchOptions  # numba, which a known placement does not need
     from mapping.service.placing import place
     from mapping.service.request import PlacementRequest
 
     options = SearchOptions(seconds=seconds, consecutive=launcher.consecutive)
     request = PlacementRequest(
-        profile=profile, cluster=cluster, hosts=job.hosts, slots=job.slots, options=options
+        profile=order.profile or "", cluster=order.cluster, hosts=job.hosts, slots=job.slots, options=options
     )
     return place(registry, request)
 
 
-def _newest_profile(registry: Registry, application: str, ranks: int) -> str | None:
-    """Return the id of the newest profile of an application with so many ranks."""
-    stored = registry.profiles.list()
-    return next((one.id for one in stored if (one.application, one.ranks) == (application, ranks)), None)
+def _stored(transaction: Transaction, wanted: Wanted, job: JobEnvironment) -> _Stored:
+    """Return the ids of what is stored for a run; an unknown name raises `UnknownName`."""
+    from registry.fabrics.as_of import content_as_of, no_fabric, observed_clusters, routing_as_of
+    from registry.fabrics.timeline import FOREVER
+    from registry.profile_names import find_profile, newest_profile, ranks_of_profiles
+
+    cluster = wanted.cluster or job.cluster or _only(observed_clusters(transaction))
+    if wanted.record:
+        return _Stored(cluster=cluster)
+    application, identity = wanted.name or wanted.program, None
+    if wanted.profile is not None:
+        identity = find_profile(transaction, wanted.profile)
+    elif job.ranks is not None:
+        identity = newest_profile(transaction, application, job.ranks)
+    if identity is None:
+        return _Stored(cluster=cluster)
+    content = content_as_of(transaction, cluster, FOREVER)
+    if content is None:
+        raise no_fabric(transaction, cluster, FOREVER)
+    return _Stored(
+        cluster=cluster,
+        profile=(identity, *ranks_of_profiles(transaction, [identity])[identity]),
+        observed=(content[1], routing_as_of(transaction, cluster, FOREVER)),
+    )
 
 
 def cluster_of(registry: Registry, wanted: str | None, job: JobEnvironment) -> str:
     """Return the wanted cluster, else that of the job, else the only one, or raise `Unplaced`."""
-    if wanted or job.cluster:
-        return wanted or job.cluster or ""
-    names = [one.name for one in registry.fabrics.clusters()]
-    if len(names) != 1:
-        raise Unplaced(f"add --cluster NAME: the registry has {len(names)} clusters")
-    return names[0]
+    from registry.fabrics.as_of import observed_clusters
+
+    return wanted or job.cluster or _only(registry.database.read(observed_clusters))
+
+
+def _only(clusters: Sequence[str]) -> str:
+    """Return the only cluster, or raise `Unplaced`."""
+    if len(clusters) != 1:
+        raise Unplaced(f"add --cluster NAME: the registry has {len(clusters)} clusters")
+    return clusters[0]

@@ -19,7 +19,7 @@ from almanac.running.call import Call, Unplaced, parse_call
 from almanac.running.guarded import PreparedChild, answer_within
 from almanac.running.hosts import hosts_of
 from almanac.running.launchers import Launcher, launcher_of
-from almanac.running.order import Order, Wanted, order_of_run
+from almanac.running.order import FOLDER, Order, Wanted, order_of_run, order_path
 from almanac.running.torchrun import Torchrun, torchrun_of, torchrun_words
 from almanac.running.verification import Unverified, verify_order
 from registry.errors import AlmanacError
@@ -30,8 +30,6 @@ if TYPE_CHECKING:
     from registry.model.measured_run import MeasuredRun
     from registry.registry import Registry
 
-FOLDER = "orders"
-"""Folder of the launchers' files within the program's own."""
 SEARCH_SHARE = 0.6
 """Part of the time for the search itself; the rest is for reading and evaluating."""
 SAVE_SECONDS = 5.0
@@ -102,7 +100,7 @@ def prepare_run(
     """
     launcher, call, job = read_command(words)
     program = [word for word in call.program if word != "--"]
-    wanted = replace(wanted, program=Path(program[0]).name)
+    wanted = replace(wanted, program=Path(program[0]).name, verify=verify)
     torchrun = torchrun_of(call, launcher, job, os.environ)
     if torchrun is not None:
         each = torchrun.ranks_per_host
@@ -312,7 +310,7 @@ def _save_recording(registry: Registry, folder: Path, application: str) -> str:
 
 def _write(folder: Path, order: Order, launcher: Launcher) -> Path:
     """Write the launcher's file, named by the placement, so that a repeated run uses the same one."""
-    path = folder / f"{order.placement or 'new'}.{launcher.format}"
+    path = order_path(folder, order.placement, launcher)
     try:
         folder.mkdir(parents=True, exist_ok=True)
         part = path.with_suffix(f".{os.getpid()}")

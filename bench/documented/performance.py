@@ -108,6 +108,15 @@ PASSAGES = (
         "ingest_jobs.json",
         at("sizes/file_bytes / 1e6", "steps/ingest_first/peak_memory_gb", "steps/ingest_first/seconds"),
     ),
+    Passage(
+        "the version before (numpy imported) | {:.2f} s; {:.2f} s; {:.2f} |",
+        "known_placement.json",
+        at(
+            "steps/known placement/wall_seconds",
+            "steps/known placement/processor_seconds",
+            "steps/ratio of pairs/wall_seconds",
+        ),
+    ),
     Passage("pairs of ranks from CSV | {:.1f} s |", "ingest_profile.json", at("steps/ingest/seconds")),
     Passage(
         "1,728 ranks, shuffled | {:.2f} s |", "congestion.json", at("cases/torus_shuffled/congestion_seconds")

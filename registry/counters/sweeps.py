@@ -17,6 +17,7 @@ import numpy as np
 from registry.database import codec
 from registry.database.driver import Transaction
 from registry.database.record_store import OF_CLUSTER, NewRecord, RecordKind, delete_ids, hashed_id
+from registry.database.values import reading
 from registry.errors import InvalidValue
 from registry.model import CounterDeltas, CounterSweep, as_utc, growth, total
 from registry.model.counter_deltas import have_last_values
@@ -302,7 +303,7 @@ def roll_up(transaction: Transaction, cluster: str, now: datetime, rule: Retenti
 def unpack_sweep(blob: bytes, at: datetime, errors_only: bool | None = None) -> CounterSweep:
     """Return the sweep of a blob; sweeps of before lists of errors were known have no such property."""
     columns = codec.unpack(blob)
-    with codec.reading("a stored sweep of counters"):
+    with reading("a stored sweep of counters"):
         ports = {name: columns[name] for name in ("guid", "port", "names")}
         tables = {name: columns[name].T for name in ("values", "saturated")}
         return CounterSweep(at=at, errors_only=bool(errors_only), **ports, **tables)
@@ -311,7 +312,7 @@ def unpack_sweep(blob: bytes, at: datetime, errors_only: bool | None = None) -> 
 def unpack_rollup(row: dict[str, Any]) -> CounterDeltas:
     """Return the deltas of a row with `blob`, `start`, `until` and `pieces`."""
     columns = codec.unpack(row["blob"])
-    with codec.reading("a stored roll-up of counters"):
+    with reading("a stored roll-up of counters"):
         grown = {name: columns[name] for name in _GROWTH}
         return CounterDeltas(start=row["start"], end=row["until"], pieces=row["pieces"], **grown)
 

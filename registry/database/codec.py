@@ -21,8 +21,7 @@ import json
 import math
 import struct
 import zlib
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -107,15 +106,6 @@ def unpack(blob: bytes) -> dict[str, Any]:
 def columns_of(thing: object, names: Sequence[str]) -> dict[str, Column]:
     """Return fields of a thing as columns of the same names."""
     return {name: getattr(thing, name) for name in names}
-
-
-@contextmanager
-def reading(what: str) -> Iterator[None]:
-    """Turn a missing or invalid field of stored data, such as ``a stored fabric``, into `DatabaseError`."""
-    try:
-        yield
-    except (KeyError, IndexError, ValueError) as error:
-        raise DatabaseError(f"{what} is damaged: {error}") from error
 
 
 def _plain(columns: Mapping[str, Column]) -> tuple[list[list[Any]], bytes]:

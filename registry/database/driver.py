@@ -20,8 +20,6 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any, NoReturn, Self, TypeVar
 from urllib.parse import urlsplit
 
-import numpy as np
-
 from registry.database.local.files import ServerFiles
 from registry.database.read_only import writing_word
 from registry.database.values import incoming, outgoing
@@ -36,6 +34,7 @@ from registry.errors import (
 
 if TYPE_CHECKING:
     import neo4j
+    import numpy as np
     from neo4j.exceptions import DriverError, Neo4jError
 
 T = TypeVar("T")
@@ -351,14 +350,15 @@ def _is_lost_race(error: Neo4jError | DriverError) -> bool:
 
 
 def import_driver() -> None:
-    """Import the driver without pandas and pyarrow, unless it or pandas is imported already.
+    """Import the driver without numpy, pandas and pyarrow, unless it or they are imported already.
 
     It imports them if they are installed, to take their objects as parameters. That takes longer than all
-    else that a short command does. If a later driver has no such module, it imports them again.
+    else that a short command does, and parameters are plain values here (`outgoing`). If a later driver
+    has no such module, it imports them again.
     """
     if "neo4j" not in sys.modules and "pandas" not in sys.modules:
         optional: Any = ModuleType("neo4j._optional_deps")
-        optional.np = np
+        optional.np = sys.modules.get("numpy")
         optional.pd = optional.pa = optional.pa_compute = None
         sys.modules[optional.__name__] = optional
     import neo4j  # noqa: F401

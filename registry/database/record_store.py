@@ -11,11 +11,14 @@ import json
 from collections.abc import Collection, Container, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, fields
-from typing import Any, ClassVar, Generic, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, NamedTuple, TypeVar
 
-from registry.database import codec
 from registry.database.driver import Database, Transaction
+from registry.database.values import reading
 from registry.errors import UnknownName
+
+if TYPE_CHECKING:
+    from registry.database import codec
 
 Stored = TypeVar("Stored")
 
@@ -172,6 +175,8 @@ class RecordKind:
 
     def identity(self, columns: Mapping[str, codec.Column], provenance: object = None) -> str:
         """Return the id of a record: the letter and a hash of its provenance (JSON) and its columns."""
+        from registry.database import codec  # numpy, which what only reads ids does without
+
         if provenance is not None:
             columns = {"provenance": [json.dumps(provenance, sort_keys=True)], **columns}
         return self.letter + codec.digest(columns)[: self.digits]
@@ -213,7 +218,7 @@ class RecordKind:
 
     def reading(self, identity: str) -> AbstractContextManager[None]:
         """Turn a missing or invalid field of the record that is being read into `DatabaseError`."""
-        return codec.reading(f"the stored {self.name} {identity}")
+        return reading(f"the stored {self.name} {identity}")
 
     def _unknown(self, transaction: Transaction, text: str) -> UnknownName:
         return UnknownName(self.name, text, transaction.run(self.ids_statement)[0]["ids"])

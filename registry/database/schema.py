@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from registry.database.driver import Database
 from registry.database.labels import INDEXES, LABELS, constraint_statement, index_statement
 from registry.errors import DatabaseError, SchemaVersionError
-from registry.installation import upgrade_advice
 
 MIGRATE_COMMAND = "run almanac db migrate"
 RESTORE_COMMAND = "run almanac db restore again with that file"
@@ -168,14 +167,18 @@ IS_EMPTY = "MATCH (n) WHERE NOT n:Schema RETURN 1 AS one LIMIT 1"
 
 def current_version(database: Database) -> int:
     """Return the schema version of a database; 0 if it never had one."""
-    rows = database.read(lambda transaction: transaction.run(READ_VERSION, id=SCHEMA_ID))
-    return int(rows[0]["version"]) if rows else 0
+    return _read_version(database)[0]
 
 
 def is_half_loaded(database: Database) -> bool:
     """Return True if the restore of a backup was started in this database and not finished."""
+    return _read_version(database)[1]
+
+
+def _read_version(database: Database) -> tuple[int, bool]:
+    """Return the schema version, 0 if there is none, and True if a restore was started and not finished."""
     rows = database.read(lambda transaction: transaction.run(READ_VERSION, id=SCHEMA_ID))
-    return bool(rows and rows[0]["loading"])
+    return (int(rows[0]["version"]), bool(rows[0]["loading"])) if rows else (0, False)
 
 
 def half_restored() -> DatabaseError:
@@ -202,11 +205,29 @@ def check_version(database: Database, *, migrations: tuple[Migration, ...] = MIG
     DatabaseError
         The restore of a backup was interrupted.
     """
-    found, needed = current_version(database), migrations[-1].version
+    (found, loading), needed = _read_version(database), migrations[-1].version
     if found != needed:
+        from registry.installation import upgrade_advice
+
         raise SchemaVersionError(found, needed, MIGRATE_COMMAND if found < needed else upgrade_advice())
-    if is_half_loaded(database):
+    if loading:
         raise half_restored()
+
+
+def require_schema(database: Database) -> None:
+    """Create the schema in an empty database, and raise if another database has another version.
+
+    Raises
+    ------
+    SchemaVersionError
+    DatabaseError
+        The restore of a backup was interrupted.
+    """
+    if _read_version(database) == (MIGRATIONS[-1].version, False):
+        return
+    if is_empty(database):
+        migrate(database)
+    check_version(database)
 
 
 def migrate(database: Database, *, migrations: tuple[Migration, ...] = MIGRATIONS) -> tuple[int, ...]:
@@ -221,6 +242,8 @@ def migrate(database: Database, *, migrations: tuple[Migration, ...] = MIGRATION
     """
     found = current_version(database)
     if found > migrations[-1].version:
+        from registry.installation import upgrade_advice
+
         raise SchemaVersionError(found, migrations[-1].version, upgrade_advice())
     if found == 0 and not is_empty(database):
         raise DatabaseError(

@@ -6,12 +6,13 @@ accepted as lists and numbers.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from datetime import datetime
 from typing import Any
 
-import numpy as np
-
+from registry.errors import DatabaseError
 from registry.model import as_utc
 
 _PLAIN = frozenset({type(None), bool, int, float, str, bytes})
@@ -21,7 +22,8 @@ def outgoing(value: Any) -> Any:
     """Return a value as the driver accepts it, with times in UTC, since ArcadeDB drops the zone."""
     if type(value) in _PLAIN:
         return value
-    if isinstance(value, np.ndarray | np.generic):
+    numpy = sys.modules.get("numpy")
+    if numpy is not None and isinstance(value, numpy.ndarray | numpy.generic):
         return value.tolist()
     if isinstance(value, datetime):
         return as_utc(value)
@@ -51,3 +53,12 @@ def incoming(value: Any) -> Any:
     if hasattr(value, "nodes") and hasattr(value, "relationships"):  # a path
         return [incoming(step) for step in (*value.nodes, *value.relationships)]
     return value
+
+
+@contextmanager
+def reading(what: str) -> Iterator[None]:
+    """Turn a missing or invalid field of stored data, such as ``a stored fabric``, into `DatabaseError`."""
+    try:
+        yield
+    except (KeyError, IndexError, ValueError) as error:
+        raise DatabaseError(f"{what} is damaged: {error}") from error

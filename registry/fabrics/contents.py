@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from registry.database import codec
+from registry.database.values import reading
 from registry.model import LINK_COLUMNS, NO_PORT, Adapters, Fabric, ForwardingTables, Ints, Links, Ports
 from registry.model.links import PORT_COLUMNS
 
@@ -70,7 +71,7 @@ def unpack_fabric(
 ) -> Fabric:
     """Return the fabric of a blob, with forwarding tables and time of observation."""
     columns = codec.unpack(blob)
-    with codec.reading("a stored fabric"):
+    with reading("a stored fabric"):
         vertices: dict[str, Any] = {name: columns[name] for name in _VERTEX_COLUMNS}
         vertices |= {name: columns[name] for name in _VERTEX_OPTIONAL if name in columns}
         links = Links(**{name: columns[f"link_{name}"] for name in LINK_COLUMNS})

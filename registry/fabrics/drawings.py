@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 from registry.database import codec
 from registry.database.driver import Transaction
 from registry.database.record_store import Join, NewRecord, RecordKind, Store
+from registry.database.values import reading
 from registry.errors import InvalidValue, UnknownName
 from registry.model import Floats, Ints
 from registry.model.arrays import freeze_all
@@ -73,7 +74,7 @@ class Drawings(Store):
         if not rows:
             return None
         columns = codec.unpack(rows[0]["blob"])
-        with codec.reading(f"the stored drawing {name}"):
+        with reading(f"the stored drawing {name}"):
             return StoredDrawing(**{column: columns[column] for column in _COLUMNS})
 
     def save(self, content: str, rule: str, x: ArrayLike, y: ArrayLike, tier: ArrayLike) -> None:

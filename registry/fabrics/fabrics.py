@@ -12,11 +12,12 @@ from registry.database.driver import Transaction
 from registry.database.record_store import Store
 from registry.errors import InconsistentGraph, UnknownName
 from registry.fabrics import derived
+from registry.fabrics.as_of import content_as_of, no_fabric, routing_as_of
 from registry.fabrics.changes import Changes, compare
 from registry.fabrics.contents import unpack_fabric
 from registry.fabrics.facts import fabric_of
 from registry.fabrics.interruptions import read_interruptions
-from registry.fabrics.observations import content_as_of, lock_cluster, no_fabric, read_content
+from registry.fabrics.observations import lock_cluster, read_content
 from registry.fabrics.routings import read_routing, rerouted
 from registry.fabrics.timeline import FOREVER, time_or_latest
 from registry.model import Fabric, ForwardingTables, Time, as_utc
@@ -47,13 +48,6 @@ MATCH (:Cluster {id: $cluster})<-[:OF]-(x:Content)
 WITH x ORDER BY x.hosts + x.switches DESC, x.id LIMIT 1
 MATCH (o:Observation)-[:SAW]->(x)
 RETURN x.id AS content, x.blob AS blob, max(o.at) AS at
-"""
-
-_ROUTING_AS_OF = """
-MATCH (o:Observation)-[:SAW]->(r:Routing)
-WHERE o.cluster = $cluster AND o.at <= $at
-WITH o, r ORDER BY o.at DESC, o.seq DESC LIMIT 1
-RETURN r.id AS routing
 """
 
 _CONTENT = """
@@ -328,8 +322,7 @@ def _read(transaction: Transaction, cluster: str, at: datetime, *, tables: bool 
     found = transaction.run(_CONTENT_AS_OF, cluster=cluster, at=at)
     if not found:
         raise no_fabric(transaction, cluster, at)
-    routed = transaction.run(_ROUTING_AS_OF, cluster=cluster, at=at)
-    routing = routed[0]["routing"] if routed else None
+    routing = routing_as_of(transaction, cluster, at)
     forwarding = read_routing(transaction, routing) if routing and tables else None
     row = found[0]
     return stored_snapshot(

@@ -11,6 +11,7 @@ import numpy as np
 from registry.database import codec
 from registry.database.driver import Transaction
 from registry.database.record_store import OF_CLUSTER, NewRecord, RecordKind, Store, hashed_id
+from registry.database.values import reading
 from registry.errors import UnknownName
 from registry.fabrics.timeline import time_or_latest
 from registry.model import IntendedWiring, Time, as_utc
@@ -100,7 +101,7 @@ def stored_wiring(row: dict[str, Any]) -> StoredWiring:
     """Return the plan of a row with `id`, `at`, `origin` and `blob`."""
     columns = codec.unpack(row["blob"])
     speed = tuple(columns[_SPEED].tolist()) if _SPEED in columns else ()
-    with codec.reading("a stored plan of the wiring"):
+    with reading("a stored plan of the wiring"):
         wiring = IntendedWiring(
             **{name: columns[name] for name in _COLUMNS}, speed=speed, declared_at=row["at"]
         )

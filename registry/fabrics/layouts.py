@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 from registry.database import codec
 from registry.database.driver import Transaction
 from registry.database.record_store import OF_CLUSTER, NewRecord, RecordKind, Store, hashed_id
+from registry.database.values import reading
 from registry.errors import InvalidValue, UnknownName
 from registry.fabrics.timeline import time_or_latest
 from registry.model import Fabric, Time, as_utc, format_guid
@@ -198,6 +199,6 @@ def _columns(layout: HostLayout) -> dict[str, codec.Column]:
 
 def _unpack(blob: bytes) -> HostLayout:
     columns = codec.unpack(blob)
-    with codec.reading("a stored layout of a host"):
+    with reading("a stored layout of a host"):
         texts = dict(zip(_TEXTS, columns.pop("texts"), strict=True))
         return HostLayout(**{name: columns[name] for name in _ARRAYS}, **texts)

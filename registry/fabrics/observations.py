@@ -9,21 +9,24 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from datetime import datetime
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from registry import units
 from registry.database.driver import Database, Transaction
 from registry.database.pause import require_writable
 from registry.database.record_store import OF_CLUSTER, Join, NewRecord, RecordKind, hashed_id
-from registry.errors import InconsistentGraph, PoorerSource, UnknownName
+from registry.errors import InconsistentGraph, PoorerSource
 from registry.fabrics import derived
+from registry.fabrics.as_of import content_as_of, no_fabric
 from registry.fabrics.contents import canonical, content_hash, pack_fabric, unpack_fabric
 from registry.fabrics.routings import PackedRouting, pack_routing, save_routing
 from registry.fabrics.timeline import FOREVER
 from registry.model import HOST, Adapters, Bools, Fabric, as_utc, is_made_up
-from registry.model.intake import Intake
 from registry.model.views import one_line
+
+if TYPE_CHECKING:
+    from registry.model.intake import Intake
 
 _LOCK_CLUSTER = """
 MERGE (c:Cluster {id: $cluster})
@@ -32,18 +35,6 @@ SET c.taken = true
 WITH c
 SET c.seq = coalesce(c.seq, 0) + 1
 RETURN c.seq AS seq
-"""
-
-_CONTENT_AS_OF = """
-MATCH (o:Observation)-[:SAW]->(x:Content)
-WHERE o.cluster = $cluster AND o.at <= $at
-WITH o, x ORDER BY o.at DESC, o.seq DESC LIMIT 1
-RETURN o.at AS at, x.id AS content
-"""
-
-_CLUSTER_NAMES = """
-MATCH (c:Cluster)
-RETURN collect(c.id) AS names
 """
 
 _CONTENT = """
@@ -179,33 +170,10 @@ def _has_ports(fabric: Fabric) -> bool:
     return bool((fabric.links.source_port >= 0).any())
 
 
-def content_as_of(transaction: Transaction, cluster: str, at: datetime) -> tuple[datetime, str] | None:
-    """Return time and snapshot id of the last observation of a fabric at or before a time, or None."""
-    found = transaction.run(_CONTENT_AS_OF, cluster=cluster, at=at)
-    return (found[0]["at"], found[0]["content"]) if found else None
-
-
 def read_content(transaction: Transaction, content: str) -> Fabric | None:
     """Return the canonical fabric of a snapshot, or None if there is no such snapshot."""
     found = transaction.run(_CONTENT, content=content)
     return unpack_fabric(found[0]["blob"]) if found else None
-
-
-def require_cluster(transaction: Transaction, cluster: str) -> None:
-    """Raise `UnknownName`, with the known names, if there is no such cluster."""
-    known = transaction.run(_CLUSTER_NAMES)[0]["names"]
-    if cluster not in known:
-        raise UnknownName("cluster", cluster, known)
-
-
-def no_fabric(transaction: Transaction, cluster: str, at: datetime) -> UnknownName:
-    """Return the error for a cluster without a fabric at or before a time."""
-    # a writer creates the node of the cluster by locking it, before it finds it empty
-    names = [name for name in transaction.run(_CLUSTER_NAMES)[0]["names"] if name != cluster]
-    if content_as_of(transaction, cluster, FOREVER) is None:
-        return UnknownName("cluster", cluster, names, remedy="ingest a scan of its fabric first")
-    reason = f"cluster {cluster} was not observed at or before {units.moment_text(at)}"
-    return UnknownName("fabric", cluster, reason=reason)
 
 
 def fabric_valid_at(transaction: Transaction, cluster: str, time: datetime) -> tuple[str, Fabric]:

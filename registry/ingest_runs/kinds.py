@@ -16,14 +16,10 @@ from registry.counters.sweeps import Retention, roll_up, save_sweep
 from registry.database.bulk_writes import ProgressTransaction
 from registry.database.driver import Transaction
 from registry.errors import InputError
+from registry.fabrics.as_of import content_as_of
 from registry.fabrics.intended import replaced_cables, save_wiring
 from registry.fabrics.layouts import save_layouts
-from registry.fabrics.observations import (
-    ObservationDraft,
-    content_as_of,
-    fabric_valid_at,
-    save_observation,
-)
+from registry.fabrics.observations import ObservationDraft, fabric_valid_at, save_observation
 from registry.fabrics.timeline import FOREVER
 from registry.ingest_runs.unknown import (
     first_names,

@@ -10,8 +10,6 @@ from typing import Any
 from registry.database.driver import Transaction
 from registry.database.record_store import hashed_id, known_ids
 from registry.errors import UnknownName
-from registry.fabrics.derived import device_id
-from registry.fabrics.facts import host_key
 
 _CREATE = """
 UNWIND range(0, size($id) - 1) AS i
@@ -113,7 +111,7 @@ def _join(transaction: Transaction, known: Mapping[HostSlots, Collection[str]]) 
         for order, (host, slots) in enumerate(zip(allocation.hosts, allocation.slots, strict=True)):
             if host in names:
                 columns["allocation"].append(allocation.id)
-                columns["device"].append(device_id(allocation.cluster, host_key(host)))
+                columns["device"].append(_device_id(allocation.cluster, host))
                 columns["order"].append(order)
                 columns["slots"].append(slots)
     transaction.run_columns(_CREATE_ON, columns)
@@ -130,6 +128,13 @@ def _mark(transaction: Transaction, unknown: Mapping[HostSlots, Collection[str]]
     transaction.run_columns(_MARK, columns)
 
 
+def _device_id(cluster: str, host: str) -> str:
+    from registry.fabrics.derived import device_id
+    from registry.fabrics.facts import host_key
+
+    return device_id(cluster, host_key(host))
+
+
 def host_names(transaction: Transaction, cluster: str) -> list[str]:
     """Return the names of all hosts that were ever part of the cluster."""
     names: list[str] = transaction.run(_HOSTS, cluster=cluster)[0]["names"]
@@ -139,7 +144,7 @@ def host_names(transaction: Transaction, cluster: str) -> list[str]:
 def unknown_hosts(transaction: Transaction, cluster: str, hosts: Iterable[str]) -> tuple[str, ...]:
     """Return the hosts that were never part of the cluster, by name."""
     wanted = sorted(set(hosts))
-    devices = [device_id(cluster, host_key(name)) for name in wanted]
+    devices = [_device_id(cluster, name) for name in wanted]
     known = set(transaction.run(_DEVICES, devices=devices)[0]["names"]) if wanted else set()
     return tuple(name for name in wanted if name not in known)
 

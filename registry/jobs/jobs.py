@@ -19,13 +19,14 @@ from registry.database.bulk_writes import instant, instants
 from registry.database.driver import Database, Transaction
 from registry.database.record_store import Store
 from registry.errors import UnknownName
-from registry.fabrics.observations import lock_cluster, require_cluster
+from registry.fabrics.as_of import require_cluster
+from registry.fabrics.observations import lock_cluster
 from registry.jobs.allocations import HostSlots, save_allocations, unknown_hosts
 from registry.jobs.attachments import Attachment, save_attachments
 from registry.model import Job
 from registry.model.views import one_line
 from registry.name_lists import list_names
-from registry.profiles import find_profile
+from registry.profile_names import find_profile
 
 JOB_FIELDS = tuple(field.name for field in fields(Job) if field.name not in ("id", "hosts", "slots"))
 """Fields of a `Job` that are stored as properties of the same name."""

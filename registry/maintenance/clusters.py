@@ -16,9 +16,10 @@ from registry.database.labels import RELATIONSHIPS
 from registry.database.record_store import delete_ids, hashed_id, known_ids
 from registry.errors import ChangeRefused, UnknownName
 from registry.fabrics import derived
+from registry.fabrics.as_of import content_as_of
 from registry.fabrics.fabrics import rebuild_graph
 from registry.fabrics.facts import device_keys
-from registry.fabrics.observations import content_as_of, lock_cluster, read_content
+from registry.fabrics.observations import lock_cluster, read_content
 from registry.fabrics.timeline import FOREVER
 from registry.jobs.allocations import host_names, join_new_hosts
 from registry.jobs.jobs import differs, jobs_by_key

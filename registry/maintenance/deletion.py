@@ -19,7 +19,7 @@ from registry.fabrics.timeline import FOREVER
 from registry.ingest_runs.runs import RUN
 from registry.jobs.jobs import find_job
 from registry.maintenance.dependents import NAMES, Deleted, count_texts, named
-from registry.profiles import find_profile
+from registry.profile_names import find_profile
 
 T = TypeVar("T")
 

@@ -1,4 +1,4 @@
-"""Data types that all packages share: frozen dataclasses over read-only numpy arrays.
+"""Data types that all packages share: frozen dataclasses over read-only numpy arrays; loaded on use.
 
 Input: numbers, names and arrays.
 Output: values checked for consistency, with arrays copied to the stated dtype.
@@ -13,36 +13,42 @@ A value that a type cannot have raises `InvalidValue` with the field; an unknown
 Units: capacities in bytes/s, traffic in bytes, congestion in seconds.
 """
 
-from registry.model.arrays import Bools, Floats, Guids, Int8s, Ints, Longs
-from registry.model.circuit_plan import CircuitPlan
-from registry.model.counter_deltas import CounterDeltas, deltas, growth, total
-from registry.model.counters import COUNTERS, NOT_COUNTED, CounterSweep
-from registry.model.fabric import HOST, SWITCH, Fabric, HasFabric, format_guid, is_made_up
-from registry.model.intended import IntendedWiring, join_wiring
-from registry.model.job import HasJob, Job, Time, as_utc
-from registry.model.links import (
-    LINK_COLUMNS,
-    NO_PORT,
-    NO_ROUTE,
-    PORT_STATES,
-    Adapters,
-    ForwardingTables,
-    Links,
-    Ports,
-)
-from registry.model.placement import (
-    Allocation,
-    Bound,
-    Evaluation,
-    HasPlacement,
-    HostOrder,
-    Metrics,
-    Placement,
-)
-from registry.model.profile import HasProfile, Profile
-from registry.model.rates import LinkRates, link_rates
-from registry.model.simulation import Simulation
-from registry.model.trace import Trace
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from registry.model.arrays import Bools, Floats, Guids, Int8s, Ints, Longs
+    from registry.model.circuit_plan import CircuitPlan
+    from registry.model.counter_deltas import CounterDeltas, deltas, growth, total
+    from registry.model.counters import COUNTERS, NOT_COUNTED, CounterSweep
+    from registry.model.fabric import HOST, SWITCH, Fabric, HasFabric, format_guid, is_made_up
+    from registry.model.intended import IntendedWiring, join_wiring
+    from registry.model.job import HasJob, Job, Time, as_utc
+    from registry.model.links import (
+        LINK_COLUMNS,
+        NO_PORT,
+        NO_ROUTE,
+        PORT_STATES,
+        Adapters,
+        ForwardingTables,
+        Links,
+        Ports,
+    )
+    from registry.model.placement import (
+        Allocation,
+        Bound,
+        Evaluation,
+        HasPlacement,
+        HostOrder,
+        Metrics,
+        Placement,
+    )
+    from registry.model.profile import HasProfile, Profile
+    from registry.model.rates import LinkRates, link_rates
+    from registry.model.simulation import Simulation
+    from registry.model.trace import Trace
 
 __all__ = [
     "COUNTERS",
@@ -93,3 +99,29 @@ __all__ = [
     "link_rates",
     "total",
 ]
+
+_MODULES = {
+    "arrays": "Bools Floats Guids Int8s Ints Longs",
+    "circuit_plan": "CircuitPlan",
+    "counter_deltas": "CounterDeltas deltas growth total",
+    "counters": "COUNTERS NOT_COUNTED CounterSweep",
+    "fabric": "HOST SWITCH Fabric HasFabric format_guid is_made_up",
+    "intended": "IntendedWiring join_wiring",
+    "job": "HasJob Job Time as_utc",
+    "links": "LINK_COLUMNS NO_PORT NO_ROUTE PORT_STATES Adapters ForwardingTables Links Ports",
+    "placement": "Allocation Bound Evaluation HasPlacement HostOrder Metrics Placement",
+    "profile": "HasProfile Profile",
+    "rates": "LinkRates link_rates",
+    "simulation": "Simulation",
+    "trace": "Trace",
+}
+"""Names of `__all__` by their module."""
+_MODULE_OF = {name: module for module, names in _MODULES.items() for name in names.split()}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _MODULE_OF:
+        raise AttributeError(f"module 'registry.model' has no attribute {name!r}")
+    value = getattr(importlib.import_module(f"registry.model.{_MODULE_OF[name]}"), name)
+    globals()[name] = value
+    return value

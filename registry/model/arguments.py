@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
 from registry.errors import InvalidValue
@@ -65,3 +65,13 @@ def _a(name: str) -> str:
     """Return the name of a type with its article."""
     name = "array" if name == "ndarray" else name
     return f"{'an' if name[:1] in 'AEIOUaeiou' else 'a'} {name}"
+
+
+def first_repeat(names: Sequence[str]) -> str:
+    """Return the first repeated name, or empty text."""
+    seen: set[str] = set()
+    for name in names:
+        if name in seen:
+            return name
+        seen.add(name)
+    return ""

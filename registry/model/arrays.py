@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any
 
@@ -111,13 +111,3 @@ def check_range(owner: Any, name: str, low: int, high: int) -> None:
 def whole_numbers(values: ArrayLike, label: str) -> Longs:
     """Return the values as int64[...], flat; raise `InvalidValue` if one is not a whole number."""
     return readonly(_array(values, label).reshape(-1), np.int64, label)
-
-
-def first_repeat(names: Sequence[str]) -> str:
-    """Return the first repeated name, or empty text."""
-    seen: set[str] = set()
-    for name in names:
-        if name in seen:
-            return name
-        seen.add(name)
-    return ""

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from registry.errors import InvalidValue, UnknownName
-from registry.model.arguments import sequence_of
+from registry.model.arguments import first_repeat, sequence_of
 from registry.model.arrays import (
     Bools,
     Floats,
@@ -21,7 +21,6 @@ from registry.model.arrays import (
     Ints,
     Longs,
     check_range,
-    first_repeat,
     freeze_all,
     one_each,
     readonly,

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from typing import Protocol
 
 from registry.errors import InvalidValue
-from registry.model.arrays import first_repeat
+from registry.model.arguments import first_repeat
 from registry.model.views import one_line
 
 Time = datetime | str

@@ -7,12 +7,11 @@ above this one.
 from __future__ import annotations
 
 import importlib
+import sys
 from collections.abc import Collection, Mapping
 from dataclasses import fields, is_dataclass
 from datetime import datetime
 from typing import Any
-
-import numpy as np
 
 from registry.errors import shorten
 
@@ -88,7 +87,8 @@ def _is_default(item: Any, default: Any) -> bool:
 
 def _brief(item: Any) -> str:
     """Return a short text of a field."""
-    if isinstance(item, np.ndarray):
+    numpy = sys.modules.get("numpy")  # not imported for this alone
+    if numpy is not None and isinstance(item, numpy.ndarray):
         return f"{item.dtype.name}[{', '.join(map(str, item.shape))}]"
     if isinstance(item, str):
         return repr(shorten(item, _LONG))

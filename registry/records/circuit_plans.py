@@ -19,12 +19,13 @@ from registry.database import codec
 from registry.database.driver import Transaction
 from registry.database.record_store import OF_CLUSTER, Join, NewRecord, RecordKind, Records, known_ids
 from registry.errors import InvalidValue, UnknownName
-from registry.fabrics.observations import lock_cluster, require_cluster
+from registry.fabrics.as_of import require_cluster
+from registry.fabrics.observations import lock_cluster
 from registry.jobs.jobs import job_key
 from registry.model import Time, as_utc
 from registry.model.circuit_plan import CircuitPlan, CircuitRoutes
 from registry.model.views import one_line
-from registry.profiles import ranks_of_profiles
+from registry.profile_names import ranks_of_profiles
 from registry.records.optical_switches import read_switch, write_switch
 
 _EVER = datetime(1970, 1, 1, tzinfo=UTC)

@@ -13,10 +13,10 @@ from typing import Any
 from registry.database.driver import Transaction
 from registry.database.record_store import OF_CLUSTER, Join, NewRecord, RecordKind, Records, known_ids
 from registry.errors import UnknownName
-from registry.fabrics.observations import lock_cluster, require_cluster
+from registry.fabrics.as_of import require_cluster
 from registry.model import as_utc
 from registry.model.measured_run import MeasuredRun, StoredMeasuredRun
-from registry.profiles import ranks_of_profiles
+from registry.profile_names import ranks_of_profiles
 
 _USED, _RAN = Join("USED", "Placement"), Join("RAN", "Profile")
 MEASURED_RUN = RecordKind(
@@ -70,6 +70,8 @@ class MeasuredRuns(Records[StoredMeasuredRun]):
         UnknownName
             No such cluster, profile or placement.
         """
+        from registry.fabrics.observations import lock_cluster  # numpy, which reading does without
+
         identity = measured_run_id(run)
 
         def work(transaction: Transaction) -> None:

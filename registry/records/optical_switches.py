@@ -14,8 +14,9 @@ from typing import Any
 from registry.database.driver import Transaction
 from registry.database.record_store import Store
 from registry.errors import InvalidValue, UnknownName
-from registry.fabrics.observations import lock_cluster, require_cluster
-from registry.model.arrays import first_repeat
+from registry.fabrics.as_of import require_cluster
+from registry.fabrics.observations import lock_cluster
+from registry.model.arguments import first_repeat
 from registry.model.circuit_plan import Circuits
 
 SET_UP = "almanac cluster optical CLUSTER --max-degree N --max-edges N --link-speed BYTES/S"

@@ -19,7 +19,7 @@ from registry.errors import InvalidValue, UnknownName, WrongRanks
 from registry.fabrics.observations import lock_cluster, read_content
 from registry.model import Simulation
 from registry.model.views import one_line
-from registry.profiles import ranks_of_profiles
+from registry.profile_names import ranks_of_profiles
 
 _PLACEMENT = """
 MATCH (p:Placement {id: $placement})

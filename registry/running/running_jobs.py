@@ -9,8 +9,8 @@ from typing import Any
 
 from registry.database import codec
 from registry.database.driver import Database, Transaction
+from registry.fabrics.as_of import no_fabric
 from registry.fabrics.fabrics import Snapshot, stored_snapshot
-from registry.fabrics.observations import no_fabric
 from registry.fabrics.routings import unpack_tables
 from registry.jobs.jobs import (
     IS_RUNNING,

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from registry.database.local.supervisor import die_with_parent
+from registry.database.local.end_with_parent import die_with_parent
 
 OPEN_MPI_ON_LOOPBACK = ("--mca", "oob_tcp_if_include", "lo", "--mca", "btl_tcp_if_include", "lo")
 HYDRA_ON_LOOPBACK = ("-iface", "lo")

@@ -25,8 +25,8 @@ import platformdirs
 import psutil
 from filelock import FileLock
 
+from registry.database.local.end_with_parent import die_with_parent
 from registry.database.local.server import ServerAddress
-from registry.database.local.supervisor import die_with_parent
 from registry.errors import DatabaseUnavailable
 
 VERSION = "5.26.16"

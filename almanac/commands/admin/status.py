@@ -89,8 +89,7 @@ def _launchers(cluster: str | None) -> Iterator[Check]:
     """Try each launcher on the hosts of the present job, and store what was seen."""
     from almanac.job_environment import read_environment
     from almanac.running.launcher_checks import check_launchers, measured_check
-    from almanac.running.order import cluster_of
-    from almanac.running.run import FOLDER
+    from almanac.running.order import FOLDER, cluster_of
     from registry.errors import AlmanacError, ConfigError
 
     try:

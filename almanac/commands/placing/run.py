@@ -12,9 +12,6 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from almanac.options.common import current_settings
-from almanac.output.printing import note, say
-
 if TYPE_CHECKING:
     from almanac.running.run import Run
 
@@ -82,13 +79,14 @@ def command(
     small program before, which shows whether each rank runs where it should.
     """
     from almanac.running.guarded import PreparedChild
-    from almanac.running.order import Wanted, import_modules
 
     if wanted["record"] and wanted["profile"]:
         raise click.UsageError("give either --record or --profile")
     try:
-        with PreparedChild(import_modules) as child:
-            from almanac.running.run import prepare_run  # while the child imports what it needs
+        with PreparedChild(_import_modules) as child:  # what is imported here need not be waited for
+            from almanac.options.common import current_settings
+            from almanac.running.order import Wanted
+            from almanac.running.run import prepare_run
 
             verify = not (no_measure or dry_run)
             run = prepare_run(child, current_settings(), Wanted(**wanted), seconds, words, verify=verify)
@@ -106,6 +104,8 @@ def command(
         run.recording.rmdir()
         run = replace(run, environment={}, recording=None)
     if dry_run:
+        from almanac.output.printing import say
+
         variables = [f"{name}={shlex.quote(value)}" for name, value in run.environment.items()]
         say(" ".join([*variables, shlex.join(run.words)]))
         return
@@ -116,8 +116,16 @@ def command(
         click.get_current_context().exit(127 if isinstance(error, FileNotFoundError) else 126)
 
 
+def _import_modules() -> None:
+    """Import what a known placement needs, in the child process: that takes longer than all else it does."""
+    from almanac.running.order import import_modules
+
+    import_modules()
+
+
 def _start(run: Run, step: re.Pattern[bytes] | None, no_measure: bool, explain: bool) -> None:
     """Become the launcher, or run it, save what was measured and end as it ended."""
+    from almanac.options.common import current_settings
     from almanac.running.attended import Steps, become, end_as
     from almanac.running.run import measure_run, save_run
 
@@ -141,6 +149,8 @@ def _start(run: Run, step: re.Pattern[bytes] | None, no_measure: bool, explain: 
 
 def _warn(text: str) -> None:
     """Print a line on standard error, if that is possible: the job does not depend on it."""
+    from almanac.output.printing import note
+
     with contextlib.suppress(OSError):
         note(text)
 

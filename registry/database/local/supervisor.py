@@ -8,7 +8,6 @@ the kernel kills it if the supervisor is killed.
 
 from __future__ import annotations
 
-import ctypes
 import dataclasses
 import importlib.util
 import ipaddress
@@ -28,6 +27,7 @@ from typing import Any, NoReturn
 import psutil
 from filelock import FileLock, Timeout
 
+from registry.database.local.end_with_parent import die_with_parent
 from registry.database.local.files import (
     DATABASE_NAME,
     USER,
@@ -54,7 +54,6 @@ LIMITS = (
 """Limits of the operating system, their names, and what the server needs.
 
 Measured: 3.7 GB of addresses and 229 open files."""
-PR_SET_PDEATHSIG = 1
 MAIN_CLASS = "com.arcadedb.server.ArcadeDBServer"
 
 
@@ -88,19 +87,6 @@ def main(arguments: list[str]) -> int:
         report({"error": str(error)})
         return 1
     return 0
-
-
-def die_with_parent() -> Callable[[], None]:
-    """Return a function for child processes, so that the kernel kills them with this one (Linux)."""
-    libc = ctypes.CDLL(None)
-    parent = os.getpid()
-
-    def in_child() -> None:
-        libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
-        if os.getppid() != parent:
-            os._exit(1)
-
-    return in_child
 
 
 def _supervise(files: ServerFiles, state: ServerState, report: Callable[[dict[str, object]], None]) -> None:

@@ -13,7 +13,6 @@ from registry.database.driver import Transaction
 from registry.database.record_store import Records
 from registry.fabrics.observations import lock_cluster
 from registry.fabrics.timeline import FOREVER
-from registry.jobs.allocations import HostSlots
 from registry.model import Time, as_utc
 from registry.model.placement_series import PlacementSeries
 from registry.records.placements.records import PlacementRecord, StoredPlacement, StoredPlacementInfo
@@ -38,15 +37,6 @@ RETURN count(p) AS placements
 _FILTER = """
 ($cluster IS NULL OR p.cluster = $cluster) AND ($application IS NULL OR p.application = $application)
 AND (p.recorded_at < $before OR (p.recorded_at = $before AND p.id > $after_id))
-"""
-
-_BEST = """
-MATCH (:Allocation {id: $allocation})<-[:ON]-(p:Placement)
-WHERE p.profile = $profile AND p.snapshot = $content AND coalesce(p.tables, '') = $tables
-      AND NOT coalesce(p.rank_order, '') IN $without
-      AND (coalesce(p.parameters, '') CONTAINS '"consecutive"') = $consecutive
-WITH p ORDER BY p.congestion_seconds, p.id LIMIT 1
-RETURN p.id AS id
 """
 
 _RETURN = f"""
@@ -119,42 +109,6 @@ class Placements(Records[StoredPlacement]):
             return save_placements(transaction, list(zip(records, recorded, strict=True)))
 
         return self._database.write(work) if records else ()
-
-    def best(
-        self,
-        content: str,
-        tables: str | None,
-        profile: str,
-        allocation: HostSlots,
-        without: Sequence[str] = (),
-        *,
-        consecutive: bool = False,
-    ) -> str | None:
-        """Return the id of the placement with the least congestion, or None if there is none.
-
-        Parameters
-        ----------
-        content, tables : str
-            Ids of the fabric and of its forwarding tables, if any.
-        profile : str
-            Id of the profile.
-        allocation : HostSlots
-            The same hosts and slots in the same order.
-        without : sequence of str
-            Hashes of orders of ranks that do not count.
-        consecutive : bool
-            True for placements that were searched with consecutive ranks on each host, False for others.
-        """
-        found = self._rows(
-            _BEST,
-            content=content,
-            tables=tables or "",
-            profile=profile,
-            allocation=allocation.id,
-            without=list(without),
-            consecutive=consecutive,
-        )
-        return str(found[0]["id"]) if found else None
 
     def count(self) -> int:
         """Return the number of stored placements."""

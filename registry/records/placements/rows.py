@@ -14,6 +14,7 @@ import numpy as np
 
 from registry.database import codec
 from registry.database.record_store import Join, RecordKind
+from registry.database.values import reading
 from registry.model import Allocation, Bound, Evaluation, Floats, Metrics, Placement
 from registry.model.loaded_links import LoadedLinks
 from registry.model.placement_series import Moments, PlacementSeries
@@ -257,7 +258,7 @@ def pack_loads(link_bytes: Floats) -> bytes:
 def unpack_loads(blob: bytes) -> LoadedLinks:
     """Return the loads of a blob of either form."""
     columns = codec.unpack(blob)
-    with codec.reading("a stored load of links"):
+    with reading("a stored load of links"):
         if "link_bytes" in columns:
             return LoadedLinks.of(columns["link_bytes"])
         return LoadedLinks(link=columns["link"], bytes=columns["bytes"], links=int(columns["links"][0]))

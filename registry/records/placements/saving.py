@@ -26,7 +26,7 @@ from registry.fabrics.observations import read_content
 from registry.jobs.allocations import HostSlots, require_hosts, save_allocations
 from registry.jobs.jobs import find_job, job_key
 from registry.model import Fabric, Floats, Placement
-from registry.profiles import ranks_of_profiles
+from registry.profile_names import ranks_of_profiles
 from registry.records.placements.records import PRESENT, ROLES, PlacementRecord
 from registry.records.placements.rows import (
     BASELINES,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,7 +13,7 @@ import pytest
 from almanac.job_environment import JobEnvironment
 from almanac.running import order
 from almanac.running.call import Unplaced
-from almanac.running.launchers import LAUNCHERS
+from almanac.running.launchers import LAUNCHERS, Launcher
 from almanac.running.order import Order, Wanted
 from mapping.placement.search.options import SearchOptions
 from mapping.service.placing import place
@@ -38,6 +39,20 @@ def job(registry: Registry, ranks: int = 4) -> JobEnvironment:
     fabric = registry.fabrics.read("toy").fabric
     hosts = tuple(fabric.names[vertex] for vertex in fabric.hosts[:2])
     return JobEnvironment(hosts=hosts, slots=(2, 2), ranks=ranks)
+
+
+def measured(here: JobEnvironment) -> MeasuredRun:
+    return MeasuredRun(
+        cluster="toy",
+        application="wrf",
+        program="x",
+        ranks=4,
+        launcher="l",
+        hosts=here.hosts,
+        slots=here.slots,
+        started_at=at(0),
+        wall_seconds=1.0,
+    )
 
 
 @pytest.fixture
@@ -98,17 +113,7 @@ def test_ranks_stay_in_order_if_that_is_asked_for(filled: Registry) -> None:
 def test_a_placement_that_measured_worse_is_not_used_again(filled: Registry) -> None:
     here = job(filled)
     first = find_order(filled, "pairs", None, here)
-    run = MeasuredRun(
-        cluster="toy",
-        application="wrf",
-        program="x",
-        ranks=4,
-        launcher="l",
-        hosts=here.hosts,
-        slots=here.slots,
-        started_at=at(0),
-        wall_seconds=1.0,
-    )
+    run = measured(here)
     for time in (1.1, 1.2):
         filled.measured_runs.save(replace(run, placement=first.placement, wall_seconds=time))
         filled.measured_runs.save(replace(run, wall_seconds=time - 0.2))
@@ -128,22 +133,51 @@ def test_a_placement_that_measured_worse_is_not_used_again(filled: Registry) -> 
 
 _KNOWN = """
 import sys
+from pathlib import Path
 from almanac.job_environment import JobEnvironment
 from almanac.running.launchers import LAUNCHERS
 from almanac.running.order import Wanted, find_order
 from registry.registry import Registry
 with Registry.open({uri!r}, user={user!r}, password={password!r}, name={name!r}) as registry:
     job = JobEnvironment(hosts={hosts!r}, slots=(2, 2), ranks=4)
-    found = find_order(registry, Wanted(profile="pairs"), job, LAUNCHERS[0], 0.2)
-large = ("numba", "scipy", "pandas", "pyarrow", "numpy.ma")
-print(found.placement, *(name for name in large if name in sys.modules))
+    found = find_order(registry, Wanted(profile="pairs"), job, LAUNCHERS[0], 0.2, Path({folder!r}))
+large = ("numba", "scipy", "pandas", "pyarrow", "numpy.ma", *{more!r})
+print(found.placement, *found.text.split(), *(name for name in large if name in sys.modules))
 """
 
 
-def test_a_known_placement_is_read_without_large_imports(filled: Registry, server_of: ServerAddress) -> None:
-    """They take longer than all else that such a run does."""
-    first = find_order(filled, "pairs", None, job(filled))
+@pytest.mark.parametrize("written", [False, True])
+def test_a_known_placement_is_read_without_large_imports(
+    filled: Registry, server_of: ServerAddress, tmp_path: Path, written: bool
+) -> None:
+    """They take longer than all else that such a run does; with its file, numpy is not needed either."""
+    here = job(filled)
+    first = find_order(filled, "pairs", None, here)
+    filled.measured_runs.save(measured(here))
+    if written:
+        order.order_path(tmp_path, first.placement, LAUNCHERS[0]).write_text("as\nit\nis\nwritten\n")
     names = {name: getattr(server_of, name) for name in ("uri", "user", "password", "name")}
-    code = _KNOWN.format(hosts=job(filled).hosts, **names)
+    more = ("numpy",) if written else ()
+    code = _KNOWN.format(hosts=job(filled).hosts, folder=str(tmp_path), more=more, **names)
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
-    assert done.stdout.split() == [first.placement]
+    expected = ["as", "it", "is", "written"] if written else first.text.split()
+    assert done.stdout.split() == [first.placement, *expected]
+
+
+def test_a_written_file_has_the_hosts_that_a_launcher_needs(filled: Registry, tmp_path: Path) -> None:
+    """The master of torchrun is its first host; where each rank runs is verified by the placement."""
+    wanted, here = Wanted(profile="pairs"), job(filled)
+    torchrun = replace(LAUNCHERS[0], format="torchrun-rank-order", consecutive=True)
+
+    def known(wanted: Wanted, launcher: Launcher) -> Order:
+        return order.find_order(filled, wanted, here, launcher, 0.2, tmp_path)
+
+    for launcher in (torchrun, LAUNCHERS[0]):
+        first = known(wanted, launcher)
+        path = order.order_path(tmp_path, first.placement, launcher)
+        path.write_text(first.text)
+        again = known(wanted, launcher)
+        assert (again.text, again.hosts) == (first.text, first.hosts if launcher is torchrun else ())
+        assert known(replace(wanted, verify=True), launcher).hosts == first.hosts
+        path.write_bytes(b"\xff")
+        assert known(wanted, launcher).text == first.text

@@ -1,0 +1,35 @@
+"""The time until a launcher starts: the record keeps the promise, and all processor time is counted."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from bench.speed.known_placement import RECORD, prepared, summary, timed
+from bench.support.paths import ROOT
+
+PROMISED = 0.3
+"""Seconds on two cores that do nothing else; the record was made on busy ones."""
+
+
+def test_the_recorded_start_is_soon() -> None:
+    found = json.loads(RECORD.read_text("utf-8"))["steps"]
+    assert 0 < found["known placement"]["least_wall_seconds"] <= PROMISED
+    assert all(0 < ratio < 0.7 for ratio in found["ratio of pairs"].values())
+
+
+def test_a_run_is_timed_until_the_launcher_starts(tmp_path: Path) -> None:
+    if shutil.which("mpirun") is None:
+        pytest.skip("mpirun is not installed")
+    with prepared(tmp_path) as environment:
+        found = timed(str(tmp_path), environment, ROOT)
+    assert 0 < found["wall_seconds"] < 60
+    assert 0 < found["processor_seconds"] < 60
+
+
+def test_the_median_and_the_least_are_kept() -> None:
+    runs = [{"wall_seconds": value} for value in (3.0, 1.0, 2.0)]
+    assert summary(runs) == {"wall_seconds": 2.0, "least_wall_seconds": 1.0}
