@@ -133,6 +133,7 @@ _TAGGED = (("--output", "tag"), r"\[[^\],]*,(\d+)\]<stdout>: ?")
 
 
 def _open_mpi(name: str, version: str, labelled: tuple[str, ...], label: str) -> Launcher:
+    """Return Open MPI, or its launcher alone, of the versions of a pattern."""
     return Launcher(
         name=name,
         programs=("mpirun", "mpiexec", "orterun", "prterun"),
