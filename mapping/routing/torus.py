@@ -1,8 +1,6 @@
 """Recognition of tori and meshes, and coordinates of their vertices.
 
-A torus or mesh is the Cartesian product of rings and lines. Along a line of a product, a vertex and the next
-but one have one neighbour in common; across a corner they have two. So lines are followed from one vertex,
-the other vertices are found square by square, and then every link is checked.
+A torus or mesh is the Cartesian product of rings and lines (`mapping.routing.products`).
 
 A ring of four is the product of two lines of two. If a network has several of these, the pairing of lines
 depends on the numbering; all pairings are equivalent except for the coordinates.
@@ -10,11 +8,11 @@ depends on the numbering; all pairings are equivalent except for the coordinates
 
 from __future__ import annotations
 
-import itertools
 from typing import NamedTuple
 
 import numpy as np
 
+from mapping.routing.products import product_coordinates
 from registry.model import Bools, Fabric, Ints, Longs
 
 
@@ -59,7 +57,8 @@ def torus_coordinates(fabric: Fabric) -> Torus | None:
         given = _product(fabric.coordinates[forwards].astype(np.int64), links)
         if given is not None:
             return _on_fabric(fabric, *given)
-    found = _recognise(len(forwards), links)
+    places = product_coordinates(len(forwards), links)
+    found = None if places is None else _product(_with_rings_of_four(places), links)
     return None if found is None else _on_fabric(fabric, *found)
 
 
@@ -111,74 +110,11 @@ def _product(places: Longs, links: Longs) -> tuple[Longs, Longs, Bools] | None:
     return places, sizes, circles > 0
 
 
-def _recognise(vertices: int, links: Longs) -> tuple[Longs, Longs, Bools] | None:
-    """Return coordinates, sizes and rings found from the links alone, or None."""
-    degree = np.bincount(links.reshape(-1), minlength=vertices)
-    if vertices < 2 or int(degree.min()) == 0:
-        return None
-    near: list[set[int]] = [set() for _ in range(vertices)]
-    for a, b in links.tolist():
-        near[a].add(b)
-        near[b].add(a)
-    lines = _lines(near, int(np.argmin(degree)))
-    if int(np.prod([len(line) for line in lines], dtype=object)) != vertices:
-        return None
-    places = _fill(near, lines)
-    return None if places is None else _product(places, links)
-
-
-def _lines(near: list[set[int]], corner: int) -> list[list[int]]:
-    """Return the line of each axis through a corner, the slowest axis first."""
-    left = sorted(near[corner])
-    lines: list[list[int]] = []
-    pairs: list[list[int]] = []
-    while left:
-        line = [corner, left.pop(0)]
-        while (onward := _straight(near, line[-2], line[-1])) not in (None, corner):
-            assert onward is not None
-            if len(line) >= len(near) or onward in line:
-                return []  # not a product: the line ends in a loop
-            line.append(onward)
-        if onward == corner and line[-1] in left:
-            left.remove(line[-1])
-        (lines if len(line) > 2 else pairs).append(line)
-    while len(pairs) > 1:
-        (_, a), (_, b) = pairs.pop(0), pairs.pop(0)
-        across = sorted((near[a] & near[b]) - {corner})
-        if not across:
-            return []
-        lines.append([corner, a, across[0], b])
-    return sorted(lines + pairs, key=lambda line: -line[1])
-
-
-def _straight(near: list[set[int]], before: int, vertex: int) -> int | None:
-    """Return the vertex after `vertex` on the line from `before`: it shares no other neighbour with it."""
-    for onward in sorted(near[vertex]):
-        if onward != before and len(near[before] & near[onward]) == 1:
-            return onward
-    return None
-
-
-def _fill(near: list[set[int]], lines: list[list[int]]) -> Longs | None:
-    """Return coordinates (int64[v, d]): each vertex is the fourth corner of a square; lines are given."""
-    sizes = [len(line) for line in lines]
-    vertex_at: dict[tuple[int, ...], int] = {}
-    places = np.full((len(near), len(lines)), -1, np.int64)
-    for place in itertools.product(*(range(size) for size in sizes)):
-        away = [axis for axis, index in enumerate(place) if index]
-        if len(away) < 2:
-            vertex = lines[away[0]][place[away[0]]] if away else lines[0][0]
-        else:
-            a, b = (_before(place, axis) for axis in away[:2])
-            last = vertex_at[_before(a, away[1])]
-            corners = (near[vertex_at[a]] & near[vertex_at[b]]) - {last}
-            if len(corners) != 1:
-                return None
-            vertex = corners.pop()
-        vertex_at[place] = vertex
-        places[vertex] = place
-    return places if int(places.min()) >= 0 else None
-
-
-def _before(place: tuple[int, ...], axis: int) -> tuple[int, ...]:
-    return (*place[:axis], place[axis] - 1, *place[axis + 1 :])
+def _with_rings_of_four(places: Longs) -> Longs:
+    """Return coordinates with each two axes of size two, the fastest first, as one ring of four vertices."""
+    twos = np.flatnonzero(places.max(axis=0) == 1)[::-1]
+    places = places.copy()
+    for a, b in zip(twos[:-1:2], twos[1::2], strict=True):
+        places[:, a] += places[:, b] * (3 - 2 * places[:, a])
+        places[:, b] = 0
+    return places

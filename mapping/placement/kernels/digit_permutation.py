@@ -53,33 +53,45 @@ class DigitOrder(NamedTuple):
 
 
 class Room(NamedTuple):
-    """Buffers: the order kept last, the order that is tried, the digits of one number, and a placement."""
+    """Buffers: the order kept last, the order that is tried, those of `place_by_digits`, and a placement."""
 
     present: DigitOrder
     tried: DigitOrder
-    digit: Longs
+    counter: Longs
     host_of_rank: Ints
 
 
 @kernel
-def place_by_digits(digits: HostDigits, order: DigitOrder, digit: Longs, host_of_rank: Ints) -> None:
-    """Fill in the host of each rank; `digit` is a buffer of int64[m]."""
-    count = len(digits.radix)
+def place_by_digits(digits: HostDigits, order: DigitOrder, counter: Longs, host_of_rank: Ints) -> None:
+    """Fill in the host of each rank.
+
+    Ranks are counted through as by an odometer: at most two digits change on average, and no division is
+    needed.
+
+    Parameters
+    ----------
+    counter : int64[2, m + 1]
+        Buffer for the digits of a rank, and for the position up to each digit.
+    """
+    count, odd, first = len(digits.radix), np.int64(0), 0
+    digit, position = counter[0], counter[1]
+    digit[:] = 0
+    position[0] = 0
     for rank in range(len(host_of_rank)):
-        left, odd = np.int64(rank), np.int64(0)
-        for i in range(count - 1, -1, -1):
-            radix = digits.radix[order.host_digit[i]]
-            digit[i] = left % radix
-            left //= radix
-            odd |= (digit[i] & 1) << i
-        position = np.int64(0)
-        for i in range(count):
+        for i in range(first, count):
             to, value, bits = order.host_digit[i], digit[i], odd & order.mirror[i]
             while bits > 0:
                 value = digits.radix[to] - 1 - value
                 bits &= bits - 1
-            position += value * digits.stride[to]
-        host_of_rank[rank] = digits.host[position]
+            position[i + 1] = position[i] + value * digits.stride[to]
+        host_of_rank[rank] = digits.host[position[count]]
+        first = count - 1
+        while first > 0 and digit[first] == digits.radix[order.host_digit[first]] - 1:
+            odd &= ~(np.int64(1) << first)
+            digit[first] = 0
+            first -= 1
+        odd ^= np.int64(1) << first
+        digit[first] += 1
 
 
 @kernel
@@ -103,9 +115,9 @@ def anneal_digits(
     hottest : float
         First temperature, as part of the hop-bytes; it falls to 0 quadratically.
     """
-    present, tried, digit, host_of_rank = room
+    present, tried, counter, host_of_rank = room
     _copy(best, present)
-    place_by_digits(digits, present, digit, host_of_rank)
+    place_by_digits(digits, present, counter, host_of_rank)
     now = _hop_bytes(pairs, hops, host_of_rank, np.inf)
     lowest = now
     for number in range(proposals):
@@ -114,7 +126,7 @@ def anneal_digits(
             continue
         heat = hottest * lowest * (1.0 - number / proposals) ** 2
         most = now + heat * exponential(state)
-        place_by_digits(digits, tried, digit, host_of_rank)
+        place_by_digits(digits, tried, counter, host_of_rank)
         value = _hop_bytes(pairs, hops, host_of_rank, most)
         if value <= most:
             _copy(tried, present)

@@ -160,7 +160,7 @@ class Problem:
     def with_pins(self, pins: Ints) -> Problem:
         """Return the problem with other pins and all values computed so far."""
         other = replace(self, pins=pins)
-        kept = ("memo", "distances", "hops", "near", "hop_unit", "median_rank_bytes")
+        kept = ("memo", "distances", "hops", "near", "hop_unit", "median_rank_bytes", "both_ways")
         other.__dict__.update({name: self.__dict__[name] for name in kept if name in self.__dict__})
         return other
 
@@ -252,6 +252,15 @@ class Problem:
         """Return bytes times `distances`, summed over all pairs."""
         source, target, size = self.host_traffic(host_of_rank)
         return float(size @ self.distances.of(source, target))
+
+    @cached_property
+    def both_ways(self) -> tuple[Ints, Ints, Floats]:
+        """Pairs of different ranks, the lower and the higher one, and their bytes in both directions."""
+        low, high = np.minimum(self.source, self.target), np.maximum(self.source, self.target)
+        apart = low < high
+        key, pair = np.unique(low[apart].astype(np.int64) * self.ranks + high[apart], return_inverse=True)
+        size = np.bincount(pair, self.bytes[apart], len(key)).astype(np.float64)
+        return (key // self.ranks).astype(np.int32), (key % self.ranks).astype(np.int32), size
 
     def guest(self, *, directed: bool) -> Guest:
         """Return the partners of each rank, heaviest first.

@@ -8,10 +8,14 @@ ACM 23, 1976). In addition a digit may run backwards where a more significant on
 Gray code: so a long axis of ranks is folded into several short ones of hosts. Whole blocks of ranks change
 places at once, which exchanges of single ranks do not find.
 
-Orders of digits are annealed on hop-bytes, from several starts; the first is ranks in order.
+Orders of digits are annealed on hop-bytes, from several starts; the first is ranks in order. If the traffic
+shows that ranks form a grid (`mapping.placement.partition.rank_grid`), their numbers row by row in it are
+used as well: then it does not matter how the application numbers its ranks.
 """
 
 from __future__ import annotations
+
+import itertools
 
 import numpy as np
 
@@ -24,40 +28,90 @@ from mapping.placement.kernels.digit_permutation import (
     anneal_digits,
     place_by_digits,
 )
+from mapping.placement.partition.rank_grid import rank_coordinates
 from mapping.placement.problem.problem import Problem
 from mapping.placement.strategies.multilevel import hierarchy
 from mapping.placement.strategies.spectral import levels_of
 from mapping.routing.torus import torus_coordinates
-from registry.model import Ints
+from registry.model import Floats, Ints
 
 PROPOSALS, PER_START = 8_000, 500
 """Most orders that are tried, and about how many from each start."""
-WORK = 30_000_000
-"""Most pairs and digits of ranks that are looked at: some tenths of a second."""
+WORK, CHANGES = 36_000_000, 3
+"""Most pairs and digits of ranks that are looked at: some tenths of a second; and digits for each rank."""
 HOTTEST = 0.005
 """First temperature, as part of the hop-bytes."""
+MOST_AXIS_ORDERS = 24
+"""Most orders of the axes of a grid of ranks that are tried."""
 
 
 def place_ranks(problem: Problem, generator: np.random.Generator) -> Ints:
     """Place ranks by the permutation of digits with the fewest hop-bytes."""
-    host_of_rank, lowest = problem.slot_host[: problem.ranks].copy(), np.inf
+    best, lowest = problem.slot_host[: problem.ranks].copy(), np.inf
     if problem.ranks < 2 or len(problem.bytes) == 0:
-        return host_of_rank
-    pairs, (sides, host) = Pairs(problem.source, problem.target, problem.bytes), host_sides(problem)
-    proposals = min(PROPOSALS, WORK // (len(problem.bytes) + problem.ranks * problem.ranks.bit_length()))
+        return best
+    sides, host = host_sides(problem)
+    for number in rank_numbers(problem, host):
+        value, found = _best_order(problem, number, sides, host, generator)
+        if value < lowest:
+            best, lowest = found[number], value
+    return best
+
+
+def rank_numbers(problem: Problem, host: Ints) -> list[Ints]:
+    """Return how ranks are numbered (int32[ranks] each): in order, and row by row in their grid, if any.
+
+    Of the orders of the grid's axes the one with the fewest hop-bytes counts.
+
+    Parameters
+    ----------
+    host : int32[ranks]
+        Host of each position.
+    """
+    in_order, places = np.arange(problem.ranks, dtype=np.int32), rank_coordinates(problem)
+    if places is None:
+        return [in_order]
+    sizes, axes = places.max(axis=0) + 1, range(places.shape[1])
+    orders = map(list, itertools.islice(itertools.permutations(axes), MOST_AXIS_ORDERS))
+    numbers = [np.ravel_multi_index(tuple(places.T[order]), tuple(sizes[order])) for order in orders]
+    number = min(numbers, key=lambda number: problem.hop_bytes(host[number])).astype(np.int32)
+    return [in_order] if np.array_equal(number, in_order) else [in_order, number]
+
+
+def _best_order(
+    problem: Problem, number: Ints, sides: tuple[int, ...], host: Ints, generator: np.random.Generator
+) -> tuple[float, Ints]:
+    """Return the fewest hop-bytes of all orders of digits that were tried, and the host of each number.
+
+    Parameters
+    ----------
+    number : int32[ranks]
+        Number of each rank.
+    """
+    source, target, size = _pairs(problem)
+    pairs = Pairs(number[source], number[target], size)
+    host_of_number, lowest = np.empty(problem.ranks, np.int32), np.inf
+    proposals = min(PROPOSALS, WORK // (len(size) + CHANGES * problem.ranks))
     starts = max(proposals // PER_START, 1)
-    for number in range(starts):
-        digits = host_digits(sides, host, number, generator)
+    for start in range(starts):
+        digits = host_digits(sides, host, start, generator)
         count = len(digits.radix)
         order, room = _in_order(count), _room(count, problem.ranks)
-        if number > 0:
+        if start > 0:
             order.host_digit[:] = generator.permutation(count)
         state, tries = state_from(generator), proposals // starts
         value = anneal_digits(tries, HOTTEST, digits, pairs, problem.hops, order, room, state)
         if value < lowest:
-            place_by_digits(digits, order, room.digit, host_of_rank)
+            place_by_digits(digits, order, room.counter, host_of_number)
             lowest = value
-    return host_of_rank
+    return lowest, host_of_number
+
+
+def _pairs(problem: Problem) -> tuple[Ints, Ints, Floats]:
+    """Return pairs of ranks and their bytes, both directions as one if their distances are the same."""
+    if len(problem.hops.code) == 1:
+        return problem.both_ways
+    return problem.source, problem.target, problem.bytes
 
 
 def host_sides(problem: Problem) -> tuple[tuple[int, ...], Ints]:
@@ -117,4 +171,6 @@ def _in_order(count: int) -> DigitOrder:
 
 
 def _room(count: int, ranks: int) -> Room:
-    return Room(_in_order(count), _in_order(count), np.zeros(count, np.int64), np.empty(ranks, np.int32))
+    return Room(
+        _in_order(count), _in_order(count), np.zeros((2, count + 1), np.int64), np.empty(ranks, np.int32)
+    )

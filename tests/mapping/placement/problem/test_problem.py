@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given
 
 import mapping
 from mapping.distances.cost_model import CostModel
@@ -25,7 +26,7 @@ from registry.errors import (
 )
 from registry.model import NO_ROUTE, Allocation, Fabric, ForwardingTables, Ints, Profile
 from tests.support.infiniband_data import infiniband
-from tests.support.search_problems import ring
+from tests.support.search_problems import problems, ring
 
 OBJECTIVES = ["congestion", "hop-bytes", "mapping-coefficient", "2*congestion+hop-bytes", "max-dilation"]
 
@@ -260,3 +261,16 @@ def test_unknown_names_are_reported_with_the_closest(wrong: Any, close: str | No
     with pytest.raises(UnknownName) as error:
         mapping.place(fabric, profile, allocation, options, costs)
     assert close is None or close in error.value.close
+
+
+@given(problem=problems())
+def test_pairs_of_ranks_have_the_bytes_of_both_directions(problem: Problem) -> None:
+    expected: dict[tuple[int, int], float] = {}
+    profile = problem.profile
+    for a, b, size in zip(profile.sender, profile.partner, profile.bytes, strict=True):
+        if a != b and size > 0:
+            pair = (min(a, b), max(a, b))
+            expected[pair] = expected.get(pair, 0.0) + size
+    low, high, total = problem.both_ways
+    found = dict(zip(zip(low.tolist(), high.tolist(), strict=True), total.tolist(), strict=True))
+    assert found == pytest.approx(expected)

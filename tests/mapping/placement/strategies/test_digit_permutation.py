@@ -9,7 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bench.support.structured import fft
 from ingest.generate.fat_trees import extended_generalised_fat_tree
+from ingest.generate.stencils import shuffled, stencil
 from ingest.generate.tori import hypercube, mesh, torus
 from mapping.placement.kernels.digit_permutation import DigitOrder, HostDigits, place_by_digits
 from mapping.placement.problem.problem import Problem
@@ -54,7 +56,7 @@ def test_every_order_of_digits_is_a_placement_computed_digit_by_digit(seed: int)
     mirror = np.array([int(generator.integers(1 << i)) for i in range(count)], np.int64)
     order = DigitOrder(generator.permutation(count).astype(np.int64), mirror)
     found = np.empty(ranks, np.int32)
-    place_by_digits(digits, order, np.zeros(count, np.int64), found)
+    place_by_digits(digits, order, np.zeros((2, count + 1), np.int64), found)
     assert sorted(found.tolist()) == list(range(ranks))
     assert found.tolist() == [by_hand(digits, order, rank) for rank in range(ranks)]
 
@@ -82,10 +84,10 @@ def all_orders(problem: Problem) -> float:
         *digit_permutation.host_sides(problem), 0, np.random.default_rng(0)
     )
     count, lowest = len(digits.radix), np.inf
-    found, digit = np.empty(problem.ranks, np.int32), np.zeros(count, np.int64)
+    found, counter = np.empty(problem.ranks, np.int32), np.zeros((2, count + 1), np.int64)
     for order in itertools.permutations(range(count)):
         for mirror in itertools.product(*(range(1 << i) for i in range(count))):
-            place_by_digits(digits, DigitOrder(np.array(order), np.array(mirror)), digit, found)
+            place_by_digits(digits, DigitOrder(np.array(order), np.array(mirror)), counter, found)
             lowest = min(lowest, problem.hop_bytes(found))
     return lowest
 
@@ -140,7 +142,8 @@ def test_digits_follow_the_hierarchy_of_a_tree() -> None:
 
 def test_a_number_without_several_digits_stays_in_order() -> None:
     rank = np.arange(7)
-    problem = problem_of(torus((7,)), Profile.from_edges(rank, np.roll(rank, 3), np.ones(7)))
+    near = np.r_[np.roll(rank, 1), np.roll(rank, 2)]  # no grid
+    problem = problem_of(torus((7,)), Profile.from_edges(np.r_[rank, rank], near, np.ones(14)))
     assert digit_permutation.place_ranks(problem, np.random.default_rng(0)).tolist() == rank.tolist()
     alone = problem_of(torus((7,)), Profile.from_edges([], [], [], ranks=3))
     assert digit_permutation.place_ranks(alone, np.random.default_rng(0)).tolist() == [0, 1, 2]
@@ -169,3 +172,36 @@ def test_hosts_of_a_torus_of_switches_have_the_coordinates_of_their_switch(
     problem = problem_of(switched_torus(), Profile.from_edges(source, target, np.repeat([1.0, 1.0, 9.0], 32)))
     found = strategy.place_ranks(problem, np.random.default_rng(0))  # type: ignore[attr-defined]
     assert problem.hop_bytes(found) <= 32 * (3 + 3 + 9 * 2) * above  # in order: 1,344
+
+
+def halo(sides: tuple[int, ...]) -> Profile:
+    """Every rank of a grid sends to both neighbours along each axis, with other bytes for each."""
+    rank, ends = np.arange(np.prod(sides)).reshape(sides), []
+    for axis in range(len(sides)):
+        here, there = np.delete(rank, -1, axis).ravel(), np.delete(rank, 0, axis).ravel()
+        ends += [(here, there, np.full(len(here), 2.0 + axis)), (there, here, np.full(len(here), 2.0 + axis))]
+    return Profile.from_edges(*(np.concatenate([part[k] for part in ends]) for k in range(3)))
+
+
+@pytest.mark.parametrize(
+    ("fabric", "profile"),
+    [
+        (torus((8, 4, 4)), halo((4, 4, 8))),
+        (torus((8, 8)), halo((8, 8))),
+        (mesh((4, 4, 4, 3)), halo((4, 3, 4, 4))),
+        (torus((4, 6), slots=4), halo((8, 12))),
+        (extended_generalised_fat_tree((6, 4, 4), (1, 2, 2)), halo((8, 12))),
+        (hypercube(6), butterfly(6)),
+        (torus((4, 4, 4)), butterfly(6, 2.0)),
+        (torus((8, 8)), stencil((8, 8), 9, bytes=(8, 1))),
+        (mesh((8, 4)), fft((8, 4))),
+    ],
+)
+def test_ranks_of_a_grid_numbered_at_random_are_placed_as_those_in_order(
+    fabric: Fabric, profile: Profile
+) -> None:
+    in_order, mixed = problem_of(fabric, profile), problem_of(fabric, shuffled(profile, 1))
+    expected = in_order.hop_bytes(digit_permutation.place_ranks(in_order, np.random.default_rng(0)))
+    found = mixed.hop_bytes(digit_permutation.place_ranks(mixed, np.random.default_rng(0)))
+    assert found == pytest.approx(expected)
+    assert found < 0.8 * mixed.hop_bytes(mixed.slot_host)
