@@ -39,12 +39,12 @@ def throughput_bars(rows: pd.DataFrame, theme: str) -> alt.LayerChart:
             scale=alt.Scale(domain=list(_SERIES)),
             axis=alt.Axis(ticks=False, domain=False, labelLimit=220, labelOverlap=False),
         ),
-        tooltip=["series:N", "shown:N"],
+        tooltip=[alt.Tooltip("series:N"), alt.Tooltip("shown:N")],
     )
     colours = alt.Scale(domain=list(_SERIES), range=[grey, colour, ink])
     return layers(
         base.mark_bar().encode(color=alt.Color("series:N", scale=colours, legend=None)),
-        base.mark_text(align="left", dx=5, color=INK[theme]).encode(text="shown:N"),
+        base.mark_text(align="left", dx=5, color=INK[theme]).encode(text=alt.Text("shown:N")),
     ).properties(height=46 * len(_SERIES), width="container")
 
 
@@ -60,11 +60,11 @@ def trail_chart(rows: pd.DataFrame, bound: float | None, theme: str) -> alt.Laye
     """
     grey, _, colour, ink = SERIES_COLOURS[theme]
     x = alt.X("iteration:Q", title="iteration", axis=alt.Axis(tickMinStep=1, format="d"))
-    tooltip: list[str | alt.Tooltip] = [
-        "iteration:Q",
+    tooltip: list[alt.Tooltip] = [
+        alt.Tooltip("iteration:Q"),
         alt.Tooltip("throughput:Q", format=".4~g", title="profiles/s"),
         alt.Tooltip("best:Q", format=".4~g", title="best so far"),
-        "bottleneck:N",
+        alt.Tooltip("bottleneck:N"),
     ]
 
     def along(field: str) -> alt.Chart:
@@ -114,7 +114,7 @@ def circuit_matrix(rows: pd.DataFrame, nodes: int, theme: str, what: Collection[
             ),
             shape=alt.Shape("what:N", scale=alt.Scale(domain=list(STATES), range=list(STATE_SHAPES))),
             tooltip=[
-                *("a:N", "b:N", "what:N"),
+                *(alt.Tooltip(f"{name}:N") for name in ("a", "b", "what")),
                 alt.Tooltip("bytes:Q", format=".4~s", title="bytes of a profile"),
                 alt.Tooltip("busy:Q", format=".1%", title="busy"),
             ],

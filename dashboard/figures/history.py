@@ -97,8 +97,10 @@ def dumbbell(costs: pd.DataFrame, theme: str) -> alt.LayerChart:
     y = alt.Y("cost:N", title=None, sort=order, axis=None)
     axis = alt.Axis(format="%", tickCount=3, grid=False)
     x = alt.X("share:Q", title="share of the larger", scale=alt.Scale(domain=[0, 1], nice=False), axis=axis)
-    base = alt.Chart(costs).encode(y=y, x=x, tooltip=["cost:N", "which:N", "shown:N"])
-    span = base.mark_line(color=INK[theme], opacity=0.4, strokeWidth=3).encode(detail="cost:N")
+    base = alt.Chart(costs).encode(
+        y=y, x=x, tooltip=[alt.Tooltip(f"{name}:N") for name in ("cost", "which", "shown")]
+    )
+    span = base.mark_line(color=INK[theme], opacity=0.4, strokeWidth=3).encode(detail=alt.Detail("cost:N"))
     legend = alt.Legend(orient="top", title=None)
     shapes = alt.Scale(domain=["A", "B"], range=["circle", "diamond"])
     shape = alt.Shape("which:N", scale=shapes, legend=legend)
@@ -108,7 +110,7 @@ def dumbbell(costs: pd.DataFrame, theme: str) -> alt.LayerChart:
     names = alt.Chart(texts.assign(text=texts["cost"] + ": " + texts["both"])).mark_text(
         align="left", baseline="bottom", dy=-9, color=INK[theme]
     )
-    labels = names.encode(y=y, x=alt.datum(0), text="text:N")
+    labels = names.encode(y=y, x=alt.XDatum(0), text=alt.Text("text:N"))
     about = "Costs of placements A and B, each relative to the larger of the two."
     height = 52 * len(order) + 60
     return layers(span, dots, labels).properties(height=height, width="container", description=about)
@@ -125,14 +127,14 @@ def two_clusters(rows: pd.DataFrame, clusters: tuple[str, str], theme: str) -> a
     y = alt.Y("application:N", title=None, axis=alt.Axis(ticks=False, labelLimit=220))
     x = alt.X("over bound:Q", title="worst link / lower bound (median)", scale=alt.Scale(zero=False))
     base = alt.Chart(rows[rows["over bound"].notna()]).encode(x=x, y=y)
-    span = base.mark_line(color=INK[theme], opacity=0.4).encode(detail="application:N")
+    span = base.mark_line(color=INK[theme], opacity=0.4).encode(detail=alt.Detail("application:N"))
     dots = base.mark_point(filled=True, size=110, opacity=1).encode(
         color=_pair("cluster", list(clusters), theme, legend=True),
         shape=alt.Shape("cluster:N", scale=alt.Scale(domain=list(clusters), range=["circle", "diamond"])),
         tooltip=[
-            "application:N",
-            "cluster:N",
-            "placements:Q",
+            alt.Tooltip("application:N"),
+            alt.Tooltip("cluster:N"),
+            alt.Tooltip("placements:Q"),
             alt.Tooltip("over bound:Q", format=".3~f", title="over bound (times)"),
             alt.Tooltip("over in order:Q", format=".3~f", title="over in order (times)"),
         ],

@@ -50,7 +50,7 @@ def age_grid(table: pd.DataFrame, theme: str) -> alt.LayerChart:
         width=alt.RelativeBandSize(band=0.94),
         height=alt.RelativeBandSize(band=0.9),
     ).encode(color=alt.Color("state:N", scale=colours, legend=legend))
-    texts = base.mark_text(fontSize=10, color=INK[theme]).encode(text="text:N")
+    texts = base.mark_text(fontSize=10, color=INK[theme]).encode(text=alt.Text("text:N"))
     about = (
         "A row for each source and a square for each day: the age of the latest data at the end of the day."
     )
@@ -97,7 +97,7 @@ def durations(runs: pd.DataFrame, theme: str) -> alt.Chart:
             tooltip=[
                 alt.Tooltip("at:T", format="%Y-%m-%d %H:%M:%S", title="start (UTC)", formatType="time"),
                 alt.Tooltip("seconds:Q", format=".3~g", title="duration (s)"),
-                *(f"{name}:N" for name in ("outcome", "source", "cluster")),
+                *(alt.Tooltip(f"{name}:N") for name in ("outcome", "source", "cluster")),
             ],
         )
         .properties(title="Duration of runs", height=220, width="container")

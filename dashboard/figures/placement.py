@@ -51,17 +51,17 @@ def gauge(points: Mapping[str, float], theme: str) -> alt.LayerChart:
         ),
     )
     base = alt.Chart(rows).encode(x=x, tooltip=[alt.Tooltip("text:N", title="worst link")])
-    span = alt.Chart(pd.DataFrame({"seconds": [low], "end": [high]})).encode(x=x, x2="end:Q")
+    span = alt.Chart(pd.DataFrame({"seconds": [low], "end": [high]})).encode(x=x, x2=alt.X2("end:Q"))
     parts = [span.mark_rule(strokeWidth=6, color=EMPTY[theme])]
     now = points.get("now", points.get("in order"))
     if now is not None and "found" in points:
         gain = pd.DataFrame({"seconds": [points["found"]], "end": [now]})
-        coloured = alt.Chart(gain).encode(x=x, x2="end:Q")
+        coloured = alt.Chart(gain).encode(x=x, x2=alt.X2("end:Q"))
         parts.append(coloured.mark_rule(strokeWidth=6, color=SERIES_COLOURS[theme][2]))
     parts.append(base.mark_circle(size=150, opacity=1).encode(color=colour))
     for above, dy in ((True, -18), (False, 18)):
         texts = base.transform_filter(alt.FieldEqualPredicate(field="above", equal=above))
-        parts.append(texts.mark_text(dy=dy, fontSize=13).encode(text="text:N", color=colour))
+        parts.append(texts.mark_text(dy=dy, fontSize=13).encode(text=alt.Text("text:N"), color=colour))
     about = ", ".join(rows["text"])
     return layers(*parts).properties(
         height=GAUGE_HEIGHT, width="container", description=f"Time of the worst link: {about}"
@@ -91,10 +91,10 @@ def communication_matrix(matrix: Floats, ranks: int, theme: str) -> alt.LayerCha
         .mark_image(aspect=False, smooth=False, align="left", baseline="top")
         .encode(
             x=alt.X("x:Q", scale=span, title="to rank", axis=alt.Axis(grid=False)),
-            x2="x2",
+            x2=alt.X2("x2"),
             y=alt.Y("y:Q", scale=down, title="from rank", axis=alt.Axis(grid=False)),
-            y2="y2",
-            url="url:N",
+            y2=alt.Y2("y2"),
+            url=alt.Url("url:N"),
         )
     )
     scale = (

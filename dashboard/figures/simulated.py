@@ -131,7 +131,7 @@ def against_static(
         dots(rows[mine]).mark_point(filled=True, size=90, opacity=1, color=RUNS[theme][0]),
         dots(rows[mine])
         .mark_text(align="left", dx=9, fontWeight="bold", color=INK[theme])
-        .encode(text="letter:N"),
+        .encode(text=alt.Text("letter:N")),
     ).properties(height=_HEIGHT, width="container")
 
 

@@ -7,6 +7,7 @@ without copies.
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from datetime import timedelta
 from typing import Any
 
@@ -20,7 +21,7 @@ from mapping import evaluate
 from mapping.distances.cost_model import CostModel
 from mapping.placement.strategies.baselines import in_order
 from mapping.service.live import Live
-from registry.errors import DisconnectedAllocation, UnreachablePair
+from registry.errors import DatabaseError, DisconnectedAllocation, UnreachablePair
 from registry.fabrics.fabrics import ClusterInfo, Snapshot
 from registry.jobs.jobs import jobs_of_user
 from registry.model import Evaluation, Fabric, Floats
@@ -85,7 +86,8 @@ def drawing(snapshot_id: str, _fabric: Fabric, _registry: Registry | None = None
         if stored is not None and len(stored.x) == len(fabric):
             return stored.x, stored.y
         x, y = free(fabric)
-        _registry.drawings.save(snapshot_id, RULE, x, y, np.zeros(len(fabric), np.int32))
+        with suppress(DatabaseError):  # the database may allow pages to read only
+            _registry.drawings.save(snapshot_id, RULE, x, y, np.zeros(len(fabric), np.int32))
         return x, y
 
     return draw_fabric(_fabric, spread)

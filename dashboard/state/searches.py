@@ -39,7 +39,9 @@ class SearchResult:
     Attributes
     ----------
     placement : str
-        Id of the saved placement.
+        Id of the saved placement; empty if it could not be saved.
+    unsaved : str
+        Why it could not be saved; empty if it was.
     complete : bool
         False if the search was stopped early.
     congestion_seconds : float
@@ -49,6 +51,7 @@ class SearchResult:
     """
 
     placement: str
+    unsaved: str = ""
     complete: bool
     congestion_seconds: float
     in_order_seconds: float
@@ -247,6 +250,7 @@ def _result(report: PlacementReport) -> SearchResult:
     assert report.in_order is not None
     return SearchResult(
         placement=report.record_id,
+        unsaved=report.unsaved,
         complete=report.placement.complete,
         congestion_seconds=report.evaluation.congestion_seconds,
         in_order_seconds=report.in_order.congestion_seconds,

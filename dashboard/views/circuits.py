@@ -135,7 +135,7 @@ def _moves(stored: StoredCircuitPlan) -> None:
         st.success("None: no better circuits than the present ones were found.")
         return
     st.dataframe(table, hide_index=True, height="content" if len(table) <= 8 else 320, key="moves")
-    download("Download as CSV", csv_text(table), f"{stored.id}-moves.csv", key="moves csv")
+    download("Download as CSV", lambda: csv_text(table), f"{stored.id}-moves.csv", key="moves csv")
     if stored.applied_at is not None:
         st.success(
             f"Applied to the switch at {units.moment_text(stored.applied_at)}.", icon=":material/check:"
@@ -166,7 +166,8 @@ def _circuits(stored: StoredCircuitPlan) -> None:
             busy = {"busy": st.column_config.NumberColumn(format="percent")}
             listed = in_units(table.drop(columns=["a node", "b node"]), {"bytes": units.BYTES})
             st.dataframe(listed, hide_index=True, column_config=busy, key="circuits")
-            download("Download as CSV", csv_text(table), f"{stored.id}-circuits.csv", key="circuits csv")
+            file = f"{stored.id}-circuits.csv"
+            download("Download as CSV", lambda: csv_text(table), file, key="circuits csv")
 
 
 def _throughput(stored: StoredCircuitPlan, theme: str) -> None:
@@ -214,7 +215,7 @@ def _routes(stored: StoredCircuitPlan) -> None:
     shown = in_units(table, {"bytes": units.BYTES})
     st.dataframe(shown, hide_index=True, height="content" if len(table) <= 16 else "auto", key="routes")
     with st.container(horizontal=True, vertical_alignment="center"):
-        download("Download as CSV", csv_text(table), f"{stored.id}-routes.csv", key="routes csv")
+        download("Download as CSV", lambda: csv_text(table), f"{stored.id}-routes.csv", key="routes csv")
         crossing = len(routes.crossing)
         if crossing > ROUTES:
             st.caption(f"The {ROUTES:,} flows with most bytes, of {crossing:,}.")
@@ -232,6 +233,6 @@ def _plans(infos: Sequence[CircuitPlanInfo]) -> None:
     keep_selected("plans", [one.id for one in infos[:LISTED]])
     st.dataframe(table, hide_index=True, on_select=picked, selection_mode="single-row", key="plans")
     with st.container(horizontal=True, vertical_alignment="center"):
-        download("Download as CSV", csv_text(plans_table(infos)), "plans.csv", key="plans csv")
+        download("Download as CSV", lambda: csv_text(plans_table(infos)), "plans.csv", key="plans csv")
         if len(infos) > LISTED:
             st.caption(f"The newest {LISTED:,} of {len(infos):,}; the file has all.")

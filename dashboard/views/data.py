@@ -156,7 +156,7 @@ def _runs(runs: Sequence[RunInfo], site: Site) -> None:
                 key="runs",
                 height=HEIGHT_OF_RUNS,
             )
-            download("Download as CSV", csv_text(table), "ingest-runs.csv", key="runs csv")
+            download("Download as CSV", lambda: csv_text(table), "ingest-runs.csv", key="runs csv")
         _run(_chosen(shown, picked_row(event, len(shown))), site)
 
 

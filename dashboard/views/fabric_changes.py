@@ -106,7 +106,7 @@ def _words(line: Timeline, changes: Changes) -> None:
     """Draw the list of changes and its download."""
     table = pd.DataFrame({"what changed": in_words(changes)})
     st.dataframe(table, hide_index=True, height="content" if len(table) <= 6 else TALL, key="words")
-    download("Download as CSV", csv_text(table), f"{line.cluster}-changes.csv", key="words csv")
+    download("Download as CSV", lambda: csv_text(table), f"{line.cluster}-changes.csv", key="words csv")
 
 
 def _states(line: Timeline, found: SnapshotDiff) -> None:

@@ -221,11 +221,12 @@ def _result(searches: Searches, key: str, status: SearchStatus, shown: str | Non
         )
         stopped = "" if result.complete else " The search was stopped early: this is its best placement."
         worst, in_order = values
-        st.success(
-            f"Saved to the history as {plain(result.placement)}: worst link {plain(worst)}, "
-            f"ranks in order {plain(in_order)}.{stopped}",
-            icon=":material/check:",
-        )
+        costs = f"worst link {plain(worst)}, ranks in order {plain(in_order)}.{stopped}"
+        if result.unsaved:
+            st.warning(f"Not saved, since {plain(result.unsaved)}: {costs}", icon=":material/warning:")
+        else:
+            saved = f"Saved to the history as {plain(result.placement)}: {costs}"
+            st.success(saved, icon=":material/check:")
     elif status.state == STOPPED:
         st.info("The search was stopped before it had found a placement.")
     elif isinstance(status.error, AlmanacError):
@@ -233,7 +234,7 @@ def _result(searches: Searches, key: str, status: SearchStatus, shown: str | Non
     elif status.error is not None:
         st.exception(status.error)
     with st.container(horizontal=True):
-        if result is not None and result.placement != shown:
+        if result is not None and result.placement not in ("", shown):
             address = {"placement": result.placement, "beside": None}
             st.button("Show it", type="primary", on_click=set_address, kwargs=address, key="place show")
         st.button("Dismiss", on_click=searches.forget, args=(key,), key="place dismiss")

@@ -305,7 +305,7 @@ def _jobs(found: WhatIf, site: Site, cluster: str) -> None:
         bases = dict.fromkeys(seconds, units.SECONDS)
         shown = in_units(table.drop(columns="unreachable bytes"), bases)
         st.dataframe(shown, hide_index=True, key="effects")
-        download("As CSV", csv_text(table, bases), f"{cluster}-what-if.csv", key="effects csv")
+        download("As CSV", lambda: csv_text(table, bases), f"{cluster}-what-if.csv", key="effects csv")
         with st.container(horizontal=True, vertical_alignment="bottom"):
             job = st.selectbox("Job to open", table["job"].tolist(), key="what if job", width=300)
             job_link(site.jobs, cluster, str(job))

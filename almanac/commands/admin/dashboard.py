@@ -46,7 +46,9 @@ def command(port: int, address: str, no_browser: bool, hide_users: bool, only_us
     words = server_command(port, address, headless=no_browser)
     # In place of this process, so that signals and the exit code are the server's. The arguments come from
     # this module, and no shell interprets them.
-    os.execve(words[0], words, environment_of(settings))  # noqa: S606
+    # Streamlit draws pages in many threads, each of which would get an area of memory that never shrinks.
+    environment = {"MALLOC_ARENA_MAX": "2", **environment_of(settings)}
+    os.execve(words[0], words, environment)  # noqa: S606
 
 
 def server_command(port: int, address: str = "127.0.0.1", *, headless: bool = True) -> list[str]:

@@ -14,9 +14,11 @@ from almanac.demo import history
 from almanac.demo.fill import CLUSTER, RUNNING
 from dashboard.tables import ports
 from mapping.checks.error_limits import WORDS, ErrorLimits
+from mapping.service.iterations import with_measured_iterations
 from mapping.service.live import traffic
 from mapping.service.ports import read_ports
 from mapping.traffic.device_names import find_links, link_text
+from mapping.traffic.interference import interference
 from mapping.traffic.short_names import short_link
 from registry.model import Fabric
 from registry.model.intake import Intake
@@ -93,6 +95,22 @@ def test_the_page_shows_the_measured_load_and_the_busiest_links(connect: Connect
     assert f"{len(RUNNING)} running jobs, {len(RUNNING)} with known traffic" in captions(app)
 
 
+def test_the_estimated_load_scales_each_job_by_its_time_per_iteration(connect: Connect) -> None:
+    with connect() as registry:
+        live, rates = traffic(registry, CLUSTER), registry.counters.rates(CLUSTER)
+    share = interference(with_measured_iterations(live, rates).shared).utilisation
+    assert not np.isnan(share).any()
+    first, *_ = of_buttons(page(connect, FABRIC, colour="estimated"), "hot ")
+    busiest = int(np.argmax(share))
+    assert first.key == f"hot {busiest}"
+    assert first.label.startswith(f"**{100 * share[busiest]:.3g}".replace(".", "\\."))
+    shown = {
+        one.label: one.value
+        for one in page(connect, FABRIC, colour="estimated", link=link_text(live.fabric, busiest)).metric
+    }
+    assert shown["Estimated"].replace("\\", "") == f"{100 * share[busiest]:.3g} %"
+
+
 def test_a_fabric_without_traffic_and_counters_is_shown_by_capacity(filled: Filled) -> None:
     app = page(filled.connect, FABRIC, cluster="tree")
     assert maps(app) == 1
@@ -136,24 +154,24 @@ def test_errors_are_those_that_the_command_counts(connect: Connect) -> None:
     assert address(app)["link"] == worst.name
 
 
-def test_a_busy_link_leads_to_its_owners_over_time_and_its_ranks(
-    connect: Connect, hottest: tuple[str, str]
-) -> None:
+def test_a_busy_link_leads_to_its_owners_over_time_and_its_ranks(connect: Connect) -> None:
     app = page(connect, FABRIC, colour="estimated")
-    of_buttons(app, "hot ")[0].click().run()
-    assert address(app)["link"] == hottest[0]
+    first = of_buttons(app, "hot ")[0]
+    row = int((first.key or "").removeprefix("hot "))
+    first.click().run()
+    link = address(app)["link"]
     users = table_with(app, "part")
     assert set(users["job"]) <= set(RUNNING)
     assert users["part"].sum() == pytest.approx(1)
     owners = table_with(app, "owner")
     with connect() as registry:
         fabric, rates = registry.fabrics.read(CLUSTER).fabric, registry.counters.rates(CLUSTER)
-    row = int(find_links(fabric, hottest[0])[0])
+    assert find_links(fabric, link).tolist() == [row]
     last = owners[owners["time"] == owners["time"].max()]
     assert last["share"].sum() == pytest.approx(float(rates.share[row]), rel=1e-5)
     metrics = {metric.label: metric.value for metric in app.metric}
     assert metrics["Measured"] == f"{100 * rates.share[row]:.3g} %"
-    ranks = page(connect, FABRIC, link=hottest[0], show="ranks")
+    ranks = page(connect, FABRIC, link=link, show="ranks")
     assert len(table_with(ranks, "from rank")) > 0
 
 
