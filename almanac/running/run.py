@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from almanac.job_environment import JobEnvironment
+from almanac.kernel_cache import choose_kernel_cache
 from almanac.running.attended import Steps, attend
 from almanac.running.call import Call, Unplaced, parse_call
 from almanac.running.guarded import PreparedChild, answer_within
@@ -32,8 +33,8 @@ if TYPE_CHECKING:
 
 SEARCH_SHARE = 0.6
 """Part of the time for the search itself; the rest is for reading and evaluating."""
-SAVE_SECONDS = 5.0
-"""Longest time to save what was measured: the job waits for it."""
+SAVE_SECONDS, LOAD_SECONDS = 5.0, 3.0
+"""Longest time to save what was measured, and to estimate the load of other jobs before: the job waits."""
 SEARCH_GOES_ON = 120.0
 """How much longer a search may take for the next run: the first one on a machine compiles its kernels."""
 NOT_AS_ORDERED = "not placed: the launcher starts ranks on other hosts than asked for"
@@ -280,21 +281,43 @@ def save_run(
         recording.rmdir()
         recording, measured = None, replace(measured, recorded=False)
 
+    load = _other_load(settings, measured)
+
     def work() -> tuple[str, str | None]:
         with settings.open_registry(silent) as registry:
             if recording is None or measured.exit_code != 0:
-                return registry.measured_runs.save(measured), lost
+                return registry.measured_runs.save(measured, load), lost
             try:
                 profile = _save_recording(registry, recording, measured.application)
             except AlmanacError as error:
                 reason = f"{error}; the recording is in {recording}"
-                return registry.measured_runs.save(replace(measured, recorded=False)), reason
-            return registry.measured_runs.save(replace(measured, profile=profile)), None
+                return registry.measured_runs.save(replace(measured, recorded=False), load), reason
+            return registry.measured_runs.save(replace(measured, profile=profile), load), None
 
     identity, lost = answer_within(SAVE_SECONDS if recording is None else RECORD_SECONDS, work)
     if recording is not None and lost is None:
         shutil.rmtree(recording, ignore_errors=True)
     return identity, lost
+
+
+def _other_load(settings: Settings, measured: MeasuredRun) -> float | None:
+    """Return the load of other jobs during a run, or None if it cannot be estimated within `LOAD_SECONDS`."""
+
+    def work() -> float | None:
+        with settings.open_registry(silent) as registry:
+            if not registry.measured_runs.other_jobs(measured):
+                return 0.0
+            choose_kernel_cache()
+            from mapping.service.other_load import other_load
+
+            return other_load(registry, measured)
+
+    if measured.profile is None or measured.exit_code != 0:  # it is not compared
+        return None
+    try:
+        return answer_within(LOAD_SECONDS, work)
+    except Unplaced:
+        return None
 
 
 def _save_recording(registry: Registry, folder: Path, application: str) -> str:

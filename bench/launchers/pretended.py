@@ -16,6 +16,8 @@ from tests.support.launchers import HYDRA_ON_LOOPBACK, OPEN_MPI_ON_LOOPBACK, age
 
 WHEEL = Path(sysconfig.get_path("scripts"))
 """Folder with the programs of Open MPI 5, which a wheel of the extra ``dev`` brings."""
+INTEL = Path(os.environ.get("I_MPI_ROOT", "/opt/intel/oneapi/mpi/latest"))
+"""Folder of Intel MPI."""
 OWN_NETWORK = (
     *("unshare", "--net", "sh", "-c"),
     "ip link set lo up; ip link add hosts0 type veth peer name hosts1; ip addr add 10.99.0.1/24 dev hosts0; "
@@ -88,6 +90,12 @@ def mpich(folder: Path) -> tuple[str, ...]:
     """Return MPICH with such options."""
     remote = ("-launcher", "ssh", "-launcher-exec", str(agent(folder)))
     return ("mpiexec.hydra", *HYDRA_ON_LOOPBACK, *remote)
+
+
+def intel_mpi(folder: Path) -> tuple[str, ...]:
+    """Return Intel MPI with such options."""
+    remote = ("-bootstrap", "ssh", "-bootstrap-exec", str(agent(folder)))
+    return (str(INTEL / "bin" / "mpiexec.hydra"), *HYDRA_ON_LOOPBACK, *remote)
 
 
 def on_named_hosts(
@@ -186,6 +194,18 @@ LAUNCHERS = {
         needs=("mpiexec.hydra",),
         compiler="mpicc.mpich",
         open=on_named_hosts(mpich, "-hosts", "HYDRA_HOST_FILE", "{}:{}\n"),
+    ),
+    "Intel MPI": Pretended(
+        needs=(str(INTEL / "bin" / "mpiexec.hydra"),),
+        compiler=str(INTEL / "bin" / "mpicc"),
+        open=on_named_hosts(
+            intel_mpi,
+            "-hosts",
+            "I_MPI_HYDRA_HOST_FILE",
+            "{}:{}\n",
+            I_MPI_FABRICS="ofi",
+            FI_PROVIDER="tcp",
+        ),
     ),
     "Slurm": Pretended(
         needs=("srun", "salloc", "slurmctld", "slurmd"),

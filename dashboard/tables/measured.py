@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from enum import Enum
 from statistics import median
 
@@ -70,12 +70,19 @@ def gains_table(gains: Sequence[MeasuredGain]) -> pd.DataFrame:
             "time of": [_compared(one) for one in gains],
             "runs placed": [len(one.placed) for one in gains],
             "runs in order": [len(one.in_order) for one in gains],
+            "other load placed (%)": _percent(one.placed_other_load for one in gains),
+            "other load in order (%)": _percent(one.in_order_other_load for one in gains),
             "launcher": [one.run.launcher for one in gains],
             "ranks": [one.run.ranks for one in gains],
             "cluster": [one.run.cluster for one in gains],
             "last run (UTC)": in_utc(one.run.started_at for one in gains),
         }
     )
+
+
+def _percent(shares: Iterable[float | None]) -> list[float]:
+    """Return shares in percent; NaN for unknown ones."""
+    return numbers(None if share is None else round(100 * share, 1) for share in shares)
 
 
 def _compared(one: MeasuredGain) -> str:

@@ -23,7 +23,8 @@ STATES = {Verdict.WORSE: State.ACT, Verdict.NOT_WORSE: State.OK, Verdict.OPEN: S
 ABOUT = (
     "Median time of runs in order over that of runs with the placement, of one program with the same "
     "arguments, ranks and hosts. The estimated gain is that of the worst link, which bounds what "
-    f"communication alone can gain. Worse or not is judged from {NEEDED} runs of each kind."
+    "communication alone can gain. Other load: the largest share of a link's capacity that other jobs used "
+    f"meanwhile, as estimated; median of the runs. Worse or not is judged from {NEEDED} runs of each kind."
 )
 MEASURE = "almanac run --profile PROFILE mpirun -n 64 ./program"
 """Command that measures a run."""

@@ -40,12 +40,17 @@ class MeasuredGain:
         Times of the runs that are compared, the newest first.
     per_step : bool
         True if they are times of a step, False if they are wall times.
+    placed_other_load, in_order_other_load : float or None
+        Median load of other jobs during runs with the placement and in order, as a share of a link's
+        capacity; None if it is known of none. See `StoredMeasuredRun`.
     """
 
     run: StoredMeasuredRun
     placed: tuple[float, ...]
     in_order: tuple[float, ...]
     per_step: bool
+    placed_other_load: float | None = None
+    in_order_other_load: float | None = None
 
     __repr__ = one_line
 
@@ -120,7 +125,16 @@ def _compare(placed: Sequence[StoredMeasuredRun], in_order: Sequence[StoredMeasu
     per_step = all(len(times) >= min(NEEDED, len(kind)) for times, kind in zip(steps, kinds, strict=True))
     walls = [[run.wall_seconds for run in kind] for kind in kinds]
     one, other = (tuple(times[:WINDOW]) for times in (steps if per_step else walls))
-    return MeasuredGain(run=placed[0], placed=one, in_order=other, per_step=per_step)
+    loads = [[run.other_load for run in kind if run.other_load is not None][:WINDOW] for kind in kinds]
+    placed_load, in_order_load = (median(kind) if kind else None for kind in loads)
+    return MeasuredGain(
+        run=placed[0],
+        placed=one,
+        in_order=other,
+        per_step=per_step,
+        placed_other_load=placed_load,
+        in_order_other_load=in_order_load,
+    )
 
 
 def worse_orders(runs: Iterable[StoredMeasuredRun]) -> dict[str, MeasuredGain]:

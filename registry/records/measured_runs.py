@@ -62,8 +62,13 @@ class MeasuredRuns(Records[StoredMeasuredRun]):
 
     kind = MEASURED_RUN
 
-    def save(self, run: MeasuredRun) -> str:
+    def save(self, run: MeasuredRun, other_load: float | None = None) -> str:
         """Save a run, with the other jobs that ran meanwhile, and return its id.
+
+        Parameters
+        ----------
+        other_load : float, optional
+            Load of these jobs, see `StoredMeasuredRun`.
 
         Raises
         ------
@@ -85,7 +90,7 @@ class MeasuredRuns(Records[StoredMeasuredRun]):
                 _USED: [] if run.placement is None else [run.placement],
                 _RAN: [] if run.profile is None else [run.profile],
             }
-            properties = _properties(run, _other_jobs(transaction, run))
+            properties = _properties(run, _other_jobs(transaction, run)) | {"other_load": other_load}
             MEASURED_RUN.create(transaction, [NewRecord(identity, properties, joined=joined)])
 
         self._database.write(work)
@@ -108,6 +113,10 @@ class MeasuredRuns(Records[StoredMeasuredRun]):
         else:
             rows = self._rows(_LIST_OF_CLUSTER, limit, cluster=cluster, application=application)
         return tuple(stored_measured_run(row) for row in rows)
+
+    def other_jobs(self, run: MeasuredRun) -> tuple[str, ...]:
+        """Return the scheduler's ids of the jobs that ran on the cluster during a run, but for its own."""
+        return tuple(self._database.read(lambda transaction: _other_jobs(transaction, run)))
 
     def verified(self, cluster: str, launcher: str) -> tuple[bool, datetime] | None:
         """Return whether a launcher started ranks where an order had them, as last tried, and when.

@@ -75,7 +75,7 @@ CIRCUIT_PLAN_COLUMNS = (
 
 MEASURED_COLUMNS = (
     *("placement", "last run", "cluster", "application", "ranks", "runs placed / in order", "compared"),
-    *("placed", "in order", "estimated gain", "measured gain", "verdict"),
+    *("placed", "in order", "other load placed / in order", "estimated gain", "measured gain", "verdict"),
 )
 
 
@@ -270,9 +270,13 @@ def _measured_row(one: MeasuredGain) -> list[Any]:
     """Return a row of `MEASURED_COLUMNS`."""
     times = [units.text(median(kind), units.SECONDS) if kind else None for kind in (one.placed, one.in_order)]
     gains = [None if gain is None else f"{gain:.3f}" for gain in (one.estimated, one.gain)]
+    loads = [
+        "-" if load is None else f"{load:.0%}" for load in (one.placed_other_load, one.in_order_other_load)
+    ]
     return [
         *(one.run.placement, one.run.started_at, one.run.cluster, one.run.application, one.run.ranks),
-        *(f"{len(one.placed)} / {len(one.in_order)}", "step" if one.per_step else "run", *times, *gains),
+        *(f"{len(one.placed)} / {len(one.in_order)}", "step" if one.per_step else "run", *times),
+        *(None if loads == ["-", "-"] else " / ".join(loads), *gains),
         "worse" if one.worse else None,
     ]
 

@@ -165,6 +165,7 @@ def measured_gain_to_json(one: MeasuredGain) -> dict[str, Any]:
         "compared": "step" if one.per_step else "run",
         "placed_seconds": one.placed,
         "in_order_seconds": one.in_order,
+        **attributes(one, "placed_other_load", "in_order_other_load"),
         "estimated_gain": one.estimated,
         "measured_gain": one.gain,
         "worse": one.worse,

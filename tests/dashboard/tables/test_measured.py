@@ -60,6 +60,11 @@ def test_a_row_has_medians_gains_and_numbers_of_runs() -> None:
     assert math.isnan(third["measured gain"])
     assert math.isnan(third["in order (s)"])
     assert third["runs in order"] == 0
+    assert math.isnan(first["other load placed (%)"])
+    (loaded,) = gains_table([replace(WORSE, placed_other_load=0.0, in_order_other_load=0.1234)]).to_dict(
+        "records"
+    )
+    assert (loaded["other load placed (%)"], loaded["other load in order (%)"]) == (0.0, 12.3)
     assert gains_table([]).empty
 
 

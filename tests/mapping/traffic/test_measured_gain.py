@@ -82,6 +82,12 @@ def test_times_of_steps_are_compared_if_there_are_enough() -> None:
     assert (found.per_step, found.worse) == (False, True)
 
 
+def test_the_load_of_other_jobs_is_the_median_of_what_is_known() -> None:
+    loads = (("p", 0.1), ("p", 0.5), ("p", 0.2), ("p", None), (None, None))
+    (found,) = measured_gains([run(1.0, placement, other_load=load) for placement, load in loads])
+    assert (found.placed_other_load, found.in_order_other_load) == (0.2, None)
+
+
 def test_the_estimate_stands_beside_the_measured_gain() -> None:
     placed = run(2.0, "p", congestion_seconds=1.0, in_order_congestion_seconds=3.0)
     (found,) = measured_gains([placed])

@@ -35,6 +35,14 @@ def test_a_run_is_stored_once_and_read_back(registry: Registry) -> None:
     assert verify(registry.database).findings == ()
 
 
+def test_the_load_of_other_jobs_is_stored_if_it_is_known(registry: Registry) -> None:
+    fill(registry)
+    known = registry.measured_runs.save(measured_run(), 0.25)
+    unknown = registry.measured_runs.save(measured_run(wall_seconds=1.0))
+    assert registry.measured_runs.read(known).other_load == 0.25
+    assert {one.id: one.other_load for one in registry.measured_runs.list()} == {known: 0.25, unknown: None}
+
+
 def test_other_jobs_are_those_that_ran_meanwhile(registry: Registry) -> None:
     fill(registry, job("1", 2, hosts=("node03",)), job("2", 8, hosts=("node01",)))
     identity = registry.measured_runs.save(measured_run(started_at=at(6), wall_seconds=60))

@@ -11,15 +11,18 @@ from pathlib import Path
 import pytest
 
 from almanac.running.launchers import launcher_of
+from almanac.running.run import save_run
+from almanac.settings import load_settings
 from mapping.placement.strategies.baselines import in_order
 from registry.database.driver import Database
-from registry.model import Allocation, Profile
+from registry.model import Allocation, Job, Profile
 from registry.model.intake import Intake
 from registry.records.placements.records import PlacementRecord
 from registry.registry import Registry
 from tests.almanac.conftest import Almanac
 from tests.support import paths
 from tests.support.fat_tree import at, fat_tree
+from tests.support.full_cluster import measured_run
 from tests.support.launchers import HYDRA_ON_LOOPBACK, OPEN_MPI_ON_LOOPBACK, agent, require
 
 MAIN = "from almanac.cli import main; main()"
@@ -85,6 +88,37 @@ def test_runs_are_measured_placed_and_in_order(filled: Registry, embedded: Alman
     assert (row["placed_seconds"], row["in_order_seconds"]) == ([0.25], [0.25])
     assert (row["measured_gain"], row["estimated_gain"], row["worse"]) == (1.0, None, False)
     assert placed.placement in embedded("history", "measured").out
+
+
+def test_the_load_of_other_jobs_is_stored_and_shown(
+    filled: Registry, embedded: Almanac, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In order, ranks 0 and 1 send to ranks 2 and 3 on the other host; so do those of another job."""
+    monkeypatch.setattr("almanac.running.run.LOAD_SECONDS", 120.0)
+    placed = filled.placements.history()[0]
+    measured = measured_run(
+        application="wrf",
+        profile=placed.profile_id,
+        hosts=("node00", "node01"),
+        ranks=4,
+        started_at=at(5),
+        launcher="l",
+    )
+    save_run(load_settings(), replace(measured, placement=placed.id))
+    save_run(load_settings(), replace(measured, exit_code=1, wall_seconds=2.0))
+    (alone,) = (run for run in filled.measured_runs.list() if run.exit_code == 0)
+    assert alone.other_load == 0.0
+    other = Job(id="9", hosts=("node00", "node01"), slots=(2, 2), started_at=at(1), source="test")
+    filled.save(Intake(cluster="toy", observed_at=at(1), jobs=(other,)))
+    filled.jobs.attach("9", "pairs", iteration_seconds=1.0)
+    save_run(load_settings(), replace(measured, wall_seconds=3.0))
+    newest = filled.measured_runs.list()[0]
+    links = filled.fabrics.read("toy").fabric.links
+    assert newest.other_jobs == ("9",)
+    assert newest.other_load == pytest.approx(16e6 / links.capacity.min())
+    assert [run.other_load for run in filled.measured_runs.list() if run.exit_code] == [None]
+    (row,) = json.loads(embedded("history", "measured", "--json").out)
+    assert (row["placed_other_load"], row["in_order_other_load"]) == (0.0, newest.other_load)
 
 
 def test_a_run_that_is_not_to_be_measured_is_not_stored(filled: Registry, tmp_path: Path) -> None:
