@@ -18,7 +18,7 @@ import itertools
 from collections.abc import Iterable
 
 import numpy as np
-from scipy.sparse import csr_matrix, diags
+from scipy.sparse import csr_matrix, diags, identity
 from scipy.sparse.linalg import eigsh
 
 from mapping.placement.partition.bisection import options_of, weighted_graph
@@ -31,6 +31,8 @@ VECTORS = 4
 """Number of eigenvectors that are tried as coordinates."""
 MOST_TRIES, MOST_LEVEL_TRIES = 200, 100
 """Most assignments of vectors to axes, and to levels, that are tried."""
+MANY_PARTNERS = 20
+"""From this mean number of partners, factors of the Laplacian fill up, but its eigenvalues are far apart."""
 MOST_RANKS = 3000
 """Most ranks whose eigenvectors are computed; more ranks are first combined into this number of parts."""
 SMOOTHINGS = 20
@@ -92,7 +94,11 @@ def _best(
 
 
 def laplacian_eigenvectors(graph: csr_matrix, count: int, generator: np.random.Generator) -> Floats:
-    """Return float64[ranks, <= count]: eigenvectors of the Laplacian by eigenvalue, without the constant."""
+    """Return float64[ranks, <= count]: eigenvectors of the Laplacian by eigenvalue, without the constant.
+
+    With few partners for each rank the Laplacian is factored (shift and invert): its eigenvalues are close
+    together. With many, Lanczos steps without factors take a hundredth of the time.
+    """
     ranks = graph.shape[0]
     if ranks > MOST_RANKS:
         return _through_parts(graph, count, generator)
@@ -106,7 +112,10 @@ def laplacian_eigenvectors(graph: csr_matrix, count: int, generator: np.random.G
         vectors = np.linalg.eigh(laplacian.toarray())[1][:, :wanted]
     else:
         first = generator.standard_normal(ranks)
-        vectors = eigsh(laplacian.tocsc(), k=wanted, sigma=-1e-3, which="LM", v0=first)[1]
+        if graph.nnz > MANY_PARTNERS * ranks:  # eigenvalues are at most 2, and come ascending
+            vectors = eigsh(2 * identity(ranks) - laplacian, k=wanted, which="LA", v0=first)[1][:, ::-1]
+        else:
+            vectors = eigsh(laplacian.tocsc(), k=wanted, sigma=-1e-3, which="LM", v0=first)[1]
     return np.asarray(vectors[:, 1:] * scale[:, None])
 
 

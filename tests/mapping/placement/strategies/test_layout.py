@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from ingest.generate.fat_trees import extended_generalised_fat_tree
 from ingest.generate.stencils import shuffled, stencil
+from mapping.placement.partition.bisection import weighted_graph
 from mapping.placement.problem.problem import Problem
 from mapping.placement.strategies import digit_permutation, layout, multilevel, spectral
 from mapping.placement.strategies.multilevel import Branch
@@ -58,6 +59,22 @@ def test_on_a_torus_smooth_vectors_beat_a_shuffled_order() -> None:
     found = spectral.place_ranks(problem, np.random.default_rng(0))
     shuffled = np.random.default_rng(0).permutation(problem.slot_host)
     assert problem.hop_bytes(found) < 0.6 * problem.hop_bytes(shuffled)
+
+
+@pytest.mark.parametrize("partners", [4, 45])
+def test_eigenvectors_have_the_smallest_eigenvalues_whether_ranks_have_few_or_many_partners(
+    partners: int,
+) -> None:
+    ranks, generator = 120, np.random.default_rng(3)
+    a = np.repeat(np.arange(ranks), partners)
+    b = (a + 1 + generator.integers(0, ranks - 1, len(a))) % ranks
+    graph = weighted_graph(a, b, generator.uniform(1, 9, len(a)), ranks)
+    assert (graph.nnz > spectral.MANY_PARTNERS * ranks) is (partners == 45)
+    degree = np.asarray(graph.sum(axis=1), float).reshape(-1)
+    laplacian = np.eye(ranks) - graph.toarray() / np.sqrt(np.outer(degree, degree))
+    vectors = spectral.laplacian_eigenvectors(graph, 3, generator) * np.sqrt(degree)[:, None]
+    found = [float(vector @ laplacian @ vector) for vector in vectors.T]
+    assert found == pytest.approx(np.linalg.eigvalsh(laplacian)[1:4], rel=1e-6)
 
 
 @pytest.mark.parametrize(
