@@ -49,6 +49,7 @@ STYLE = """<style>
 .stAppHeader > * { pointer-events: none }
 .stAppHeader button { pointer-events: auto }
 .st-key-bar { padding-right: 2.5rem }
+.stApp:has([data-testid="stExpandSidebarButton"]) .st-key-bar { padding-left: 2rem }
 .stHeading :is(h2, h3) { padding: 0 }
 [data-testid^="stBaseButton-primary"], [data-testid^="stBaseButton-primary"] *,
 .stMultiSelect span[title], .stMultiSelect span[title] + * { color: light-dark(#fff, #06222d) }

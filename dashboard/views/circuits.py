@@ -231,7 +231,9 @@ def _plans(infos: Sequence[CircuitPlanInfo]) -> None:
             set_address(plan=infos[row].id)
 
     keep_selected("plans", [one.id for one in infos[:LISTED]])
-    st.dataframe(table, hide_index=True, on_select=picked, selection_mode="single-row", key="plans")
+    st.dataframe(
+        table, hide_index=True, on_select=picked, selection_mode="single-row", placeholder="", key="plans"
+    )
     with st.container(horizontal=True, vertical_alignment="center"):
         download("Download as CSV", lambda: csv_text(plans_table(infos)), "plans.csv", key="plans csv")
         if len(infos) > LISTED:

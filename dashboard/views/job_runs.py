@@ -36,6 +36,7 @@ def draw(view: JobView, opened: OpenPlacement, gains: Sequence[MeasuredGain], si
             placements_table([] if view.file is None else view.file.placements),
             hide_index=True,
             height=260,
+            placeholder="",
             key="placements",
         )
         with st.container(horizontal=True):

@@ -173,6 +173,7 @@ def _table(view: SimulatedRuns, runs: Sequence[SimulationInfo]) -> None:
             hide_index=True,
             on_select=picked,
             selection_mode="multi-row",
+            placeholder="",
             height="content" if len(shown) <= 8 else 320,
             key="simulated runs",
         )

@@ -154,6 +154,7 @@ def _table(view: History, rows: Longs, site: Site) -> None:
             hide_index=True,
             on_select=picked,
             selection_mode="multi-row",
+            placeholder="",
             key="placements",
         )
         with st.container(horizontal=True, vertical_alignment="center"):

@@ -116,7 +116,7 @@ def _two_clusters(view: History) -> None:
     theme = theme_of(st.context.theme.type)
     if len(set(pair)) == 2 and table["over bound"].notna().any():
         st.altair_chart(drawings.two_clusters(table, (pair[0], pair[1]), theme), key="two clusters")
-    st.dataframe(table.round(4), hide_index=True, key="applications", height="content")
+    st.dataframe(table.round(4), hide_index=True, placeholder="", key="applications", height="content")
 
 
 def _pair(
