@@ -10,6 +10,7 @@ ROWS = {
     "Open MPI 4": "| {} | {} of {} |",
     "Open MPI 5": "| {} | {} of {} |",
     "MPICH": "| {} (hydra) | {} of {} |",
+    "Intel MPI": "| {} (hydra; its wheels `impi-rt` and `impi-devel`) | {} of {} |",
     "Slurm": "| {}, with its own slots for uneven jobs | {} of {} |",
     "Slurm 24.11": "| {}, likewise | {} of {} |",
     "Slurm 26.05": "| {}, likewise | {} of {} |",

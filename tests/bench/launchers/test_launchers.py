@@ -25,6 +25,8 @@ FIRST = 5
 @pytest.mark.parametrize("name", list(LAUNCHERS))
 def test_each_rank_runs_on_the_requested_host(name: str) -> None:
     pretended = LAUNCHERS[name]
+    if name == "Intel MPI" and shutil.which(pretended.needs[0]) is None:
+        pytest.skip("Intel MPI is not installed; I_MPI_ROOT names its folder")
     require(*pretended.needs, pretended.compiler)
     found = counted(list(tried(pretended, range(FIRST), seed=1)))
     assert (found["equal"], found["failed"]) == (FIRST, [])
