@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from registry import units
 from registry.errors import InputError
 from registry.model import Bools, Profile
 from registry.model.arrays import readonly
@@ -45,9 +46,13 @@ class Parsed(IngestedData):
             object.__setattr__(self, "traces", (None,) * len(self.profiles))
 
 
-def counted(*counts: tuple[int, str]) -> list[str]:
-    """Return a warning such as ``3 node(s) are not up`` for each count that is not 0."""
-    return [f"{count} {what}" for count, what in counts if count]
+Count = tuple[int, str, str, str]
+"""A number, how its warning goes on if it is 1 (``node is``) and if not (``nodes are``), and the rest."""
+
+
+def counted(*counts: Count) -> list[str]:
+    """Return a warning such as ``3 nodes are not up`` for each count that is not 0."""
+    return [f"{units.counted(count, one, many)} {rest}" for count, one, many, rest in counts if count]
 
 
 def undo_double_counting(parsed: Parsed, by: int, path: str) -> Parsed:

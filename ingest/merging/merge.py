@@ -103,7 +103,10 @@ def _check_plan(sources: Sequence[Source], plan: IntendedWiring | None, options:
         paths = [source.group.path for source in sources if source.parsed.intended is not None]
         raise InputError(conflicts[0], path=", ".join(paths))
     listed = sum(len(one.parsed.intended) for one in sources if one.parsed.intended is not None)
-    return counted((listed - len(plan), "cable(s) are in several files of the intended wiring")) + conflicts
+    return (
+        counted((listed - len(plan), "cable is", "cables are", "in several files of the intended wiring"))
+        + conflicts
+    )
 
 
 def _source_fabrics(sources: Sequence[Source]) -> list[SourceFabric]:
@@ -200,12 +203,22 @@ def _check(fabric: Fabric, tables: ForwardingTables, source: Source) -> list[str
     routed = (tables.ports != NO_ROUTE).any(axis=0)
     by_lid = ~listed & (lid > 0) & (lid < len(owner)) & routed[np.minimum(lid, len(owner) - 1)]
     other_lid = listed & (lid != first[row])
-    other_guid = "adapter port(s) have another GUID here than in the scan: identified by their LIDs"
+    port_has = "adapter port has", "adapter ports have"
     return counted(
-        (len(switches) - len(tables.switch_guid), "switch(es) of the scan have no table"),
-        (int(other_lid.sum()), "adapter port(s) have another LID here than in the scan"),
-        (int(by_lid.sum()), other_guid),
-        (int((~listed & ~by_lid).sum()), "adapter port(s) of the scan are not in the tables"),
+        (
+            len(switches) - len(tables.switch_guid),
+            "switch of the scan has",
+            "switches of the scan have",
+            "no table",
+        ),
+        (int(other_lid.sum()), *port_has, "another LID here than in the scan"),
+        (int(by_lid.sum()), *port_has, "another GUID here than in the scan: identified by LID"),
+        (
+            int((~listed & ~by_lid).sum()),
+            "adapter port of the scan is",
+            "adapter ports of the scan are",
+            "not in the tables",
+        ),
     )
 
 

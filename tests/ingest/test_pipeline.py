@@ -136,8 +136,7 @@ def test_the_digest_is_that_of_the_content_not_of_its_packing(tree: Path, tmp_pa
 def test_warnings_name_their_file() -> None:
     intake = plan([NDR, NDR_TABLES], HERE)
     assert intake.warnings == (
-        f"{NDR_TABLES}: 542 adapter port(s) have another GUID here than in the scan: "
-        "identified by their LIDs",
+        f"{NDR_TABLES}: 542 adapter ports have another GUID here than in the scan: identified by LID",
     )
 
 
@@ -145,7 +144,7 @@ def test_lids_that_changed_since_the_scan_are_counted(tree: Path) -> None:
     scan = tree / "scan.txt"
     scan.write_text(scan.read_text().replace("# lid 5 lmc 0", "# lid 500 lmc 0"))
     (warning,) = plan([tree], HERE).warnings
-    assert warning.endswith("1 adapter port(s) have another LID here than in the scan")
+    assert warning.endswith("1 adapter port has another LID here than in the scan")
 
 
 def test_switches_without_a_table_are_counted(tree: Path) -> None:
@@ -154,7 +153,7 @@ def test_switches_without_a_table_are_counted(tree: Path) -> None:
         tables.read_text().split("Unicast", 2)[0] + "Unicast" + tables.read_text().split("Unicast", 2)[2]
     )
     (warning,) = plan([tree], HERE).warnings
-    assert warning.endswith("1 switch(es) of the scan have no table")
+    assert warning.endswith("1 switch of the scan has no table")
 
 
 def test_adapter_ports_that_the_tables_do_not_know_are_counted(tree: Path) -> None:
@@ -164,7 +163,7 @@ def test_adapter_ports_that_the_tables_do_not_know_are_counted(tree: Path) -> No
     )
     scan.write_text(changed)
     (warning,) = plan([tree], HERE).warnings
-    assert warning.endswith("1 adapter port(s) of the scan are not in the tables")
+    assert warning.endswith("1 adapter port of the scan is not in the tables")
 
 
 def test_tables_of_another_fabric_are_refused(tree: Path) -> None:
@@ -333,7 +332,7 @@ def test_the_files_of_a_plan_in_one_call_are_one_plan(tmp_path: Path) -> None:
     assert whole is not None
     assert joined.intended == replace(whole, declared_at=joined.intended.declared_at)
     assert joined.intended.declared_at == datetime.fromtimestamp(second.stat().st_mtime, UTC)
-    assert joined.warnings == ("2 cable(s) are in several files of the intended wiring",)
+    assert joined.warnings == ("2 cables are in several files of the intended wiring",)
     assert len(joined.files) == 2
 
 

@@ -23,6 +23,7 @@ from ingest.formats.counters.fields import ALL_PORTS, FIELDS, SPLIT, Counters, P
 from ingest.options import Options
 from ingest.parsed import Parsed
 from ingest.reading.source import Place, SourceFile
+from registry import units
 from registry.errors import InputError
 from registry.model import CounterSweep
 
@@ -101,4 +102,4 @@ def _warnings(errors: bool, odd: Counter[str]) -> Iterator[str]:
     if errors:
         yield "only ports with errors above the tool's thresholds are listed"
     for name, count in sorted(odd.items()):
-        yield f"counter {name} of {count} port(s) is not stored"
+        yield f"counter {name} of {units.counted(count, 'port')} is not stored"

@@ -69,7 +69,9 @@ def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
     if not ports:
         reason = "only sums over all ports found" if sums else "no port counters found"
         raise InputError(reason, path=files[0].path)
-    warnings = counted((sums, "sum(s) over all ports of a device are ignored"))
+    warnings = counted(
+        (sums, "sum over all ports of a device is", "sums over all ports of a device are", "ignored")
+    )
     warnings += [f"{name}: {count} not stored" for name, count in sorted(odd.items())]
     time = max(options.time(file.modified_at) for file in files)
     return Parsed(counters=(CounterSweep.of(time, ports),), warnings=tuple(warnings))

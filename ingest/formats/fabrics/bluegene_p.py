@@ -89,7 +89,14 @@ def _fabric(
     for a, b in grid_links(list(cores), sizes[:3], wrap):
         draft.cable(_name(a), _name(b))
     missing = math.prod(sizes[:3]) - len(cores)
-    notes = counted((missing, "node(s) of the partition have no rank: their links are ignored"))
+    notes = counted(
+        (
+            missing,
+            "node of the partition has",
+            "nodes of the partition have",
+            "no rank: links there are ignored",
+        )
+    )
     return draft.parsed(path, options, default_rate=DEFAULT_RATE, warnings=notes)
 
 

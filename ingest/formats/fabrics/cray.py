@@ -75,8 +75,8 @@ def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
         raise InputError(reason, path=files[0].path)
     draft, notes = _draft(nodes, names)
     notes += counted(
-        (len(names.keys() - nodes.keys()), "node(s) have a name but no coordinates and are ignored"),
-        (sum(not node.up for node in nodes.values()), "node(s) are not up; their routers work"),
+        (len(names.keys() - nodes.keys()), "node has", "nodes have", "a name but no coordinates: ignored"),
+        (sum(not node.up for node in nodes.values()), "node is", "nodes are", "not up; their routers work"),
     )
     return draft.parsed(files[0].path, options, warnings=notes)
 
@@ -159,7 +159,14 @@ def _torus(found: Sequence[Position]) -> tuple[list[tuple[Position, Position]], 
         f"a torus of {' x '.join(map(str, sizes))}: axes of more than two positions are taken to be rings"
     ]
     holes = math.prod(sizes) - len(found)
-    return links, notes + counted((holes, "position(s) of the torus have no node: their links are ignored"))
+    return links, notes + counted(
+        (
+            holes,
+            "position of the torus has",
+            "positions of the torus have",
+            "no node: links there are ignored",
+        )
+    )
 
 
 def _dragonfly(found: Sequence[Position]) -> Iterator[tuple[Position, Position]]:

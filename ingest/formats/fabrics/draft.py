@@ -134,8 +134,13 @@ class Draft:
         columns = _columns([self.vertices[name] for name in names], levels)
         notes = [] if options.rate else unknown_rates(sum(cable.rate is None for cable in self.cables), rate)
         notes += counted(
-            (len(self.cables) - len(kept), "cable(s) lead from a device back to itself and are ignored"),
-            (len(names) - len(np.unique(links.source)), "device(s) have no cable"),
+            (
+                len(self.cables) - len(kept),
+                "cable leads",
+                "cables lead",
+                "from a device back to itself: ignored",
+            ),
+            (len(names) - len(np.unique(links.source)), "device has", "devices have", "no cable"),
         )
         return Parsed(
             fabric=Fabric(names=names, links=links, **columns),
@@ -171,7 +176,9 @@ def unknown_rates(count: int, rate: float, *, given: bool = False) -> list[str]:
     """Return the warning about cables without a rate, if any; `given` is True if the caller gave the rate."""
     whose = "as requested" if given else "is assumed, change it with --rate"
     unit = ", so seconds are bytes" if not given and rate == UNIT_RATE else ""
-    return counted((count, f"cable(s) have no rate in the file: {rate:g} bytes/s each {whose}{unit}"))
+    return counted(
+        (count, "cable has", "cables have", f"no rate in the file: {rate:g} bytes/s each {whose}{unit}")
+    )
 
 
 def attached_to_one(source: Longs, target: Longs, n: int) -> Bools:

@@ -130,7 +130,7 @@ def _fabric(graph: nx.Graph[Any], path: str, options: Options) -> Parsed:
     graph.remove_edges_from(loops)
     if not graph.number_of_edges():
         raise place.error("the graph has no edges")
-    notes = counted((len(loops), "edge(s) lead from a node to itself and are ignored"))
+    notes = counted((len(loops), "edge leads", "edges lead", "from a node to itself: ignored"))
     notes += _kinds(graph)
     default = options.rate or UNIT_RATE
     without = 0

@@ -129,9 +129,14 @@ class _Scan:
     def warnings(self) -> list[str]:
         """Return the numbers of skipped lines."""
         return counted(
-            (self._before, "line(s) before the scan were skipped"),
-            (len(self._after), "line(s) after the scan were skipped"),
-            (self._diagnostics, "line(s) are the tool's own diagnostics: parts of the fabric may be missing"),
+            (self._before, "line before the scan was", "lines before the scan were", "skipped"),
+            (len(self._after), "line after the scan was", "lines after the scan were", "skipped"),
+            (
+                self._diagnostics,
+                "line is",
+                "lines are",
+                "the tool's own diagnostics: parts of the fabric may be missing",
+            ),
         )
 
     def _aside(self, line: str) -> None:

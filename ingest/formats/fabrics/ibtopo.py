@@ -15,6 +15,7 @@ from ingest.formats.fabrics.trees import Branch, tree
 from ingest.options import Options
 from ingest.parsed import Parsed
 from ingest.reading.source import Place, SourceFile
+from registry import units
 
 MAX_LEVELS = 8
 _ROW = re.compile(r"\s*(\S+)((?:[ \t]+\d{1,9})++)\s*", re.ASCII)
@@ -68,7 +69,7 @@ def _rows(places: Sequence[Place], levels: int) -> tuple[dict[Way, list[str]], d
             continue
         row = _ROW.fullmatch(place.text)
         if row is None or not _fits(row, levels):
-            raise place.error(f"expected a host and {levels} position(s)")
+            raise place.error(f"expected a host and {units.counted(levels, 'position')}")
         if row[1] in seen:
             raise place.error(f"the host {row[1]} is repeated")
         seen.add(row[1])

@@ -124,7 +124,7 @@ def build_fabric(
 
     Switches forward and hosts do not. A router has no ranks and forwards nothing between ports of its own
     subnet: it becomes a vertex of kind `SWITCH` that does not forward, so that its cables exist but no path
-    leads through it. Aggregation nodes and their links are ignored.
+    leads through it. Aggregation nodes and links there are ignored.
 
     Parameters
     ----------
@@ -151,7 +151,7 @@ def build_fabric(
     _check_both_ends(by_guid)
     kept = [device for device in devices if device.kind != "H" or AGGREGATION_NODE not in device.description]
     if not incomplete and not any(device.ports for device in kept):
-        reason = f"the scan found only itself: {len(devices)} device(s) and no links; is the port down?"
+        reason = "the scan found only its own machine and no links; is the port down?"
         raise InputError(reason, path=path, line=devices[0].place.line if devices else None)
     names = _vertex_names(kept)
     order = sorted(set(names.values()))
@@ -160,7 +160,7 @@ def build_fabric(
     adapters, adapter_of = _adapters(kept, vertex_of)
     links, assumed, notes = _links(kept, by_guid, vertex_of, adapter_of, default_rate)
     routers = sum(device.kind == "R" for device in kept)
-    notes += counted((routers, "router(s) are stored as switches that do not forward"))
+    notes += counted((routers, "router is", "routers are", "stored as a switch that does not forward"))
     fabric = Fabric(
         names=tuple(order),
         links=links,
@@ -278,9 +278,24 @@ def _links(
             rows.append((source, target, rate, port.number, port.peer_port, *ends, not rates))
     columns = list(zip(*rows, strict=True)) if rows else [()] * 8
     warnings = counted(
-        (unknown // 2, f"cable(s) have no width and speed: {default_rate:g} bytes/s are assumed"),
-        (differing // 2, "cable(s) have different rates at their two ends: the lower one is used"),
-        (-(-loops // 2), "cable(s) lead from a device back to itself or its own host and are ignored"),
+        (
+            unknown // 2,
+            "cable has",
+            "cables have",
+            f"no width and speed: {default_rate:g} bytes/s are assumed",
+        ),
+        (
+            differing // 2,
+            "cable has",
+            "cables have",
+            "different rates at their two ends: the lower one is used",
+        ),
+        (
+            -(-loops // 2),
+            "cable leads",
+            "cables lead",
+            "from a device back to itself or its own host: ignored",
+        ),
     )
     links = Links.of(
         *columns[:3],

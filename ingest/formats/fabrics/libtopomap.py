@@ -129,7 +129,7 @@ def _vertex(digits: str, count: int, seen: Container[int], place: Place) -> int:
 def _both_directions(arcs: Longs) -> tuple[Longs, list[str]]:
     """Return the arcs without loops, mirrored if the whole map lists each edge once, and warnings."""
     loops = arcs[:, 0] == arcs[:, 1]
-    warnings = counted((int(loops.sum()), "edge(s) lead from a vertex to itself and are ignored"))
+    warnings = counted((int(loops.sum()), "edge leads", "edges lead", "from a vertex to itself: ignored"))
     arcs = arcs[~loops]
     pairs = {(int(source), int(target)) for source, target, _ in arcs}
     single = sum((target, source) not in pairs for source, target in pairs)
@@ -137,7 +137,7 @@ def _both_directions(arcs: Longs) -> tuple[Longs, list[str]]:
         warnings.append("the map lists each edge once: the other direction is added")
         arcs = np.concatenate([arcs, arcs[:, [1, 0, 2]]])
     elif single:
-        warnings.append(f"{single} edge(s) are listed in one direction only and stay one-way")
+        warnings += counted((single, "edge is", "edges are", "listed in one direction only, and kept so"))
     return arcs, warnings
 
 

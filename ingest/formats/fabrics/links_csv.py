@@ -190,7 +190,7 @@ def _both_ways(links: list[_Link]) -> tuple[list[_Link], list[str]]:
             for link in links
         ]
         return links + mirrored, ["the file lists each cable once: the other direction is added"]
-    return links, counted((single, "pair(s) are linked in one direction only and stay so"))
+    return links, counted((single, "pair is", "pairs are", "linked in one direction only, and kept so"))
 
 
 def _fabric(links: list[_Link], vertices: Mapping[str, _Vertex], rate: float) -> tuple[Fabric, list[str]]:

@@ -24,7 +24,7 @@ from typing import Any, NamedTuple
 
 from ingest.formats.fabrics.draft import Draft, check_name
 from ingest.options import Options
-from ingest.parsed import Parsed
+from ingest.parsed import Parsed, counted
 from ingest.reading.json_text import Spot, load_json
 from ingest.reading.source import Place, SourceFile
 from registry.errors import InputError
@@ -258,15 +258,12 @@ def _cables(reports: Mapping[str, list[Report]]) -> tuple[list[_Cable], list[str
         lonely += [report for report in (*rest_a, *rest_b) if report.peer in reports and a != b]
     ends = [(end, port) for a, a_port, b, b_port, _ in cables for end, port in ((a, a_port), (b, b_port))]
     several = sum(count > 1 for (_, port), count in Counter(ends).items() if port)
-    notes = []
+    notes = counted((several, "port has", "ports have", "several neighbours: each is taken as a cable"))
     if lonely:
         first = lonely[0]
-        notes.append(
-            f"{len(lonely)} cable(s) are reported by one end only, although the other end's file is there; "
-            f"the first: {first.device} {first.local} sees {first.peer} {first.port}"
-        )
-    if several:
-        notes.append(f"{several} port(s) have several neighbours: each is taken as a cable")
+        seen = f"the first: {first.device} {first.local} sees {first.peer} {first.port}"
+        rest = f"reported by one end only, although the other end's file is there; {seen}"
+        notes = counted((len(lonely), "cable is", "cables are", rest)) + notes
     return cables, notes
 
 

@@ -63,7 +63,7 @@ def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
             raise place.error("expected a host, a cable of a switch or a search line")
     if not numbers or max(numbers) != len(numbers) - 1:
         raise InputError("host numbers are missing: the file seems truncated", path=file.path)
-    notes = counted((searches, "search line(s) are ignored"))
+    notes = counted((searches, "search line is", "search lines are", "ignored"))
     return draft.parsed(file.path, options, warnings=notes)
 
 

@@ -115,9 +115,9 @@ class _Table:
         bad = next((f"line {one.line}: {one.reason}" for one in self.problems), "")
         unread = next(iter(self.speeds), "")
         return counted(
-            (len(self.problems), f"line(s) are no cables and are skipped, the first is {bad}"),
-            (self.repeated, "cable(s) are listed twice"),
-            (len(self.speeds), f"speed(s) are not understood and ignored, such as {unread!r}"),
+            (len(self.problems), "line is", "lines are", f"no cable: skipped, the first is {bad}"),
+            (self.repeated, "cable is", "cables are", "listed twice"),
+            (len(self.speeds), "speed is", "speeds are", f"not understood: ignored, such as {unread!r}"),
         )
 
     def _header(self, place: Place) -> None:

@@ -78,7 +78,14 @@ def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
     ethernet = isinstance(network, dict) and network.get("network_type") == _ETHERNET
     rate = options.rate or (ETHERNET_RATE if ethernet else DEFAULT_RATE)
     parsed = build_fabric(list(devices.values()), path=file.path, default_rate=rate)
-    notes = counted((physical, "file(s) of physical paths, computed by netloc, are ignored"))
+    notes = counted(
+        (
+            physical,
+            "file of physical paths, computed by netloc, is",
+            "files of physical paths, computed by netloc, are",
+            "ignored",
+        )
+    )
     tables = None
     if paths is not None:
         spot = Spot(paths[0].path, "path_info")

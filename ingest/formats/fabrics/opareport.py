@@ -63,7 +63,7 @@ def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
         list(devices.values()),
         path=file.path,
         default_rate=options.rate or DEFAULT_RATE,
-        warnings=counted((unread, "link(s) have an unreadable rate")),
+        warnings=counted((unread, "link has", "links have", "an unreadable rate")),
     )
 
 

@@ -78,9 +78,14 @@ def read_lines(
         if begins.match(place.text):
             raise place.error(f"incomplete line of {tool}: the file seems truncated")
     return counted(
-        (before, "line(s) before the scan were skipped"),
-        (len(foreign), "line(s) after the scan were skipped"),
-        (diagnostics, "line(s) are the tool's own diagnostics: parts of the fabric may be missing"),
+        (before, "line before the scan was", "lines before the scan were", "skipped"),
+        (len(foreign), "line after the scan was", "lines after the scan were", "skipped"),
+        (
+            diagnostics,
+            "line is",
+            "lines are",
+            "the tool's own diagnostics: parts of the fabric may be missing",
+        ),
     )
 
 

@@ -222,8 +222,13 @@ def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
         notes += _matched(template, rows)
     draft = Draft()
     notes += counted(
-        (_cables(template, rows or {}, draft), "link(s) are not up and ignored"),
-        (len(template.edge), "edge port(s): the template contains no nodes, each is taken as a host"),
+        (_cables(template, rows or {}, draft), "link is", "links are", "not up and ignored"),
+        (
+            len(template.edge),
+            "edge port is taken as a host",
+            "edge ports are taken as hosts",
+            "because the template contains no nodes",
+        ),
     )
     return draft.parsed(files[0].path, options, default_rate=DEFAULT_RATE, warnings=notes)
 
@@ -241,9 +246,14 @@ def _matched(template: _Template, rows: Mapping[str, _Row]) -> list[str]:
         del template.links[(a, b)]
     listed = {end for ends in template.links for end in ends}
     return counted(
-        (lacking, "link(s) of the template are not in the table and ignored"),
-        (elsewhere, "link(s) lead elsewhere in the table and are ignored"),
-        (len(rows.keys() - listed), "port(s) of the table have no such link in the template"),
+        (lacking, "link of the template is", "links of the template are", "not in the table and ignored"),
+        (elsewhere, "link leads", "links lead", "elsewhere in the table: ignored"),
+        (
+            len(rows.keys() - listed),
+            "port of the table has",
+            "ports of the table have",
+            "no such link in the template",
+        ),
     )
 
 

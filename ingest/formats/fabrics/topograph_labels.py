@@ -55,8 +55,8 @@ def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
             continue
         tree_of.add(name, tiers, spot)
     warnings = counted(
-        (without, "node(s) have no label of a switch and are ignored"),
-        (domains, "node(s) name a domain of accelerators, which is ignored"),
+        (without, "node has", "nodes have", "no label of a switch: ignored"),
+        (domains, "node names", "nodes name", "a domain of accelerators, which is ignored"),
     )
     return tree(file.path, tree_of.branches(file.path), options, warnings)
 

@@ -51,7 +51,7 @@ def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
         for child in branch.switches:  # leaves need no description
             branches.setdefault(child, Branch(place=branch.place))
     isolated = _blocks(model, root, branches) + _capacity_blocks(model, root, branches, blocks_of)
-    warnings = counted((isolated, "host(s) are below no switch and ignored"))
+    warnings = counted((isolated, "host is", "hosts are", "below no switch and ignored"))
     return tree(file.path, branches, options, warnings)
 
 

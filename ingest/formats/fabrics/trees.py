@@ -85,8 +85,8 @@ def _shape(branches: Mapping[str, Branch]) -> list[str]:
     view = "a scheduler's view of the network, not its cables"
     return [
         f"{view}: one link is assumed between each switch and its children",
-        *counted((several, "device(s) are below several switches")),
-        *counted((roots if roots > 1 else 0, "trees without a connection")),
+        *counted((several, "device is", "devices are", "below several switches")),
+        *counted((roots if roots > 1 else 0, "tree", "trees", "without a connection")),
     ]
 
 

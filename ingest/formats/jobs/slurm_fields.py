@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from ingest.formats.jobs.hostlists import expand
-from ingest.parsed import Parsed
+from ingest.parsed import Count, Parsed, counted
 from registry.errors import InputError, InvalidValue
 from registry.model import Job, as_utc
 from registry.model.rank_order import shared
@@ -90,17 +90,12 @@ class JobList:
             self.runs += 1
         self._jobs[job.id] = job
 
-    def parsed(self, *notes: tuple[int, str]) -> Parsed:
+    def parsed(self, *notes: Count) -> Parsed:
         """Return the jobs with warnings; raise `InputError` if there are no jobs."""
         if not self._jobs:
             raise InputError("no jobs found", path=self.path)
-        runs = (self.runs, "earlier runs of requeued jobs are ignored")
-        return Parsed(jobs=tuple(self._jobs.values()), warnings=counted(*notes, runs))
-
-
-def counted(*notes: tuple[int, str]) -> tuple[str, ...]:
-    """Return warnings from counts and what they count, except zeros."""
-    return tuple(f"{count} {what}" for count, what in notes if count)
+        runs = (self.runs, "earlier run of requeued jobs is", "earlier runs of requeued jobs are", "ignored")
+        return Parsed(jobs=tuple(self._jobs.values()), warnings=tuple(counted(*notes, runs)))
 
 
 def cells_between_bars(

@@ -33,8 +33,9 @@ _CPUS = re.compile(r"(?:^|\s)Nodes=(\S+) CPU_IDs=(\S*)")
 _CPU_RANGE = re.compile(r"(\d{1,9})(?:-(\d{1,9}))?", re.A)
 _COUNT = re.compile(r"(\d{1,9})(?:-\d{1,9})?", re.A)
 _WITHOUT_DETAILS = (
-    "jobs have no CPUs per host, as printed by `scontrol show jobs -d`: their ranks are assumed to be "
-    "even over the hosts, and a completing job may run on more hosts than it still lists"
+    *("job has", "jobs have"),
+    "no CPUs per host, as printed by `scontrol show jobs -d`: their ranks are assumed to be "
+    "even over the hosts, and a completing job may run on more hosts than it still lists",
 )
 _PER_NODE = "NtasksPerN:B:S:C"
 _NEEDED = ("JobState", "NodeList", "NumNodes", "NumCPUs")
@@ -98,7 +99,7 @@ def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
         job = _job(record)
         found.add(job, Where(file.path, *record.lines[0]))
         guessed += bool(job.hosts) and not record.has_slots()
-    return found.parsed((guessed, _WITHOUT_DETAILS))
+    return found.parsed((guessed, *_WITHOUT_DETAILS))
 
 
 def _records(file: SourceFile) -> Iterator[_Record]:

@@ -61,8 +61,18 @@ def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
         cleaning += job.state == "COMPLETING" and _hosts_text(cells) != ""
         without += bool(job.hosts) and "CPUS" not in cells
     return found.parsed(
-        (without, "job(s) without CPUs: one rank per host is assumed; use `scontrol show jobs -d` instead"),
-        (cleaning, "completing job(s) list only the hosts still being cleaned: read without hosts"),
+        (
+            without,
+            "job",
+            "jobs",
+            "without CPUs: one rank per host is assumed; use `scontrol show jobs -d` instead",
+        ),
+        (
+            cleaning,
+            "completing job lists",
+            "completing jobs list",
+            "only the hosts still being cleaned: read without hosts",
+        ),
     )
 
 

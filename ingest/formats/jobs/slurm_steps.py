@@ -15,9 +15,9 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from ingest.formats.jobs.slurm_fields import LAUNCHERS, Where, counted, make_job, parse_distribution
+from ingest.formats.jobs.slurm_fields import LAUNCHERS, Where, make_job, parse_distribution
 from ingest.options import Options
-from ingest.parsed import Parsed
+from ingest.parsed import Parsed, counted
 from ingest.reading.source import SourceFile
 from registry.errors import InputError
 
@@ -81,12 +81,24 @@ def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
     warnings = counted(
         (
             len(jobs),
-            "job(s) get their ranks and distribution: `scontrol show jobs -d` has hosts and the rest",
+            "job gets",
+            "jobs get",
+            "their ranks and distribution: `scontrol show jobs -d` has hosts and the rest",
         ),
-        (len(steps) - len(plain), "step(s) of scripts and daemons are ignored"),
-        (len(plain) - len(single), "step(s) of heterogeneous jobs are ignored: they have other job numbers"),
+        (
+            len(steps) - len(plain),
+            "step of scripts and daemons is",
+            "steps of scripts and daemons are",
+            "ignored",
+        ),
+        (
+            len(plain) - len(single),
+            "step of heterogeneous jobs is",
+            "steps of heterogeneous jobs are",
+            "ignored: they have other job numbers",
+        ),
     )
-    return Parsed(jobs=jobs, warnings=warnings)
+    return Parsed(jobs=jobs, warnings=tuple(warnings))
 
 
 def _steps(file: SourceFile) -> Iterator[_Step | None]:

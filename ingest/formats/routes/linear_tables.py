@@ -119,7 +119,7 @@ class Dialect:
         rows = _rows(tables, same_lids=self.same_lids)
         owner = owner[: rows.shape[1]]
         ownerless = int(((rows != NO_ROUTE).any(axis=0) & (owner == 0)).sum())
-        warnings = counted((ownerless, "routed LID(s) have no known port"))
+        warnings = counted((ownerless, "routed LID has", "routed LIDs have", "no known port"))
         if not self.lists_owners:
             warnings = ["the file does not list the owners of LIDs: those of the scan are used"]
         guids = np.array([table.guid for table in tables], np.uint64)

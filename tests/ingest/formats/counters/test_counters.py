@@ -101,7 +101,7 @@ def test_lines_about_links_and_summaries_are_passed_over() -> None:
 
 def test_counters_of_unknown_names_are_counted_and_left_out() -> None:
     parsed = parse(ibqueryerrors, ALL.replace("[PortXmitPkts ==", "[PortFlux ==", 2))
-    assert parsed.warnings == ("counter PortFlux of 2 port(s) is not stored",)
+    assert parsed.warnings == ("counter PortFlux of 2 ports is not stored",)
 
 
 def test_a_count_with_leading_zeros_is_decimal() -> None:
@@ -165,7 +165,7 @@ def test_sums_over_all_ports_are_left_out_and_counted() -> None:
     parsed = parse(perfquery, both)
     assert parsed.counters
     assert list(zip(parsed.counters[0].lid, parsed.counters[0].port, strict=True)) == [(9, 1)]
-    assert parsed.warnings == ("1 sum(s) over all ports of a device are ignored",)
+    assert parsed.warnings == ("1 sum over all ports of a device is ignored",)
     with pytest.raises(InputError, match="only sums"):
         parse(perfquery, read("counters/sweep1-perfquery-a-1.txt"))
 

@@ -157,7 +157,7 @@ def test_positions_without_a_node_are_holes_and_are_counted() -> None:
     positions = [at for at in itertools.product(range(3), range(3), range(1)) if at != (1, 1, 0)]
     parsed = parse(cray, nodes(positions))
     assert fabric_of(parsed).cable_count == 18 - 4
-    assert "1 position(s) of the torus have no node: their links are ignored" in parsed.warnings
+    assert "1 position of the torus has no node: links there are ignored" in parsed.warnings
 
 
 def test_four_nodes_at_a_position_are_a_dragonfly() -> None:
@@ -179,7 +179,7 @@ def test_names_come_from_xtprocadmin_by_node_number() -> None:
     places = nodes([(x, y, 0) for x in range(2) for y in range(2)])  # nodes 0 to 3; the table has 1, 2, 4 ...
     parsed = cray.parse([file(table, "names"), file(places, "places")], Options())
     assert fabric_of(parsed).names == ("c0-0c0s0n1", "c0-0c0s0n2", "nid00000", "nid00003")
-    assert "124 node(s) have a name but no coordinates and are ignored" in parsed.warnings
+    assert "124 nodes have a name but no coordinates: ignored" in parsed.warnings
     with pytest.raises(InputError, match="ingest it together with the output of xtdb2proc"):
         parse(cray, table)
 
@@ -224,7 +224,7 @@ def test_myrinet_has_hosts_on_ports_and_parallel_cables() -> None:
     between = (links.source == at[0]) & (links.target == at[1])
     ports = list(zip(links.source_port[between].tolist(), links.target_port[between].tolist(), strict=True))
     assert ports == [(4, 4), (5, 5), (6, 6), (7, 7)]
-    assert parsed.warnings[0] == "2 search line(s) are ignored"
+    assert parsed.warnings[0] == "2 search lines are ignored"
 
 
 @pytest.mark.parametrize(

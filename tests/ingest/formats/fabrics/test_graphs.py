@@ -122,7 +122,7 @@ def test_loops_are_left_out_and_weights_are_not_capacities(format: str) -> None:
     graph = nx.Graph([("a", "b", {"weight": 3.0}), ("b", "b", {"weight": 1.0}), ("b", "c", {"weight": 1.0})])
     parsed = parse(parser(format), written(graph, format))
     assert fabric_of(parsed).cable_count == 2
-    assert "1 edge(s) lead from a node to itself and are ignored" in parsed.warnings
+    assert "1 edge leads from a node to itself: ignored" in parsed.warnings
     assert any("weights of edges are ignored" in warning for warning in parsed.warnings)
 
 

@@ -28,13 +28,13 @@ def line_of(text: str, part: str) -> int:
 
 
 def test_a_scan_that_found_only_itself_says_so() -> None:
-    fails(raw("public/ndr-dgx-only-local.ibnetdiscover"), "found only itself: 1 device")
+    fails(raw("public/ndr-dgx-only-local.ibnetdiscover"), "found only its own machine: 1 device")
 
 
 def test_a_scan_of_aggregation_nodes_alone_found_nothing() -> None:
     record = TREE.split("\n\n")[-1].replace('"node0006 mlx5_0"', '"Mellanox Technologies Aggregation Node"')
     lines = record.replace('"S-0002c90000100400"[3]', '"H-0002c90000f00600"[1]')
-    fails(lines, "found only itself")
+    fails(lines, "found only its own machine")
 
 
 @pytest.mark.parametrize("cut", range(4, len(TREE.splitlines())))

@@ -104,4 +104,4 @@ def test_a_router_is_neither_a_host_nor_does_it_forward() -> None:
         0,
     )
     assert parsed.fabric.cable_count == 14
-    assert parsed.warnings == ("1 router(s) are stored as switches that do not forward",)
+    assert parsed.warnings == ("1 router is stored as a switch that does not forward",)

@@ -88,7 +88,7 @@ def test_a_whole_file_has_no_warnings_except_for_missing_speeds(name: str, forma
     assert found.assumed is not None
     assert found.assumed.all() == found.assumed.any() == bool(found.warnings)
     assert [warning.split(":")[0] for warning in found.warnings] == (
-        ["96 cable(s) have no width and speed"] if found.assumed.any() else []
+        ["96 cables have no width and speed"] if found.assumed.any() else []
     )
     assert not found.incomplete
 
@@ -178,8 +178,8 @@ def test_line_ends_of_other_systems_and_a_prompt_change_nothing(name: str, forma
         assert same(found.fabric, plain)
     if len(dressed) > 1:
         assert found.warnings[:2] == (
-            "1 line(s) before the scan were skipped",
-            "1 line(s) after the scan were skipped",
+            "1 line before the scan was skipped",
+            "1 line after the scan was skipped",
         )
 
 

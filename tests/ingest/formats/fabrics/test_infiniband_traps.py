@@ -172,7 +172,7 @@ def test_speeds_by_the_lane(printed: str, speed: str) -> None:
     assert found.fabric is not None
     rate = 4 * LANE_BYTES[speed or "HDR"]
     assert set(found.fabric.links.capacity.tolist()) == {rate}
-    assert [warning.split(" have")[0] for warning in found.warnings] == ([] if speed else ["96 cable(s)"])
+    assert [warning.split(" have")[0] for warning in found.warnings] == ([] if speed else ["96 cables"])
 
 
 def test_states_of_ports() -> None:
@@ -258,7 +258,7 @@ def test_speeds_that_opensm_does_not_know_are_assumed() -> None:
     found = parsed("opensm-subnet", SUBNET.replace("SPD=50", "SPD=??"), Options(rate=7.0))
     assert found.fabric is not None
     assert set(found.fabric.links.capacity.tolist()) == {7.0}
-    assert found.warnings == ("96 cable(s) have no width and speed: 7 bytes/s are assumed",)
+    assert found.warnings == ("96 cables have no width and speed: 7 bytes/s are assumed",)
 
 
 @pytest.mark.parametrize(
@@ -518,7 +518,7 @@ def test_comments_between_the_rows_are_read_over() -> None:
 
 def test_the_tools_own_diagnostics_are_counted() -> None:
     found = parsed("iblinkinfo", f"ibwarn: [4711] mad_rpc: timeout\n{LINES}")
-    assert found.warnings == ("1 line(s) are the tool's own diagnostics: parts of the fabric may be missing",)
+    assert found.warnings == ("1 line is the tool's own diagnostics: parts of the fabric may be missing",)
 
 
 @pytest.mark.parametrize(

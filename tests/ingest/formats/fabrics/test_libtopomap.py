@@ -85,13 +85,13 @@ def test_a_map_that_lists_each_edge_once_is_mirrored() -> None:
 def test_edges_in_one_direction_only_are_kept_and_counted() -> None:
     parsed = parse(libtopomap, "num: 3\n0 a\n1 b\n2 c\n0 1\n1 0 2\n2 0\n", Options(rate=1.0))
     assert parsed.fabric is not None
-    assert parsed.warnings == ("2 edge(s) are listed in one direction only and stay one-way",)
+    assert parsed.warnings == ("2 edges are listed in one direction only, and kept so",)
     assert len(parsed.fabric.links) == 4
 
 
 def test_an_edge_to_itself_is_left_out_and_counted() -> None:
     parsed = parse(libtopomap, "num: 2\n0 a\n1 b\n0 0 1\n1 0\n", Options(rate=1.0))
-    assert parsed.warnings == ("1 edge(s) lead from a vertex to itself and are ignored",)
+    assert parsed.warnings == ("1 edge leads from a vertex to itself: ignored",)
 
 
 @pytest.mark.parametrize(

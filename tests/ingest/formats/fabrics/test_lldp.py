@@ -118,7 +118,7 @@ def test_a_cable_that_one_end_alone_reports_is_kept_with_a_warning() -> None:
     assert cables(fabric_of(parsed)) == {("sw1", 1, "sw2", 1), ("sw1", 2, "sw2", 2)}
     (warning, *_) = parsed.warnings
     assert warning == (
-        "1 cable(s) are reported by one end only, although the other end's file is there; "
+        "1 cable is reported by one end only, although the other end's file is there; "
         "the first: sw1 swp2 sees sw2 swp2"
     )
 
@@ -158,7 +158,7 @@ def test_a_neighbour_without_a_name_is_called_by_its_id() -> None:
 def test_several_neighbours_of_one_port_have_a_warning() -> None:
     parsed = site({"sw.json": neighbours(("swp1", "a", "eth0"), ("swp1", "b", "eth0"))})
     assert cables(fabric_of(parsed)) == {("a", 0, "sw", 1), ("b", 0, "sw", 1)}
-    assert "1 port(s) have several neighbours: each is taken as a cable" in parsed.warnings
+    assert "1 port has several neighbours: each is taken as a cable" in parsed.warnings
 
 
 def test_a_missing_rate_is_the_callers_and_a_reported_one_is_kept() -> None:
@@ -168,7 +168,7 @@ def test_a_missing_rate_is_the_callers_and_a_reported_one_is_kept() -> None:
     assert parsed.assumed is not None
     assert parsed.assumed.all()
     silent = site({"sw.json": text})
-    assert "1 cable(s) have no rate in the file: 1.25e+09 bytes/s each is assumed" in silent.warnings[0]
+    assert "1 cable has no rate in the file: 1.25e+09 bytes/s each is assumed" in silent.warnings[0]
     parsed = site({"node1.json": read("lldp/node1.json")}, Options(rate=5e10))
     assert set(fabric_of(parsed).links.capacity.tolist()) == {1.25e9}
 

@@ -65,7 +65,7 @@ def test_columns_come_in_any_order_and_the_kind_may_be_missing() -> None:
 def test_a_cable_that_is_planned_from_both_ends_is_one() -> None:
     parsed = parse(ndt, PLAN + "spine01,Port 8,leaf08,Port 9,Data\n")
     assert parsed.intended == plan_of(PLAN)
-    assert parsed.warnings == ("1 cable(s) are listed twice",)
+    assert parsed.warnings == ("1 cable is listed twice",)
 
 
 def test_a_cable_that_is_planned_from_both_ends_in_other_letters_is_one() -> None:
@@ -115,7 +115,7 @@ def test_speeds(text: str, gigabits: float) -> None:
     parsed = parse(ndt, f"{head},Speed\n{first},{text}\n", path="plan")
     assert parsed.intended is not None
     assert parsed.intended.speed[0] * 8e-9 == pytest.approx(gigabits, rel=1e-4)
-    unread = ("1 speed(s) are not understood and ignored, such as 'fast'",)
+    unread = ("1 speed is not understood: ignored, such as 'fast'",)
     assert parsed.warnings == (unread if text == "fast" else ())
 
 
@@ -130,7 +130,7 @@ def test_speeds(text: str, gigabits: float) -> None:
 def test_a_line_that_is_no_cable_costs_only_itself(old: str, new: str, reason: str) -> None:
     parsed = parse(ndt, PLAN.replace(old, new, 1), path="plan")
     (warning,) = parsed.warnings
-    assert warning.startswith("1 line(s) are no cables and are skipped, the first is line 3: ")
+    assert warning.startswith("1 line is no cable: skipped, the first is line 3: ")
     assert warning.endswith(reason) or reason in warning
     assert parsed.intended is not None
     assert parsed.intended.source == (plan_of(PLAN).source[0], *plan_of(PLAN).source[2:])

@@ -102,7 +102,7 @@ def _vertex(fabric: Fabric, guid: int) -> int:
 def test_paths_that_netloc_computed_are_not_read() -> None:
     result = parsed(NODES, PHYSICAL)
     assert result.tables is None
-    assert result.warnings == ("1 file(s) of physical paths, computed by netloc, are ignored",)
+    assert result.warnings == ("1 file of physical paths, computed by netloc, is ignored",)
 
 
 def test_the_three_files_of_a_folder_are_one_observation() -> None:

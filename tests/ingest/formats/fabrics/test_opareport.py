@@ -42,7 +42,7 @@ def test_a_missing_or_unreadable_rate_is_assumed_with_a_warning() -> None:
     parsed = parse(opareport, REPORT.replace("<Rate>100g</Rate>", "<Rate>fast</Rate>"), Options(rate=5e9))
     assert parsed.fabric is not None
     assert set(parsed.fabric.links.capacity.tolist()) == {5e9}
-    assert parsed.warnings[0] == "96 link(s) have an unreadable rate"
+    assert parsed.warnings[0] == "96 links have an unreadable rate"
     missing = parse(opareport, REPORT.replace("<Rate>100g</Rate>", "", 1))
     assert missing.fabric is not None
     assert set(missing.fabric.links.capacity.tolist()) == {12.5e9}

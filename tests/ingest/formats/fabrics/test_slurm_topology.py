@@ -68,7 +68,7 @@ def test_a_link_has_the_speed_of_the_switch_above_else_of_the_one_below_else_the
     }
     assert speed["l1", "a"] == speed["l1", "top"] == 100 * GBIT
     assert speed["l2", "b"] == speed["top", "l2"] == 1.0
-    assert any(warning.startswith("2 cable(s) have no rate") for warning in parsed.warnings)
+    assert any(warning.startswith("2 cables have no rate") for warning in parsed.warnings)
     assert rates(fabric_of(conf(text, Options(rate=5e9)))) == {5e9}
 
 

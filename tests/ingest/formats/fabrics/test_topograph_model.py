@@ -75,8 +75,8 @@ def test_nodes_without_labels_are_left_out_and_counted_and_domains_are_counted()
     assert parsed.fabric is not None
     assert parsed.fabric.names == ("a", "b", "l")
     assert parsed.warnings[:2] == (
-        "1 node(s) have no label of a switch and are ignored",
-        "1 node(s) name a domain of accelerators, which is ignored",
+        "1 node has no label of a switch: ignored",
+        "1 node names a domain of accelerators, which is ignored",
     )
 
 
@@ -122,7 +122,7 @@ def test_a_model_of_blocks_makes_the_tree() -> None:
         "leaf-12": {"node0005", "node0006", "node0008"},
         "leaf-21": {"node0009", "node0010", "node0011", "node0012"},
     }
-    assert parsed.warnings[0] == "2 host(s) are below no switch and ignored"
+    assert parsed.warnings[0] == "2 hosts are below no switch and ignored"
 
 
 def test_models_of_older_releases_are_read() -> None:

@@ -113,9 +113,9 @@ def test_a_repeated_job_is_an_error_or_another_run() -> None:
     with pytest.raises(InputError, match="job 1 is repeated"):
         once.add(job("1", 2), HERE)
     again.add(job("1", 2), HERE)
-    parsed = again.parsed((0, "of nothing"), (2, "of something"))
+    parsed = again.parsed((0, "job has", "jobs have", "nothing"), (2, "job has", "jobs have", "something"))
     assert [len(found.hosts) for found in parsed.jobs if found is not None] == [2]
-    assert parsed.warnings == ("2 of something", "1 earlier runs of requeued jobs are ignored")
+    assert parsed.warnings == ("2 jobs have something", "1 earlier run of requeued jobs is ignored")
 
 
 def test_jobs_and_hosts_are_bounded_and_required() -> None:

@@ -232,7 +232,7 @@ def test_the_last_run_of_a_requeued_job_counts() -> None:
     earlier = changed(ACCOUNTED, state={"current": ["NODE_FAIL"]})
     parsed = parse(slurm_json, json.dumps({"jobs": [earlier, ACCOUNTED]}))
     assert [job.state for job in parsed.jobs] == ["COMPLETED"]
-    assert parsed.warnings == ("1 earlier runs of requeued jobs are ignored",)
+    assert parsed.warnings == ("1 earlier run of requeued jobs is ignored",)
 
 
 def test_it_is_recognised_by_its_keys() -> None:

@@ -88,7 +88,7 @@ def test_a_job_that_waits_has_no_hosts() -> None:
 def test_the_last_run_of_a_requeued_job_counts() -> None:
     parsed = parse(slurm_sacct, "\n".join([HEAD, JOB.replace("COMPLETED", "NODE_FAIL"), STEP, JOB]))
     assert [(job.state, job.ranks) for job in parsed.jobs] == [("COMPLETED", 0)]
-    assert parsed.warnings == ("1 earlier runs of requeued jobs are ignored",)
+    assert parsed.warnings == ("1 earlier run of requeued jobs is ignored",)
 
 
 @pytest.mark.parametrize("name", ["a|b||c", "None", "unknown", ""])

@@ -47,8 +47,8 @@ def test_requested_columns_contain_more() -> None:
 
 def test_the_table_says_what_it_does_not_tell() -> None:
     assert parse(slurm_squeue, TABLE).warnings == (
-        "7 job(s) without CPUs: one rank per host is assumed; use `scontrol show jobs -d` instead",
-        "1 completing job(s) list only the hosts still being cleaned: read without hosts",
+        "7 jobs without CPUs: one rank per host is assumed; use `scontrol show jobs -d` instead",
+        "1 completing job lists only the hosts still being cleaned: read without hosts",
     )
     assert jobs(TABLE)["5"].hosts == ()
 

@@ -21,13 +21,13 @@ def test_the_largest_step_of_each_job_gives_ranks_and_distribution() -> None:
     found = {job.id: (job.ranks, job.distribution) for job in parsed.jobs}
     assert found == {"2": (40, "block")}
     assert all((job.hosts, job.state, job.started_at) == ((), "", None) for job in parsed.jobs)
-    assert parsed.warnings[1] == "4 step(s) of scripts and daemons are ignored"
+    assert parsed.warnings[1] == "4 steps of scripts and daemons are ignored"
 
 
 def test_components_of_a_heterogeneous_job_are_ignored_since_they_have_other_numbers() -> None:
     parsed = parse(slurm_steps, SAMPLE)  # 7 and 8 are 7+0 and 7+1 in scontrol_show_jobs_d.txt, of one srun
     assert not {job.id for job in parsed.jobs} & {"7", "8", "7+0", "7+1"}
-    assert parsed.warnings[2].startswith("2 step(s) of heterogeneous jobs are ignored")
+    assert parsed.warnings[2].startswith("2 steps of heterogeneous jobs are ignored")
 
 
 def test_what_is_printed_a_step_a_line_is_read_the_same() -> None:

@@ -180,7 +180,7 @@ def test_lids_without_a_known_owner_are_read_and_counted(ending: str) -> None:
     assert parsed.tables is not None
     assert np.array_equal(parsed.tables.ports, TABLES.ports)
     assert not parsed.tables.lid_guid.any()
-    assert parsed.warnings == ("16 routed LID(s) have no known port",)
+    assert parsed.warnings == ("16 routed LIDs have no known port",)
 
 
 def test_an_owner_known_in_one_table_only_is_kept() -> None:

@@ -64,7 +64,7 @@ def test_without_destinations_the_ports_are_read_and_the_owners_unknown() -> Non
     assert parsed.tables is not None
     assert np.array_equal(parsed.tables.ports, OSM.ports)
     assert not parsed.tables.lid_guid.any()
-    assert parsed.warnings == ("140 routed LID(s) have no known port",)
+    assert parsed.warnings == ("140 routed LIDs have no known port",)
 
 
 def test_ibroute_has_the_table_of_one_switch() -> None:
