@@ -28,7 +28,7 @@ def line_of(text: str, part: str) -> int:
 
 
 def test_a_scan_that_found_only_itself_says_so() -> None:
-    fails(raw("public/ndr-dgx-only-local.ibnetdiscover"), "found only its own machine: 1 device")
+    fails(raw("public/ndr-dgx-only-local.ibnetdiscover"), "found only its own machine")
 
 
 def test_a_scan_of_aggregation_nodes_alone_found_nothing() -> None:
