@@ -43,6 +43,8 @@ RUN = (
     *("--host", ",".join(f"{host}:4" for host in HOSTS), "-n", str(RANKS), "program"),
 )
 LAUNCHER = '#!/bin/sh\nif [ "$1" = --version ]; then exec {real} --version; fi\ndate +%s.%N\n'
+KNOWN, TRIES = "of the same profile and hosts", 5
+"""What `almanac run` says of a placement that is stored, and how often it is tried: kernels are compiled."""
 SUBREAPER = 36
 """Number of the setting of Linux's ``prctl`` that makes processes without a parent children of this one."""
 
@@ -107,9 +109,12 @@ def prepared(folder: Path) -> Iterator[dict[str, str]]:
         call("ingest", "--name", "hpcg", str(DATA / "hpcg_16_64.tar.gz"))
         for _ in range(3):  # stored runs, which are compared before each
             call("run", "--in-order", *RUN[2:])
-        call(*RUN[:1], "--seconds", "60", *RUN[1:])
-        found = call(*RUN[:1], "--explain", *RUN[1:])
-        if "of the same profile and hosts" not in found:
+        found = ""
+        for _ in range(TRIES):
+            found = call(*RUN[:1], "--seconds", "60", "--explain", *RUN[1:])
+            if KNOWN in found:
+                break
+        else:
             raise SystemExit(f"the placement is not known: {found}")
         yield environment
     finally:

@@ -19,11 +19,11 @@ __all__ = ["counted", "opened"]
 SEEN = Viewer()
 
 
-def test_a_job_beside_another_placement_takes_three_statements_and_one_when_seen_again(
+def test_a_job_beside_another_placement_takes_three_statements_and_none_when_seen_again(
     counted: tuple[Registry, CountingDatabase], filled: Filled
 ) -> None:
     registry, database = counted
-    for expected in (3, 1):
+    for expected in (3, 0):
         database.statements.clear()
         file = job.job_file(registry, "ndr/4711", SEEN)
         view = job.JobView(
