@@ -91,8 +91,8 @@ def require_cluster(registry: Registry, cluster: str | None) -> None:
         raise UnknownName("cluster", cluster, known)
 
 
-def require_names(registry: Registry, application: str | None, job: str | None, cluster: str | None) -> None:
-    """Raise an error if no stored data have the application or the job, so that a typo is no empty list.
+def require_names(registry: Registry, cluster: str | None, application: str | None, job: str | None) -> None:
+    """Raise an error if no stored data have the cluster, the application or the job; see `require_cluster`.
 
     Raises
     ------
@@ -100,6 +100,7 @@ def require_names(registry: Registry, application: str | None, job: str | None, 
     """
     from registry.errors import UnknownName
 
+    require_cluster(registry, cluster)
     if application is not None:
         applications = {info.application for info in registry.profiles.list()}
         if application not in applications:  # a measured run has the name of its program

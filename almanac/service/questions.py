@@ -176,8 +176,7 @@ def placements(
     limit: Limit = 100,
 ) -> Any:
     """Placements with bounds and baselines, the newest first: `almanac history placements`."""
-    require_cluster(registry, cluster)
-    require_names(registry, application, job, cluster)
+    require_names(registry, cluster, application, job)
     infos = registry.placements.history(cluster, application, job, limit=limit)
     return [stored_placement_to_json(info) for info in infos]
 
@@ -186,8 +185,7 @@ def placements_that_got_worse(
     registry: Opened, cluster: OfCluster = None, application: Name = None, limit: Limit = 100
 ) -> Any:
     """Placements above their control limit, the newest first: `almanac history regressions`."""
-    require_cluster(registry, cluster)
-    require_names(registry, application, None, cluster)
+    require_names(registry, cluster, application, None)
     series = registry.placements.series(cluster=cluster, application=application)
     return [regression_to_json(one) for one in regressions(series)[:limit]]
 

@@ -43,6 +43,7 @@ from registry import units
 from registry.errors import UnknownName
 from registry.ingest_runs.freshness import FRESH, age_text, freshness
 from registry.ingest_runs.runs import SourceState
+from registry.model import Floats
 from registry.registry import Registry
 
 JOB_SOURCES = ("slurm-s", "slurm-json", "pbs", "lsf", "flux")
@@ -98,11 +99,12 @@ def draw(registry: Registry, site: Site) -> None:
         return
     st.html(STYLE)
     checked, peak = _numbers(view, view.live, site)
+    share = utilisation(view.live, None) if view.rates is None else view.rates.share
     left, right = st.container(key="upper cards").columns(2)
     with left:
-        _map(registry, view, view.live)
+        _map(registry, view, view.live, share)
     with right:
-        _links(view, view.live, site)
+        _links(view.live, share, site)
     left, right = st.container(key="lower cards").columns(2)
     with left:
         _jobs(view.live, site)
@@ -211,19 +213,16 @@ def _age(view: Overview) -> None:
     number("Age of data", newest, help=f"Since the observation:\n\n{lines}", note=words, state=state)
 
 
-def _map(registry: Registry, view: Overview, live: Live) -> None:
-    """Draw the fabric, coloured by load."""
-    fabric, rates = live.fabric, view.rates
+def _map(registry: Registry, view: Overview, live: Live, share: Floats | None) -> None:
+    """Draw the fabric, coloured by load: by the utilisation of each link (`share`), or by times."""
+    fabric = live.fabric
     with card("Load now", height=UPPER):
         if not len(fabric.links):
             st.info("This fabric has no cables.")
             return
-        estimated = utilisation(live, None) if rates is None else None
-        if rates is not None:
-            colours = colouring.share("Measured, worse direction", "Share of capacity", rates.share)
-        elif estimated is not None:
-            title = "Estimated by times per iteration, worse direction"
-            colours = colouring.share(title, "Share of capacity", estimated)
+        if share is not None:
+            how = "Estimated by times per iteration" if view.rates is None else "Measured"
+            colours = colouring.share(f"{how}, worse direction", "Share of capacity", share)
         elif live.shared.seconds.any():
             colours = colouring.load(
                 "Estimated, worse direction", "Seconds per iteration", live.shared.seconds
@@ -237,10 +236,9 @@ def _map(registry: Registry, view: Overview, live: Live) -> None:
         fabric_map(link_map(fabric, drawn, colours, lines=few, height=MAP), key="overview map")
 
 
-def _links(view: Overview, live: Live, site: Site) -> None:
-    """List the busiest links, and whose traffic they carry."""
+def _links(live: Live, share: Floats | None, site: Site) -> None:
+    """List the busiest links by utilisation (`share`) or by time, and whose traffic they carry."""
     cluster = live.running.snapshot.cluster
-    share = utilisation(live, None) if view.rates is None else view.rates.share
     with card("Busiest links", help=CONVENTION if share is None else "", height=UPPER):
         found = busiest_links(live.shared, share, SHOWN, site.viewer)
         if not found:

@@ -233,8 +233,7 @@ def _within(
     transaction: Transaction, cluster: str, times: StoredTimes, start: datetime, until: datetime
 ) -> CounterDeltas | None:
     """Return the growth in a period with the roll-ups that overlap it, or None if it is unknown."""
-    overlapping = times.overlap(start, until)
-    rolled = rolled_up(transaction, cluster, start, until) if overlapping else ()
+    rolled = rolled_up(transaction, cluster, times, start, until)
     return _summed(rolled, _added(transaction, cluster, times, start, until))
 
 

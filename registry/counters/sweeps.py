@@ -238,10 +238,6 @@ class StoredTimes:
         """Times of each kind of sweeps."""
         return self.traffic, self.errors
 
-    def overlap(self, start: datetime, until: datetime) -> bool:
-        """Return True if a roll-up overlaps a period."""
-        return any(first < until and last > start for first, last in self.rollups)
-
 
 def stored_times(transaction: Transaction, cluster: str) -> StoredTimes:
     """Return the times of all counters of a cluster; one statement."""
@@ -259,9 +255,11 @@ def stored_times(transaction: Transaction, cluster: str) -> StoredTimes:
 
 
 def rolled_up(
-    transaction: Transaction, cluster: str, start: datetime, until: datetime
+    transaction: Transaction, cluster: str, times: StoredTimes, start: datetime, until: datetime
 ) -> tuple[CounterDeltas, ...]:
-    """Return the roll-ups that overlap a period, by time; one statement."""
+    """Return the roll-ups that overlap a period, by time; one statement, none if there are no such ones."""
+    if not any(first < until and last > start for first, last in times.rollups):
+        return ()
     return tuple(map(unpack_rollup, transaction.run(_OVERLAPPING, cluster=cluster, start=start, until=until)))
 
 

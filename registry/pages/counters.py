@@ -45,8 +45,7 @@ def read_growth(
         start = end - over
         rolled = stored.rolled_until
         first = start if rolled is None else max(start, rolled)
-        overlapping = rolled is not None and start < rolled
-        summed = rolled_up(transaction, cluster, start, end) if overlapping else ()
+        summed = rolled_up(transaction, cluster, stored, start, end)
         wanted = sorted({time for times in kinds for time in _chosen(times, first, most)})
         rows = transaction.run(_SWEEPS_AT, cluster=cluster, times=wanted)
         grown = growth((unpack_sweep(**row) for row in rows), after=first)

@@ -75,10 +75,10 @@ def test_an_unknown_name_is_an_error_with_the_closest(registry: Registry, name: 
 
 def test_the_error_for_a_file_says_how_to_store_it(registry: Registry) -> None:
     save(registry, ring())
-    for name, told in (("ring.csv", True), ("./ring", True), ("rong", False)):
+    for name, is_file in (("ring.csv", True), ("./ring", True), ("rong", False)):
         with pytest.raises(UnknownName) as caught:
             registry.profiles.read(name)
-        assert ("almanac ingest" in str(caught.value)) is told
+        assert ("almanac ingest" in str(caught.value)) is is_file
 
 
 def test_the_same_profile_again_adds_nothing(registry: Registry) -> None:

@@ -18,7 +18,6 @@ from almanac.options.common import (
     add_options,
     json_option,
     open_registry,
-    require_cluster,
     require_names,
     top_option,
 )
@@ -117,9 +116,8 @@ def _filters(function: Callable[..., None]) -> Callable[..., None]:
         **others: Any,
     ) -> None:
         with open_registry() as registry:
-            require_cluster(registry, cluster)
+            require_names(registry, cluster, application, job)
             selected = HistoryFilter(cluster, application, job, top, as_json)
-            require_names(registry, application, job, cluster)
             function(registry, selected, **others)
 
     options = (
