@@ -28,7 +28,7 @@ from dashboard.views import (
     simulations,
     trends,
 )
-from dashboard.widgets import bar
+from dashboard.widgets import bar, outside
 from dashboard.widgets.bar import REFRESH_SECONDS
 from dashboard.widgets.controls import tabbed
 from dashboard.widgets.messages import plain, show_error, show_login, show_nobody
@@ -51,7 +51,7 @@ STYLE = """<style>
 .st-key-bar { padding-right: 2.5rem }
 .stApp:has([data-testid="stExpandSidebarButton"]) .st-key-bar { padding-left: 2rem }
 .stHeading :is(h2, h3) { padding: 0 }
-[data-testid^="stBaseButton-primary"], [data-testid^="stBaseButton-primary"] *,
+[data-testid^="stBaseButton-primary"]:not(:disabled), [data-testid^="stBaseButton-primary"]:not(:disabled) *,
 .stMultiSelect span[title], .stMultiSelect span[title] + * { color: light-dark(#fff, #06222d) }
 .stVerticalBlock[class*="st-key-rows"] a > :has([data-testid="stIconMaterial"]) { display: none }
 .stVerticalBlock[class*="st-key-rows"] a { padding: 0; height: auto; min-height: 1.5rem }
@@ -247,11 +247,13 @@ def _redirect(old: str, page: st.Page, tab: str | None) -> st.Page:
 
 def _page(connect: Callable[[], Registry], entry: Entry, site: Site) -> None:
     """Draw the bar and the page below it, which is drawn again every `REFRESH_SECONDS`."""
+    outside.begin(entry.title)
     infos = _clusters(connect).infos
     ages = bar.draw(entry.title, list(infos), all_clusters=entry.all_clusters)
     text, cluster = bar.searched(), bar.chosen_cluster(list(infos))
     if text and cluster is not None:
         _show(connect, lambda registry, site: _found(registry, infos[cluster], text, site), site)
+    others = st.container()
 
     @st.fragment(run_every=REFRESH_SECONDS if bar.is_live() else None)
     def body() -> None:
@@ -261,6 +263,8 @@ def _page(connect: Callable[[], Registry], entry: Entry, site: Site) -> None:
         _show(connect, entry.draw, site)
 
     body()
+    with others:
+        outside.draw()
 
 
 def _found(registry: Registry, cluster: ClusterInfo, text: str, site: Site) -> None:

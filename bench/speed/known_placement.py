@@ -124,7 +124,8 @@ def prepared(folder: Path) -> Iterator[dict[str, str]]:
 def timed(folder: str, environment: Mapping[str, str], checkout: Path) -> dict[str, float]:
     """Return the time from the start of the command to that of the launcher, and all processor time.
 
-    The embedded server is not counted, the child process that asks it is.
+    The embedded server is not counted, the child process that asks it is. All children of this process are
+    waited for, so it must have no others.
     """
     prctl = ctypes.CDLL(None).prctl
     prctl(SUBREAPER, 1, 0, 0, 0)

@@ -64,8 +64,7 @@ def draw(registry: Registry, site: Site) -> None:
     subject = placement_search.subject_of(view)
     _head(registry, view, subject, site)
     if subject is not None:
-        shown = None if view.opened is None else view.opened.stored.id
-        placement_search.draw_status(site.searches, subject, shown)
+        placement_search.follow(site.searches, subject.key)
     opened = view.opened
     if opened is None or opened.stored.evaluation is None:
         _not_evaluated(view.file)

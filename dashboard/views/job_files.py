@@ -2,29 +2,29 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import streamlit as st
 
+from dashboard.widgets import outside
 from dashboard.widgets.messages import plain
 from dashboard.widgets.tables import download
 from mapping.launchers import catalog
 from registry.errors import InvalidPlacement
 from registry.pages.placements import OpenPlacement
 
-_CHOSEN = "chosen file"
+_DIALOG = "file dialog"
 
 
 def menu(opened: OpenPlacement) -> None:
-    """Draw a menu of the launchers' formats, and the dialog of the one that was chosen last."""
+    """Draw a menu of the launchers' formats; the chosen one opens a dialog."""
     chosen = st.menu_button("Get files", catalog.FORMATS.names, icon=":material/download:", key="files")
     if chosen is not None:
-        st.session_state[_CHOSEN] = chosen
-    name = st.session_state.get(_CHOSEN)
-    if name is not None:
-        _dialog(opened, name)
+        outside.add(_DIALOG, partial(_dialog, opened, chosen))
 
 
 def _close() -> None:
-    st.session_state.pop(_CHOSEN, None)
+    outside.remove(_DIALOG)
 
 
 @st.dialog("Launcher file", on_dismiss=_close)

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import UTC, datetime
+from functools import partial
 from typing import NamedTuple
 
 import streamlit as st
 
 from dashboard.queries.job import JobView, cached_job
 from dashboard.state.searches import STOPPED, STOPPING, WAITING, Searches, SearchStatus
+from dashboard.widgets import outside
 from dashboard.widgets.address import set_address
+from dashboard.widgets.bar import REFRESH_SECONDS
 from dashboard.widgets.messages import plain, show_error
 from mapping.evaluation.report import PlacementReport
 from mapping.placement.search.options import SearchOptions
@@ -30,7 +33,7 @@ OBJECTIVES = {"congestion": ("the worst link", units.SECONDS), "hop-bytes": ("ho
 SECONDS, MOST_SECONDS = 10, 600
 EVERY = 1.0
 """Seconds between two updates of a running search."""
-_OPEN = "search dialog"
+_DIALOG, _STATUS = "search dialog", "search status"
 
 
 class SearchSubject(NamedTuple):
@@ -96,34 +99,31 @@ def _subject_without_job(opened: OpenPlacement | None) -> SearchSubject | None:
 
 
 def draw_button(searches: Searches, subject: SearchSubject) -> None:
-    """Draw the button that opens the dialog of a search, and the dialog while it is open."""
+    """Draw the button that opens the dialog of a search."""
     status = searches.status(subject.key)
     searching = status is not None and not status.ended
     if st.button("Find better placement", type="primary", disabled=searching, key="find"):
-        st.session_state[_OPEN] = subject.key
-    if st.session_state.get(_OPEN) == subject.key and not searching:
-        _dialog(searches, subject)
+        outside.add(_DIALOG, partial(_dialog, searches, subject))
 
 
-def draw_status(searches: Searches, subject: SearchSubject, shown: str | None) -> None:
-    """Draw the progress or the result of the last search, if there was one.
+def follow(searches: Searches, key: str) -> None:
+    """Let the page show the progress or the result of the last search, if there was one."""
+    if searches.status(key) is not None and not outside.has(_STATUS):
+        outside.add(_STATUS, partial(_draw_status, searches, key))
 
-    Parameters
-    ----------
-    shown : str or None
-        Id of the placement that the page shows.
-    """
-    status = searches.status(subject.key)
+
+def _draw_status(searches: Searches, key: str) -> None:
+    """Draw the progress or the result of the last search, if it is not dismissed."""
+    status = searches.status(key)
     if status is None:
-        return
-    if status.ended:
-        _result(searches, subject.key, status, shown)
+        outside.remove(_STATUS)
     else:
-        st.fragment(_progress, run_every=EVERY)(searches, subject.key)
+        every = REFRESH_SECONDS if status.ended else EVERY
+        st.fragment(_status, run_every=every)(searches, key, ended=status.ended)
 
 
 def _close() -> None:
-    st.session_state.pop(_OPEN, None)
+    outside.remove(_DIALOG)
 
 
 @st.dialog("Find a better placement", on_dismiss=_close)
@@ -158,7 +158,7 @@ def _dialog(searches: Searches, subject: SearchSubject) -> None:
     if begin:
         _close()
         _begin(searches, subject, float(seconds), str(objective), moves, others=bool(others))
-        st.rerun()
+        outside.add(_STATUS, partial(_draw_status, searches, subject.key))
 
 
 def _begin(
@@ -184,11 +184,19 @@ def _begin(
     searches.start(subject.key, work, base=OBJECTIVES[objective][1])
 
 
-def _progress(searches: Searches, key: str) -> None:
-    """Draw the progress of a search; redraw the whole page when it has ended."""
+def _status(searches: Searches, key: str, *, ended: bool) -> None:
+    """Draw the progress or the result of a search; draw the whole page again when it has begun or ended."""
     status = searches.status(key)
-    if status is None or status.ended:
+    if status is None or status.ended != ended:
         st.rerun(scope="app")
+    if ended:
+        _result(searches, key, status)
+    else:
+        _progress(searches, key, status)
+
+
+def _progress(searches: Searches, key: str, status: SearchStatus) -> None:
+    """Draw the progress of a running search, and the button that stops it."""
     st.progress(status.share, plain(progress_text(status)))
     stopping = status.state == STOPPING
     st.button(
@@ -211,7 +219,7 @@ def progress_text(status: SearchStatus) -> str:
     return " · ".join([*parts, status.phase or "reading the fabric and the profile"])
 
 
-def _result(searches: Searches, key: str, status: SearchStatus, shown: str | None) -> None:
+def _result(searches: Searches, key: str, status: SearchStatus) -> None:
     """Draw the result or error of the last search."""
     result = status.result
     if result is not None:
@@ -234,7 +242,9 @@ def _result(searches: Searches, key: str, status: SearchStatus, shown: str | Non
     elif status.error is not None:
         st.exception(status.error)
     with st.container(horizontal=True):
-        if result is not None and result.placement not in ("", shown):
-            address = {"placement": result.placement, "beside": None}
-            st.button("Show it", type="primary", on_click=set_address, kwargs=address, key="place show")
+        found = "" if result is None else result.placement
+        shown = found in ("", st.query_params.get("placement"))
+        if not shown and st.button("Show it", type="primary", key="place show"):
+            set_address(placement=found, beside=None)
+            st.rerun()
         st.button("Dismiss", on_click=searches.forget, args=(key,), key="place dismiss")

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import pytest
+from streamlit.runtime.fragment import MemoryFragmentStorage
 from streamlit.testing.v1 import AppTest
-from streamlit.util import calc_hash
 
 from almanac.demo.fill import CLUSTER
 from dashboard.state.viewer import Viewer
@@ -25,7 +27,7 @@ from registry.model import Job
 from registry.model.intake import Intake
 from registry.registry import Registry
 from tests.dashboard.conftest import DATA, MARKUP, SCANNED, Connect, Filled
-from tests.dashboard.test_app import JOBS, address, messages, nothing, page, script
+from tests.dashboard.test_app import JOBS, address, messages, nothing, page
 
 __all__ = ["nothing"]
 
@@ -164,16 +166,22 @@ def test_an_unknown_link_is_reported(filled: Filled) -> None:
     assert "nowhere" in messages(app)
 
 
-def file_chosen(filled: Filled, name: str) -> AppTest:
-    app = AppTest.from_function(script, args=(filled.connect,), default_timeout=120)
-    app.query_params.update({"job": "ndr/4711", "placement": filled.second})
-    app.session_state["chosen file"] = name
-    app._page_hash = calc_hash(JOBS)
-    return app.run()
+@pytest.fixture
+def file_chosen(filled: Filled, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], AppTest]:
+    """Opens a job and chooses a format, which a test of Streamlit cannot do in a menu."""
+
+    def opened(name: str) -> AppTest:
+        chosen = iter([name])
+        monkeypatch.setattr("streamlit.menu_button", lambda *of, **options: next(chosen, None))
+        return page(filled.connect, JOBS, job="ndr/4711", placement=filled.second)
+
+    return opened
 
 
-def test_a_launcher_file_comes_with_the_command_that_uses_it(filled: Filled) -> None:
-    app = file_chosen(filled, "openmpi-rankfile")
+def test_a_launcher_file_comes_with_the_command_that_uses_it(
+    filled: Filled, file_chosen: Callable[[str], AppTest]
+) -> None:
+    app = file_chosen("openmpi-rankfile")
     assert not app.exception
     (command,) = (code.value for code in app.code)
     assert f"{filled.second}-openmpi-rankfile.txt" in command
@@ -182,10 +190,10 @@ def test_a_launcher_file_comes_with_the_command_that_uses_it(filled: Filled) -> 
     assert button
 
 
-def test_a_format_that_cannot_express_the_placement_says_why(filled: Filled) -> None:
+def test_a_format_that_cannot_express_the_placement_says_why(file_chosen: Callable[[str], AppTest]) -> None:
     """These two launchers give consecutive ranks to a host, which this placement does not."""
     for name in ("torchrun-rank-order", "deepspeed-hostfile"):
-        app = file_chosen(filled, name)
+        app = file_chosen(name)
         assert not app.exception
         assert "rank" in messages(app)
         assert not app.code
@@ -265,6 +273,27 @@ def small(nothing: Connect) -> Connect:
         registry.save(Intake(cluster="tree", jobs=(job,), source="test", observed_at=SCANNED))
         registry.jobs.attach("7", "lulesh")
     return nothing
+
+
+def test_dialogs_and_searches_are_outside_of_what_refreshes(
+    small: Connect, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A fragment inside another one can leave the window empty."""
+    around, register = [], MemoryFragmentStorage.register
+
+    def recorded(self: MemoryFragmentStorage, key: str, fragment: Any, **of: Any) -> None:
+        around.append(of["parent_fragment_id"])
+        register(self, key, fragment, **of)
+
+    monkeypatch.setattr(MemoryFragmentStorage, "register", recorded)
+    app = page(small, JOBS, job="tree/7")
+    alone = len(around)
+    app.button(key="find").click().run()
+    assert len(around) >= alone + 2  # the page's and the dialog's
+    app.number_input(key="place seconds").set_value(1)
+    app.button(key="place").click().run()
+    searched(app)
+    assert set(around) == {None}
 
 
 def test_a_search_runs_behind_the_page_and_is_saved_to_the_history(small: Connect) -> None:
