@@ -70,8 +70,8 @@ def read_environment(environment: Mapping[str, str] = os.environ) -> JobEnvironm
         return read_host_file("PBS_NODEFILE", environment["PBS_NODEFILE"], environment.get("PBS_JOBID"))
     raise ConfigError(
         "--here",
-        "--here works inside a job only: neither SLURM_JOB_NODELIST nor PBS_NODEFILE nor a host file of Open "
-        f"MPI ({', '.join(HOST_FILES)}) is set",
+        "this is not inside a job: neither SLURM_JOB_NODELIST nor PBS_NODEFILE nor a host file of Open MPI "
+        f"({', '.join(HOST_FILES)}) is set",
     )
 
 

@@ -323,7 +323,7 @@ def launcher_of(words: Sequence[str]) -> Launcher:
             return replace(one, name=f"{one.name} {version[1]}")
         if one.any_version:
             return one
-    first = said.strip().splitlines()[0] if said.strip() else "nothing"
+    first = next((line.strip() for line in said.splitlines() if re.search(r"\w", line)), "nothing")
     raise Unplaced(f"this version of {name} is not known here: it prints {first!r}")
 
 

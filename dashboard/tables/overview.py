@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import NamedTuple
 
 import numpy as np
@@ -199,15 +199,6 @@ def events(
         listed.append(Event(one.recorded_at, Severity.WARNING, "regression", text, "trends"))
     listed += [Event(scanned, None, "changed", shortened(line), "changes") for line in changes]
     return sorted(listed, key=lambda one: -(one.severity or 0))
-
-
-def ago(age: timedelta) -> str:
-    """Return how long ago something was, in little space: ``2 min ago``."""
-    minutes = int(age.total_seconds() // 60)
-    for name, size in (("d", 1440), ("h", 60), ("min", 1)):
-        if minutes >= size:
-            return f"{minutes // size:,} {name} ago"
-    return "just now"
 
 
 def changes_lines(changes: Changes, rerouted: bool) -> list[str]:

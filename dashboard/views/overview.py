@@ -23,7 +23,6 @@ from dashboard.queries.overview import (
 from dashboard.state.site import Site
 from dashboard.tables.overview import (
     Event,
-    ago,
     busiest_links,
     changes_lines,
     events,
@@ -64,7 +63,7 @@ STYLE = """<style>
 }
 </style>"""
 """Style that puts the cards below each other in a narrow window, whose content they would cut off."""
-AGES = 72
+AGES = 100
 """Width of the ages of events, in pixels."""
 MAP = 168
 """Height of the map in its card."""
@@ -313,7 +312,7 @@ def _event(event: Event, view: Overview, site: Site) -> None:
         "data": (site.data, {}),
     }[event.where]
     text = plain(site.viewer.message(event.text))
-    time = "never" if event.time is None else ago(view.now - event.time)
+    time = "never" if event.time is None else f"{age_text(view.now - event.time)} ago"
     about = text if event.time is None else f"{units.moment_text(event.time)}: {text}"
     with st.container(horizontal=True, wrap=False, vertical_alignment="center", gap="small"):
         st.caption(time, width=AGES)

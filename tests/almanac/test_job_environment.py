@@ -55,7 +55,7 @@ class TestReadEnvironment:
     @pytest.mark.parametrize(
         ("environment", "says"),
         [
-            ({}, "--here works inside a job only"),
+            ({}, "this is not inside a job"),
             ({"SLURM_JOB_NODELIST": "a[1-3]"}, "neither SLURM_TASKS_PER_NODE"),
             ({"SLURM_JOB_NODELIST": "a[1-3]", "SLURM_TASKS_PER_NODE": "1,1"}, "has 2 hosts"),
         ],

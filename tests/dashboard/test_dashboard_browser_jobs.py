@@ -86,10 +86,11 @@ def test_the_form_of_a_search_and_a_file_are_dialogs_that_refreshes_leave_open(
     expect(seconds).to_have_value("3")
     page.keyboard.press("Escape")
     expect(page.get_by_role("dialog")).to_have_count(0)
+    ready(page)  # the server has closed it, too
     page.get_by_role("button", name="Get files").click()
     page.get_by_role("menuitem", name="openmpi-rankfile").click()
     dialog = page.get_by_role("dialog")
-    expect(dialog.get_by_text("mpirun")).to_be_visible()
+    expect(dialog.get_by_text("mpirun")).to_be_visible(timeout=READY_MS)
     with page.expect_download() as download:
         dialog.get_by_role("button", name="Download").click()
     assert Path(download.value.path()).read_text("utf-8").startswith("rank 0=")

@@ -41,6 +41,7 @@ JOB = Job(
     started_at=SCANNED,
 )
 PROFILE = Profile.from_edges([0, 1], [2, 2], [8e6, 8e6], ranks=3, name="pairs", application="wrf")
+TREE = DATA / "infiniband" / "fattree2-64-broken-link"
 NEW_DATA_MS = 60_000
 """New data appear within this time without a reload."""
 
@@ -51,8 +52,7 @@ def home(tmp_path: Path) -> Iterator[Path]:
     place = tmp_path / "home"
     try:
         with Registry.open(home=place, idle_seconds=300) as registry:
-            tree = DATA / "infiniband" / "fattree2-64-broken-link"
-            ingest(registry, [tree / "ibnetdiscover.txt"], Options(cluster="tree"))
+            ingest(registry, [TREE / "ibnetdiscover.txt"], Options(cluster="tree"))
         yield place
     finally:
         stop(place)
@@ -89,13 +89,14 @@ def test_what_viewers_share_is_older_than_a_refresh_never() -> None:
     assert SHARED.total_seconds() + REFRESH_SECONDS < NEW_DATA_MS / 1000
 
 
-def test_new_data_appear_on_jobs_planner_circuits_and_trends(
-    browser: Browser, home: Path, alive: Served
-) -> None:
+def test_new_data_appear_on_all_other_pages(browser: Browser, home: Path, alive: Served) -> None:
     with Registry.open(home=home, idle_seconds=300) as registry:
         registry.save(Intake(cluster="tree", jobs=(JOB,), source="test", observed_at=datetime.now(UTC)))
     first, later = (  # texts on each page before and after the data are saved
         {
+            "fabric?cluster=tree&colour=changes": "did not change until then",
+            "jobs?cluster=tree": "1 to 1 of 1 job",
+            "data?cluster=tree": "test · tree",
             "jobs?job=tree/77": "has no evaluated placement and no profile yet",
             "planner?cluster=tree": "No running job has known traffic",
             "planner?tab=circuits&cluster=tree": "Cluster tree has no circuit plan",
@@ -103,6 +104,9 @@ def test_new_data_appear_on_jobs_planner_circuits_and_trends(
             "trends?tab=simulations": "The registry holds no placement and no simulated run yet",
         },
         (
+            "2 cables appeared",
+            "1 to 2 of 2 jobs",
+            "another · tree",
             "Best possible",
             "Worst link now",
             "Circuits to move",
@@ -114,11 +118,15 @@ def test_new_data_appear_on_jobs_planner_circuits_and_trends(
     for page, (path, text) in zip(pages, first.items(), strict=True):
         page.goto(f"{alive.url}/{path}")
         ready(page)
-        expect(page.get_by_text(text)).to_be_visible()
+        expect(page.get_by_text(text).first).to_be_visible(timeout=READY_MS)
         page.evaluate("() => { window.same = true }")
-    typed = pages[1].get_by_label("Drain a host")
+    typed = pages[4].get_by_label("Drain a host")
     typed.press_sequentially("node00")
     with Registry.open(home=home, idle_seconds=300) as registry:
+        now = datetime.now(UTC)
+        ingest(registry, [TREE / "before.ibnetdiscover"], Options(cluster="tree", observed_at=now))
+        other = replace(JOB, id="78", hosts=("node0002",), slots=(1,), ranks=1)
+        registry.save(Intake(cluster="tree", jobs=(other,), source="another", observed_at=now))
         registry.save(Intake(cluster="tree", profiles=(PROFILE,)))
         profile = registry.profiles.list()[0].id
         registry.jobs.attach("77", profile, cluster="tree")

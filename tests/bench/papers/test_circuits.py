@@ -95,6 +95,7 @@ def test_an_experiment_ends_when_it_is_known_well_enough_or_late() -> None:
         assert wild.imprecision == imprecision(wild.found)
 
 
+@pytest.mark.timeout(900)  # each of three workers compiles the kernels of the whole loop
 def test_trials_on_a_cluster_are_those_of_one_machine_by_number(dask: DaskCluster) -> None:
     with open_cluster(dask.address) as cluster, WorkerPool(1, cluster) as pool:
         there = pool.run(loop, SETTING, range(4))

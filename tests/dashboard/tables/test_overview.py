@@ -11,7 +11,6 @@ import pytest
 from dashboard.state.viewer import OTHERS, Viewer
 from dashboard.tables.overview import (
     NOT_ATTRIBUTED,
-    ago,
     busiest_links,
     changes_lines,
     events,
@@ -153,11 +152,6 @@ def test_events_come_worst_first_with_the_page_that_shows_them() -> None:
     assert listed[1].text == "perfquery: cut off"
     assert listed[2].text == "a:3: one cable up"
     assert events((), (), (), (), NOW, NOW) == []
-
-
-def test_ages_are_short() -> None:
-    ages = [timedelta(seconds=59), timedelta(minutes=2, seconds=40), timedelta(hours=23), timedelta(days=12)]
-    assert [ago(age) for age in ages] == ["just now", "2 min ago", "23 h ago", "12 d ago"]
 
 
 def test_health_is_the_worst_finding_and_the_numbers_of_all() -> None:
