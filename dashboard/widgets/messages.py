@@ -30,7 +30,7 @@ def plain(text: str) -> str:
 def show_error(error: AlmanacError) -> None:
     """Show an expected error and what to do about it."""
     if isinstance(error, DatabaseUnavailable):
-        st.error(f"**The database does not answer.** {plain(str(error))}", icon=":material/cloud_off:")
+        st.error(f"**The database does not answer:** {plain(str(error))}", icon=":material/cloud_off:")
         st.markdown("Check it with")
         st.code("almanac doctor", language=None)
         st.button("Try again", type="primary", key="try_again")

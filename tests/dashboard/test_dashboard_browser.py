@@ -37,7 +37,7 @@ def test_a_database_that_is_down_is_reported_without_a_traceback(browser: Browse
         page = browser.new_page(viewport=WIDE)
         for path in ("", "fabric", "jobs"):
             page.goto(f"{served.url}/{path}")
-            expect(page.get_by_text("The database does not answer.")).to_be_visible(timeout=READY_MS)
+            expect(page.get_by_text("The database does not answer:")).to_be_visible(timeout=READY_MS)
             expect(page.get_by_text("almanac doctor").first).to_be_visible()
             assert "Traceback" not in page.inner_text("body")
         keep(page, "database-down")

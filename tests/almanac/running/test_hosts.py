@@ -75,5 +75,5 @@ def test_what_decides_or_does_not_fit_is_a_reason(launcher: Launcher, words: str
 
 
 def test_without_hosts_there_is_nothing_to_place_on() -> None:
-    with pytest.raises(Unplaced, match="not inside a job"):
+    with pytest.raises(Unplaced, match=r"not inside a job.*name hosts and slots"):
         found(OPEN_MPI, "mpirun -n 2 x")
