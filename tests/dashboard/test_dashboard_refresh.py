@@ -157,6 +157,7 @@ def test_a_refresh_keeps_a_dialog_what_is_typed_in_it_and_the_search_that_it_sta
         registry.jobs.attach("77", "tangled", cluster="tree")
     with serve_hastily({"ALMANAC_HOME": str(home)}, tmp_path) as served:
         page = browser.new_page(viewport=WIDE)
+        page.set_default_timeout(READY_MS)
         page.goto(f"{served.url}/jobs?job=tree/77")
         ready(page, "Jobs")
         page.get_by_role("button", name="Find better placement").click()
