@@ -71,7 +71,7 @@ def read_environment(environment: Mapping[str, str] = os.environ) -> JobEnvironm
     raise ConfigError(
         "--here",
         "this is not inside a job: neither SLURM_JOB_NODELIST nor PBS_NODEFILE nor a host file of Open MPI "
-        f"({', '.join(HOST_FILES)}) is set",
+        f"({', '.join(HOST_FILES)}) is set; name hosts and slots instead",
     )
 
 

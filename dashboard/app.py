@@ -29,7 +29,6 @@ from dashboard.views import (
     trends,
 )
 from dashboard.widgets import bar, outside
-from dashboard.widgets.bar import REFRESH_SECONDS
 from dashboard.widgets.controls import tabbed
 from dashboard.widgets.messages import plain, show_error, show_login, show_nobody
 from dashboard.widgets.navigation import link_to
@@ -246,7 +245,7 @@ def _redirect(old: str, page: st.Page, tab: str | None) -> st.Page:
 
 
 def _page(connect: Callable[[], Registry], entry: Entry, site: Site) -> None:
-    """Draw the bar and the page below it, which is drawn again every `REFRESH_SECONDS`."""
+    """Draw the bar and the page below it, which is drawn again every `bar.refresh_seconds`."""
     outside.begin(entry.title)
     infos = _clusters(connect).infos
     ages = bar.draw(entry.title, list(infos), all_clusters=entry.all_clusters)
@@ -255,7 +254,7 @@ def _page(connect: Callable[[], Registry], entry: Entry, site: Site) -> None:
         _show(connect, lambda registry, site: _found(registry, infos[cluster], text, site), site)
     others = st.container()
 
-    @st.fragment(run_every=REFRESH_SECONDS if bar.is_live() else None)
+    @st.fragment(run_every=bar.refresh_seconds())
     def body() -> None:
         with ages:
             found = _clusters(connect)

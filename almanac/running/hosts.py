@@ -60,8 +60,7 @@ def _allocation(call: Call, launcher: Launcher, environment: Mapping[str, str]) 
         if named is None:
             return read_environment(environment)
     except AlmanacError as error:
-        what = "" if file is not None else "; or name hosts and slots in the launcher's command"
-        raise Unplaced(f"{error}{what}") from error
+        raise Unplaced(str(error)) from error
     slots: Counter[str] = Counter()
     for text in named.split(","):
         match = _HOST.fullmatch(text)

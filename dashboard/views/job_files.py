@@ -23,11 +23,7 @@ def menu(opened: OpenPlacement) -> None:
         outside.add(_DIALOG, partial(_dialog, opened, chosen))
 
 
-def _close() -> None:
-    outside.remove(_DIALOG)
-
-
-@st.dialog("Launcher file", on_dismiss=_close)
+@st.dialog("Launcher file", on_dismiss=partial(outside.remove, _DIALOG))
 def _dialog(opened: OpenPlacement, name: str) -> None:
     """Draw the download of a file and the command that starts a program with it."""
     stored, fabric = opened.stored, opened.snapshot.fabric

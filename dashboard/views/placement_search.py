@@ -13,7 +13,7 @@ from dashboard.queries.job import JobView, cached_job
 from dashboard.state.searches import STOPPED, STOPPING, WAITING, Searches, SearchStatus
 from dashboard.widgets import outside
 from dashboard.widgets.address import set_address
-from dashboard.widgets.bar import REFRESH_SECONDS
+from dashboard.widgets.bar import refresh_seconds
 from dashboard.widgets.messages import plain, show_error
 from mapping.evaluation.report import PlacementReport
 from mapping.placement.search.options import SearchOptions
@@ -118,15 +118,11 @@ def _draw_status(searches: Searches, key: str) -> None:
     if status is None:
         outside.remove(_STATUS)
     else:
-        every = REFRESH_SECONDS if status.ended else EVERY
+        every = refresh_seconds() if status.ended else EVERY
         st.fragment(_status, run_every=every)(searches, key, ended=status.ended)
 
 
-def _close() -> None:
-    outside.remove(_DIALOG)
-
-
-@st.dialog("Find a better placement", on_dismiss=_close)
+@st.dialog("Find a better placement", on_dismiss=partial(outside.remove, _DIALOG))
 def _dialog(searches: Searches, subject: SearchSubject) -> None:
     """Draw the form with the parameters of the search and its start button."""
     with st.form("place again", border=False):
@@ -156,9 +152,9 @@ def _dialog(searches: Searches, subject: SearchSubject) -> None:
         "Its result is saved to the history."
     )
     if begin:
-        _close()
+        outside.remove(_DIALOG)
         _begin(searches, subject, float(seconds), str(objective), moves, others=bool(others))
-        outside.add(_STATUS, partial(_draw_status, searches, subject.key))
+        st.rerun()
 
 
 def _begin(
@@ -188,7 +184,7 @@ def _status(searches: Searches, key: str, *, ended: bool) -> None:
     """Draw the progress or the result of a search; draw the whole page again when it has begun or ended."""
     status = searches.status(key)
     if status is None or status.ended != ended:
-        st.rerun(scope="app")
+        st.rerun()
     if ended:
         _result(searches, key, status)
     else:

@@ -45,6 +45,11 @@ def is_live() -> bool:
     return st.query_params.get("live") != "off"
 
 
+def refresh_seconds() -> int | None:
+    """Return the time between two refreshes of a page, or None if pages do not refresh themselves."""
+    return REFRESH_SECONDS if is_live() else None
+
+
 def time_range() -> timedelta:
     """Return the time range in the address (default: 24 hours)."""
     wanted = st.query_params.get("range", DEFAULT_RANGE)
