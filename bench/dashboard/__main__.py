@@ -3,9 +3,9 @@
 Run ``python -m bench.dashboard`` in the project's folder; the machine should do nothing else meanwhile, and
 how busy it was is recorded. The databases of `bench.dashboard.data` are written first (some minutes), or are
 those of ``--home`` and ``--small-home``. Every page is opened cold, that is by the first browser after a
-start of the server, and warm; the fabric is panned and zoomed, a link is clicked, all pages are walked ten
-times, and pages stay open for the refreshes of an hour. Writes ``bench/results/dashboard.json``, with the
-limits aimed for beside what was measured.
+start of the server, and warm; pages of Streamlit alone stand beside them. The fabric is panned and zoomed, a
+link is clicked, all pages are walked ten times, and pages stay open for the refreshes of an hour. Writes
+``bench/results/dashboard.json``, with the limits aimed for beside what was measured.
 """
 
 from __future__ import annotations
@@ -18,17 +18,17 @@ import sys
 import tempfile
 import time
 from contextlib import closing
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from playwright.sync_api import Browser, Page, Response, ViewportSize, WebSocket
+from playwright.sync_api import Browser, Page
 
-from bench.dashboard import open_pages
+from bench.dashboard import floor_page, open_pages
 from bench.dashboard.data import Sizes, write
 from bench.dashboard.placements import CLUSTER
 from bench.dashboard.view import View
+from bench.dashboard.visits import MAP, PATIENCE_MS, SIZE, opened, returned, settle
 from bench.support.machine import machine, now
 from bench.support.paths import RESULTS
 from bench.support.served_dashboard import Served, Watch, chromium, serve
@@ -50,11 +50,12 @@ LIMITS = {
 """Upper limits."""
 SMALL = Sizes(pods=23, leaves=10, jobs=300, placements=4600)
 """2,300 hosts."""
-SIZE = ViewportSize(width=1280, height=900)
 WARM, WALKS = 3, 10
-PATIENCE_MS = 120_000
-SETTLED = "[data-testid='stApp'][data-test-script-state='notRunning']"
-MAP = "[data-testid='fabric-map']"
+FLOOR = (
+    View(name="Streamlit: an empty page", path=""),
+    View(name="Streamlit: a table and a chart", path="", address={floor_page.PARTS: "1"}),
+)
+"""Pages that show what Streamlit and the browser take on this machine, whatever the dashboard does."""
 FRAMES = """
 seconds => new Promise(done => {
   const gaps = []; let last = performance.now(); const end = last + 1000 * seconds;
@@ -65,30 +66,6 @@ seconds => new Promise(done => {
   requestAnimationFrame(frame);
 })
 """
-
-
-@dataclass(slots=True)
-class Traffic:
-    """Bytes that a page received, without the dashboard's own program."""
-
-    received: int = 0
-
-    def on(self, page: Page) -> None:
-        """Count what this page receives."""
-
-        def frame(data: str | bytes) -> None:
-            self.received += len(data)
-
-        def socket(opened: WebSocket) -> None:
-            opened.on("framereceived", frame)
-
-        def response(answer: Response) -> None:
-            path = urlsplit(answer.url).path
-            if "/static/" not in path and "/components/" not in path:
-                self.received += int(answer.headers.get("content-length", 0))
-
-        page.on("websocket", socket)
-        page.on("response", response)
 
 
 def main() -> None:
@@ -136,6 +113,7 @@ def measure(home: Path, folder: Path, walks: int) -> dict[str, Any]:
         sizes, chosen = _sizes(registry), views(registry)
         reads = {view.name: open_pages.reads(registry.database, view) for view in chosen}
     settings = {"ALMANAC_HOME": str(home)}
+    floor = _floor(folder, watch)
     pages = {view.name: _cold(settings, folder, view, watch) for view in chosen}
     with serve(settings, folder) as served, chromium() as browser:
         for view in chosen:
@@ -150,6 +128,7 @@ def measure(home: Path, folder: Path, walks: int) -> dict[str, Any]:
     return {
         "sizes": sizes,
         "limits": LIMITS,
+        "floor": floor,
         "pages": pages,
         "fabric": moved,
         "server_memory_gb": memory,
@@ -206,16 +185,6 @@ def over(record: dict[str, Any]) -> list[str]:
     return found
 
 
-def settle(page: Page, *, draws_map: bool = False) -> None:
-    """Wait until the page's script has finished and its fabric map, if any, is drawn."""
-    page.wait_for_selector(SETTLED, timeout=PATIENCE_MS)
-    page.wait_for_function(
-        "() => !document.querySelector('[data-testid=\"stSkeleton\"]')", timeout=PATIENCE_MS
-    )
-    if draws_map:
-        page.wait_for_selector(f"{MAP}[data-state='drawn']", timeout=PATIENCE_MS)
-
-
 def _fill(home: Path, sizes: Sizes) -> dict[str, float]:
     """Write the database and return the seconds of each step."""
     steps: dict[str, float] = {}
@@ -248,36 +217,31 @@ def _sizes(registry: Registry) -> dict[str, int]:
 def _cold(settings: dict[str, str], folder: Path, view: View, watch: Watch) -> dict[str, Any]:
     """Time the first page of the first browser after a start of the server."""
     with serve(settings, folder) as served, chromium() as browser:
-        seconds, _ = _opened(browser, served, view, watch)
+        seconds, _ = opened(browser, served, view, watch)
     return {"cold_seconds": round(seconds, 3)}
 
 
+def _floor(folder: Path, watch: Watch) -> dict[str, Any]:
+    """Time pages of Streamlit alone."""
+    with serve({}, folder, open_pages.streamlit(floor_page.__file__)) as served, chromium() as browser:
+        return {view.name: _warm(browser, served, view, watch) for view in FLOOR}
+
+
 def _warm(browser: Browser, served: Served, view: View, watch: Watch) -> dict[str, Any]:
-    """Time a page once others had it, each time in a new browser context, as for another user."""
-    _, payload = _opened(browser, served, view, watch)
+    """Time a page once others had it, as for another user, and for a user who had it before."""
+    _, payload = opened(browser, served, view, watch)
     before = open_pages.processor_seconds(served.pid)
-    warm = [_opened(browser, served, view, watch)[0] for _ in range(WARM)]
+    warm = [opened(browser, served, view, watch)[0] for _ in range(WARM)]
+    processor = open_pages.processor_seconds(served.pid) - before
+    again = returned(browser, served, view, watch, WARM)
     print(f"{statistics.median(warm):8.2f} s  {view.name}", file=sys.stderr, flush=True)
     return {
         "warm_seconds": round(statistics.median(warm), 3),
         "warm_worst_seconds": round(max(warm), 3),
-        "warm_server_cpu_seconds": round((open_pages.processor_seconds(served.pid) - before) / WARM, 3),
+        "returning_seconds": round(statistics.median(again), 3),
+        "warm_server_cpu_seconds": round(processor / WARM, 3),
         "payload_bytes": payload,
     }
-
-
-def _opened(browser: Browser, served: Served, view: View, watch: Watch) -> tuple[float, int]:
-    page = browser.new_page(viewport=SIZE)
-    try:
-        traffic = Traffic()
-        traffic.on(page)
-        watch.on(page, urlsplit(served.url).netloc)
-        start = time.perf_counter()
-        page.goto(view.url(served.url))
-        settle(page, draws_map=view.draws_map)
-        return time.perf_counter() - start, traffic.received
-    finally:
-        page.close()
 
 
 def _moved(browser: Browser, served: Served, view: View, watch: Watch) -> dict[str, Any]:
@@ -347,7 +311,7 @@ def _walked(
     after: list[float] = []
     for _ in range(walks):
         for view in chosen:
-            _opened(browser, served, view, watch)
+            opened(browser, served, view, watch)
         after.append(_status(served.pid, "VmRSS"))
     return {"after_one_walk": after[0], "after_walks": after[-1], "peak": _status(served.pid, "VmHWM")}
 

@@ -67,17 +67,14 @@ class Refreshing:
 
 def serve_hastily(settings: dict[str, str], folder: Path) -> AbstractContextManager[Served]:
     """Serve pages that refresh every `INTERVAL` seconds."""
-    options = [word for word in server_command(0) if word.startswith("--") and "port" not in word]
-    command = [
-        sys.executable,
-        "-m",
-        "streamlit",
-        "run",
-        str(Path(hasty_page.__file__)),
-        *options,
-        "--server.port",
-    ]
+    command = streamlit(hasty_page.__file__)
     return serve({**settings, hasty_page.VARIABLE: str(INTERVAL), "PYTHONPATH": str(ROOT)}, folder, command)
+
+
+def streamlit(page: str) -> list[str]:
+    """Return the command that serves a file as the dashboard is served; the port follows it."""
+    options = [word for word in server_command(0) if word.startswith("--") and "port" not in word]
+    return [sys.executable, "-m", "streamlit", "run", page, *options, "--server.port"]
 
 
 def reads(database: Database, view: View) -> dict[str, int]:

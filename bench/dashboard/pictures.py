@@ -15,7 +15,7 @@ from PIL import Image
 from playwright.sync_api import Browser, Page, ViewportSize
 
 from almanac.demo.fill import CLUSTER, OPTICAL, fill
-from bench.dashboard.__main__ import MAP, settle
+from bench.dashboard.visits import MAP, settle
 from bench.support.paths import ROOT
 from bench.support.served_dashboard import Served, chromium, serve
 from registry.database.local.server import stop

@@ -141,9 +141,10 @@ def _moves(stored: StoredCircuitPlan) -> None:
             f"Applied to the switch at {units.moment_text(stored.applied_at)}.", icon=":material/check:"
         )
     elif stored.cluster is not None:
-        st.caption("After applying the plan to the switch, record it:")
-        command = f"almanac cluster optical {stored.cluster} --applied {stored.id}"
-        st.code(command, language=None, wrap_lines=True)
+        with st.popover("Record that it was applied", width="stretch"):  # code takes 1.5 MB of scripts
+            st.markdown("After applying the plan to the switch, record it:")
+            command = f"almanac cluster optical {stored.cluster} --applied {stored.id}"
+            st.code(command, language=None, wrap_lines=True)
 
 
 def _circuits(stored: StoredCircuitPlan) -> None:
