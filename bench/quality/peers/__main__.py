@@ -69,11 +69,15 @@ def main(arguments: list[str] | None = None) -> None:
         _write_peers(given.output, name, peers)
         if given.peers_only:
             continue
-        measured = {"date": now(), "peers_date": peers["date"], **measure(contest, limits, peers["results"])}
+        measured = {
+            "date": now(),
+            "machine": machine(),
+            "peers_date": peers["date"],
+            **measure(contest, limits, peers["results"]),
+        }
         (every_host if name.endswith(ANY) else found)[name] = measured
         record = {
             "date": now(),
-            "machine": machine(),
             "folder": given.folder.name,
             "seconds": limits.seconds,
             "peer_seconds": limits.peer_seconds,
@@ -121,8 +125,11 @@ def _write_peers(output: Path, name: str, peers: dict[str, Any]) -> None:
 def _kept(path: Path, limits: Limits) -> tuple[dict[str, dict[str, Any]], dict[str, dict[str, Any]]]:
     """Return the instances recorded here under the same limits, and those with every host."""
     record = json.loads(path.read_text()) if path.exists() else {}
-    same = {"machine": machine(), "seconds": list(limits.seconds), "peer_seconds": limits.peer_seconds}
-    same["seed"] = limits.seed
+    same = {
+        "seconds": list(limits.seconds),
+        "peer_seconds": limits.peer_seconds,
+        "seed": limits.seed,
+    }
     if any(record.get(key) != value for key, value in same.items()):
         return {}, {}
     stored = record["instances"]

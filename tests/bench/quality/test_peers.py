@@ -205,6 +205,7 @@ def test_the_best_peer_is_found_for_each_metric_among_valid_results() -> None:
 def found(peer: float, bound: float, ours: float) -> dict[str, Any]:
     metrics = ("congestion_seconds", "network_congestion_seconds", "hop_bytes")
     return {
+        "machine": {"processor": "p", "cores": 2},
         "bounds": dict.fromkeys(metrics, bound),
         "best_peer": {metric: {"value": peer, "peer": "x"} for metric in metrics},
         "peers": [{"peer": "y", "why": "not done in 60 s"}],
@@ -225,11 +226,19 @@ def test_congestion_counts_only_where_a_peer_is_above_the_bound() -> None:
     assert (by_metric["hop_bytes"]["largest"], by_metric["hop_bytes"]["largest_of"]) == (1.0, "closed")
 
 
+def test_results_that_are_worse_with_more_time_are_named() -> None:
+    one, other = found(10.0, 5.0, 4.0), found(10.0, 5.0, 4.0)
+    for instance, longer in ((one, 4.03), (other, 4.05)):
+        instance["ours"] += [{**run, "seconds": 30.0, "hop_bytes": longer} for run in instance["ours"]]
+    rows = {(row["metric"], row["seconds"]): row for row in summary({"a": one, "b": other})}
+    assert rows["hop_bytes", 30.0]["worse_with_time"] == ["b"]
+    assert rows["hop_bytes", 10.0]["worse_with_time"] == []
+
+
 def test_a_page_names_tools_that_gave_nothing() -> None:
     instances = {"torus/ring": found(10.0, 5.0, 12.0)}
     record = {
         "date": "2026-01-01",
-        "machine": {"processor": "p", "cores": 2},
         "peer_seconds": 60.0,
         "missing": {"Scotch gmap": "apt-get install scotch"},
         "summary": summary(instances),
@@ -241,6 +250,7 @@ def test_a_page_names_tools_that_gave_nothing() -> None:
     assert "- torus/ring, y: not done in 60 s" in page
     assert "A process of another tool may take 60 s of processor time." in page
     assert "1.200 (torus/ring) | 1 |" in page
+    assert "2026-01-01; p, 2 cores. " in page
 
 
 def test_a_geometric_mean_of_nothing_is_none() -> None:

@@ -95,3 +95,17 @@ def test_kept_results_need_the_same_limit_and_instance(bench: Bench) -> None:
         bench.kept["results"][0]["hop_bytes"],
         score(bench.contest, in_order(8, bench.contest.allocation))["hop_bytes"],
     )
+
+
+def test_a_part_of_the_record_may_come_from_another_machine(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bench()
+    both = {"torus2x4/stencil8": small, "torus2x4/other": small}
+    monkeypatch.setattr(command, "structured", lambda: both)
+    monkeypatch.setattr(command, "machine", lambda: {"processor": "another", "cores": 4})
+    bench("--only", "other")
+    found = json.loads(bench.output.read_text())["instances"]
+    assert list(found) == list(both)
+    assert found["torus2x4/other"]["machine"]["processor"] == "another"
+    assert found["torus2x4/stencil8"]["machine"] != found["torus2x4/other"]["machine"]
