@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-import shutil
-import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -21,6 +19,7 @@ from almanac.running.guarded import PreparedChild, answer_within
 from almanac.running.hosts import hosts_of
 from almanac.running.launchers import Launcher, launcher_of
 from almanac.running.order import FOLDER, Order, Wanted, order_of_run, order_path
+from almanac.running.recording import Recording, new_recording, save_recording
 from almanac.running.torchrun import Torchrun, torchrun_of, torchrun_words
 from almanac.running.verification import Unverified, verify_order
 from registry.errors import AlmanacError
@@ -29,7 +28,6 @@ from registry.progress import silent
 if TYPE_CHECKING:
     from almanac.settings import Settings
     from registry.model.measured_run import MeasuredRun
-    from registry.registry import Registry
 
 SEARCH_SHARE = 0.6
 """Part of the time for the search itself; the rest is for reading and evaluating."""
@@ -39,14 +37,15 @@ SEARCH_GOES_ON = 120.0
 """How much longer a search may take for the next run: the first one on a machine compiles its kernels."""
 NOT_AS_ORDERED = "not placed: the launcher starts ranks on other hosts than asked for"
 NOT_VERIFIED = "not placed: where the launcher starts ranks could not be seen"
-WARNINGS = (NOT_AS_ORDERED, NOT_VERIFIED, "nothing is recorded")
+NOT_RECORDED, NOT_MEASURED = "nothing is recorded", "not measured"
+WARNINGS = (NOT_AS_ORDERED, NOT_VERIFIED, NOT_RECORDED, NOT_MEASURED)
 """Beginnings of reasons that are always told."""
 VERIFY_SECONDS = 30.0
 """Longest time of the first run of a launcher on a cluster to see whether it takes the order."""
 TORCHRUN_FORMAT = "torchrun-rank-order"
 """Format of an order of hosts, one on each line."""
-RECORDINGS, RECORD_SECONDS = "recordings", 60.0
-"""Folder of recordings within the program's own, and the longest time to save one."""
+RECORD_SECONDS = 60.0
+"""Longest time to save a recording."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,15 +62,14 @@ class Run:
         What was found and how it is applied, as sentences.
     described : mapping of str to object
         Fields of a `MeasuredRun` that are known before; empty if the run cannot be measured.
-    recording : Path or None
-        Folder into which the MPI library writes what each rank sent; it must be there on all hosts.
+    recording : Recording or None
     """
 
     words: tuple[str, ...]
     environment: Mapping[str, str] = field(default_factory=dict)
     reasons: tuple[str, ...] = ()
     described: Mapping[str, object] = field(default_factory=dict)
-    recording: Path | None = None
+    recording: Recording | None = None
 
 
 def prepare_run(
@@ -83,7 +81,7 @@ def prepare_run(
     *,
     verify: bool = False,
 ) -> Run:
-    """Return the command that runs the ranks where they are placed.
+    """Return the command that runs the ranks where they are placed, or records what they send.
 
     Parameters
     ----------
@@ -97,10 +95,31 @@ def prepare_run(
     Raises
     ------
     Unplaced
-        The job must run in its own order.
+        The job must run in its own order, and no recording is asked for.
     """
+    try:
+        return _placed_run(child, settings, wanted, seconds, words, verify=verify)
+    except Unplaced as error:
+        if not wanted.record:
+            raise
+        launcher = launcher_of(words)  # a recording needs to know neither hosts nor cluster
+        program = Path(_program(parse_call(words, launcher.values, 1 + len(launcher.subcommand)))[0]).name
+        run = replace(unplaced_run(words), reasons=(f"{NOT_MEASURED}: {error}",))
+        return recorded(run, launcher, settings.home, wanted.name or program)
+
+
+def _placed_run(
+    child: PreparedChild,
+    settings: Settings,
+    wanted: Wanted,
+    seconds: float,
+    words: Sequence[str],
+    *,
+    verify: bool,
+) -> Run:
+    """Do as `prepare_run` for a job whose hosts and cluster are known."""
     launcher, call, job = read_command(words)
-    program = [word for word in call.program if word != "--"]
+    program = _program(call)
     wanted = replace(wanted, program=Path(program[0]).name, verify=verify)
     torchrun = torchrun_of(call, launcher, job, os.environ)
     if torchrun is not None:
@@ -127,7 +146,14 @@ def prepare_run(
     found = f"{job.ranks} ranks on {len(job.hosts)} hosts, from {job.source}"
     described = _described(program, job, launcher, order) | {"verified": verified}
     run = replace(run, reasons=(found, *run.reasons), described=described)
-    return run if order.profile or wanted.in_order else recorded(run, launcher, settings.home / RECORDINGS)
+    if order.profile or wanted.in_order:
+        return run
+    return recorded(run, launcher, settings.home, order.application)
+
+
+def _program(call: Call) -> list[str]:
+    """Return the program that a launcher starts, and its arguments."""
+    return [word for word in call.program if word != "--"]
 
 
 def _described(
@@ -179,19 +205,14 @@ def unplaced_run(words: Sequence[str]) -> Run:
     return Run(words=tuple(words) if torchrun is None else in_order(call, torchrun, job))
 
 
-def recorded(run: Run, launcher: Launcher, folder: Path) -> Run:
-    """Return a run whose MPI library writes what each rank sent into a new folder, if it can do that."""
-    if not launcher.recording:
-        reason = f"nothing is recorded: {launcher.name} counts no messages by itself"
-        return replace(run, reasons=(*run.reasons, reason))
+def recorded(run: Run, launcher: Launcher, home: Path, application: str) -> Run:
+    """Return a run whose MPI library writes what each rank sent, if it can do that."""
     try:
-        folder.mkdir(parents=True, exist_ok=True)
-        path = Path(tempfile.mkdtemp(dir=folder))
-    except OSError as error:
-        return replace(run, reasons=(*run.reasons, f"nothing is recorded: {folder}: {error.strerror}"))
-    variables = {name: value.format(file=path / "rank") for name, value in launcher.recording.items()}
-    described = {**run.described, "recorded": True}
-    return replace(run, environment=variables, described=described, recording=path)
+        recording, variables = new_recording(launcher, home, application)
+    except Unplaced as error:
+        return replace(run, reasons=(*run.reasons, f"{NOT_RECORDED}: {error}"))
+    described = {**run.described, "recorded": True} if run.described else {}
+    return replace(run, environment=variables, described=described, recording=recording)
 
 
 def verified_run(
@@ -234,8 +255,10 @@ def apply_order(call: Call, launcher: Launcher, order: Order, folder: Path) -> R
     )
 
 
-def measure_run(run: Run, steps: Steps | None) -> tuple[int, MeasuredRun]:
+def measure_run(run: Run, steps: Steps | None) -> tuple[int, MeasuredRun | None]:
     """Run a launcher to its end; return its exit code (negative: the signal) and what was measured.
+
+    Nothing is measured if too little is known of the run.
 
     Raises
     ------
@@ -246,6 +269,8 @@ def measure_run(run: Run, steps: Steps | None) -> tuple[int, MeasuredRun]:
 
     begin = datetime.now(UTC)
     code, seconds = attend(run.words, {**os.environ, **run.environment}, steps)
+    if not run.described:
+        return code, None
     measured = MeasuredRun(
         **run.described,  # type: ignore[arg-type]
         started_at=begin,
@@ -258,15 +283,16 @@ def measure_run(run: Run, steps: Steps | None) -> tuple[int, MeasuredRun]:
 
 
 def save_run(
-    settings: Settings, measured: MeasuredRun, recording: Path | None = None
-) -> tuple[str, str | None]:
+    settings: Settings, exit_code: int, measured: MeasuredRun | None, recording: Recording | None = None
+) -> tuple[str | None, str | None]:
     """Save a measured run, and what was recorded, in a child process with a time limit.
 
-    A recording that was saved is deleted.
+    A recording that was saved, or holds nothing, is deleted.
 
     Returns
     -------
-    identity : str
+    identity : str or None
+        Of the measured run, if there is one.
     lost : str or None
         Why the recording is not saved; the run is saved without it. None if it is, or there is none.
 
@@ -275,28 +301,29 @@ def save_run(
     Unplaced
         Nothing is saved.
     """
-    lost = None
-    if recording is not None and not any(recording.iterdir()):
-        lost = "the program's MPI library counted no messages (Open MPI does)"
-        recording.rmdir()
-        recording, measured = None, replace(measured, recorded=False)
+    useless = None if recording is None else recording.useless(exit_code)
+    if recording is not None and useless is not None:
+        recording.delete()
+        recording, measured = None, None if measured is None else replace(measured, recorded=False)
+    load = None if measured is None else _other_load(settings, measured)
 
-    load = _other_load(settings, measured)
-
-    def work() -> tuple[str, str | None]:
+    def work() -> tuple[str | None, str | None]:
+        lost, run = useless, measured
         with settings.open_registry(silent) as registry:
-            if recording is None or measured.exit_code != 0:
-                return registry.measured_runs.save(measured, load), lost
-            try:
-                profile = _save_recording(registry, recording, measured.application)
-            except AlmanacError as error:
-                reason = f"{error}; the recording is in {recording}"
-                return registry.measured_runs.save(replace(measured, recorded=False), load), reason
-            return registry.measured_runs.save(replace(measured, profile=profile), load), None
+            if recording is not None:
+                try:
+                    profile = save_recording(registry, recording)
+                    run = None if run is None else replace(run, profile=profile)
+                except AlmanacError as error:
+                    lost = f"{error}; the recording is in {recording.folder}"
+                    run = None if run is None else replace(run, recorded=False)
+            return None if run is None else registry.measured_runs.save(run, load), lost
 
+    if measured is None and recording is None:
+        return None, useless
     identity, lost = answer_within(SAVE_SECONDS if recording is None else RECORD_SECONDS, work)
     if recording is not None and lost is None:
-        shutil.rmtree(recording, ignore_errors=True)
+        recording.delete()
     return identity, lost
 
 
@@ -318,17 +345,6 @@ def _other_load(settings: Settings, measured: MeasuredRun) -> float | None:
         return answer_within(LOAD_SECONDS, work)
     except Unplaced:
         return None
-
-
-def _save_recording(registry: Registry, folder: Path, application: str) -> str:
-    """Save what the MPI library wrote as the newest profile of an application; return its id."""
-    from ingest.options import Options
-    from ingest.pipeline import plan
-
-    intake = plan([str(folder)], Options(name=application))
-    profiles = tuple(replace(one, application=application) for one in intake.profiles)
-    registry.save(replace(intake, profiles=profiles))
-    return registry.profiles.read(application).id
 
 
 def _write(folder: Path, order: Order, launcher: Launcher) -> Path:

@@ -80,8 +80,9 @@ def command(
     """
     from almanac.running.guarded import PreparedChild
 
-    if wanted["record"] and wanted["profile"]:
-        raise click.UsageError("give either --record or --profile")
+    for given, name in ((wanted["profile"], "--profile"), (no_measure, "--no-measure")):
+        if wanted["record"] and given:
+            raise click.UsageError(f"give either --record or {name}")
     try:
         with PreparedChild(_import_modules) as child:  # what is imported here need not be waited for
             from almanac.options.common import current_settings
@@ -91,9 +92,9 @@ def command(
             verify = not (no_measure or dry_run)
             run = prepare_run(child, current_settings(), Wanted(**wanted), seconds, words, verify=verify)
     except Exception as error:  # whatever it is, the job runs
-        from almanac.running.run import unplaced_run
+        from almanac.running.run import NOT_RECORDED, unplaced_run
 
-        _warn(f"not placed: {_reason(error)}")
+        _warn(f"{NOT_RECORDED if wanted['record'] else 'not placed'}: {_reason(error)}")
         run = unplaced_run(words)
     from almanac.running.run import WARNINGS
 
@@ -101,7 +102,7 @@ def command(
         if explain or reason.startswith(WARNINGS):
             _warn(reason)
     if (dry_run or no_measure) and run.recording is not None:
-        run.recording.rmdir()
+        run.recording.delete()
         run = replace(run, environment={}, recording=None)
     if dry_run:
         from almanac.output.printing import say
@@ -127,22 +128,22 @@ def _start(run: Run, step: re.Pattern[bytes] | None, no_measure: bool, explain: 
     """Become the launcher, or run it, save what was measured and end as it ended."""
     from almanac.options.common import current_settings
     from almanac.running.attended import Steps, become, end_as
-    from almanac.running.run import measure_run, save_run
+    from almanac.running.run import NOT_RECORDED, measure_run, save_run
 
-    if no_measure or not run.described:
+    if no_measure or not (run.described or run.recording):
         become(run.words, {**os.environ, **run.environment})
     for name in (signal.SIGTERM, signal.SIGHUP):  # after the launcher's end they only stop the saving
         if signal.getsignal(name) == signal.SIG_DFL:
             signal.signal(name, signal.default_int_handler)
     code, measured = measure_run(run, None if step is None else Steps(step))
     try:
-        identity, lost = save_run(current_settings(), measured, run.recording)
+        identity, lost = save_run(current_settings(), code, measured, run.recording)
         if lost is not None:
-            _warn(f"nothing is recorded: {lost}")
-        if explain:
+            _warn(f"{NOT_RECORDED}: {lost}")
+        if explain and identity is not None:
             _warn(f"measured run {identity}")
     except (Exception, KeyboardInterrupt) as error:
-        kept = "" if run.recording is None else f"; the recording is in {run.recording}"
+        kept = "" if run.recording is None else f"; the recording is in {run.recording.folder}"
         _warn(f"not stored: {_reason(error)}{kept}")
     end_as(code)
 

@@ -104,14 +104,14 @@ def test_the_load_of_other_jobs_is_stored_and_shown(
         started_at=at(5),
         launcher="l",
     )
-    save_run(load_settings(), replace(measured, placement=placed.id))
-    save_run(load_settings(), replace(measured, exit_code=1, wall_seconds=2.0))
+    save_run(load_settings(), 0, replace(measured, placement=placed.id))
+    save_run(load_settings(), 1, replace(measured, exit_code=1, wall_seconds=2.0))
     (alone,) = (run for run in filled.measured_runs.list() if run.exit_code == 0)
     assert alone.other_load == 0.0
     other = Job(id="9", hosts=("node00", "node01"), slots=(2, 2), started_at=at(1), source="test")
     filled.save(Intake(cluster="toy", observed_at=at(1), jobs=(other,)))
     filled.jobs.attach("9", "pairs", iteration_seconds=1.0)
-    save_run(load_settings(), replace(measured, wall_seconds=3.0))
+    save_run(load_settings(), 0, replace(measured, wall_seconds=3.0))
     newest = filled.measured_runs.list()[0]
     links = filled.fabrics.read("toy").fabric.links
     assert newest.other_jobs == ("9",)
@@ -152,6 +152,39 @@ def test_the_first_run_of_an_application_records_its_profile(
     (run,) = filled.measured_runs.list()
     assert (run.recorded, run.profile, run.placement) == (True, stored.id, None)
     assert list((tmp_path / "recordings").iterdir()) == []
+
+
+def test_a_recording_needs_no_job_and_no_fabric(
+    embedded: Almanac, embedded_database: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    require("mpirun.openmpi")
+    monkeypatch.setenv("ALMANAC_HOME", str(tmp_path))
+    launcher = ["mpirun.openmpi", "--allow-run-as-root", *OPEN_MPI_ON_LOOPBACK, "--oversubscribe", "-n", "3"]
+    words = [sys.executable, "-c", MAIN, "run", "--seconds", "120", "--record", "--explain", "--name", "ring"]
+    for program, code in (([sys.executable, "-c", RING], 0), (["sh", "-c", "exit 3"], 3)):
+        done = subprocess.run(
+            [*words, *launcher, *program],
+            capture_output=True,
+            text=True,
+            timeout=300,
+            cwd=paths.ROOT,
+            check=False,
+        )
+        assert done.returncode == code, done.stderr
+        assert done.stderr.startswith("not measured: this is not inside a job: ")
+    assert "nothing is recorded: the launcher ended with exit code 3\n" in done.stderr
+    registry = Registry(embedded_database)
+    (stored,) = registry.profiles.list()
+    assert registry.profiles.read("ring").profile.columns()["bytes"].tolist() == [1000.0] * 3
+    assert stored.id == registry.profiles.read("ring").id
+    assert registry.measured_runs.list() == ()
+    assert list((tmp_path / "recordings").iterdir()) == []
+
+
+def test_nothing_can_be_recorded_by_a_process_that_becomes_the_launcher(offline: Almanac) -> None:
+    refused = offline("run", "--record", "--no-measure", "mpirun", "true")
+    assert refused.code == 2
+    assert "give either --record or --no-measure" in refused.err
 
 
 def test_a_program_that_counts_no_messages_is_measured_all_the_same(filled: Registry, tmp_path: Path) -> None:
