@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import NamedTuple
 
 from registry.errors import AlmanacError
+
+_PYTHON = re.compile(r"python(\d+(\.\d+)?)?")
 
 
 class Unplaced(AlmanacError):
@@ -47,6 +51,26 @@ class Call:
     launcher: tuple[str, ...]
     options: tuple[Option, ...]
     program: tuple[str, ...]
+
+    @property
+    def command(self) -> tuple[str, ...]:
+        """The program and its arguments, without the ``--`` that may be before or among them."""
+        return tuple(word for word in self.program if word != "--")
+
+    @property
+    def application(self) -> str:
+        """Base name of the program, or of the script or module that Python runs."""
+        program, *arguments = self.command
+        if not _PYTHON.fullmatch(Path(program).name):
+            return Path(program).name
+        for word, following in zip(arguments, [*arguments[1:], ""], strict=False):
+            if word == "-m" and following:
+                return following
+            if not word.startswith("-"):
+                return Path(word).name
+            if word in ("-c", "-W", "-X"):
+                break
+        return Path(program).name
 
     def last(self, names: Collection[str]) -> str | None:
         """Return the value of the last of these options, or None if none is given."""

@@ -103,9 +103,9 @@ def prepare_run(
         if not wanted.record:
             raise
         launcher = launcher_of(words)  # a recording needs to know neither hosts nor cluster
-        program = Path(_program(parse_call(words, launcher.values, 1 + len(launcher.subcommand)))[0]).name
+        call = parse_call(words, launcher.values, 1 + len(launcher.subcommand))
         run = replace(unplaced_run(words), reasons=(f"{NOT_MEASURED}: {error}",))
-        return recorded(run, launcher, settings.home, wanted.name or program)
+        return recorded(run, launcher, settings.home, wanted.name or call.application)
 
 
 def _placed_run(
@@ -119,14 +119,13 @@ def _placed_run(
 ) -> Run:
     """Do as `prepare_run` for a job whose hosts and cluster are known."""
     launcher, call, job = read_command(words)
-    program = _program(call)
-    wanted = replace(wanted, program=Path(program[0]).name, verify=verify)
+    wanted = replace(wanted, program=call.application, verify=verify)
     torchrun = torchrun_of(call, launcher, job, os.environ)
     if torchrun is not None:
         each = torchrun.ranks_per_host
         job = replace(job, slots=(each,) * len(job.hosts), ranks=each * len(job.hosts))
         launcher = replace(launcher, format=TORCHRUN_FORMAT, consecutive=True)
-        wanted = replace(wanted, program=torchrun.script)
+        wanted = replace(wanted, program=torchrun.call.application)
         words = in_order(call, torchrun, job)
 
     work = partial(order_of_run, settings, wanted, job, launcher, seconds * SEARCH_SHARE)
@@ -144,25 +143,18 @@ def _placed_run(
                 order = replace(order, placement="")
                 run = replace(run, words=tuple(words), environment={})
     found = f"{job.ranks} ranks on {len(job.hosts)} hosts, from {job.source}"
-    described = _described(program, job, launcher, order) | {"verified": verified}
+    described = _described(call, job, launcher, order) | {"verified": verified}
     run = replace(run, reasons=(found, *run.reasons), described=described)
     if order.profile or wanted.in_order:
         return run
     return recorded(run, launcher, settings.home, order.application)
 
 
-def _program(call: Call) -> list[str]:
-    """Return the program that a launcher starts, and its arguments."""
-    return [word for word in call.program if word != "--"]
-
-
-def _described(
-    program: Sequence[str], job: JobEnvironment, launcher: Launcher, order: Order
-) -> dict[str, object]:
+def _described(call: Call, job: JobEnvironment, launcher: Launcher, order: Order) -> dict[str, object]:
     """Return the fields of a `MeasuredRun` that are known before the run."""
     return {
         **{name: getattr(order, name) for name in ("cluster", "application", "ranks", "profile")},
-        "program": hashlib.sha256("\0".join(program).encode()).hexdigest()[:16],
+        "program": hashlib.sha256("\0".join(call.command).encode()).hexdigest()[:16],
         "hosts": job.hosts,
         "slots": job.slots,
         "job": job.job,

@@ -61,11 +61,6 @@ class Torchrun:
         return found or self.environment.get("PET_" + name.replace("-", "_").upper()) or default
 
     @property
-    def script(self) -> str:
-        """Base name of the training program."""
-        return Path(next(word for word in self.call.program if word != "--")).name
-
-    @property
     def ranks_per_host(self) -> int:
         """Ranks that it starts on each host; `Unplaced` is raised if that is not known."""
         given = self.value("nproc-per-node", "1")
@@ -109,7 +104,7 @@ def torchrun_of(
     Unplaced
         torchrun chooses its ranks itself, or is not started once on each of several hosts.
     """
-    program = [word for word in call.program if word != "--"]
+    program = call.command
     begin = torchrun_words(program) if launcher.rank_variable else 0
     if not begin:
         return None

@@ -256,6 +256,8 @@ def _moved(browser: Browser, served: Served, view: View, watch: Watch) -> dict[s
     before = _painted(page)
     gaps = _gaps(page)
     painted = _painted(page) - before
+    page.goto(view.url(served.url))  # the link may have left the window
+    settle(page, draws_map=True)
     click = _click(page)
     page.close()
     return {

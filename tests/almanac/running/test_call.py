@@ -37,6 +37,24 @@ def test_options_end_where_the_program_begins() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("program", "application"),
+    [
+        (("/opt/wrf/bin/wrf.exe", "-n", "4"), "wrf.exe"),
+        (("--", "./app", "--", "x"), "app"),
+        (("python3", "runs/train.py", "--lr", "1"), "train.py"),
+        (("/usr/bin/python3.11", "-u", "-m", "pkg.train", "x.py"), "pkg.train"),
+        (("python", "-c", "print(1)"), "python"),
+        (("python", "-X", "dev", "a.py"), "python"),
+        (("python3",), "python3"),
+        (("python3", "-m"), "python3"),
+        (("pythonic", "a.py"), "pythonic"),
+    ],
+)
+def test_an_application_has_the_name_of_what_runs(program: tuple[str, ...], application: str) -> None:
+    assert parse_call(["mpirun", *program], VALUES).application == application
+
+
 @pytest.mark.parametrize("given", ["-n4", "-n=4", "--ntasks=4", "-np 4", "--n 4"])
 def test_a_value_may_be_attached(given: str) -> None:
     call = parse_call(["srun", *given.split(), "./app"], VALUES)

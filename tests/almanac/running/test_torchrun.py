@@ -60,7 +60,7 @@ def test_the_node_rank_is_that_of_the_task_and_the_master_is_the_first_host() ->
     own = "--nnodes=3 --nproc_per_node 4 --master-port 29555 -m pkg.train --lr 1"
     torchrun = found(f"-N3 torchrun --master_addr a {own}")
     assert torchrun is not None
-    assert (torchrun.ranks_per_host, torchrun.script) == (4, "pkg.train")
+    assert (torchrun.ranks_per_host, torchrun.call.application) == (4, "pkg.train")
     start = ("sh", "-c", START, "sh", "c", "torchrun")
     assert torchrun.words("c", placed=True) == (*start, *own.split())
     assert torchrun.words("c", placed=False) == (*start, "--master_addr", "a", *own.split())
