@@ -6,8 +6,8 @@ Run ``python -m bench.dashboard.pictures [FOLDER]`` in the project's folder, wit
 
 from __future__ import annotations
 
+import argparse
 import io
-import sys
 import tempfile
 from pathlib import Path
 
@@ -88,4 +88,6 @@ def _small(png: bytes) -> bytes:
 
 
 if __name__ == "__main__":
-    main(*map(Path, sys.argv[1:]))
+    parser = argparse.ArgumentParser(prog="python -m bench.dashboard.pictures", description=__doc__)
+    parser.add_argument("folder", nargs="?", type=Path, default=FOLDER)
+    main(parser.parse_args().folder)

@@ -29,7 +29,11 @@ def planner(page: Page) -> list[Locator]:
 
 def circuits(page: Page) -> list[Locator]:
     charts = page.get_by_test_id("stVegaLiteChart")
-    return [number(page, "Gain"), charts.nth(0), charts.nth(1), page.get_by_text("--applied").first]
+    return [number(page, "Gain"), charts.nth(0), charts.nth(1), record_button(page)]
+
+
+def record_button(page: Page) -> Locator:
+    return page.get_by_role("button", name="Record that it was applied")
 
 
 def trends(page: Page) -> list[Locator]:
@@ -51,6 +55,15 @@ def data(page: Page) -> list[Locator]:
         chart,
         page.get_by_text("all sources are fresh"),
     ]
+
+
+def test_the_command_that_records_a_plan_is_behind_a_button(visitor: Visitor, demo: Served) -> None:
+    page = visitor(SCREEN)
+    page.goto(f"{demo.url}/planner?tab=circuits&cluster={OPTICAL}")
+    ready(page, "Planner")
+    expect(page.get_by_text("--applied")).to_have_count(0)
+    record_button(page).click()
+    expect(page.get_by_text("--applied").first).to_be_visible(timeout=60_000)
 
 
 @pytest.mark.parametrize(
