@@ -24,7 +24,8 @@ _NUMBER = re.compile(
 )
 _REFERENCE = re.compile(
     r"(?:(?:19|20)\d\d\)?,|[Ss]ections?) (?:section )?\d+(?:\.\d+)+"
-    r"|(?:hwloc|ibsim|infiniband-diags|MPICH|Neo4j|Open MPI|PyTorch|SimGrid|slurmctld|Slurm|`python3` >=)"
+    r"|(?:hwloc|ibsim|infiniband-diags|MPICH|Neo4j|(?:Intel|Open) MPI|PyTorch|SimGrid|slurmctld|Slurm"
+    r"|`python3` >=)"
     r"\s\d+(?:\.\d+)+"
 )
 """Section of a paper, or version of a program."""
