@@ -53,7 +53,7 @@ def main(arguments: list[str] | None = None) -> None:
     limits = Limits(
         seconds=tuple(given.seconds or (1.0, 10.0, 30.0)), peer_seconds=given.peer_seconds, seed=given.seed
     )
-    found, every_host = _kept(given.output, limits) if given.only else ({}, {})
+    found, every_host, memory = _kept(given.output, limits) if given.only else ({}, {}, 0.0)
     folder = {} if given.no_folder else instances(given.folder, with_generated=False)
     made = {} if given.no_generated else generated() | structured()
     for name, make in (folder | made).items():
@@ -73,6 +73,7 @@ def main(arguments: list[str] | None = None) -> None:
             "date": now(),
             "machine": machine(),
             "peers_date": peers["date"],
+            "peer_seconds": limits.peer_seconds,
             **measure(contest, limits, peers["results"]),
         }
         (every_host if name.endswith(ANY) else found)[name] = measured
@@ -80,11 +81,10 @@ def main(arguments: list[str] | None = None) -> None:
             "date": now(),
             "folder": given.folder.name,
             "seconds": limits.seconds,
-            "peer_seconds": limits.peer_seconds,
             "seed": limits.seed,
             "missing": missing(),
             "limits_of_tools": limits_of_tools(),
-            "peak_memory_gb": peak_memory_gb(),
+            "peak_memory_gb": max(memory, peak_memory_gb()),
             "summary": summary(found) if found else [],
             "all_hosts": summary(every_host) if every_host else [],
             "instances": found | every_host,
@@ -122,20 +122,17 @@ def _write_peers(output: Path, name: str, peers: dict[str, Any]) -> None:
     path.write_text(json.dumps(stored | {name: peers}, indent=1) + "\n")
 
 
-def _kept(path: Path, limits: Limits) -> tuple[dict[str, dict[str, Any]], dict[str, dict[str, Any]]]:
-    """Return the instances recorded here under the same limits, and those with every host."""
+def _kept(path: Path, limits: Limits) -> tuple[dict[str, dict[str, Any]], dict[str, dict[str, Any]], float]:
+    """Return the instances for which ours had the same limits and seed, those with every host, and memory."""
     record = json.loads(path.read_text()) if path.exists() else {}
-    same = {
-        "seconds": list(limits.seconds),
-        "peer_seconds": limits.peer_seconds,
-        "seed": limits.seed,
-    }
+    same = {"seconds": list(limits.seconds), "seed": limits.seed}
     if any(record.get(key) != value for key, value in same.items()):
-        return {}, {}
+        return {}, {}, 0.0
     stored = record["instances"]
     return (
         {name: one for name, one in stored.items() if not name.endswith(ANY)},
         {name: one for name, one in stored.items() if name.endswith(ANY)},
+        float(record["peak_memory_gb"]),
     )
 
 

@@ -101,15 +101,18 @@ def geometric_mean(values: list[float]) -> float | None:
 
 def markdown(record: dict[str, Any]) -> str:
     """Return the record as a page: means, every instance, and tools without result."""
-    machines = [found["machine"] for found in record["instances"].values()]
-    named = sorted({f"{one['processor']}, {one['cores']} cores" for one in machines})
+    instances = record["instances"].values()
+    machines = sorted(
+        {f"{one['machine']['processor']}, {one['machine']['cores']} cores" for one in instances}
+    )
+    limits = sorted({one["peer_seconds"] for one in instances})
     lines = [
         "# Ours beside other tools",
         "",
-        f"{record['date']}; {' and '.join(named)}. Written by "
+        f"{record['date']}; {' and '.join(machines)}. Written by "
         "`python -m bench.quality.peers`. Ratios are ours over the best of all peers of that instance and "
         "metric; congestion counts where that peer is more than 2% above the certified bound. A process of "
-        f"another tool may take {record['peer_seconds']:g} s of processor time.",
+        f"another tool may take {' or '.join(f'{limit:g}' for limit in limits)} s of processor time.",
         *_means(record["summary"]),
     ]
     if record["all_hosts"]:
@@ -153,13 +156,15 @@ def _mean(row: dict[str, Any]) -> str:
 def _instances(instances: dict[str, dict[str, Any]], objective: str, metric: str) -> list[str]:
     limits = sorted({run["seconds"] for found in instances.values() for run in found["ours"]})
     titles = " | ".join(f"{seconds:g} s" for seconds in limits)
-    lines = ["", f"| instance | best peer | whose | bound | {titles} |", "|" + "---|" * (4 + len(limits))]
+    head = f"| instance | measured | best peer | whose | bound | {titles} |"
+    lines = ["", head, "|" + "---|" * (5 + len(limits))]
     for name, found in sorted(instances.items()):
         peer = found["best_peer"][metric]
         runs = {run["seconds"]: run for run in found["ours"] if run["objective"] == objective}
         cells = " | ".join(f"{ratio(found, runs[s], metric):.3f}" if s in runs else "" for s in limits)
         bound = found["bounds"][metric]
-        lines.append(f"| {name} | {peer['value']:.6g} | {peer['peer']} | {bound:.6g} | {cells} |")
+        day = found["date"][:10]
+        lines.append(f"| {name} | {day} | {peer['value']:.6g} | {peer['peer']} | {bound:.6g} | {cells} |")
     return lines
 
 

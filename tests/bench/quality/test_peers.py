@@ -205,7 +205,9 @@ def test_the_best_peer_is_found_for_each_metric_among_valid_results() -> None:
 def found(peer: float, bound: float, ours: float) -> dict[str, Any]:
     metrics = ("congestion_seconds", "network_congestion_seconds", "hop_bytes")
     return {
+        "date": "2026-01-01T00:00:00+00:00",
         "machine": {"processor": "p", "cores": 2},
+        "peer_seconds": 60.0,
         "bounds": dict.fromkeys(metrics, bound),
         "best_peer": {metric: {"value": peer, "peer": "x"} for metric in metrics},
         "peers": [{"peer": "y", "why": "not done in 60 s"}],
@@ -239,7 +241,6 @@ def test_a_page_names_tools_that_gave_nothing() -> None:
     instances = {"torus/ring": found(10.0, 5.0, 12.0)}
     record = {
         "date": "2026-01-01",
-        "peer_seconds": 60.0,
         "missing": {"Scotch gmap": "apt-get install scotch"},
         "summary": summary(instances),
         "all_hosts": [],

@@ -97,15 +97,18 @@ def test_kept_results_need_the_same_limit_and_instance(bench: Bench) -> None:
     )
 
 
-def test_a_part_of_the_record_may_come_from_another_machine(
+def test_a_part_of_the_record_may_come_from_another_machine_and_limit(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     bench()
     both = {"torus2x4/stencil8": small, "torus2x4/other": small}
     monkeypatch.setattr(command, "structured", lambda: both)
     monkeypatch.setattr(command, "machine", lambda: {"processor": "another", "cores": 4})
-    bench("--only", "other")
+    bench("--only", "other", "--peer-seconds", "5")
     found = json.loads(bench.output.read_text())["instances"]
     assert list(found) == list(both)
     assert found["torus2x4/other"]["machine"]["processor"] == "another"
     assert found["torus2x4/stencil8"]["machine"] != found["torus2x4/other"]["machine"]
+    assert [one["peer_seconds"] for one in found.values()] == [60.0, 5.0]
+    page = bench.output.with_suffix(".md").read_text()
+    assert "may take 5 or 60 s of processor time." in page
