@@ -73,6 +73,7 @@ GIVEN: dict[str, tuple[str, ...]] = {
         "within 2% of the certified bound",
         "At 1 s, set-up",
         "at 10 and 30 s it is part of it",
+        "at 1 s (",
         "at 30 s (",
         "Single chains in 1 s",
     ),
