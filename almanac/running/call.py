@@ -10,7 +10,8 @@ from typing import NamedTuple
 
 from registry.errors import AlmanacError
 
-_PYTHON = re.compile(r"python(\d+(\.\d+)?)?")
+PYTHON = re.compile(r"python[\d.]*")
+"""Base name of Python's interpreter, with any version."""
 
 
 class Unplaced(AlmanacError):
@@ -61,16 +62,16 @@ class Call:
     def application(self) -> str:
         """Base name of the program, or of the script or module that Python runs."""
         program, *arguments = self.command
-        if not _PYTHON.fullmatch(Path(program).name):
-            return Path(program).name
-        for word, following in zip(arguments, [*arguments[1:], ""], strict=False):
-            if word == "-m" and following:
-                return following
-            if not word.startswith("-"):
-                return Path(word).name
-            if word in ("-c", "-W", "-X"):
-                break
-        return Path(program).name
+        name = Path(program).name
+        if PYTHON.fullmatch(name):
+            for at, word in enumerate(arguments, 1):
+                if word == "-m":
+                    return next(iter(arguments[at:]), name)
+                if word in ("-c", "-W", "-X"):
+                    return name
+                if not word.startswith("-"):
+                    return Path(word).name
+        return name
 
     def last(self, names: Collection[str]) -> str | None:
         """Return the value of the last of these options, or None if none is given."""

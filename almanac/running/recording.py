@@ -34,11 +34,16 @@ class Recording:
     folder: Path
     application: str
 
+    @property
+    def has_counts(self) -> bool:
+        """True if a rank has written what it sent."""
+        return any(self.folder.iterdir())
+
     def useless(self, exit_code: int) -> str | None:
         """Return why a run that has ended has no profile, or None if it has one."""
         if exit_code != 0:
             return f"the launcher ended with exit code {exit_code}"
-        if not any(self.folder.iterdir()):
+        if not self.has_counts:
             return "the program's MPI library counted no messages (Open MPI does)"
         return None
 

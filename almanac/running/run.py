@@ -102,8 +102,7 @@ def prepare_run(
     except Unplaced as error:
         if not wanted.record:
             raise
-        launcher = launcher_of(words)  # a recording needs to know neither hosts nor cluster
-        call = parse_call(words, launcher.values, 1 + len(launcher.subcommand))
+        launcher, call = _launcher_and_call(words)  # a recording needs to know neither hosts nor cluster
         run = replace(unplaced_run(words), reasons=(f"{NOT_MEASURED}: {error}",))
         return recorded(run, launcher, settings.home, wanted.name or call.application)
 
@@ -175,9 +174,14 @@ def read_command(words: Sequence[str]) -> tuple[Launcher, Call, JobEnvironment]:
         raise Unplaced(
             "torchrun starts one host: put almanac run before the srun that starts it on all hosts"
         )
-    launcher = launcher_of(words)
-    call = parse_call(words, launcher.values, 1 + len(launcher.subcommand))
+    launcher, call = _launcher_and_call(words)
     return launcher, call, hosts_of(call, launcher)
+
+
+def _launcher_and_call(words: Sequence[str]) -> tuple[Launcher, Call]:
+    """Return the launcher of a command and its options; `Unplaced` is raised if one of these is not known."""
+    launcher = launcher_of(words)
+    return launcher, parse_call(words, launcher.values, 1 + len(launcher.subcommand))
 
 
 def in_order(call: Call, torchrun: Torchrun, job: JobEnvironment) -> tuple[str, ...]:
@@ -293,10 +297,13 @@ def save_run(
     Unplaced
         Nothing is saved.
     """
-    useless = None if recording is None else recording.useless(exit_code)
-    if recording is not None and useless is not None:
-        recording.delete()
-        recording, measured = None, None if measured is None else replace(measured, recorded=False)
+    useless = None
+    if recording is not None:
+        measured = measured and replace(measured, recorded=recording.has_counts)
+        useless = recording.useless(exit_code)
+        if useless is not None:
+            recording.delete()
+            recording = None
     load = None if measured is None else _other_load(settings, measured)
 
     def work() -> tuple[str | None, str | None]:
@@ -305,10 +312,10 @@ def save_run(
             if recording is not None:
                 try:
                     profile = save_recording(registry, recording)
-                    run = None if run is None else replace(run, profile=profile)
+                    run = run and replace(run, profile=profile)
                 except AlmanacError as error:
                     lost = f"{error}; the recording is in {recording.folder}"
-                    run = None if run is None else replace(run, recorded=False)
+                    run = run and replace(run, recorded=False)
             return None if run is None else registry.measured_runs.save(run, load), lost
 
     if measured is None and recording is None:

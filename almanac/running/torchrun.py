@@ -6,13 +6,12 @@ runs on the master. torchrun takes both from variables, too: ``PET_NODE_RANK`` a
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from almanac.job_environment import JobEnvironment
-from almanac.running.call import Call, Unplaced, parse_call
+from almanac.running.call import PYTHON, Call, Unplaced, parse_call
 from almanac.running.launchers import Launcher
 
 _FLAGS = "standalone m module no-python run-path"
@@ -88,7 +87,7 @@ def torchrun_words(program: Sequence[str]) -> int:
     name = Path(program[0]).name
     if name == "torchrun":
         return 1
-    if re.fullmatch(r"python[\d.]*", name) is None:
+    if PYTHON.fullmatch(name) is None:
         return 0
     at = next((at for at, word in enumerate(program[1:], 1) if word not in ("-u", "-O", "-s", "-B")), 1)
     return at + 2 if tuple(program[at : at + 2]) == _MODULE else 0
