@@ -115,6 +115,21 @@ class LoadSearch:
         self.counts = np.zeros(3, np.int64)
         """Number of proposals within domains, examined, and accepted so far."""
 
+    @property
+    def movable(self) -> int:
+        """Number of ranks that exchange bytes and are not pinned."""
+        return int(np.count_nonzero(self._movable))
+
+    def begin(self, start: Ints) -> None:
+        """Go on from another placement; `measure` must be called next.
+
+        Parameters
+        ----------
+        start : int32[ranks]
+            Host indices.
+        """
+        self.assignment = self._problem.assign_slots(start)
+
     def measure(self, schedule: Schedule, fraction: float) -> Measured:
         """Compute all loads afresh, scale links by the worst of their class, and find the busiest pairs."""
         grid, own, pairs = self.grid, self.workers[0], self._pairs

@@ -138,7 +138,7 @@ def _on_congestion(features: Features) -> list[str]:
     if features.scattered < 1.0 and features.hosts > WIDE:
         return [anywhere]
     if features.ranks <= SMALL:
-        return [long, anywhere, "greedy+congestion-descent"]
+        return [long, anywhere, "greedy+congestion-descent", long]
     if features.scattered < 1.0:
         return [long, anywhere]
     if features.groups > min(FEW_GROUPS, features.hosts - 1):

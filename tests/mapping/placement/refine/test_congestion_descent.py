@@ -13,6 +13,7 @@ from mapping.deadline import Deadline
 from mapping.placement.problem.objective import score
 from mapping.placement.problem.problem import Problem
 from mapping.placement.refine import congestion_descent
+from mapping.placement.refine.link_loads import LoadSearch, Measured, Schedule
 from registry.model import Allocation, Fabric, Ints, Profile
 from tests.support.search_problems import problem_on, ring, talking_torus, torus8
 
@@ -109,6 +110,50 @@ def test_others_load_is_avoided() -> None:
     loaded = replace(problem, link_background=busy)
     assert score(loaded, start).congestion_seconds == 4.0
     assert score(loaded, last(loaded, start, 20_000)).congestion_seconds < 3.0
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_few_ranks_are_searched_in_several_runs(workers: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    problem, begins = talking_torus((6, 7), ranks=40), list[Ints]()
+    start = problem.slot_host[:40].copy()
+    ends, measure = [list[Measured]()], LoadSearch.measure
+
+    def begin(search: LoadSearch, placement: Ints) -> None:
+        begins.append(placement)
+        ends.append([])
+        search.assignment = problem.assign_slots(placement)
+
+    def measured(search: LoadSearch, schedule: Schedule, fraction: float) -> Measured:
+        found = measure(search, schedule, fraction)
+        ends[-1].append(found)
+        return found
+
+    monkeypatch.setattr(congestion_descent, "RUN", 500)
+    monkeypatch.setattr(LoadSearch, "begin", begin)
+    monkeypatch.setattr(LoadSearch, "measure", measured)
+    found = last(problem, start, 4 * 40 * 500, workers=workers)
+    assert [one.tolist() for one in begins] == [start.tolist()] * 3
+    first = [run[0].host_of_rank.tolist() for run in ends]
+    assert first == [start.tolist()] * 4
+    lowest = [min(one.congestion_seconds for one in run) for run in ends]
+    assert len(set(lowest)) > 1
+    assert score(problem, found).congestion_seconds == pytest.approx(min(lowest), rel=1e-6)
+
+
+def test_runs_have_equal_parts_of_the_limit_and_every_other_one_is_hotter() -> None:
+    schedule = Schedule((2,), 0.5, 0.1, 0.9, 0.5, 40, 0.5)
+    runs, deadline = congestion_descent.Runs(ranks=3, schedule=schedule), Deadline(steps=150_000)
+    deadline.taken = 1000
+    assert (runs.fraction(deadline), runs.count) == (1000 / 150_000, 0)  # too early to know the speed
+    hottest = [runs.schedule.hottest]
+    for end in (75_000, 150_000):
+        deadline.taken = end - 37_500
+        assert runs.fraction(deadline) == 0.5
+        deadline.taken = end
+        assert (runs.fraction(deadline), runs.count) == (1.0, 2)
+        assert runs.next() is (end < 150_000)
+        hottest.append(runs.schedule.hottest)
+    assert hottest == pytest.approx([0.5, 1.5, 0.5])
 
 
 @given(steps=st.integers(1, 400), workers=st.integers(1, 2))
