@@ -61,6 +61,7 @@ def draw(registry: Registry, site: Site) -> None:
         if not infos:
             _empty(cluster, {one.cluster for one in known if one.cluster is not None}, site)
             return
+        named("plan", [one.id for one in infos])  # an unknown one is reported before any card is drawn
         left, right = st.columns([2, 5])
         with left, card("Circuits to move", help="As proposed by `almanac reconfigure`."):
             stored = cached_plan(registry, _choose(infos))

@@ -138,6 +138,7 @@ def test_an_unknown_name_is_reported_and_the_default_can_be_clicked(
 ) -> None:
     app = page(planned.connect, CIRCUITS, **wrong)
     assert "There is no" in messages(app)
+    assert "Circuits to move" not in whole(app)
     (name,) = wrong
     app.button(key=f"forget {name}").click().run()
     assert not app.exception
