@@ -8,7 +8,7 @@ from bench.documented.passage import Passage, Record
 from bench.quality.bounds import BEST
 
 PAGE = "docs/explanation/metrics-and-bounds.md"
-DIRECT = ("torus", "percs", "hypercube")
+DIRECT = ("torus", "mesh", "percs", "hypercube")
 """Beginnings of the names of instances on direct networks."""
 
 
@@ -43,9 +43,9 @@ PASSAGES = (
     ]),
     Passage(
         "| hop-bytes | {:.2f} | {} of {} | {:.2f} | common-partners {:.2f}, gilmore-lawler {:.2f}, "
-        "nested-cuts {:.2f} |",
+        "nested-cuts {:.2f}, projection {:.2f} |",
         "bounds.json",
-        row("hop_bytes", "common-partners", "gilmore-lawler", "nested-cuts"),
+        row("hop_bytes", "common-partners", "gilmore-lawler", "nested-cuts", "projection"),
     ),
     Passage(
         "| worst link | {:.2f} | {} of {} | {:.2f} | injection {:.2f}, ejection {:.2f}, total-work {:.2f} |",

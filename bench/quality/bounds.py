@@ -25,6 +25,7 @@ from bench.quality.peers.table import geometric_mean
 from bench.support.instances import SHIPPED
 from bench.support.machine import machine, now
 from bench.support.paths import RESULTS
+from bench.support.structured import structured
 from ingest.generate.dragonfly import dragonfly
 from ingest.generate.fat_trees import extended_generalised_fat_tree
 from ingest.generate.tori import hypercube, torus
@@ -60,7 +61,7 @@ def main(arguments: list[str] | None = None) -> None:
     given = parser.parse_args(arguments)
     known = json.loads((RESULTS / "peers.json").read_text())["instances"]
     record: dict[str, Any] = {"date": now(), "machine": machine(), "instances": {}, "small": small_cases()}
-    for name, make in instances(given.folder, with_generated=True).items():
+    for name, make in (instances(given.folder, with_generated=True) | structured()).items():
         if name not in known or (given.only and not any(part in name for part in given.only)):
             continue
         print(name, file=sys.stderr, flush=True)

@@ -91,6 +91,11 @@ BOUNDS = Catalog(
             target="mapping.evaluation.bounds.common_partners:common_partners",
             about="ranks with common partners cannot all be neighbours",
         ),
+        Entry(
+            name="projection",
+            target="mapping.evaluation.bounds.projection:projection",
+            about="eigenvalues of bytes and of distances, the largest with the smallest",
+        ),
     ),
 )
 """All arguments; ``one-host`` and ``none`` name the trivial bounds."""

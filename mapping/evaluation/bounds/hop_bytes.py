@@ -16,6 +16,7 @@ from mapping.evaluation.bounds.common_partners import common_partners
 from mapping.evaluation.bounds.guest_graph import SortedBytes
 from mapping.evaluation.bounds.network_parts import NOT_TRIED
 from mapping.evaluation.bounds.partition import Crossings
+from mapping.evaluation.bounds.projection import projection
 from mapping.evaluation.kernels import nearest_slots as kernel
 from mapping.threads import each
 from registry.model import Bound, Floats, Ints, Longs
@@ -54,6 +55,7 @@ def least_cost(crossings: Crossings, distances: Distances, slots: Ints) -> list[
         ),
         nested_cuts(crossings, distances, slots),
         common_partners(crossings.guest, distances, slots),
+        projection(crossings.guest, distances, slots),
     ]
 
 

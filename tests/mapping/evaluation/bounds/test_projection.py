@@ -1,0 +1,121 @@
+"""The bound by eigenvalues of bytes and distances: beside its definition, and below every placement."""
+
+from __future__ import annotations
+
+from itertools import permutations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.linalg import null_space
+
+from bench.support.structured import fft
+from ingest.generate.tori import mesh
+from mapping.distances.distances import LINKS, Distances, distances
+from mapping.evaluation.bounds.guest_graph import guest_arrays
+from mapping.evaluation.bounds.projection import MAX_SLOTS, SHARE, SHARES, projection
+from mapping.routing import shortest_paths
+from registry.model import Floats, Profile
+
+
+def table(between: Floats) -> Distances:
+    """Every host its own group."""
+    return Distances(name=LINKS, group=np.arange(len(between), dtype=np.int32), between=between)
+
+
+def random_case(seed: int, ranks: int, slots: list[int]) -> tuple[Profile, Distances, Floats]:
+    """Bytes between some ranks, distances that differ by direction, and the table of distances of slots."""
+    generator, hosts = np.random.default_rng(seed), len(slots)
+    sent = generator.integers(0, 5, (ranks, ranks)) * (generator.random((ranks, ranks)) < 0.6)
+    np.fill_diagonal(sent, 0)
+    source, target = np.nonzero(sent)
+    between = generator.integers(1, 9, (hosts, hosts)).astype(np.float64)
+    np.fill_diagonal(between, 0.0)
+    profile = Profile.from_edges(source, target, sent[source, target].astype(np.float64), ranks=ranks)
+    host = np.repeat(np.arange(hosts), slots)
+    return profile, table(between), np.minimum(between, between.T)[np.ix_(host, host)]
+
+
+def matrix_of(profile: Profile, count: int) -> Floats:
+    found = np.zeros((count, count))
+    np.add.at(found, (profile.sender, profile.partner), profile.bytes)
+    return found + found.T
+
+
+def defined(traffic: Floats, far: Floats) -> float:
+    """The bound with a basis of the space across the constant vector, written out."""
+    count = len(far)
+    basis = null_space(np.ones((1, count)))
+    one, other = (np.sort(np.linalg.eigvalsh(basis.T @ m @ basis)) for m in (traffic, far))
+    rows = np.outer(traffic.sum(axis=1), far.sum(axis=1)) * 2 / count
+    along = min(sum(rows[i, to] for i, to in enumerate(order)) for order in permutations(range(count)))
+    return float(one @ other[::-1] + along - traffic.sum() * far.sum() / count**2) / 2
+
+
+@pytest.mark.parametrize(
+    ("seed", "ranks", "slots"), [(0, 5, [1] * 5), (1, 4, [1] * 6), (2, 6, [2, 1, 3]), (3, 7, [2, 2, 2, 1])]
+)
+def test_it_is_the_best_of_its_definition_over_diagonals(seed: int, ranks: int, slots: list[int]) -> None:
+    profile, near, far = random_case(seed, ranks, slots)
+    traffic = matrix_of(profile, len(far))
+    wanted = [defined(traffic - np.diag(share * traffic.sum(axis=1)), far) for share in SHARES]
+    found = projection(guest_arrays(profile), near, np.array(slots, np.int32)).value
+    assert found == pytest.approx(max(0.0, *wanted), rel=1e-9)
+    assert found > 0.0
+
+
+@given(seed=st.integers(0, 10**6), data=st.data())
+def test_no_order_of_ranks_costs_less(seed: int, data: st.DataObject) -> None:
+    slots = data.draw(
+        st.lists(st.integers(1, 3), min_size=2, max_size=4).filter(lambda found: sum(found) < 7)
+    )
+    ranks = data.draw(st.integers(2, sum(slots)))
+    profile, near, far = random_case(seed, ranks, slots)
+    traffic = matrix_of(profile, len(far))
+    least = min((traffic * far[np.ix_(order, order)]).sum() / 2 for order in permutations(range(len(far))))
+    bound = projection(guest_arrays(profile), near, np.array(slots, np.int32))
+    assert bound.value <= least * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("sides", [(2, 4), (8, 8), (16, 32)])
+def test_a_transform_in_order_on_its_own_mesh_is_proved_best(sides: tuple[int, int]) -> None:
+    profile, fabric = fft(sides), mesh(sides)
+    hosts = np.arange(len(fabric))
+    near = distances(LINKS, shortest_paths.build(fabric, hosts))
+    cost = float(profile.bytes @ near.matrix()[profile.sender, profile.partner])
+    bound = projection(guest_arrays(profile), near, np.ones(len(hosts), np.int32))
+    assert bound.value <= cost
+    assert bound.value == pytest.approx(cost, rel=1e-9)
+    if sides == (2, 4):
+        far, traffic = near.matrix(), matrix_of(profile, 8)
+        orders = (np.array(order) for order in permutations(range(8)))
+        assert min((traffic * far[np.ix_(one, one)]).sum() / 2 for one in orders) == pytest.approx(cost)
+
+
+def test_what_is_too_large_is_named_and_dense_traffic_may_be_larger() -> None:
+    count = MAX_SLOTS + 2
+    near, slots = table(1.0 - np.eye(count)), np.ones(count, np.int32)
+    even = np.arange(0, count, 2)
+    pairs = Profile.from_edges(even, even + 1, np.ones(len(even)), ranks=count)
+    assert projection(guest_arrays(pairs), near, slots).proof == (
+        f"not tried: projection: {count} slots, more than {MAX_SLOTS}"
+    )
+    full = fft((2, count // 2))
+    dense = projection(guest_arrays(full), near, slots).value
+    assert dense == pytest.approx(full.bytes.sum(), rel=1e-9)  # all slots are one step apart
+    few = fft((2, count // 2 - 9))
+    some = projection(guest_arrays(few), near, slots).value
+    traffic = matrix_of(few, count)
+    assert some == pytest.approx(_one_share(traffic, near.matrix(), SHARE), rel=1e-9)
+    assert 0.0 < some <= few.bytes.sum()
+
+
+def _one_share(traffic: Floats, far: Floats, share: float) -> float:
+    """The bound with one part of the bytes on the diagonal, by an explicit basis."""
+    count = len(far)
+    basis = np.linalg.qr(np.column_stack([np.ones(count), np.eye(count)[:, 1:]]))[0][:, 1:]
+    left = traffic - share * np.diag(traffic.sum(axis=1))
+    one, other = (np.linalg.eigvalsh(basis.T @ matrix @ basis) for matrix in (left, far))
+    rows, to = np.sort(left.sum(axis=1)), np.sort(far.sum(axis=1))[::-1]
+    return float(one @ other[::-1] + 2 / count * rows @ to - left.sum() * far.sum() / count**2) / 2
