@@ -157,7 +157,12 @@ def _propose(order: DigitOrder, state: State) -> bool:
         order.host_digit[one], order.host_digit[other] = order.host_digit[other], order.host_digit[one]
     if kind >= 2 and one != other:
         low, first = min(one, other), max(one, other)
-        for i in range(first, first + 1 + below(state, count - first)):
+        if below(state, 2) == 0:  # an axis is folded by its next digit
+            low = first - 1
+        last = first
+        while last < count - 1 and below(state, 2) == 0:
+            last += 1
+        for i in range(first, last + 1):
             order.mirror[i] ^= np.int64(1) << low
     return one != other
 

@@ -15,6 +15,8 @@ from mapping.placement.strategies.baselines import place_at_random, place_in_ord
 
 CONGESTED = {"congestion", "network-congestion", "mean-congestion"}
 """Metrics that the congestion search lowers; the others are left to the one on hop-bytes."""
+ORDERS = "digit-search"
+"""Refiner that tries orders of digits of rank numbers."""
 SMALL = 256
 """Most ranks for which several searches run: each ends long before the limit, by chance."""
 FEW = 640
@@ -31,10 +33,10 @@ FEW_GROUPS = 128
 """Most switches of hosts with which the result of a search on congestion depends more on its start than on
 its length: there are few links, and the rest is chance."""
 STARTS = (
-    "layout+pair-exchange+congestion-descent",
+    "layout+digit-search+pair-exchange+congestion-descent",
     "spectral+congestion-descent",
     "layout+congestion-descent",
-    "layout+pair-exchange+congestion-descent",
+    "layout+digit-search+pair-exchange+congestion-descent",
 )
 """Searches with few switches: from ragged parts, from straight blocks, and twice from few hop-bytes."""
 MOST_SPECTRAL = 3_000
@@ -101,10 +103,15 @@ def default_members(objective: Objective, features: Features) -> tuple[Member, .
 
 
 def refining_members(objective: Objective, features: Features) -> tuple[Member, ...]:
-    """Return the default members' refiners alone, which start from a given placement, each chain once."""
-    members = default_members(objective, features)
-    chains = dict.fromkeys(Chain(None, member.chain.refiners) for member in members if member.chain.refiners)
-    return tuple(Member(chain=chain) for chain in chains)
+    """Return the default members' refiners alone, which start from a given placement, each chain once.
+
+    Orders of digits move all ranks and are left out.
+    """
+    chains = dict.fromkeys(
+        Chain(None, tuple(link for link in member.chain.refiners if link.name != ORDERS))
+        for member in default_members(objective, features)
+    )
+    return tuple(Member(chain=chain) for chain in chains if chain.refiners)
 
 
 def near_members(objective: Objective) -> tuple[Member, ...]:
@@ -148,5 +155,7 @@ def _on_congestion(features: Features) -> list[str]:
 
 def _on_hop_bytes(features: Features) -> list[str]:
     if features.ranks > FEW:
-        return ["layout+pair-exchange"]
-    return ["layout+pair-exchange"] + ["greedy+pair-exchange"] * (3 if features.ranks <= SMALL else 1)
+        return ["layout+digit-search+pair-exchange"]
+    return ["layout+digit-search+pair-exchange"] + ["greedy+pair-exchange"] * (
+        3 if features.ranks <= SMALL else 1
+    )

@@ -16,10 +16,12 @@ used as well: then it does not matter how the application numbers its ranks.
 from __future__ import annotations
 
 import itertools
+from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
-from mapping.kernels.random_numbers import state_from
+from mapping.kernels.random_numbers import State, state_from
 from mapping.placement.kernels.digit_permutation import (
     DigitOrder,
     HostDigits,
@@ -37,8 +39,10 @@ from registry.model import Floats, Ints
 
 PROPOSALS, PER_START = 8_000, 500
 """Most orders that are tried, and about how many from each start."""
-WORK, CHANGES = 36_000_000, 3
+WORK, CHANGES = 20_000_000, 3
 """Most pairs and digits of ranks that are looked at: some tenths of a second; and digits for each rank."""
+SAMPLE = 4_096
+"""Most pairs whose hop-bytes are compared while orders are tried."""
 HOTTEST = 0.005
 """First temperature, as part of the hop-bytes."""
 MOST_AXIS_ORDERS = 24
@@ -50,12 +54,80 @@ def place_ranks(problem: Problem, generator: np.random.Generator) -> Ints:
     best, lowest = problem.slot_host[: problem.ranks].copy(), np.inf
     if problem.ranks < 2 or len(problem.bytes) == 0:
         return best
-    sides, host = host_sides(problem)
-    for number in rank_numbers(problem, host):
-        value, found = _best_order(problem, number, sides, host, generator)
-        if value < lowest:
-            best, lowest = found[number], value
+    for orders in digit_orders(problem, generator):
+        starts = max(orders.proposals // PER_START, 1)
+        for start in range(starts):
+            run = orders.begin(start, generator)
+            value, found = orders.anneal(run, orders.proposals // starts)
+            if value < lowest:
+                best, lowest = found, value
     return best
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class DigitOrders:
+    """Orders of the digits of one numbering of ranks, and how to search for the best.
+
+    Attributes
+    ----------
+    problem : Problem
+    number : int32[ranks]
+        Number of each rank.
+    sides : tuple of int
+        As from `host_sides`.
+    host : int32[ranks]
+        Host of each position.
+    pairs : Pairs
+        Numbers of ranks that exchange bytes; some of all pairs, if they are many.
+    """
+
+    problem: Problem
+    number: Ints
+    sides: tuple[int, ...]
+    host: Ints
+    pairs: Pairs
+
+    @property
+    def proposals(self) -> int:
+        """Number of orders that are tried in some tenths of a second."""
+        return min(PROPOSALS, WORK // (len(self.pairs.bytes) + CHANGES * self.problem.ranks))
+
+    def begin(self, start: int, generator: np.random.Generator) -> OrderRun:
+        """Return a run from an order of digits: as they are for the start 0, else a random one."""
+        digits = host_digits(self.sides, self.host, start, generator)
+        order = _in_order(len(digits.radix))
+        if start > 0:
+            order.host_digit[:] = generator.permutation(len(digits.radix))
+        return OrderRun(digits, order, state_from(generator))
+
+    def anneal(self, run: OrderRun, tries: int) -> tuple[float, Ints]:
+        """Try orders of digits from a run's; return the hop-bytes of the best and its placement."""
+        digits, order, state = run
+        room = _room(len(digits.radix), self.problem.ranks)
+        anneal_digits(tries, HOTTEST, digits, self.pairs, self.problem.hops, order, room, state)
+        host_of_number = np.empty(self.problem.ranks, np.int32)
+        place_by_digits(digits, order, room.counter, host_of_number)
+        found = host_of_number[self.number]
+        return self.problem.hop_bytes(found), found
+
+
+class OrderRun(NamedTuple):
+    """Digits of positions, the order of digits to begin with, and the state of random numbers."""
+
+    digits: HostDigits
+    order: DigitOrder
+    state: State
+
+
+def digit_orders(problem: Problem, generator: np.random.Generator) -> list[DigitOrders]:
+    """Return what orders can be searched: of ranks as they are numbered, and as numbered in their grid."""
+    sides, host = host_sides(problem)
+    found = []
+    for number in rank_numbers(problem, host):
+        source, target, size = _sample(*_pairs(problem), generator)
+        pairs = Pairs(number[source], number[target], size)
+        found.append(DigitOrders(problem=problem, number=number, sides=sides, host=host, pairs=pairs))
+    return found
 
 
 def rank_numbers(problem: Problem, host: Ints) -> list[Ints]:
@@ -78,33 +150,17 @@ def rank_numbers(problem: Problem, host: Ints) -> list[Ints]:
     return [in_order] if np.array_equal(number, in_order) else [in_order, number]
 
 
-def _best_order(
-    problem: Problem, number: Ints, sides: tuple[int, ...], host: Ints, generator: np.random.Generator
-) -> tuple[float, Ints]:
-    """Return the fewest hop-bytes of all orders of digits that were tried, and the host of each number.
+def _sample(
+    source: Ints, target: Ints, size: Floats, generator: np.random.Generator
+) -> tuple[Ints, Ints, Floats]:
+    """Return pairs drawn in proportion to their bytes, each with the same bytes; all of them if they are few.
 
-    Parameters
-    ----------
-    number : int32[ranks]
-        Number of each rank.
+    Many pairs of a structured application are alike, so that some show how good an order is.
     """
-    source, target, size = _pairs(problem)
-    pairs = Pairs(number[source], number[target], size)
-    host_of_number, lowest = np.empty(problem.ranks, np.int32), np.inf
-    proposals = min(PROPOSALS, WORK // (len(size) + CHANGES * problem.ranks))
-    starts = max(proposals // PER_START, 1)
-    for start in range(starts):
-        digits = host_digits(sides, host, start, generator)
-        count = len(digits.radix)
-        order, room = _in_order(count), _room(count, problem.ranks)
-        if start > 0:
-            order.host_digit[:] = generator.permutation(count)
-        state, tries = state_from(generator), proposals // starts
-        value = anneal_digits(tries, HOTTEST, digits, pairs, problem.hops, order, room, state)
-        if value < lowest:
-            place_by_digits(digits, order, room.counter, host_of_number)
-            lowest = value
-    return lowest, host_of_number
+    if len(size) <= SAMPLE:
+        return source, target, size
+    drawn = generator.choice(len(size), SAMPLE, p=size / size.sum())
+    return source[drawn], target[drawn], np.full(SAMPLE, size.sum() / SAMPLE)
 
 
 def _pairs(problem: Problem) -> tuple[Ints, Ints, Floats]:

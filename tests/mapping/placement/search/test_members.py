@@ -27,7 +27,8 @@ from mapping.placement.search.members import (
 from registry.model import Allocation, Fabric, Profile
 from tests.support.search_problems import problem_on
 
-LONG, SCATTERED = "layout+pair-exchange+congestion-descent", "random+congestion-descent"
+LONG = "layout+digit-search+pair-exchange+congestion-descent"
+SCATTERED = "random+congestion-descent"
 
 
 def on_the_first(fabric: Fabric, profile: Profile, hosts: int | None = None) -> Problem:
@@ -46,7 +47,7 @@ def test_ranks_are_scattered_first_where_a_wide_direct_network_has_many_free_hos
     for objective, hosts, ranks, expected in (
         ("congestion", WIDE + 1, 700, [SCATTERED]),
         ("congestion", WIDE, 700, [LONG, SCATTERED]),
-        ("hop-bytes", WIDE + 1, 700, ["layout+pair-exchange"]),
+        ("hop-bytes", WIDE + 1, 700, ["layout+digit-search+pair-exchange"]),
     ):
         members = default_members(parse_objective(objective), replace(measured, hosts=hosts, ranks=ranks))
         assert [str(member.chain) for member in members] == expected

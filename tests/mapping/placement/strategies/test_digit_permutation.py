@@ -183,6 +183,25 @@ def halo(sides: tuple[int, ...]) -> Profile:
     return Profile.from_edges(*(np.concatenate([part[k] for part in ends]) for k in range(3)))
 
 
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_a_grid_is_folded_along_every_axis_of_a_hypercube(seed: int) -> None:
+    profile = halo((8, 8, 16))
+    problem = problem_of(hypercube(10), profile)
+    found = digit_permutation.place_ranks(problem, np.random.default_rng(seed))
+    assert problem.hop_bytes(found) == profile.bytes.sum()  # all neighbours are one hop apart
+
+
+def test_some_pairs_of_many_show_which_orders_are_good() -> None:
+    profile = fft((32, 32))
+    assert len(profile.bytes) > 2 * digit_permutation.SAMPLE
+    problem = problem_of(mesh((32, 32)), shuffled(profile, 5))
+    in_order = problem_of(mesh((32, 32)), profile)
+    found = digit_permutation.place_ranks(problem, np.random.default_rng(0))
+    best = in_order.hop_bytes(in_order.slot_host)  # proved by the bound `projection`
+    assert problem.hop_bytes(found) == pytest.approx(best)
+    assert problem.hop_bytes(problem.slot_host) > 1.9 * best
+
+
 @pytest.mark.parametrize(
     ("fabric", "profile"),
     [

@@ -1,0 +1,82 @@
+"""Further orders of digits: they are used where they help, and given up where they do not."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bench.support.structured import fft
+from ingest.generate.tori import mesh, torus
+from mapping.deadline import Deadline
+from mapping.placement.problem.problem import Problem
+from mapping.placement.refine import digit_search, pair_exchange
+from mapping.placement.refine.digit_search import FIRST, NEAR, PATIENCE, TRIES
+from registry.model import Ints, Profile
+from tests.mapping.placement.strategies.test_digit_permutation import problem_of
+
+
+def mixed(problem: Problem, seed: int = 0) -> Ints:
+    return np.random.default_rng(seed).permutation(problem.slot_host)[: problem.ranks].astype(np.int32)
+
+
+def scattered_partners() -> Problem:
+    """64 ranks with random partners: no order of digits is good."""
+    generator = np.random.default_rng(1)
+    source, target = (generator.integers(0, 64, 128) for _ in range(2))
+    apart = source != target
+    profile = Profile.from_edges(source[apart], target[apart], np.ones(apart.sum()), ranks=64)
+    return problem_of(torus((8, 8)), profile)
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_a_transform_is_placed_as_well_as_possible_from_any_start(workers: int) -> None:
+    problem = problem_of(mesh((16, 16)), fft((16, 16)))
+    best = problem.hop_bytes(problem.slot_host)  # in order, proved by the bound `projection`
+    deadline = Deadline(steps=10**6, workers=workers)
+    *_, found = digit_search.refine(problem, mixed(problem), deadline, np.random.default_rng(0))
+    assert found.value == problem.hop_bytes(found.host_of_rank) == pytest.approx(best)
+    assert sorted(found.host_of_rank.tolist()) == list(range(256))
+    assert deadline.taken <= (3 * PATIENCE) * TRIES  # ended by itself
+
+
+def test_it_ends_at_once_where_no_order_is_near_the_start() -> None:
+    problem = scattered_partners()
+    generator, start = np.random.default_rng(0), mixed(problem)
+    *_, good = pair_exchange.refine(problem, start, Deadline(steps=100_000), generator)
+    deadline = Deadline(steps=10**6, workers=1)
+    found = list(digit_search.refine(problem, good.host_of_rank, deadline, generator))
+    assert deadline.taken == FIRST * TRIES
+    assert len(found) == FIRST
+    assert found[-1].value == good.value
+    assert np.array_equal(found[-1].host_of_rank, good.host_of_rank)
+    assert NEAR * good.value < problem.hop_bytes(start)
+
+
+def test_with_pinned_ranks_or_nothing_sent_nothing_is_tried() -> None:
+    problem = problem_of(mesh((4, 4)), fft((4, 4)))
+    pins = np.full(16, -1, np.int32)
+    pins[3] = 7
+    silent = problem_of(mesh((4,)), Profile.from_edges([], [], [], ranks=4))
+    for case in (problem.with_pins(pins), silent):
+        deadline = Deadline(steps=1000)
+        assert not list(digit_search.refine(case, mixed(case), deadline, np.random.default_rng(0)))
+        assert deadline.taken == 0
+
+
+@given(steps=st.integers(0, 3000), workers=st.integers(1, 3), seed=st.integers(0, 99))
+def test_never_worse_than_its_start_and_the_same_for_a_seed(steps: int, workers: int, seed: int) -> None:
+    problem = scattered_partners() if seed % 2 else problem_of(mesh((4, 6)), fft((6, 4)))
+    start, ends = mixed(problem, seed), []
+    for _ in range(2):
+        deadline = Deadline(steps=steps, workers=workers)
+        found = list(digit_search.refine(problem, start, deadline, np.random.default_rng(seed)))
+        assert deadline.taken <= steps
+        assert all(one.value == problem.hop_bytes(one.host_of_rank) for one in found)
+        assert all(later.value <= one.value for one, later in itertools.pairwise(found))
+        assert all(one.value <= problem.hop_bytes(start) for one in found)
+        ends.append([one.host_of_rank.tobytes() for one in found])
+    assert ends[0] == ends[1]
