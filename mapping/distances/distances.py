@@ -84,6 +84,18 @@ class Distances:
         np.fill_diagonal(found, 0.0)
         return found
 
+    def between_slots(self, slots: Ints) -> Floats:
+        """Return the distances between all slots (float64[s, s]), the smaller of both directions; for few.
+
+        Parameters
+        ----------
+        slots : int32[h]
+            Slots of each host; those of one host are at distance 0.
+        """
+        found, host = self.matrix(), np.repeat(np.arange(len(slots)), slots)
+        smaller: Floats = np.minimum(found, found.T)[np.ix_(host, host)]
+        return smaller
+
     def rows(self, group: int) -> tuple[Floats, Floats]:
         """Return the distances (float64[g]) from a host of a group to each group, and those back."""
         return self.at(group, slice(None)), self.at(slice(None), group)

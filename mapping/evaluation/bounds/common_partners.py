@@ -46,8 +46,7 @@ def common_partners(guest: GuestArrays, distances: Distances, slots: Ints) -> Bo
         return replace(
             nothing, proof=f"{NOT_TRIED}common-partners: {int(slots.sum())} slots, more than {MAX_SLOTS}"
         )
-    matrix, host = distances.matrix(), np.repeat(np.arange(len(slots)), slots)
-    matrix = np.minimum(matrix, matrix.T)[np.ix_(host, host)]
+    matrix = distances.between_slots(slots)
     rising = np.sort(matrix + np.diag(np.full(len(matrix), np.inf)), axis=1)[:, : max(partners, COMMON)]
     least = _least(matrix, rising)
     if bool((least <= rising.min() * (2 * np.arange(len(least)) + 1)).all()):

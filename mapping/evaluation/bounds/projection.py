@@ -23,7 +23,6 @@ SHARES, SHARE = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6), 0.3
 """Parts of a rank's bytes that are subtracted on the diagonal, and the one of more than `MAX_SLOTS` slots."""
 EVEN = 1e-12
 """Ranks whose bytes differ relatively by less are alike: then the diagonal makes no difference."""
-Matrix = np.ndarray[tuple[int, int], np.dtype[np.float64]]
 
 
 def projection(guest: GuestArrays, distances: Distances, slots: Ints) -> Bound:
@@ -50,7 +49,7 @@ def projection(guest: GuestArrays, distances: Distances, slots: Ints) -> Bound:
     if count > most:
         proof = f"{NOT_TRIED}projection: {count} slots, more than {most}"
         return Bound(value=0.0, proof=proof, name="projection")
-    far = _slot_distances(distances, slots)
+    far = distances.between_slots(slots)
     eigenvalues, error = _projected(far)
     traffic, value = _traffic(guest, count), 0.0
     own, sums = traffic.sum(axis=1), far.sum(axis=1)
@@ -71,14 +70,7 @@ def projection(guest: GuestArrays, distances: Distances, slots: Ints) -> Bound:
     )
 
 
-def _slot_distances(distances: Distances, slots: Ints) -> Matrix:
-    """Return the distances between all slots."""
-    matrix, host = distances.matrix(), np.repeat(np.arange(len(slots)), slots)
-    found: Matrix = np.minimum(matrix, matrix.T)[np.ix_(host, host)].astype(np.float64)
-    return found
-
-
-def _traffic(guest: GuestArrays, count: int) -> Matrix:
+def _traffic(guest: GuestArrays, count: int) -> Floats:
     """Return the bytes between ranks, both directions together, with ranks without traffic up to a number."""
     owner = np.repeat(np.arange(len(guest.ptr) - 1), np.diff(guest.ptr))
     found = np.zeros((count, count))
@@ -87,7 +79,7 @@ def _traffic(guest: GuestArrays, count: int) -> Matrix:
     return found
 
 
-def _projected(matrix: Matrix) -> tuple[Floats, float]:
+def _projected(matrix: Floats) -> tuple[Floats, float]:
     """Return the eigenvalues across the constant vector (float64[n - 1]), and the largest error of one."""
     count = len(matrix)
     mean = matrix.mean(axis=1)

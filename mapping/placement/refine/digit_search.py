@@ -1,9 +1,9 @@
 """Further orders of the digits of rank numbers, as long as they help.
 
 The strategy ``digit-permutation`` tries orders for some tenths of a second. On structured applications a
-better order is worth more than any number of exchanges of single ranks; on others it is not found in an hour.
-So this refiner anneals one order after another, and ends as soon as none is near the start, or none of the
-last ones was better than the best.
+better order is worth more than exchanges of single ranks; on others no order is near a good placement. So
+this refiner anneals one order after another, and ends as soon as none of the first is near the start, or none
+of the last was better than the best.
 """
 
 from __future__ import annotations

@@ -154,8 +154,5 @@ def _on_congestion(features: Features) -> list[str]:
 
 
 def _on_hop_bytes(features: Features) -> list[str]:
-    if features.ranks > FEW:
-        return ["layout+digit-search+pair-exchange"]
-    return ["layout+digit-search+pair-exchange"] + ["greedy+pair-exchange"] * (
-        3 if features.ranks <= SMALL else 1
-    )
+    more = 0 if features.ranks > FEW else 1 if features.ranks > SMALL else 3
+    return ["layout+digit-search+pair-exchange"] + ["greedy+pair-exchange"] * more

@@ -56,6 +56,8 @@ def test_hosts_of_one_group_differ_from_a_host_and_itself() -> None:
     assert found.of([0, 0, 0, 2], [0, 1, 2, 0]).tolist() == [0.0, 2.0, 4.0, 3.0]
     assert found.matrix().tolist() == [[0, 2, 4], [2, 0, 4], [3, 3, 0]]
     assert not found.symmetric
+    between = found.between_slots(np.array([1, 1, 2], np.int32))
+    assert between.tolist() == [[0, 2, 3, 3], [2, 0, 3, 3], [3, 3, 0, 0], [3, 3, 0, 0]]
 
 
 def test_an_unknown_convention_is_refused_with_the_closest_names() -> None:
