@@ -190,16 +190,18 @@ class _Worker:
         return (*self.finished, *(one for one in (self.best, self.unscored) if one is not None))
 
     def run(self, member: Member) -> None:
-        """Run the strategy of a member, then its refiners."""
+        """Run the strategy of a member, then its refiners; what one leaves of its limit goes to the next."""
         generator = np.random.default_rng(member.seed)
         hosts, name = self._run_strategy(member.chain, generator)
         self._score(member.number, hosts, name)
+        unused = 0
         for index, link in enumerate(member.chain.refiners):
             if self.is_optimal:
                 break
             name = f"{name}+{link}"
-            deadline = self._refiner_deadline(None if member.steps is None else member.steps[index])
+            deadline = self._refiner_deadline(None if member.steps is None else member.steps[index] + unused)
             hosts = self._refine(link, MemberResult(member.number, hosts, name, None), deadline, generator)
+            unused = 0 if deadline.steps is None else deadline.steps - deadline.taken
             self._score(member.number, hosts, name)
             self.weights = self.weights[1:]
         if self.best is not None:

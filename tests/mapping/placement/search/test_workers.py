@@ -58,6 +58,18 @@ def test_members_keep_their_best_placement_and_count_steps() -> None:
     assert found.steps == 30
 
 
+def test_steps_that_a_refiner_leaves_are_the_next_ones() -> None:
+    fabric, profile, allocation = ring(6, 6)
+    problem = problem_on(fabric, profile, allocation, "shortest-paths")
+    start = MemberResult(-1, problem.slot_host, "in-order", None)
+    chain = Chain.parse("digit-search+pair-exchange")
+    alone = (Member(chain=Chain.parse("digit-search"), steps=(500,)),)
+    hops = parse_objective("hop-bytes")
+    assert run_members(problem, hops, alone, start, Deadline(steps=500), 0.0).steps < 500
+    both = (Member(chain=chain, steps=(500, 100)),)
+    assert run_members(problem, hops, both, start, Deadline(steps=600), 0.0).steps == 600
+
+
 def test_kernels_are_loaded_once_for_the_same_members() -> None:
     members = (Member(chain=Chain.parse("random")),)
     warm_up("shortest-paths", members, 1)
