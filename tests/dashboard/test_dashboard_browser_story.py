@@ -93,6 +93,8 @@ def _place_again(page: Page, job: str) -> str:
 def _download(page: Page) -> None:
     page.get_by_role("button", name="Get files").click()
     page.get_by_role("menuitem", name="openmpi-rankfile").click()
+    expect(page.get_by_role("dialog").get_by_role("button", name="Download")).to_be_visible()
+    settle(page)  # the page draws the dialog while it runs, and may replace the button that is clicked
     with page.expect_download() as download:
         page.get_by_role("dialog").get_by_role("button", name="Download").click()
     lines = Path(download.value.path()).read_text("utf-8").splitlines()
