@@ -3,7 +3,7 @@
 Run ``python -m bench.quality.members [FOLDER] [--seconds S] [--seed S] [--only NAME]...``. Every chain gets
 the whole limit and both cores, on the instances of `bench.support.instances` and of a folder; the default
 portfolio is run too. A chain that is seldom the best and takes time from others is not a member:
-`mapping/placement/search/schedule.py` follows this record. Writes ``bench/results/members.json`` and
+`mapping/placement/search/members.py` follows this record. Writes ``bench/results/members.json`` and
 ``members.md``.
 """
 

@@ -117,7 +117,7 @@ STRATEGIES = Catalog(
             "random swaps, kept if congestion rises little (Hoefler and Snir 2011, section 3.5)",
             weight=3.0,
         ),
-        _refiner("digit_search", "further orders of digits of rank numbers, while they help", weight=0.25),
+        _refiner("digit_search", "further orders of digits of rank numbers, while they help", weight=0.5),
         _refiner("pair_exchange", "annealed swaps and moves on hop-bytes"),
         _refiner("congestion_descent", "annealed swaps and moves on a high power of link congestion"),
     ),

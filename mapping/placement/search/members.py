@@ -17,6 +17,12 @@ CONGESTED = {"congestion", "network-congestion", "mean-congestion"}
 """Metrics that the congestion search lowers; the others are left to the one on hop-bytes."""
 ORDERS = "digit-search"
 """Refiner that tries orders of digits of rank numbers."""
+QUICK = "greedy+congestion-descent"
+"""Chain that searches on congestion at once, beside one that computes a better start. One search on all
+threads must stay colder: what its workers accept while warm adds up on links that they share. Worst link at
+10 s, two searches over one: 0.91 to 0.97 on six instances of 336 to 1,024 ranks, 1.00 on three tori, 0.97 to
+1.02 on three of 2,304 and 4,096 ranks; at 30 s 0.73 to 1.00 on these. If the second search starts from the
+greedy placement instead of a second layout: 0.87 at 1 s and 1.00 at 10 s on eleven instances."""
 SMALL = 256
 """Most ranks for which several searches run: each ends long before the limit, by chance."""
 FEW = 640
@@ -24,11 +30,6 @@ FEW = 640
 instances of 336 to 576 ranks 0.964 to 1.001 of it at 6 million steps, on one of 1,024 ranks 1.004."""
 WIDE = 2_048
 """Least number of hosts with which a search that starts with few hop-bytes does not find idle links."""
-PAIRED = 2_048
-"""Most ranks for which two searches on congestion, one thread each, end better than one on both, which must
-stay colder: what its workers accept while warm adds up on links that they share. Worst link at 10 s, two
-searches over one, mean of one to three seeds: 0.91 to 0.97 on six instances of 336 to 1,024 ranks, 1.00 on
-three tori, 1.05 on PERCS, where a proposal takes longest; at 30 s 0.95 to 0.98 on four, PERCS too."""
 FEW_GROUPS = 128
 """Most switches of hosts with which the result of a search on congestion depends more on its start than on
 its length: there are few links, and the rest is chance."""
@@ -145,11 +146,11 @@ def _on_congestion(features: Features) -> list[str]:
     if features.scattered < 1.0 and features.hosts > WIDE:
         return [anywhere]
     if features.ranks <= SMALL:
-        return [long, anywhere, "greedy+congestion-descent", long]
+        return [long, anywhere, QUICK, long]
     if features.scattered < 1.0:
         return [long, anywhere]
     if features.groups > min(FEW_GROUPS, features.hosts - 1):
-        return [long, long] if features.ranks <= PAIRED else [long]
+        return [long, QUICK]
     return [text for text in STARTS if features.ranks <= MOST_SPECTRAL or "spectral" not in text]
 
 

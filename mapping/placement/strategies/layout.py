@@ -4,20 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from mapping.placement.partition.bisection import CUTS
 from mapping.placement.problem.problem import Problem
 from mapping.placement.strategies import digit_permutation, multilevel, spectral
 from mapping.routing.torus import torus_coordinates
 from registry.model import Ints
 
-MOST_TOGETHER, MOST_STARTS = 4096, 3
-"""Most ranks (or hosts, if more) of all layouts along a hierarchy together, and most layouts: some tenths of
-a second."""
 FEW_PARTNERS = 8
 """Mean number of partners up to which eigenvectors take a tenth of a second, and straight borders may cut
 less than METIS's ragged ones."""
-MANY_CUTS = 16
-"""Number of partitions that METIS tries each time if there are several layouts."""
 
 
 def place_ranks(problem: Problem, generator: np.random.Generator) -> Ints:
@@ -32,9 +26,7 @@ def place_ranks(problem: Problem, generator: np.random.Generator) -> Ints:
         return found[0]
     torus = torus_coordinates(problem.routes.fabric)
     if torus is None:
-        starts = min(max(MOST_TOGETHER // max(problem.ranks, problem.hosts), 1), MOST_STARTS)
-        cuts = MANY_CUTS if starts > 1 else CUTS
-        found.append(multilevel.place_ranks(problem, generator, starts=starts, cuts=cuts))
+        found.append(multilevel.place_ranks(problem, generator))
     few = problem.ranks <= spectral.MOST_RANKS and len(problem.bytes) <= FEW_PARTNERS * problem.ranks
     if torus is not None or few:
         found.append(spectral.place_ranks(problem, generator))

@@ -70,7 +70,6 @@ def place_ranks(
     *,
     slack: int = SLACK,
     cuts: int = CUTS,
-    starts: int = 1,
 ) -> Ints:
     """Place ranks along the hierarchy of hosts; the generator gives METIS its seeds.
 
@@ -80,23 +79,12 @@ def place_ranks(
         How far METIS may let a part grow above its share before it is corrected, in thousandths.
     cuts : int
         Number of partitions that METIS tries each time.
-    starts : int
-        Number of placements of which the one with the fewest hop-bytes is returned.
     """
     graph = weighted_graph(problem.source, problem.target, problem.bytes, problem.ranks)
     whole = _Work(hierarchy(problem), np.arange(problem.ranks), graph)
     slots = problem.allocation.slots.astype(np.int64)
-    found = [
-        _place_once(whole, slots, options_of(generator, slack=slack, cuts=cuts))
-        for _ in range(max(starts, 1))
-    ]
-    return min(found, key=problem.hop_bytes)
-
-
-def _place_once(whole: _Work, slots: Longs, options: pymetis.Options) -> Ints:
-    """Return int32[ranks]: one placement, from the top of the hierarchy down."""
-    host_of_rank = np.empty(len(whole.ranks), np.int32)
-    todo = [whole]
+    options = options_of(generator, slack=slack, cuts=cuts)
+    host_of_rank, todo = np.empty(problem.ranks, np.int32), [whole]
     while todo:
         work = todo.pop()
         parts = _parts(work.branch, slots)
