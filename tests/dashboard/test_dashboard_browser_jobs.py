@@ -91,6 +91,7 @@ def test_the_form_of_a_search_and_a_file_are_dialogs_that_refreshes_leave_open(
     page.get_by_role("menuitem", name="openmpi-rankfile").click()
     dialog = page.get_by_role("dialog")
     expect(dialog.get_by_text("mpirun")).to_be_visible(timeout=READY_MS)
+    settle(page)
     with page.expect_download() as download:
         dialog.get_by_role("button", name="Download").click()
     assert Path(download.value.path()).read_text("utf-8").startswith("rank 0=")
