@@ -1,5 +1,5 @@
-"""Partitions of ranks into groups of exact sizes, and cores within a host.
+"""What is found in ranks and hosts before they are placed: parts, branches and digits.
 
-Input: a profile and the sizes of groups.
-Output: the group of each rank; the core of each rank.
+Input: a profile or a problem.
+Output: the group of each rank, of exact sizes; the core of each rank; branches of hosts; orders of digits.
 """

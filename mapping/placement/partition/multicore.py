@@ -20,7 +20,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import pymetis
 from numpy.typing import ArrayLike
+from scipy.sparse import csr_matrix
 
 from mapping.placement.kernels.multicore import Groups, repair, swap_pass
 from mapping.placement.kernels.pair_gain import partners
@@ -147,6 +149,17 @@ def _improved(edges: tuple[Longs, Ints, Floats], start: Ints, sizes: Longs) -> I
     for _ in range(PASSES):
         if swap_pass(*edges, groups, least) == 0:
             break
+    return groups.group
+
+
+def cut_into(graph: csr_matrix, sizes: Longs, options: pymetis.Options) -> Ints:
+    """Return int32[n]: the part of each vertex, of exactly these sizes, by METIS."""
+    vertices, parts = graph.shape[0], len(sizes)
+    if parts in (1, vertices) or graph.nnz == 0:
+        return np.repeat(np.arange(parts, dtype=np.int32), sizes)
+    groups = list_members(metis_parts(graph, (sizes / vertices).tolist(), options), parts)
+    edges = graph.indptr.astype(np.int64), graph.indices.astype(np.int32), graph.data.astype(np.float64)
+    repair(*edges, groups, sizes)
     return groups.group
 
 

@@ -14,10 +14,10 @@ from collections.abc import Iterator
 import numpy as np
 
 from mapping.deadline import Deadline
+from mapping.placement.partition.digit_orders import digit_orders
 from mapping.placement.problem.problem import Problem
 from mapping.placement.refine import Candidate
 from mapping.placement.refine.domains import Team
-from mapping.placement.strategies.digit_permutation import digit_orders
 from registry.model import Ints
 
 TRIES = 2_000

@@ -1,52 +1,19 @@
 """Digits of rank numbers permuted onto digits of hosts' coordinates.
 
-Applications number their ranks row by row over a grid, and exchange along its axes or, in transforms and
-collectives, with ranks whose number differs in one bit. Hosts have such numbers, too: coordinates of a torus,
-or levels of a hierarchy of switches. Both are written with prime radices, and digits of one become digits of
-the other (an index-digit permutation: Fraser, "Array permutation by index-digit permutation", Journal of the
-ACM 23, 1976). In addition a digit may run backwards where a more significant one is odd, as in a reflected
-Gray code: so a long axis of ranks is folded into several short ones of hosts. Whole blocks of ranks change
-places at once, which exchanges of single ranks do not find.
-
-Orders of digits are annealed on hop-bytes, from several starts; the first is ranks in order. If the traffic
-shows that ranks form a grid (`mapping.placement.partition.rank_grid`), their numbers row by row in it are
-used as well: then it does not matter how the application numbers its ranks.
+Orders of digits (`mapping.placement.partition.digit_orders`) are annealed on hop-bytes, from several starts;
+the first is ranks in order.
 """
 
 from __future__ import annotations
 
-import itertools
-from dataclasses import dataclass
-from typing import NamedTuple
-
 import numpy as np
 
-from mapping.kernels.random_numbers import State, state_from
-from mapping.placement.kernels.digit_permutation import (
-    DigitOrder,
-    HostDigits,
-    Pairs,
-    Room,
-    anneal_digits,
-    place_by_digits,
-)
-from mapping.placement.partition.rank_grid import rank_coordinates
+from mapping.placement.partition.digit_orders import digit_orders
 from mapping.placement.problem.problem import Problem
-from mapping.placement.strategies.multilevel import hierarchy
-from mapping.placement.strategies.spectral import levels_of
-from mapping.routing.torus import torus_coordinates
-from registry.model import Floats, Ints
+from registry.model import Ints
 
-PROPOSALS, PER_START = 8_000, 500
-"""Most orders that are tried, and about how many from each start."""
-WORK, CHANGES = 20_000_000, 3
-"""Most pairs and digits of ranks that are looked at: some tenths of a second; and digits for each rank."""
-SAMPLE = 4_096
-"""Most pairs whose hop-bytes are compared while orders are tried."""
-HOTTEST = 0.005
-"""First temperature, as part of the hop-bytes."""
-MOST_AXIS_ORDERS = 24
-"""Most orders of the axes of a grid of ranks that are tried."""
+PER_START = 500
+"""About how many orders are tried from each start."""
 
 
 def place_ranks(problem: Problem, generator: np.random.Generator) -> Ints:
@@ -62,171 +29,3 @@ def place_ranks(problem: Problem, generator: np.random.Generator) -> Ints:
             if value < lowest:
                 best, lowest = found, value
     return best
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class DigitOrders:
-    """Orders of the digits of one numbering of ranks, and how to search for the best.
-
-    Attributes
-    ----------
-    problem : Problem
-    number : int32[ranks]
-        Number of each rank.
-    sides : tuple of int
-        As from `host_sides`.
-    host : int32[ranks]
-        Host of each position.
-    pairs : Pairs
-        Numbers of ranks that exchange bytes; some of all pairs, if they are many.
-    """
-
-    problem: Problem
-    number: Ints
-    sides: tuple[int, ...]
-    host: Ints
-    pairs: Pairs
-
-    @property
-    def proposals(self) -> int:
-        """Number of orders that are tried in some tenths of a second."""
-        return min(PROPOSALS, WORK // (len(self.pairs.bytes) + CHANGES * self.problem.ranks))
-
-    def begin(self, start: int, generator: np.random.Generator) -> OrderRun:
-        """Return a run from an order of digits: as they are for the start 0, else a random one."""
-        digits = host_digits(self.sides, self.host, start, generator)
-        order = _in_order(len(digits.radix))
-        if start > 0:
-            order.host_digit[:] = generator.permutation(len(digits.radix))
-        return OrderRun(digits, order, state_from(generator))
-
-    def anneal(self, run: OrderRun, tries: int) -> tuple[float, Ints]:
-        """Try orders of digits from a run's; return the hop-bytes of the best and its placement."""
-        digits, order, state = run
-        room = _room(len(digits.radix), self.problem.ranks)
-        anneal_digits(tries, HOTTEST, digits, self.pairs, self.problem.hops, order, room, state)
-        host_of_number = np.empty(self.problem.ranks, np.int32)
-        place_by_digits(digits, order, room.counter, host_of_number)
-        found = host_of_number[self.number]
-        return self.problem.hop_bytes(found), found
-
-
-class OrderRun(NamedTuple):
-    """Digits of positions, the order of digits to begin with, and the state of random numbers."""
-
-    digits: HostDigits
-    order: DigitOrder
-    state: State
-
-
-def digit_orders(problem: Problem, generator: np.random.Generator) -> list[DigitOrders]:
-    """Return what orders can be searched: of ranks as they are numbered, and as numbered in their grid."""
-    sides, host = host_sides(problem)
-    found = []
-    for number in rank_numbers(problem, host):
-        source, target, size = _sample(*_pairs(problem), generator)
-        pairs = Pairs(number[source], number[target], size)
-        found.append(DigitOrders(problem=problem, number=number, sides=sides, host=host, pairs=pairs))
-    return found
-
-
-def rank_numbers(problem: Problem, host: Ints) -> list[Ints]:
-    """Return how ranks are numbered (int32[ranks] each): in order, and row by row in their grid, if any.
-
-    Of the orders of the grid's axes the one with the fewest hop-bytes counts.
-
-    Parameters
-    ----------
-    host : int32[ranks]
-        Host of each position.
-    """
-    in_order, places = np.arange(problem.ranks, dtype=np.int32), rank_coordinates(problem)
-    if places is None:
-        return [in_order]
-    sizes, axes = places.max(axis=0) + 1, range(places.shape[1])
-    orders = map(list, itertools.islice(itertools.permutations(axes), MOST_AXIS_ORDERS))
-    numbers = [np.ravel_multi_index(tuple(places.T[order]), tuple(sizes[order])) for order in orders]
-    number = min(numbers, key=lambda number: problem.hop_bytes(host[number])).astype(np.int32)
-    return [in_order] if np.array_equal(number, in_order) else [in_order, number]
-
-
-def _sample(
-    source: Ints, target: Ints, size: Floats, generator: np.random.Generator
-) -> tuple[Ints, Ints, Floats]:
-    """Return pairs drawn in proportion to their bytes, each with the same bytes; all of them if they are few.
-
-    Many pairs of a structured application are alike, so that some show how good an order is.
-    """
-    if len(size) <= SAMPLE:
-        return source, target, size
-    drawn = generator.choice(len(size), SAMPLE, p=size / size.sum())
-    return source[drawn], target[drawn], np.full(SAMPLE, size.sum() / SAMPLE)
-
-
-def _pairs(problem: Problem) -> tuple[Ints, Ints, Floats]:
-    """Return pairs of ranks and their bytes, both directions as one if their distances are the same."""
-    if len(problem.hops.code) == 1:
-        return problem.both_ways
-    return problem.source, problem.target, problem.bytes
-
-
-def host_sides(problem: Problem) -> tuple[tuple[int, ...], Ints]:
-    """Return the sides of the grid that the used hosts form, and int32[ranks]: the host of each position.
-
-    Positions are slots sorted by the hosts' coordinates. If these are not as many as ranks, the same number
-    at each point of a full grid, there is one side: the number of ranks.
-    """
-    places = _places(problem)[problem.slot_host]
-    order = np.lexsort(tuple(places.T[::-1])) if places.shape[1] else np.arange(len(places))
-    sides = tuple(int(side) for side in places.max(axis=0, initial=0) + 1)
-    host = problem.slot_host[order[: problem.ranks]].astype(np.int32)
-    count = np.unique(places, axis=0, return_counts=True)[1]
-    full = len(places) == problem.ranks and len(count) == np.prod(sides) and bool((count == count[0]).all())
-    return (*sides, int(count[0])) if full else (problem.ranks,), host
-
-
-def host_digits(sides: tuple[int, ...], host: Ints, start: int, generator: np.random.Generator) -> HostDigits:
-    """Return the digits of positions: the prime factors of each side.
-
-    Parameters
-    ----------
-    start : int
-        Number of the start: largest factors first for 0, smallest first for 1, random order for others.
-    """
-    radix: list[int] = []
-    for side in sides:
-        primes = _primes(side)
-        orders = primes, primes[::-1], generator.permutation(primes).astype(int).tolist()
-        radix += orders[min(start, 2)]
-    below = np.r_[np.cumprod(radix[::-1], dtype=np.int64)[::-1], 1][1:]
-    return HostDigits(np.array(radix, np.int64), below.astype(np.int64), host)
-
-
-def _places(problem: Problem) -> Ints:
-    """Return int32[h, d]: coordinates of the hosts in a torus or mesh, else in the hierarchy of hosts."""
-    torus = torus_coordinates(problem.routes.fabric)
-    if torus is not None:
-        return torus.of_hosts(problem.routes.fabric, problem.routes.hosts)
-    return levels_of(hierarchy(problem), problem.allocation.slots.astype(np.int64))
-
-
-def _primes(number: int) -> list[int]:
-    """Return the prime factors of a number, the largest first."""
-    found: list[int] = []
-    divisor = 2
-    while divisor * divisor <= number:
-        while number % divisor == 0:
-            found.append(divisor)
-            number //= divisor
-        divisor += 1
-    return ([number] if number > 1 else []) + found[::-1]
-
-
-def _in_order(count: int) -> DigitOrder:
-    return DigitOrder(np.arange(count, dtype=np.int64), np.zeros(count, np.int64))
-
-
-def _room(count: int, ranks: int) -> Room:
-    return Room(
-        _in_order(count), _in_order(count), np.zeros((2, count + 1), np.int64), np.empty(ranks, np.int32)
-    )

@@ -22,8 +22,9 @@ from scipy.sparse import csr_matrix, diags, identity
 from scipy.sparse.linalg import eigsh
 
 from mapping.placement.partition.bisection import options_of, weighted_graph
+from mapping.placement.partition.hierarchy import hierarchy, levels_of
+from mapping.placement.partition.multicore import cut_into
 from mapping.placement.problem.problem import Problem
-from mapping.placement.strategies.multilevel import Branch, cut_into, hierarchy
 from mapping.routing.torus import torus_coordinates
 from registry.model import Floats, Ints, Longs
 
@@ -39,8 +40,6 @@ SMOOTHINGS = 20
 """Number of means over partners that smooth the vectors of combined ranks."""
 FREE = 6
 """Number of levels whose vectors are chosen; further levels repeat them."""
-LARGEST = 7
-"""Largest prime number of parts into which ranks are cut at one level."""
 ANGLES = 24
 """Number of angles of a quarter turn that are tried for two vectors."""
 SWEEPS = 3
@@ -151,46 +150,6 @@ def assign_by_hierarchy(problem: Problem, smooth: Floats) -> Ints:
     chosen = itertools.product(range(vectors), repeat=free)
     ways = (tuple(np.resize(way, depth).tolist()) for way in chosen)
     return _best(problem, (smooth, aligned(smooth, 2)), ways, levels, MOST_LEVEL_TRIES)
-
-
-def levels_of(top: Branch, slots: Longs) -> Ints:
-    """Return int32[h, levels]: the part of its branch to which each host belongs, by level.
-
-    The parts with most slots come first, so that as few as possible are used. Many parts make several levels,
-    by the prime factors of their number, the largest first.
-
-    Parameters
-    ----------
-    slots : int64[h]
-        Slots of each host.
-    """
-    columns: list[Ints] = []
-    todo = [(top, 0)]
-    while todo:
-        branch, level = todo.pop()
-        if not branch.parts:
-            continue
-        sides = factors(len(branch.parts))
-        columns += [np.zeros(len(slots), np.int32) for _ in range(level + len(sides) - len(columns))]
-        room = np.array([int(slots[part.hosts].sum()) for part in branch.parts])
-        for number, index in enumerate(np.argsort(-room, kind="stable").tolist()):
-            part = branch.parts[index]
-            for below, digit in enumerate(np.unravel_index(number, sides)):
-                columns[level + below][part.hosts] = digit
-            todo.append((part, level + len(sides)))
-    return np.stack(columns, axis=1) if columns else np.zeros((len(slots), 0), np.int32)
-
-
-def factors(parts: int) -> tuple[int, ...]:
-    """Return the prime factors of a number > 1, the largest first; of the next number if one is too large."""
-    found, left, divisor = [], parts, 2
-    while divisor <= LARGEST and left > 1:
-        if left % divisor:
-            divisor += 1
-        else:
-            found.append(divisor)
-            left //= divisor
-    return tuple(found[::-1]) if left == 1 else factors(parts + 1)
 
 
 def assign_by_coordinates(coordinates: Floats, axes: Ints, slot_host: Ints) -> Ints:

@@ -10,10 +10,10 @@ import pytest
 
 from mapping.deadline import Deadline
 from mapping.placement.catalog import Chain
+from mapping.placement.partition import multicore
 from mapping.placement.problem.objective import parse_objective
 from mapping.placement.search.executors import StopFile
 from mapping.placement.search.workers import Member, MemberResult, run_members, warm_up
-from mapping.placement.strategies import multilevel
 from tests.support.search_problems import problem_on, ring
 
 
@@ -82,6 +82,6 @@ def test_the_kernel_that_corrects_parts_is_loaded_before_the_clock_starts(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     called: list[int] = []
-    monkeypatch.setattr(multilevel, "repair", lambda *_: called.append(1))
+    monkeypatch.setattr(multicore, "repair", lambda *_: called.append(1))
     warm_up.__wrapped__("shortest-paths", (Member(chain=Chain.parse("layout")),), 1)
     assert called

@@ -14,9 +14,10 @@ from ingest.generate.fat_trees import extended_generalised_fat_tree
 from ingest.generate.stencils import shuffled, stencil
 from ingest.generate.tori import hypercube, mesh, torus
 from mapping.placement.kernels.digit_permutation import DigitOrder, HostDigits, place_by_digits
+from mapping.placement.partition.digit_orders import SAMPLE, host_digits, host_sides
 from mapping.placement.problem.problem import Problem
 from mapping.placement.strategies import digit_permutation, layout, spectral
-from registry.model import Allocation, Fabric, Ints, Profile
+from registry.model import Allocation, Fabric, Profile
 from tests.support.search_problems import problem_on
 
 
@@ -80,9 +81,7 @@ def test_the_long_axis_of_ranks_is_folded_into_two_of_hosts() -> None:
 
 def all_orders(problem: Problem) -> float:
     """Return the fewest hop-bytes of all permutations and mirrors of digits."""
-    digits = digit_permutation.host_digits(
-        *digit_permutation.host_sides(problem), 0, np.random.default_rng(0)
-    )
+    digits = host_digits(*host_sides(problem), 0, np.random.default_rng(0))
     count, lowest = len(digits.radix), np.inf
     found, counter = np.empty(problem.ranks, np.int32), np.zeros((2, count + 1), np.int64)
     for order in itertools.permutations(range(count)):
@@ -113,31 +112,6 @@ def test_layout_finds_what_single_exchanges_do_not() -> None:
     in_order = problem.hop_bytes(problem.slot_host)
     found = layout.place_ranks(problem, np.random.default_rng(0))
     assert problem.hop_bytes(found) < 0.38 * in_order  # a long annealing of exchanges reaches 0.411
-
-
-def position_digits(problem: Problem) -> tuple[list[int], list[int], Ints]:
-    digits = digit_permutation.host_digits(
-        *digit_permutation.host_sides(problem), 0, np.random.default_rng(0)
-    )
-    return digits.radix.tolist(), digits.stride.tolist(), digits.host
-
-
-def test_digits_follow_the_axes_of_hosts_and_their_slots() -> None:
-    radix, stride, host = position_digits(problem_of(torus((6, 4), slots=2), butterfly(4)))
-    assert (radix, stride) == ([2, 2, 2, 2], [8, 4, 2, 1])  # 16 ranks fill no grid: digits of positions
-    assert host.tolist() == np.repeat(np.arange(8), 2).tolist()
-    ring = Profile.from_edges(np.arange(48), np.roll(np.arange(48), 1), np.ones(48))
-    radix, stride, host = position_digits(problem_of(torus((6, 4), slots=2), ring))
-    assert (radix, stride) == ([3, 2, 2, 2, 2], [16, 8, 4, 2, 1])
-    assert host.tolist() == np.repeat(np.arange(24), 2).tolist()
-
-
-def test_digits_follow_the_hierarchy_of_a_tree() -> None:
-    fabric = extended_generalised_fat_tree((3, 5), (1, 2))
-    ring = Profile.from_edges(np.arange(15), np.roll(np.arange(15), 1), np.ones(15))
-    radix, stride, host = position_digits(problem_of(fabric, ring))
-    assert (radix, stride) == ([5, 3], [3, 1])
-    assert (host.reshape(5, 3) // 3 == host.reshape(5, 3)[:, :1] // 3).all()
 
 
 def test_a_number_without_several_digits_stays_in_order() -> None:
@@ -193,7 +167,7 @@ def test_a_grid_is_folded_along_every_axis_of_a_hypercube(seed: int) -> None:
 
 def test_some_pairs_of_many_show_which_orders_are_good() -> None:
     profile = fft((32, 32))
-    assert len(profile.bytes) > 2 * digit_permutation.SAMPLE
+    assert len(profile.bytes) > 2 * SAMPLE
     problem = problem_of(mesh((32, 32)), shuffled(profile, 5))
     in_order = problem_of(mesh((32, 32)), profile)
     found = digit_permutation.place_ranks(problem, np.random.default_rng(0))

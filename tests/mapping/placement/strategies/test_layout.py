@@ -5,15 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from hypothesis import given
-from hypothesis import strategies as st
 
 from ingest.generate.fat_trees import extended_generalised_fat_tree
 from ingest.generate.stencils import shuffled, stencil
 from mapping.placement.partition.bisection import weighted_graph
 from mapping.placement.problem.problem import Problem
 from mapping.placement.strategies import digit_permutation, layout, multilevel, spectral
-from mapping.placement.strategies.multilevel import Branch
-from mapping.placement.strategies.spectral import LARGEST, factors, levels_of
 from registry.model import Allocation, Fabric, Profile
 from tests.support.search_problems import problem_on, problems, torus8
 
@@ -90,26 +87,3 @@ def test_a_shuffled_grid_is_cut_into_straight_blocks(
     leaf = spectral.place_ranks(problem, np.random.default_rng(0)) // 16
     cut = np.count_nonzero(leaf[problem.source] != leaf[problem.target])
     assert cut == 2 * borders  # both directions
-
-
-def test_levels_number_parts_by_room_and_split_many_parts_by_factors() -> None:
-    hosts = np.arange(14, dtype=np.int32)
-    leaf = [Branch(1.0, (), hosts[begin:end]) for begin, end in ((0, 1), (1, 4), (4, 6), (6, 8))]
-    below = Branch(2.0, tuple(leaf[2:]), hosts[4:8])
-    top = Branch(
-        3.0, (leaf[0], leaf[1], below, *(Branch(0.0, (), hosts[k : k + 2]) for k in (8, 10, 12))), hosts
-    )
-    levels = levels_of(top, np.ones(14, np.int64))
-    # room 1, 3, 4, 2, 2, 2: numbers 5, 1, 0, 2, 3, 4 as 3 x 2; the third part's two halves one level lower
-    assert levels[[0, 1, 4, 6, 8, 10, 12]].tolist() == [
-        [2, 1, 0], [0, 1, 0], [0, 0, 0], [0, 0, 1], [1, 0, 0], [1, 1, 0], [2, 0, 0],
-    ]  # fmt: skip
-    assert levels_of(leaf[1], np.ones(14, np.int64)).shape == (14, 0)
-
-
-@given(parts=st.integers(2, 5000))
-def test_factors_are_small_fall_and_have_room_for_all_parts(parts: int) -> None:
-    sides = factors(parts)
-    assert list(sides) == sorted(sides, reverse=True)
-    assert max(sides) <= LARGEST
-    assert parts <= np.prod(sides) <= 1.2 * parts + 1
