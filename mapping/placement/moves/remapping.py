@@ -30,7 +30,7 @@ from mapping.placement.problem.problem import Problem
 from mapping.placement.search.members import CONGESTED, Features, near_members, refining_members
 from mapping.placement.search.options import SearchOptions, search_options
 from mapping.placement.search.portfolio import Portfolio
-from mapping.placement.search.workers import Member, warm_up
+from mapping.placement.search.workers import Member, load_kernels
 from registry.errors import InvalidValue
 from registry.model import (
     Allocation,
@@ -182,7 +182,7 @@ class _CurveSearch:
             self._problem = case.problem()
             self._members = refining_members(objective, Features.of(self._problem))
             members = self._members + near_members(objective)
-            warm_up(self._problem.routes.name, members, self._deadline.workers)
+            load_kernels(self._problem, members, self._deadline.workers)
         self._case = case
         self._progress = progress
         self._seeds = iter(np.random.SeedSequence(case.options.seed).generate_state(64).tolist())

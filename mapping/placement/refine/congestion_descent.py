@@ -25,7 +25,8 @@ from mapping.distances.distances import Distances
 from mapping.placement.problem.problem import Problem
 from mapping.placement.refine import Candidate
 from mapping.placement.refine.domains import Team
-from mapping.placement.refine.link_loads import LoadSearch, Measured, Schedule
+from mapping.placement.refine.link_loads import LoadSearch, Measured, Schedule, link_grid
+from mapping.placement.refine.pair_routes import routes_fit
 from mapping.routing import shortest_paths
 from mapping.routing.shortest_paths import ShortestPaths
 from mapping.routing.torus import torus_coordinates
@@ -94,6 +95,13 @@ def refine(
         return
     for found in _descend(fewer.problem, fewer.inside(start), deadline, generator, schedule):
         yield found._replace(host_of_rank=fewer.outside(found.host_of_rank))
+
+
+def has_all_routes(problem: Problem) -> bool:
+    """Return True if all routes that a search needs fit in memory; else other kernels are compiled."""
+    if _has_too_many_hosts(problem):
+        return False
+    return routes_fit(problem.routes.flows, link_grid(problem))
 
 
 def _descend(
@@ -204,15 +212,20 @@ def fewer_hosts(problem: Problem, start: Ints, generator: np.random.Generator) -
     start : int32[ranks]
         Host indices.
     """
-    if problem.distances.groups <= MOST_GROUPS or type(problem.routes) is not ShortestPaths:
+    if not _has_too_many_hosts(problem):
         return None
-    if torus_coordinates(problem.routes.fabric) is not None:
-        return None  # on a torus one route serves all pairs the same step apart
     kept = _groups(problem, start, generator)
     if kept is None:
         return None
     host = np.flatnonzero(kept[problem.distances.group]).astype(np.int32)
     return FewerHosts(problem=_on(problem, host), host=host)
+
+
+def _has_too_many_hosts(problem: Problem) -> bool:
+    """Return True if a search uses some hosts only; on a torus one route serves many pairs."""
+    if problem.distances.groups <= MOST_GROUPS or type(problem.routes) is not ShortestPaths:
+        return False
+    return torus_coordinates(problem.routes.fabric) is None
 
 
 def _groups(problem: Problem, start: Ints, generator: np.random.Generator) -> Bools | None:

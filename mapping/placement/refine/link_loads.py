@@ -20,6 +20,7 @@ from mapping.placement.problem.problem import Problem
 from mapping.placement.refine.domains import Team, cut
 from mapping.placement.refine.link_grid import LinkGrid, build_link_grid
 from mapping.placement.refine.pair_routes import (
+    MOST_ENTRIES,
     PairRoutes,
     build_pair_routes,
     most_used_first,
@@ -97,7 +98,7 @@ class LoadSearch:
     def __init__(self, problem: Problem, start: Ints, workers: int, generator: np.random.Generator) -> None:
         self._problem = problem
         self._generator = generator
-        pair_routes, self.grid = problem.memo.once("runs", lambda: _routes_and_grid(problem))
+        pair_routes, self.grid = routes_and_grid(problem)
         self._talk = talk_of(problem)
         self._guest = problem.guest(directed=len(problem.hops.code) == 2)
         self._pairs = _each_pair_once(self._talk)
@@ -232,9 +233,25 @@ class LoadSearch:
         return np.flatnonzero(heat >= coolest).astype(np.int32)
 
 
-def _routes_and_grid(problem: Problem) -> tuple[PairRoutes, LinkGrid]:
-    grid = build_link_grid(problem)
-    return most_used_first(build_pair_routes(problem.routes.flows, grid, CACHE_BYTES), grid)
+def routes_and_grid(problem: Problem, *, most: int = MOST_ENTRIES) -> tuple[PairRoutes, LinkGrid]:
+    """Return the routes between hosts and the links that they use; the problem keeps them.
+
+    Parameters
+    ----------
+    most : int
+        As for `build_pair_routes`.
+    """
+    grid = link_grid(problem)
+
+    def make() -> tuple[PairRoutes, LinkGrid]:
+        return most_used_first(build_pair_routes(problem.routes.flows, grid, CACHE_BYTES, most=most), grid)
+
+    return problem.memo.once("runs", make)
+
+
+def link_grid(problem: Problem) -> LinkGrid:
+    """Return the links between the hosts; the problem keeps them."""
+    return problem.memo.once("link grid", lambda: build_link_grid(problem))
 
 
 def load_all(pair_routes: PairRoutes, loads: Loads, flows: Flows) -> Floats:

@@ -50,14 +50,46 @@ class PairRoutes(NamedTuple):
         return None if self.table.mode[kernel.COMPLETE] else self.origin
 
 
-def build_pair_routes(flows: FlowArrays, grid: LinkGrid, limit: int) -> PairRoutes:
+class _Extent(NamedTuple):
+    """What is listed for all pairs, and whether it fits in memory.
+
+    `grain` is the number of keys that must be listed together.
+    """
+
+    hosts: Hosts
+    origin: Origin
+    list_routes: ListRoutes
+    keys: int
+    grain: int
+    fits: bool
+
+
+def build_pair_routes(
+    flows: FlowArrays, grid: LinkGrid, limit: int, *, most: int = MOST_ENTRIES
+) -> PairRoutes:
     """Return the cells that each pair of hosts loads.
 
     Parameters
     ----------
     limit : int
         Memory in bytes for routes that are computed on first use; a route of any pair always fits.
+    most : int
+        Most entries of a complete table; below 0 none is complete.
     """
+    extent = _extent(flows, grid, most)
+    if extent.fits:
+        table = _complete(extent.origin, extent.list_routes, extent.keys, extent.grain)
+    else:
+        table = _empty(extent.origin, extent.keys, limit)
+    return PairRoutes(extent.hosts, table, extent.origin)
+
+
+def routes_fit(flows: FlowArrays, grid: LinkGrid) -> bool:
+    """Return True if the routes of all pairs fit in memory, estimated from some of them."""
+    return _extent(flows, grid, MOST_ENTRIES).fits
+
+
+def _extent(flows: FlowArrays, grid: LinkGrid, most: int) -> _Extent:
     by_row = by_attachment(flows)
     hosts = _hosts(flows, grid.of_link, by_row)
     rows, width = flows.hops.shape if by_row else (len(hosts.row), len(hosts.row))
@@ -68,11 +100,8 @@ def build_pair_routes(flows: FlowArrays, grid: LinkGrid, limit: int) -> PairRout
         keys = len(grid.shifts.pair)
     elif flows.kind == PATHS and grid.both_ways:
         list_routes, grain = kernel.list_path_routes, int(width)
-    if keys <= MOST_KEYS and _expected(origin, int(rows) * int(width), keys) <= MOST_ENTRIES:
-        table = _complete(origin, list_routes, keys, grain)
-    else:
-        table = _empty(origin, keys, limit)
-    return PairRoutes(hosts, table, origin)
+    fits = keys <= MOST_KEYS and _expected(origin, int(rows) * int(width), keys) <= most
+    return _Extent(hosts, origin, list_routes, keys, grain, fits)
 
 
 def of_another_thread(pair_routes: PairRoutes, limit: int) -> PairRoutes:

@@ -22,7 +22,7 @@ from mapping.placement.search.consecutive import group_ranks, place_ranks
 from mapping.placement.search.members import Features, default_members, pareto_members
 from mapping.placement.search.options import SearchOptions, search_options
 from mapping.placement.search.portfolio import Portfolio
-from mapping.placement.search.workers import Member, MemberResult, warm_up
+from mapping.placement.search.workers import Member, MemberResult, load_kernels
 from registry.model import (
     Allocation,
     Fabric,
@@ -95,7 +95,7 @@ def find_pareto_set(case: PlacementCase, progress: Progress = silent) -> tuple[P
         problem, baselines = case.problem(LINKS), case.baselines()
         features = Features.of(problem)
         near, calm = default_members(objective, features), pareto_members(features)
-        warm_up(problem.routes.name, near + calm, deadline.workers)
+        load_kernels(problem, near + calm, deadline.workers)
     found, complete = _search(problem, baselines, near, calm, deadline, options.seed, progress)
     parameters = {"workers": deadline.workers, **case.parameters}
     return tuple(

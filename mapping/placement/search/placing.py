@@ -15,7 +15,7 @@ from mapping.placement.search.consecutive import group_ranks, place_ranks
 from mapping.placement.search.members import Features, default_members
 from mapping.placement.search.options import SearchOptions, search_options
 from mapping.placement.search.portfolio import Portfolio
-from mapping.placement.search.workers import Member, MemberResult, SearchResult, warm_up
+from mapping.placement.search.workers import Member, MemberResult, SearchResult, load_kernels
 from registry.model import (
     Allocation,
     Fabric,
@@ -121,7 +121,7 @@ def find_placement(
             members = members or default_members(objective, Features.of(problem))
             members *= options.repeats(len(members))
             routing = problem.routes.name
-            warm_up(routing, members, deadline.workers)
+            load_kernels(problem, members, deadline.workers)
         portfolio = Portfolio(problem, objective, baselines, deadline, progress, options.executor)
         guards = [GIVEN] if options.strategies else baselines
         result = portfolio.run(members, options.seed, guards=guards)

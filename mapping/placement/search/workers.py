@@ -18,10 +18,14 @@ from mapping.deadline import Deadline
 from mapping.placement.catalog import Chain, Link
 from mapping.placement.problem.objective import Objective, Score, better, score
 from mapping.placement.problem.problem import Problem
-from mapping.placement.refine import Candidate
+from mapping.placement.refine import Candidate, congestion_descent
+from mapping.placement.refine.link_loads import routes_and_grid
 from mapping.placement.search.executors import Report
 from mapping.routing.catalog import DEFAULTS, build_routes, choose_routing
 from registry.model import HOST, SWITCH, Adapters, Allocation, Fabric, ForwardingTables, Ints, Links, Profile
+
+ON_LINKS = "congestion-descent"
+"""Refiner whose kernels depend on whether all routes fit in memory."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -141,7 +145,7 @@ def run_members(
     """
     if is_remote:
         chains = tuple(Member(chain=member.chain) for member in members)
-        warm_up(problem.routes.name, chains, deadline.workers)
+        load_kernels(problem, chains, deadline.workers)
         deadline.begin = time.perf_counter()
     weights = [weight for member in members for weight in member.weights]
     worker = _Worker(problem, objective, start, deadline, scoring_seconds, report or _report_nothing, weights)
@@ -266,9 +270,16 @@ def _report_nothing(phase: str, taken: int, candidate: Candidate | None) -> None
     return
 
 
+def load_kernels(problem: Problem, members: tuple[Member, ...], workers: int) -> None:
+    """Compile the kernels of a search, or read them from disk, before its clock starts."""
+    names = {link.name for member in members for link in member.chain.refiners}
+    has_all_routes = ON_LINKS not in names or congestion_descent.has_all_routes(problem)
+    warm_up(problem.routes.name, members, workers, has_all_routes)
+
+
 @cache
-def warm_up(routing: str, members: tuple[Member, ...], workers: int) -> None:
-    """Compile the kernels of a search, or read them from disk, before its clock starts; once per process.
+def warm_up(routing: str, members: tuple[Member, ...], workers: int, has_all_routes: bool = True) -> None:
+    """Compile the kernels of a kind of search, or read them from disk; once per process.
 
     The members run for a few proposals with three ranks on two hosts, one with two slots and two rails: so
     few that it takes no time, and enough that ranks are cut into parts.
@@ -280,6 +291,8 @@ def warm_up(routing: str, members: tuple[Member, ...], workers: int) -> None:
     members : tuple of Member
     workers : int
         Number of threads of a refiner.
+    has_all_routes : bool
+        False if searches on congestion compute routes on first use, for which they have other kernels.
     """
     profile = Profile.from_edges([0, 1, 2], [1, 2, 0], [1.0, 2.0, 1.0])
     fabric = _two_hosts()
@@ -289,6 +302,8 @@ def warm_up(routing: str, members: tuple[Member, ...], workers: int) -> None:
     routes = build_routes(known, fabric, allocation.hosts)
     routes.require_connected()
     problem = Problem(profile=profile, allocation=allocation, routes=routes)
+    if not has_all_routes:
+        routes_and_grid(problem, most=-1)
     chains = [member.chain for member in members]
     strategies = (chain.strategy for chain in chains if chain.strategy is not None)
     for first in dict.fromkeys(one for one in strategies if one.entry.function is None):

@@ -20,6 +20,7 @@ from mapping.placement.refine.pair_routes import (
     build_pair_routes,
     most_used_first,
     of_another_thread,
+    routes_fit,
 )
 from registry.model import Fabric, Floats, Ints
 from tests.support.search_problems import everything_on, placed_problems
@@ -53,11 +54,19 @@ def assert_same_loads(problem: Problem, grid: LinkGrid, pair_routes: PairRoutes,
         assert (bytes / grid.capacity)[of_cell].max(initial=0.0) == pytest.approx(worst, rel=1e-6)
 
 
-def lazy(problem: Problem, grid: LinkGrid, monkeypatch: pytest.MonkeyPatch, limit: int = ROOMY) -> PairRoutes:
+def lazy(problem: Problem, grid: LinkGrid, limit: int = ROOMY) -> PairRoutes:
     """Return routes that are computed on first use."""
-    with monkeypatch.context() as patch:
-        patch.setattr(building, "MOST_ENTRIES", -1)
-        return build_pair_routes(problem.routes.flows, grid, limit)
+    return build_pair_routes(problem.routes.flows, grid, limit, most=-1)
+
+
+def test_whether_routes_fit_is_known_before_they_are_computed(monkeypatch: pytest.MonkeyPatch) -> None:
+    problem = everything_on(mesh((4, 4)))
+    grid, flows = build_link_grid(problem), problem.routes.flows
+    entries = len(build_pair_routes(flows, grid, ROOMY).table.cell)
+    for most in (entries // 2, 2 * entries):
+        monkeypatch.setattr(building, "MOST_ENTRIES", most)
+        built = build_pair_routes(flows, grid, ROOMY, most=most)
+        assert routes_fit(flows, grid) is (built.missing is None) is (most > entries)
 
 
 @given(case=placed_problems())
@@ -74,8 +83,7 @@ def test_all_pairs_load_what_the_routing_says(case: tuple[Problem, Ints]) -> Non
 def test_routes_computed_on_first_use_are_the_same(case: tuple[Problem, Ints], limit: int) -> None:
     problem, _ = case
     grid = build_link_grid(problem)
-    with pytest.MonkeyPatch.context() as patch:
-        pair_routes = lazy(problem, grid, patch, limit)
+    pair_routes = lazy(problem, grid, limit)
     assert not pair_routes.table.mode[COMPLETE]
     for mine in (pair_routes, of_another_thread(pair_routes, limit)):
         assert_same_loads(problem, grid, mine, all_pairs(problem.hosts))
@@ -92,7 +100,7 @@ def test_on_a_torus_routes_are_kept_by_step(sizes: tuple[int, ...]) -> None:
     assert_same_loads(problem, grid, pair_routes, all_pairs(problem.hosts))
 
 
-def test_steps_on_part_of_a_torus(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_steps_on_part_of_a_torus() -> None:
     fabric = torus((4, 5, 3))
     chosen = np.random.default_rng(1).permutation(60)[:23].tolist()
     problem = everything_on(fabric, chosen)
@@ -100,7 +108,7 @@ def test_steps_on_part_of_a_torus(monkeypatch: pytest.MonkeyPatch) -> None:
     assert grid.shifts.on
     for pair_routes in (
         build_pair_routes(problem.routes.flows, grid, ROOMY),
-        lazy(problem, grid, monkeypatch),
+        lazy(problem, grid),
     ):
         assert_same_loads(problem, grid, pair_routes, all_pairs(problem.hosts))
 
@@ -125,11 +133,11 @@ def test_interchangeable_links_of_a_tree_are_one_cell() -> None:
     assert np.count_nonzero(few.of_link[network] >= 0) < 0.6 * np.count_nonzero(network)
 
 
-def test_memory_stays_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_memory_stays_bounded() -> None:
     problem = everything_on(mesh((5, 6)))
     grid = build_link_grid(problem)
     limit = 1 << 14
-    pair_routes = lazy(problem, grid, monkeypatch, limit)
+    pair_routes = lazy(problem, grid, limit)
     assert pair_routes.table.cell.nbytes + pair_routes.table.share.nbytes <= limit
     for _ in range(2):
         assert_same_loads(problem, grid, pair_routes, all_pairs(problem.hosts))

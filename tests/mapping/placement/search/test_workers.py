@@ -10,10 +10,12 @@ import pytest
 
 from mapping.deadline import Deadline
 from mapping.placement.catalog import Chain
+from mapping.placement.kernels import congestion_descent as kernels
 from mapping.placement.partition import multicore
 from mapping.placement.problem.objective import parse_objective
+from mapping.placement.refine import congestion_descent
 from mapping.placement.search.executors import StopFile
-from mapping.placement.search.workers import Member, MemberResult, run_members, warm_up
+from mapping.placement.search.workers import Member, MemberResult, load_kernels, run_members, warm_up
 from tests.support.search_problems import problem_on, ring
 
 
@@ -85,3 +87,19 @@ def test_the_kernel_that_corrects_parts_is_loaded_before_the_clock_starts(
     monkeypatch.setattr(multicore, "repair", lambda *_: called.append(1))
     warm_up.__wrapped__("shortest-paths", (Member(chain=Chain.parse("layout")),), 1)
     assert called
+
+
+def test_kernels_for_routes_that_do_not_fit_are_loaded_before_the_clock_starts(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    origins: list[object] = []
+    monkeypatch.setattr(congestion_descent, "has_all_routes", lambda problem: False)
+    monkeypatch.setattr(kernels, "exchange_on_congestion", lambda *given: origins.append(given[5]))
+    fabric, profile, allocation = ring(6, 6)
+    problem = problem_on(fabric, profile, allocation, "shortest-paths")
+    warm_up.cache_clear()
+    for chain in ("in-order+pair-exchange", "in-order+congestion-descent"):
+        load_kernels(problem, (Member(chain=Chain.parse(chain)),), 1)
+    warm_up.cache_clear()
+    assert len(origins) == 2
+    assert None not in origins
