@@ -85,8 +85,15 @@ def build_pair_routes(
 
 
 def routes_fit(flows: FlowArrays, grid: LinkGrid) -> bool:
-    """Return True if the routes of all pairs fit in memory, estimated from some of them."""
-    return _extent(flows, grid, MOST_ENTRIES).fits
+    """Return True if the routes of all pairs fit in memory, estimated from some of them.
+
+    If so, the kernel that lists them is loaded.
+    """
+    extent = _extent(flows, grid, MOST_ENTRIES)
+    if extent.fits:
+        none = np.zeros(1, np.int32), np.zeros(0, np.uint32), np.zeros(0, np.float32)
+        extent.list_routes(extent.origin, 0, 0, *none)
+    return extent.fits
 
 
 def _extent(flows: FlowArrays, grid: LinkGrid, most: int) -> _Extent:

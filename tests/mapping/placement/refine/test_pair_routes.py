@@ -69,6 +69,22 @@ def test_whether_routes_fit_is_known_before_they_are_computed(monkeypatch: pytes
         assert routes_fit(flows, grid) is (built.missing is None) is (most > entries)
 
 
+def test_the_kernel_that_lists_all_routes_is_loaded_if_they_fit(monkeypatch: pytest.MonkeyPatch) -> None:
+    problem = everything_on(three_level(4))
+    ends: list[tuple[int, int]] = []
+    real = building.kernel.list_path_routes  # type: ignore[attr-defined]
+
+    def noted(origin: object, at: int, end: int, *room: object) -> object:
+        ends.append((at, end))
+        return real(origin, at, end, *room)
+
+    monkeypatch.setattr("mapping.placement.kernels.pair_routes.list_path_routes", noted)
+    assert routes_fit(problem.routes.flows, build_link_grid(problem))
+    assert ends == [(0, 0)]
+    build_pair_routes(problem.routes.flows, build_link_grid(problem), ROOMY)
+    assert len(real.signatures) == 1  # the arrays of both calls have the same types
+
+
 @given(case=placed_problems())
 def test_all_pairs_load_what_the_routing_says(case: tuple[Problem, Ints]) -> None:
     problem, _ = case
