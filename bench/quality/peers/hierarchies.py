@@ -11,6 +11,7 @@ import numpy as np
 
 from bench.quality.peers.files import group_sizes, level_costs, slot_distances
 from bench.support.instances import Contest
+from mapping.placement.partition.hierarchy import prime_factors
 from registry.model import Allocation, Longs
 
 
@@ -105,17 +106,6 @@ def halved(sides: Sequence[int]) -> tuple[tuple[int, ...], Longs]:
     for digit, (axis, _, step) in zip(digits, cuts, strict=True):
         place[axis] += digit * step
     return arities, np.asarray(np.ravel_multi_index(tuple(place), tuple(sides)), np.int64)
-
-
-def prime_factors(number: int) -> tuple[int, ...]:
-    """Return the prime factors of a number, the smallest first; none of 1."""
-    found, factor = [], 2
-    while number > 1:
-        while number % factor == 0:
-            found.append(factor)
-            number //= factor
-        factor += 1
-    return tuple(found)
 
 
 def host_groups(contest: Contest, allocation: Allocation, most: int) -> Longs:

@@ -29,7 +29,7 @@ from mapping.placement.kernels.digit_permutation import (
     anneal_digits,
     place_by_digits,
 )
-from mapping.placement.partition.hierarchy import hierarchy, levels_of
+from mapping.placement.partition.hierarchy import hierarchy, levels_of, prime_factors
 from mapping.placement.partition.rank_grid import rank_coordinates
 from mapping.placement.problem.problem import Problem
 from mapping.routing.torus import torus_coordinates
@@ -106,7 +106,7 @@ def digit_orders(problem: Problem, generator: np.random.Generator) -> list[Digit
     """Return what orders can be searched: of ranks as they are numbered, and as numbered in their grid."""
     sides, host = host_sides(problem)
     found = []
-    for number in rank_numbers(problem, host):
+    for number in problem.memo.once("rank numbers", lambda: rank_numbers(problem, host)):
         source, target, size = _sample(*_pairs(problem), generator)
         pairs = Pairs(number[source], number[target], size)
         found.append(DigitOrders(problem=problem, number=number, sides=sides, host=host, pairs=pairs))
@@ -178,7 +178,7 @@ def host_digits(sides: tuple[int, ...], host: Ints, start: int, generator: np.ra
     """
     radix: list[int] = []
     for side in sides:
-        primes = _primes(side)
+        primes = prime_factors(side)[::-1]
         orders = primes, primes[::-1], generator.permutation(primes).astype(int).tolist()
         radix += orders[min(start, 2)]
     below = np.r_[np.cumprod(radix[::-1], dtype=np.int64)[::-1], 1][1:]
@@ -191,18 +191,6 @@ def _places(problem: Problem) -> Ints:
     if torus is not None:
         return torus.of_hosts(problem.routes.fabric, problem.routes.hosts)
     return levels_of(hierarchy(problem), problem.allocation.slots.astype(np.int64))
-
-
-def _primes(number: int) -> list[int]:
-    """Return the prime factors of a number, the largest first."""
-    found: list[int] = []
-    divisor = 2
-    while divisor * divisor <= number:
-        while number % divisor == 0:
-            found.append(divisor)
-            number //= divisor
-        divisor += 1
-    return ([number] if number > 1 else []) + found[::-1]
 
 
 def _in_order(count: int) -> DigitOrder:

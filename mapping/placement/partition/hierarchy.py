@@ -125,11 +125,16 @@ def levels_of(top: Branch, slots: Longs) -> Ints:
 
 def factors(parts: int) -> tuple[int, ...]:
     """Return the prime factors of a number > 1, the largest first; of the next number if one is too large."""
-    found, left, divisor = [], parts, 2
-    while divisor <= LARGEST and left > 1:
-        if left % divisor:
-            divisor += 1
-        else:
-            found.append(divisor)
-            left //= divisor
-    return tuple(found[::-1]) if left == 1 else factors(parts + 1)
+    found = prime_factors(parts)[::-1]
+    return found if found[0] <= LARGEST else factors(parts + 1)
+
+
+def prime_factors(number: int) -> tuple[int, ...]:
+    """Return the prime factors of a number, the smallest first; none of 1."""
+    found, factor = [], 2
+    while factor * factor <= number:
+        while number % factor == 0:
+            found.append(factor)
+            number //= factor
+        factor += 1
+    return (*found, number) if number > 1 else tuple(found)

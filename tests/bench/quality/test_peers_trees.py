@@ -13,7 +13,7 @@ from scipy.sparse import csr_array
 
 from bench.quality.peers import child, tree_tools
 from bench.quality.peers.files import guest_graph, write_metis
-from bench.quality.peers.hierarchies import halved, hierarchies, host_groups, prime_factors
+from bench.quality.peers.hierarchies import halved, hierarchies, host_groups
 from bench.quality.peers.process import run
 from bench.support.instances import Contest, Shape
 from ingest.generate.fat_trees import extended_generalised_fat_tree
@@ -30,16 +30,6 @@ def ring_on(fabric: Fabric, ranks: int, slots: int | list[int] = 1, shape: Shape
         allocation=Allocation.of(fabric, fabric.hosts.tolist(), slots),
         shape=shape or Shape(),
     )
-
-
-def test_prime_factors_are_found_from_the_smallest() -> None:
-    assert [prime_factors(number) for number in (1, 2, 12, 97, 300)] == [
-        (),
-        (2,),
-        (2, 2, 3),
-        (97,),
-        (2, 2, 3, 5, 5),
-    ]
 
 
 def test_a_grid_is_cut_along_its_longest_side() -> None:

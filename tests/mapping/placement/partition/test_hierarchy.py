@@ -6,7 +6,14 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mapping.placement.partition.hierarchy import LARGEST, Branch, factors, hierarchy, levels_of
+from mapping.placement.partition.hierarchy import (
+    LARGEST,
+    Branch,
+    factors,
+    hierarchy,
+    levels_of,
+    prime_factors,
+)
 from registry.model import Profile
 from tests.mapping.placement.strategies.test_layout import leaves_of_four
 from tests.support.search_problems import problem_on
@@ -41,3 +48,13 @@ def test_factors_are_small_fall_and_have_room_for_all_parts(parts: int) -> None:
     assert list(sides) == sorted(sides, reverse=True)
     assert max(sides) <= LARGEST
     assert parts <= np.prod(sides) <= 1.2 * parts + 1
+
+
+def test_prime_factors_are_found_from_the_smallest() -> None:
+    assert [prime_factors(number) for number in (1, 2, 12, 97, 300)] == [
+        (),
+        (2,),
+        (2, 2, 3),
+        (97,),
+        (2, 2, 3, 5, 5),
+    ]
