@@ -8,12 +8,17 @@ import numpy as np
 
 from mapping.distances.background import Background
 from mapping.distances.equivalent import hosts_routed_alike
+from mapping.evaluation.kernels.pair_seconds import fill_seconds
 from mapping.routing import shortest_paths
+from mapping.routing.kernels.flows import new_scratch
 from mapping.routing.routes import Routes
-from registry.model import Bools, Floats
+from mapping.threads import each
+from registry.model import Bools, Floats, Ints
 
 MAX_PAIRS = 4_000_000
 """Largest number of host pairs (hosts with equal routes counted once) whose routes are searched."""
+PAIRS = 1 << 16
+"""Pairs of hosts whose paths are compared together."""
 OBLIVIOUS = ("shortest-paths", "tables", "dimension-order", "up-down")
 """Routings in which the paths of a pair do not depend on other traffic."""
 ON_SHORTEST = ("ecmp", "least-loaded")
@@ -54,6 +59,21 @@ class Cables:
         level = (bytes + used) / rate  # time if only the first links are used
         enough = np.append(begin[order][1:], np.inf) >= level
         return float(level[int(np.argmax(enough))])
+
+    def pair_seconds(self, routes: Routes, source: Ints, target: Ints) -> Floats:
+        """Return the time of a byte (float64[p]) between two hosts, on the slowest link of its paths.
+
+        Only links of the network count, and no bytes of other jobs on them.
+        """
+        rate = np.where(routes.fabric.network_link, 1.0 / self.capacity, 0.0)
+        found, flows = np.empty(len(source)), routes.flows
+        each(
+            lambda part: fill_seconds(
+                flows, new_scratch(flows), source[part], target[part], rate, found[part]
+            ),
+            [slice(begin, begin + PAIRS) for begin in range(0, len(source), PAIRS)],
+        )
+        return found
 
 
 def cables(routes: Routes, background: Background | None) -> Cables:

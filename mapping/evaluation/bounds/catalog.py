@@ -18,6 +18,7 @@ from mapping.distances.distances import LINKS, Distances, distances
 from mapping.evaluation.bounds.cable_bounds import cut_bounds, injection_bounds, total_work
 from mapping.evaluation.bounds.cables import Cables, cables
 from mapping.evaluation.bounds.cut_groups import Groups, host_groups, larger_groups
+from mapping.evaluation.bounds.detours import detours
 from mapping.evaluation.bounds.heavy_pairs import heavy_pairs
 from mapping.evaluation.bounds.hop_bytes import MAX_GROUPS, least_cost, levels
 from mapping.evaluation.bounds.network_parts import NOT_TRIED, not_tried
@@ -70,6 +71,11 @@ BOUNDS = Catalog(
             name="heavy-pairs",
             target="mapping.evaluation.bounds.heavy_pairs:heavy_pairs",
             about="pairs of ranks with many bytes on the hosts with the fastest paths between them",
+        ),
+        Entry(
+            name="detours",
+            target="mapping.evaluation.bounds.detours:detours",
+            about="pairs of ranks with many bytes on hosts with several paths, which are longer",
         ),
         Entry(
             name="total-work",
@@ -130,6 +136,8 @@ def every_bound(
     network.append(routed_cuts(crossings, routes, found, allocation.slots, groupings))
     proved = max(bound.value for bound in network)
     network.append(heavy_pairs(profile, routes, found, allocation.slots, proved))
+    proved, usable = max(proved, network[-1].value), rows["links of the network"]
+    network.append(detours(profile, routes, found, usable, allocation.slots, near=inside, above=proved))
     network += not_tried(routes, near)
     anywhere = [*own, work[0], *(bound for bound in network if bound not in own)]
     return dict(zip(METRICS, (tuple(anywhere), tuple(network), tuple(hop_bytes)), strict=True))

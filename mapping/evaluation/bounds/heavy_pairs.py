@@ -25,10 +25,7 @@ from mapping.evaluation.bounds.cables import OBLIVIOUS, Cables
 from mapping.evaluation.bounds.guest_graph import SortedBytes
 from mapping.evaluation.bounds.hop_bytes import host_kinds, levels, nearest_first
 from mapping.evaluation.bounds.network_parts import NOT_TRIED
-from mapping.evaluation.kernels.pair_seconds import fill_seconds
-from mapping.routing.kernels.flows import new_scratch
 from mapping.routing.routes import Routes
-from mapping.threads import each
 from registry.model import Bound, Floats, Ints, Profile
 
 NAME = "heavy-pairs"
@@ -36,8 +33,6 @@ MAX_GROUPS = 2048
 """Largest number of kinds of hosts between which all paths are compared."""
 SAMPLE = 4
 """Kinds of hosts whose paths are compared first: what they do not prove, others do not either."""
-ROWS = 32
-"""Kinds of hosts whose paths are compared together."""
 
 
 def heavy_pairs(profile: Profile, routes: Routes, cables: Cables, slots: Ints, above: float) -> Bound:
@@ -103,7 +98,7 @@ class _Pairs:
 
     def stars(self, near: Distances, slots: Ints) -> float:
         """Return the bound by the heaviest partners of each rank."""
-        _, hosts = host_kinds(near, slots)
+        _, hosts = host_kinds(near.group, slots)
         weights = self._sorted.table(int(slots.sum()) - 1)
         rising = np.unique(nearest_first(near, slots, hosts, weights.shape[1]), axis=0)
         best = np.full(len(weights), np.inf)
@@ -163,11 +158,13 @@ def _connecting(both: csr_array) -> Floats:
 
 
 def _seconds(routes: Routes, cables: Cables, rows: Ints, first: Ints, second: Ints) -> Floats:
-    """Return the time of a byte (float64[k, g]) from some kinds of hosts to all, on the slowest link."""
-    rate = np.where(routes.fabric.network_link, 1.0 / cables.capacity, 0.0)
-    found, flows = np.empty((len(rows), len(first))), routes.flows
-    each(
-        lambda part: fill_seconds(flows, new_scratch(flows), rows[part], first, second, rate, found[part]),
-        [slice(begin, begin + ROWS) for begin in range(0, len(rows), ROWS)],
-    )
+    """Return the time of a byte (float64[k, g]) to some kinds of hosts from all, on the slowest link.
+
+    0 from a kind to itself if it has one host.
+    """
+    kinds = np.arange(len(first))
+    target = np.where(rows[:, None] == kinds, second, first[rows][:, None])
+    row, column = np.nonzero(target >= 0)
+    found = np.zeros(target.shape)
+    found[row, column] = cables.pair_seconds(routes, first[column], target[row, column])
     return found

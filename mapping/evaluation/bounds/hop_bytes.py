@@ -78,7 +78,7 @@ def least_assignment(partners: SortedBytes, distances: Distances, slots: Ints) -
     assignment problem; above `MAX_ASSIGNMENT` entries each rank takes its best slot instead. Hosts of one
     group with the same number of slots are one kind, and kinds with the same distances are one row.
     """
-    kind, first = host_kinds(distances, slots)
+    kind, first = host_kinds(distances.group, slots)
     ranks = len(partners.ptr) - 1
     weights = partners.table(MAX_TABLE // max(ranks, len(first))) / 2
     near, row = np.unique(
@@ -91,9 +91,9 @@ def least_assignment(partners: SortedBytes, distances: Distances, slots: Ints) -
     return float(costs[linear_sum_assignment(costs)].sum())
 
 
-def host_kinds(distances: Distances, slots: Ints) -> tuple[Longs, Longs]:
+def host_kinds(group: Ints, slots: Ints) -> tuple[Longs, Longs]:
     """Return the kind of each host, by group and slots, and the first host of each kind."""
-    key = distances.group.astype(np.int64) * (int(slots.max()) + 1) + slots
+    key = group.astype(np.int64) * (int(slots.max()) + 1) + slots
     _, first, kind = np.unique(key, return_index=True, return_inverse=True)
     return kind.astype(np.int64), first.astype(np.int64)
 

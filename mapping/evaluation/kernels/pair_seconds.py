@@ -11,7 +11,7 @@ from registry.model import Floats, Ints, Longs
 
 @allocating
 def fill_seconds(
-    flows: FlowArrays, scratch: Scratch, to: Ints, first: Ints, second: Ints, rate: Floats, found: Floats
+    flows: FlowArrays, scratch: Scratch, source: Ints, target: Ints, rate: Floats, found: Floats
 ) -> None:
     """Fill the time of a byte on the slowest of the links that it is divided over.
 
@@ -19,27 +19,20 @@ def fill_seconds(
     ----------
     flows, scratch
         From ``Routes.flows`` and ``new_scratch``.
-    to : int32[k]
-        Groups of the receiving hosts.
-    first, second : int32[g]
-        A host of each group and another one, -1 if there is none.
+    source, target : int32[p]
+        Hosts of each pair.
     rate : float64[m]
         Seconds of a byte on each link; 0 for links that do not count.
-    found : float64[k, g]
-        Filled, by receiving and sending group; ``inf`` if the routing does not connect the hosts.
+    found : float64[p]
+        Filled; ``inf`` if the routing does not connect the hosts.
     """
     links, shares = np.empty(flows.max_entries, np.int32), np.empty(flows.max_entries)
-    for row in range(len(to)):
-        for a in range(len(first)):
-            i, j = first[a], first[to[row]] if to[row] != a else second[a]
-            found[row, a] = 0.0
-            if j < 0:
-                continue
-            count = pair_flows(flows, scratch, int(np.int64(i)), int(np.int64(j)), links, shares)
-            if count < 0:
-                found[row, a] = np.inf
-            for e in range(count):
-                found[row, a] = max(found[row, a], shares[e] * rate[links[e]])
+    for pair in range(len(source)):
+        i, j = source[pair], target[pair]
+        count = pair_flows(flows, scratch, int(np.int64(i)), int(np.int64(j)), links, shares)
+        found[pair] = np.inf if count < 0 else 0.0
+        for e in range(count):
+            found[pair] = max(found[pair], shares[e] * rate[links[e]])
 
 
 @allocating

@@ -1,0 +1,171 @@
+"""Pairs with many bytes on hosts with several paths, against every placement of few ranks."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ingest.generate.tori import hypercube, mesh, torus
+from mapping.distances.distances import LINKS, distances
+from mapping.evaluation.bounds import catalog
+from mapping.evaluation.bounds import detours as module
+from mapping.evaluation.bounds.cables import cables
+from mapping.evaluation.bounds.detours import detours
+from mapping.evaluation.kernels.detours import least_hop_bytes
+from mapping.routing import shortest_paths
+from mapping.routing.catalog import build_routes
+from mapping.routing.routes import Routes
+from mapping.selfcheck.oracles import every_placement
+from registry.model import Bound, Fabric, Profile
+from tests.mapping.evaluation.bounds.test_catalog import check
+from tests.mapping.evaluation.bounds.test_heavy_pairs import directly_connected
+from tests.support.small_fabrics import adapter_fabrics, allocations, plain_fabrics, profiles
+
+
+def proved(routes: Routes, profile: Profile, above: float = 0.0) -> Bound:
+    """The bound for all slots of the hosts of a fabric."""
+    slots = routes.fabric.slots[routes.hosts]
+    found, near = cables(routes, None), distances(LINKS, routes)
+    usable = found.usable & routes.fabric.network_link
+    return detours(profile, routes, found, usable, slots, near=near, above=above)
+
+
+def seconds(routes: Routes, profile: Profile, at: np.ndarray) -> float:
+    loads = routes.link_bytes(at[profile.sender], at[profile.partner], profile.bytes)
+    return float((loads / routes.fabric.links.capacity).max(initial=0.0))
+
+
+def on_all(fabric: Fabric, routing: str = "shortest-paths") -> Routes:
+    return build_routes(routing, fabric, fabric.hosts)
+
+
+def test_four_pairs_on_a_cube_meet_it() -> None:
+    """Neighbours have one path, which takes 1 s; corners of a face two paths of two links, half a second.
+
+    A time below that allows only opposite corners: 12 links on 24 cables, half a second again.
+    """
+    routes = on_all(hypercube(3, capacity=1.0))
+    profile = Profile.from_edges([0, 2, 4, 6], [1, 3, 5, 7], np.ones(4))
+    found = proved(routes, profile)
+    assert found.value == pytest.approx(0.5)
+    assert found.proof == (
+        "detours: faster, pairs with many bytes need several paths, and all bytes times links of the network"
+        " are at least 12"
+    )
+    assert seconds(routes, profile, np.array([0, 3, 1, 4, 6, 5, 7, 2])) == pytest.approx(0.5)
+    assert proved(routes, profile, above=0.49).value == pytest.approx(0.5)
+    assert proved(routes, profile, above=0.6).value == 0.0
+
+
+def test_a_pair_that_sends_both_ways_has_its_own_cables_each_way() -> None:
+    """The same pairs send back: corners of a face still take half a second, 16 links on 24 cables more."""
+    first, second = np.array([0, 2, 4, 6]), np.array([1, 3, 5, 7])
+    both = Profile.from_edges(np.r_[first, second], np.r_[second, first], np.ones(8))
+    assert proved(on_all(hypercube(3, capacity=1.0)), both).value == pytest.approx(16 / 24)
+
+
+def test_slots_around_hosts_are_counted_by_links_and_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A byte takes the faster of both ways: 1/4 s between the first two, 1/2 s and 1 s.
+
+    Of hosts beyond the nearest ones nothing is known: a byte to them may take no time.
+    """
+    routes = on_all(directly_connected([[0, 4, 2], [1, 0, 1], [2, 1, 0]]))
+    given = routes, cables(routes, None), np.ones(3, np.int32), distances(LINKS, routes), np.arange(3)
+    around = module._around(*given)
+    np.testing.assert_allclose(around.seconds, [0, 0.25, 0.5, 1])
+    np.testing.assert_array_equal(around.slots, [[0, 0, 0, 0], [0, 1, 2, 2]])
+    monkeypatch.setattr(module, "NEAREST", 1)
+    around = module._around(*given)
+    np.testing.assert_array_equal(around.slots[:, [0, -1]], [[0, 0], [1, 2]])
+
+
+def test_partners_on_the_same_host_need_no_link() -> None:
+    routes = on_all(torus((4, 4), capacity=1.0, slots=2))
+    first = np.arange(0, 32, 2)
+    pairs = Profile.from_edges(first, first + 1, np.ones(16), ranks=32)
+    assert proved(routes, pairs).value == 0.0
+    ring = Profile.from_edges(np.arange(32), np.roll(np.arange(32), -1), np.ones(32))
+    assert proved(routes, ring).value > 0.0
+
+
+def test_routings_whose_paths_depend_on_load_prove_nothing() -> None:
+    fabric, profile = hypercube(3, capacity=1.0), Profile.from_edges([0], [1], [1.0], ranks=8)
+    assert proved(on_all(fabric), profile).value > 0.0
+    assert proved(on_all(fabric, "least-loaded"), profile).value == 0.0
+
+
+FABRICS = [torus((6,)), torus((2, 3)), mesh((2, 3)), hypercube(2, slots=2)]
+
+
+@pytest.mark.parametrize("few", [False, True])
+@pytest.mark.parametrize("fabric", FABRICS, ids=["ring", "torus", "mesh", "slots"])
+@given(profile=profiles(min_ranks=2, max_ranks=4))
+def test_no_placement_goes_below(few: bool, fabric: Fabric, profile: Profile) -> None:
+    """Nor do few hosts and values, with all others rounded down, prove too much."""
+    routes = on_all(fabric)
+    slots = fabric.slots[routes.hosts].tolist()
+    every = (np.array(one) for one in every_placement(range(len(slots)), slots, profile.ranks))
+    least = min(seconds(routes, profile, at) for at in every)
+    with pytest.MonkeyPatch.context() as patch:
+        if few:
+            patch.setattr(module, "NEAREST", 2)
+            patch.setattr(module, "VALUES", 2)
+        assert proved(routes, profile).value <= least * (1 + 1e-8)
+
+
+@given(fabric=st.one_of(adapter_fabrics(), plain_fabrics()), profile=profiles(), data=st.data())
+def test_no_placement_on_any_network_goes_below(
+    fabric: Fabric, profile: Profile, data: st.DataObject
+) -> None:
+    """Even if no other argument has proved anything before."""
+    allocation = data.draw(allocations(fabric, profile.ranks))
+    routes = shortest_paths.build(fabric, allocation.hosts)
+    if routes.connected:
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(catalog, "detours", _alone)
+            check(routes, profile, allocation)
+
+
+def _alone(*given: Any, **more: Any) -> Bound:
+    return detours(*given, **(more | {"above": 0.0}))
+
+
+def dearest(bytes: list[int], allowed: list[int], near: np.ndarray, links: np.ndarray) -> float:
+    """The least cost of one rank level by level, over every set of partners that its slots have room for."""
+    total = 0.0
+    for level in range(len(links) - 1):
+        room = [int(near[level, one]) if one >= 0 else 0 for one in allowed]
+        most = 0
+        for size in range(len(bytes) + 1):
+            for chosen in itertools.combinations(range(len(bytes)), size):
+                if all(sum(room[x] <= room[y] for x in chosen) <= room[y] for y in chosen):
+                    most = max(most, sum(bytes[x] for x in chosen))
+        total += (sum(bytes) - most) * (links[level + 1] - links[level]) / 2
+    return total
+
+
+@given(data=st.data())
+def test_partners_are_chosen_as_well_as_the_slots_allow(data: st.DataObject) -> None:
+    """Heaviest first, each as late as possible, is the best of all sets of partners."""
+    count, columns, levels = (data.draw(st.integers(1, 5)) for _ in range(3))
+    bytes = sorted(data.draw(st.lists(st.integers(1, 9), min_size=count, max_size=count)), reverse=True)
+    allowed = data.draw(st.lists(st.integers(-1, columns - 1), min_size=count, max_size=count))
+    cells = st.lists(st.integers(0, 2), min_size=columns, max_size=columns)
+    table = np.array(data.draw(st.lists(cells, min_size=levels, max_size=levels)), np.int64)
+    near = table.cumsum(axis=0).cumsum(axis=1)
+    links = np.r_[0.0, np.cumsum(data.draw(st.lists(st.integers(1, 3), min_size=levels, max_size=levels)))][
+        :levels
+    ]
+    found = least_hop_bytes(np.array([0, count]), np.array(bytes, np.float64), np.array(allowed), near, links)
+    assert found == pytest.approx(dearest(bytes, allowed, near, links))
+
+
+def test_too_many_pairs_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "MAX_PAIRS", 3)
+    profile = Profile.from_edges([0, 1], [1, 2], [1.0, 1.0], ranks=8)
+    assert proved(on_all(hypercube(3)), profile).proof == "not tried: detours: 28 pairs, more than 3"
