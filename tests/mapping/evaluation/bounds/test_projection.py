@@ -11,10 +11,11 @@ from hypothesis import strategies as st
 from scipy.linalg import null_space
 
 from bench.support.structured import fft
-from ingest.generate.tori import mesh
+from ingest.generate.tori import mesh, torus
 from mapping.distances.distances import LINKS, Distances, distances
+from mapping.evaluation.bounds import projection as module
 from mapping.evaluation.bounds.guest_graph import guest_arrays
-from mapping.evaluation.bounds.projection import MAX_SLOTS, SHARE, SHARES, projection
+from mapping.evaluation.bounds.projection import MAX_SIZE, SHARE, SHARES, projection
 from mapping.routing import shortest_paths
 from registry.model import Floats, Profile
 
@@ -65,8 +66,10 @@ def test_it_is_the_best_of_its_definition_over_diagonals(seed: int, ranks: int, 
     assert found > 0.0
 
 
+@pytest.mark.parametrize("largest", [None, 1, 2])
 @given(seed=st.integers(0, 10**6), data=st.data())
-def test_no_order_of_ranks_costs_less(seed: int, data: st.DataObject) -> None:
+def test_no_order_of_ranks_costs_less(largest: int | None, seed: int, data: st.DataObject) -> None:
+    """Also if only one or two of the largest eigenvalues are known."""
     slots = data.draw(
         st.lists(st.integers(1, 3), min_size=2, max_size=4).filter(lambda found: sum(found) < 7)
     )
@@ -74,8 +77,57 @@ def test_no_order_of_ranks_costs_less(seed: int, data: st.DataObject) -> None:
     profile, near, far = random_case(seed, ranks, slots)
     traffic = matrix_of(profile, len(far))
     least = min((traffic * far[np.ix_(order, order)]).sum() / 2 for order in permutations(range(len(far))))
-    bound = projection(guest_arrays(profile), near, np.array(slots, np.int32))
+    with pytest.MonkeyPatch.context() as patch:
+        if largest is not None:
+            few_eigenvalues(patch, largest)
+        bound = projection(guest_arrays(profile), near, np.array(slots, np.int32))
     assert bound.value <= least * (1 + 1e-9)
+
+
+def few_eigenvalues(patch: pytest.MonkeyPatch, largest: int) -> None:
+    """Bound this number of eigenvalues of each matrix that has more, and all others together."""
+    patch.setattr(module, "MAX_ALL", largest + 1)
+    patch.setattr(module, "LARGEST", largest)
+
+
+@pytest.mark.parametrize("slots", [1, 2])
+def test_the_largest_eigenvalues_are_enough_on_a_torus(slots: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of its distances few eigenvalues are below 0 and none above, except for the sum."""
+    fabric = torus((6, 8))
+    hosts = np.full(48, slots, np.int32)
+    near = distances(LINKS, shortest_paths.build(fabric, np.arange(48)))
+    guest = guest_arrays(fft((8, 6 * slots)))
+    every = projection(guest, near, hosts).value
+    few_eigenvalues(monkeypatch, 20)
+    found = projection(guest, near, hosts).value
+    assert found == pytest.approx(every, rel=1e-3)
+    assert found < every
+
+
+def test_an_eigenvalue_that_lanczos_missed_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No Cholesky factorisation exists then: the largest one holds for all, or the sum of a row."""
+    matrix = np.zeros((8, 8))
+    for pair, weight in enumerate((5.0, 5.0, 4.0, 1.0)):
+        matrix[2 * pair, 2 * pair + 1] = matrix[2 * pair + 1, 2 * pair] = -weight
+    across = module._Across(matrix=matrix, number=np.ones(8, np.int64))
+    vectors = np.zeros((8, 4))
+    for pair in range(4):
+        vectors[2 * pair : 2 * pair + 2, pair] = np.sqrt(0.5) * np.array([1, -1])
+    answers = {
+        "all": (np.array([5.0, 5.0, 4.0]), vectors[:, [0, 1, 2]]),
+        "one missing": (np.array([5.0, 4.0]), vectors[:, [0, 2]]),
+        "largest missing": (np.array([4.0, 1.0]), vectors[:, [2, 3]]),
+        "none": (np.zeros(0), np.zeros((8, 0))),
+    }
+    most = {
+        "all": [5.0, 5.0, 4.0, 4.0, 4.0, 4.0, 4.0],
+        "one missing": [5.0] * 7,
+        "largest missing": [5.0] * 7,
+        "none": [5.0] * 7,
+    }
+    for name, answer in answers.items():
+        monkeypatch.setattr(module, "_near_largest", lambda _, answer=answer: answer)
+        np.testing.assert_allclose(across.at_most(), most[name], rtol=1e-3, err_msg=name)
 
 
 @pytest.mark.parametrize("sides", [(2, 4), (8, 8), (16, 32)])
@@ -94,12 +146,12 @@ def test_a_transform_in_order_on_its_own_mesh_is_proved_best(sides: tuple[int, i
 
 
 def test_what_is_too_large_is_named_and_dense_traffic_may_be_larger() -> None:
-    count = MAX_SLOTS + 2
+    count = MAX_SIZE + 2
     near, slots = table(1.0 - np.eye(count)), np.ones(count, np.int32)
     even = np.arange(0, count, 2)
     pairs = Profile.from_edges(even, even + 1, np.ones(len(even)), ranks=count)
     assert projection(guest_arrays(pairs), near, slots).proof == (
-        f"not tried: projection: {count} slots, more than {MAX_SLOTS}"
+        f"not tried: projection: {count} ranks, more than {MAX_SIZE}"
     )
     full = fft((2, count // 2))
     dense = projection(guest_arrays(full), near, slots).value
