@@ -34,10 +34,10 @@ FEW_GROUPS = 128
 """Most switches of hosts with which the result of a search on congestion depends more on its start than on
 its length: there are few links, and the rest is chance."""
 STARTS = (
-    "layout+digit-search+pair-exchange+congestion-descent",
+    "layout+digit-search:on=congestion+pair-exchange+congestion-descent",
     "spectral+congestion-descent",
     "layout+congestion-descent",
-    "layout+digit-search+pair-exchange+congestion-descent",
+    "layout+digit-search:on=congestion+pair-exchange+congestion-descent",
 )
 """Searches with few switches: from ragged parts, from straight blocks, and twice from few hop-bytes."""
 MOST_SPECTRAL = 3_000

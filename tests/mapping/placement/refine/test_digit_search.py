@@ -9,12 +9,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bench.support.structured import fft
+from bench.support.structured import fft, halving
 from ingest.generate.tori import mesh, torus
 from mapping.deadline import Deadline
+from mapping.placement.problem.objective import score
 from mapping.placement.problem.problem import Problem
-from mapping.placement.refine import digit_search, pair_exchange
-from mapping.placement.refine.digit_search import FIRST, NEAR, PATIENCE, TRIES
+from mapping.placement.refine import Candidate, digit_search, pair_exchange
+from mapping.placement.refine.digit_search import CONGESTION, FIRST, HOP_BYTES, NEAR, WAYS
+from registry.errors import UnknownName
 from registry.model import Ints, Profile
 from tests.mapping.placement.strategies.test_digit_permutation import problem_of
 
@@ -40,7 +42,7 @@ def test_a_transform_is_placed_as_well_as_possible_from_any_start(workers: int) 
     *_, found = digit_search.refine(problem, mixed(problem), deadline, np.random.default_rng(0))
     assert found.value == problem.hop_bytes(found.host_of_rank) == pytest.approx(best)
     assert sorted(found.host_of_rank.tolist()) == list(range(256))
-    assert deadline.taken <= (3 * PATIENCE) * TRIES  # ended by itself
+    assert deadline.taken <= 3 * WAYS[HOP_BYTES].patience * WAYS[HOP_BYTES].tries  # ended by itself
 
 
 def test_it_ends_at_once_where_no_order_is_near_the_start() -> None:
@@ -49,7 +51,7 @@ def test_it_ends_at_once_where_no_order_is_near_the_start() -> None:
     *_, good = pair_exchange.refine(problem, start, Deadline(steps=100_000), generator)
     deadline = Deadline(steps=10**6, workers=1)
     found = list(digit_search.refine(problem, good.host_of_rank, deadline, generator))
-    assert deadline.taken == FIRST * TRIES
+    assert deadline.taken == FIRST * WAYS[HOP_BYTES].tries
     assert len(found) == FIRST
     assert found[-1].value == good.value
     assert np.array_equal(found[-1].host_of_rank, good.host_of_rank)
@@ -80,3 +82,50 @@ def test_never_worse_than_its_start_and_the_same_for_a_seed(steps: int, workers:
         assert all(one.value <= problem.hop_bytes(start) for one in found)
         ends.append([one.host_of_rank.tobytes() for one in found])
     assert ends[0] == ends[1]
+
+
+def test_the_best_order_by_congestion_is_another_one() -> None:
+    """Recursive halving on a torus: with the fewest hop-bytes a link has more than one pair."""
+    problem = problem_of(torus((4, 8, 8)), halving(256))
+    ends = {}
+    for on in WAYS:
+        deadline, generator = Deadline(steps=10**6), np.random.default_rng(0)
+        *_, found = digit_search.refine(problem, mixed(problem), deadline, generator, on=on)
+        assert deadline.taken < 10**6
+        ends[on] = score(problem, found.host_of_rank)
+        known = ends[on].hop_bytes if on == HOP_BYTES else ends[on].congestion_seconds
+        assert found.value == known
+    assert ends[CONGESTION].congestion_seconds == float(problem.bytes.max())
+    assert ends[HOP_BYTES].congestion_seconds > 1.05 * ends[CONGESTION].congestion_seconds
+    assert ends[HOP_BYTES].hop_bytes < ends[CONGESTION].hop_bytes
+
+
+@given(steps=st.integers(0, 1000), workers=st.integers(1, 2), seed=st.integers(0, 99))
+def test_on_congestion_it_is_never_worse_than_its_start(steps: int, workers: int, seed: int) -> None:
+    problem = scattered_partners() if seed % 2 else problem_of(mesh((4, 6)), fft((6, 4)))
+    start, deadline = mixed(problem, seed), Deadline(steps=steps, workers=workers)
+    generator = np.random.default_rng(seed)
+    values = [score(problem, start).congestion_seconds]
+    for one in digit_search.refine(problem, start, deadline, generator, on=CONGESTION):
+        exact = score(problem, one.host_of_rank)
+        assert (one.value, one.network_congestion_seconds) == exact[:2]
+        values.append(one.value)
+    assert all(later <= one for one, later in itertools.pairwise(values))
+
+
+def test_a_tie_is_decided_by_the_links_of_the_network() -> None:
+    none = np.zeros(1, np.int32)
+    other = Candidate(none, "congestion_seconds", 2.0, 1.0)
+    for value, network, better in ((2.0, 0.5, True), (2.0, 1.0, False), (2.1, 0.5, False), (1.9, 3.0, True)):
+        one = Candidate(none, "congestion_seconds", value, network)
+        assert digit_search._is_better(one, other) is better
+
+
+def test_an_unknown_metric_is_named() -> None:
+    problem = problem_of(mesh((4, 4)), fft((4, 4)))
+    with pytest.raises(UnknownName, match="hop-bytes"):
+        next(
+            digit_search.refine(
+                problem, mixed(problem), Deadline(steps=1), np.random.default_rng(0), on="hops"
+            )
+        )

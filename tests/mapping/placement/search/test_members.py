@@ -27,7 +27,7 @@ from mapping.placement.search.members import (
 from registry.model import Allocation, Fabric, Profile
 from tests.support.search_problems import problem_on
 
-LONG = "layout+digit-search+pair-exchange+congestion-descent"
+LONG = "layout+digit-search:on=congestion+pair-exchange+congestion-descent"
 SCATTERED = "random+congestion-descent"
 
 
