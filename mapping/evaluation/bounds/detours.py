@@ -154,14 +154,14 @@ def _largest(around: _Near, pairs: _Pairs, cables: Cables, rows: Bools, above: f
 
 def _around(routes: Routes, cables: Cables, slots: Ints, near: Distances, hosts: Longs) -> _Near:
     """Return the slots near some hosts; those of each host's `NEAREST` hosts by their paths."""
-    links, nearest = _nearest(near, hosts, min(NEAREST, len(slots) - 1))
+    nearest, at_links = _nearest(near, hosts, min(NEAREST, len(slots) - 1))
     source, target = np.repeat(hosts, nearest.shape[1]).astype(np.int32), nearest.ravel().astype(np.int32)
     there, back = cables.pair_seconds(routes, source, target), cables.pair_seconds(routes, target, source)
     seconds = np.minimum(there, back).reshape(nearest.shape)
-    at_links, at_seconds = _values(links), _values(seconds)
+    at_seconds = _values(seconds)
     found = np.zeros((len(at_links), len(at_seconds)), np.int64)
-    for host, far, close, time in zip(hosts.tolist(), links, nearest, seconds, strict=True):
-        table = np.zeros(found.shape, np.int64)
+    for host, close, time in zip(hosts.tolist(), nearest, seconds, strict=True):
+        table, far = np.zeros(found.shape, np.int64), _links_from(near, host)
         others = slots.astype(np.int64)
         others[host], others[close] = 0, 0
         table[0, 0] = slots[host] - 1
@@ -171,15 +171,22 @@ def _around(routes: Routes, cables: Cables, slots: Ints, near: Distances, hosts:
     return _Near(links=at_links, seconds=at_seconds, slots=found)
 
 
-def _nearest(near: Distances, hosts: Longs, count: int) -> tuple[Floats, Longs]:
-    """Return the links from some hosts to all (float64[n, h]), and the nearest others (int64[n, count])."""
-    links = np.empty((len(hosts), len(near)))
+def _nearest(near: Distances, hosts: Longs, count: int) -> tuple[Longs, Floats]:
+    """Return the hosts nearest to some hosts (int64[n, count]), and the numbers of links, rising."""
+    nearest, links = np.empty((len(hosts), count), np.int64), np.zeros(0)
     for row, host in enumerate(hosts.tolist()):
-        links[row] = np.minimum(*near.rows(int(near.group[host])))[near.group]
-        links[row, host] = np.inf
-    nearest = np.argpartition(links, count - 1, axis=1)[:, :count]
-    links[np.arange(len(hosts)), hosts] = 0.0
-    return links, nearest
+        far = _links_from(near, host)
+        links = np.union1d(links, far)
+        far[host] = np.inf
+        nearest[row] = np.argpartition(far, count - 1)[:count]
+    return nearest, _values(links)
+
+
+def _links_from(near: Distances, host: int) -> Floats:
+    """Return the links between a host and all hosts (float64[h]), 0 to itself."""
+    links = np.minimum(*near.rows(int(near.group[host])))[near.group]
+    links[host] = 0.0
+    return links
 
 
 def _values(some: Floats) -> Floats:

@@ -263,12 +263,18 @@ def _second_eigenvalue(guest: GuestArrays) -> Floats:
         matrix = laplacian.toarray()
         matrix += lift / ranks
         matrix[np.diag_indices(ranks)] -= proved + error
-        try:
-            cholesky(matrix, lower=True, overwrite_a=True, check_finite=False)
-        except LinAlgError:
-            continue
-        return np.array([0.0, max(proved, 0.0)])
+        if is_positive(matrix):
+            return np.array([0.0, max(proved, 0.0)])
     return np.zeros(0)
+
+
+def is_positive(matrix: Floats) -> bool:
+    """Return True if a matrix has a Cholesky factorisation, up to rounding; it is overwritten."""
+    try:
+        cholesky(matrix, lower=True, overwrite_a=True, check_finite=False)
+    except LinAlgError:
+        return False
+    return True
 
 
 def _laplacian(guest: GuestArrays) -> csr_array:

@@ -10,12 +10,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.linalg import LinAlgError, cholesky, eigvalsh
+from scipy.linalg import eigvalsh
 from scipy.sparse import csr_array
 from scipy.sparse.linalg import ArpackError, LinearOperator, eigsh
 
 from mapping.distances.distances import Distances
 from mapping.evaluation.bounds.network_parts import NOT_TRIED
+from mapping.evaluation.bounds.partition import is_positive
 from mapping.evaluation.kernels.nearest_flows import GuestArrays
 from registry.model import Bound, Floats, Ints, Longs
 
@@ -64,14 +65,14 @@ def projection(guest: GuestArrays, distances: Distances, slots: Ints) -> Bound:
             return Bound(value=0.0, proof=proof, name="projection")
     count = int(slots.sum())
     far, traffic = _distances(distances, slots), _traffic(guest, count)
-    sums, own = far.row_sums(), traffic.row_sums()
+    sums, own, eigenvalues = far.row_sums(), traffic.row_sums(), far.eigenvalues()
     alike, value = float(np.ptp(own)) <= EVEN * float(own.max()), 0.0
     for share in SHARES[:1] if alike else SHARES if max(ranks, hosts) <= MAX_SIZE else (SHARE,):
         left = (1.0 - share) * own
         along = float(np.sort(left) @ np.sort(sums)[::-1]) * 2 / count
         along -= float(left.sum() * sums.sum()) / count**2
         np.fill_diagonal(traffic.matrix, -share * own[: len(traffic.unit)])
-        value = max(value, (_least_product(traffic, far) + along) / 2)
+        value = max(value, (_least_product(traffic, *eigenvalues) + along) / 2)
     return Bound(
         value=value,
         proof="projection: the eigenvalues of bytes and of distances, the largest with the smallest",
@@ -141,7 +142,7 @@ class _Across:
             more = np.maximum(values[:kept] * (1.0 + MARGIN) - rest, 0.0)
             left = (found * more) @ found.T - across
             left[np.diag_indices(len(left))] += rest
-            if _is_positive(left):
+            if is_positive(left):
                 longest = 1.0 + float(np.linalg.norm(found.T @ found - np.eye(kept)))
                 most = np.r_[rest + error + more * longest, np.full(len(left) - 1 - kept, rest + error)]
                 return np.asarray(np.r_[most, np.zeros(int(self.number.sum()) - len(left))])
@@ -160,15 +161,6 @@ def _near_largest(across: _Across) -> tuple[Floats, Floats]:
     except ArpackError:
         return np.zeros(0), np.zeros((len(unit), 0))
     return values[::-1], vectors[:, ::-1]
-
-
-def _is_positive(matrix: Floats) -> bool:
-    """Return True if a matrix has a Cholesky factorisation, up to rounding; it is overwritten."""
-    try:
-        cholesky(matrix, lower=True, overwrite_a=True, check_finite=False)
-    except LinAlgError:
-        return False
-    return True
 
 
 def _distances(distances: Distances, slots: Ints) -> _Across:
@@ -193,8 +185,15 @@ def _traffic(guest: GuestArrays, count: int) -> _Across:
     return _Across(matrix=found, number=number)
 
 
-def _least_product(traffic: _Across, far: _Across) -> float:
-    """Return what the trace of the product of both is at least, in whatever order of slots.
+def _least_product(traffic: _Across, other: Floats, other_error: float) -> float:
+    """Return what the trace of the product with distances is at least, in whatever order of slots.
+
+    Parameters
+    ----------
+    other : float64[slots - 1]
+        Eigenvalues of the distances, rising.
+    other_error : float
+        Largest error of one of them.
 
     Notes
     -----
@@ -202,7 +201,6 @@ def _least_product(traffic: _Across, far: _Across) -> float:
     subtracted from all of these, so that none is above 0 and higher ones of the traffic cost less. What that
     takes from the trace is known: the largest times the sum of the traffic's eigenvalues.
     """
-    other, other_error = far.eigenvalues()
     if len(traffic.number) > MAX_ALL:
         largest = float(other[-1]) + other_error
         return float(traffic.at_most() @ (other - other_error - largest)) + largest * traffic.trace()

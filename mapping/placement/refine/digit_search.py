@@ -44,7 +44,7 @@ WAYS = {HOP_BYTES: Way(2_000, 32), CONGESTION: Way(200, 128)}
 """How orders are searched, by what is lowered. Orders with about equal hop-bytes differ in congestion: more
 and shorter searches find more of them."""
 NEAR, FIRST = 1.1, 4
-"""The search ends if none of the first ones has fewer hop-bytes than this many times the start's."""
+"""The search ends if none of the first ones has less than this many times what the start has."""
 SAME = 1e-9
 
 
@@ -67,7 +67,7 @@ def refine(
         raise UnknownName("metric of digit-search", on, tuple(WAYS))
     if problem.ranks < 2 or len(problem.bytes) == 0 or bool(problem.pinned.any()):
         return
-    way, best = WAYS[on], _candidate(problem, start, on)
+    way, best = WAYS[on], _candidate(problem, problem.hop_bytes(start), start, on)
     first, nearest, since, tried = best.value, np.inf, 0, 0
     turns = itertools.cycle(digit_orders(problem, generator))
     with Team(deadline.workers) as team:
@@ -78,9 +78,10 @@ def refine(
             orders = next(turns)
             runs = [orders.begin(2, generator) for _ in range(team.workers)]
             tries = max(proposals // team.workers, 1)
-            found = team.run(lambda worker: orders.anneal(runs[worker], tries))  # noqa: B023 (run at once)
-            for _, hosts in found:
-                candidate = _candidate(problem, hosts, on)
+            found = team.run(
+                lambda worker: _candidate(problem, *orders.anneal(runs[worker], tries), on)  # noqa: B023 (run at once)
+            )
+            for candidate in found:
                 nearest, since = min(nearest, candidate.value), since + 1
                 if _is_better(candidate, best):
                     best, since = candidate, 0
@@ -88,9 +89,10 @@ def refine(
             yield best
 
 
-def _candidate(problem: Problem, hosts: Ints, on: str) -> Candidate:
+def _candidate(problem: Problem, hop_bytes: float, hosts: Ints, on: str) -> Candidate:
+    """Return a placement with its hop-bytes or its congestion."""
     if on == HOP_BYTES:
-        return Candidate(hosts, "hop_bytes", problem.hop_bytes(hosts))
+        return Candidate(hosts, "hop_bytes", hop_bytes)
     found = score(problem, hosts)
     return Candidate(hosts, "congestion_seconds", found.congestion_seconds, found.network_congestion_seconds)
 
