@@ -48,9 +48,9 @@ PASSAGES = (
     ]),
     Passage(
         "| hop-bytes | {:.2f} | {} of {} | {:.2f} | common-partners {:.2f}, gilmore-lawler {:.2f}, "
-        "nested-cuts {:.2f}, projection {:.2f} |",
+        "nested-cuts {:.2f}, projection {:.2f}, all-to-all {:.2f} |",
         "bounds.json",
-        row("hop_bytes", "common-partners", "gilmore-lawler", "nested-cuts", "projection"),
+        row("hop_bytes", "common-partners", "gilmore-lawler", "nested-cuts", "projection", "all-to-all"),
     ),
     Passage(
         "| worst link | {:.2f} | {} of {} | {:.2f} | injection {:.2f}, ejection {:.2f}, total-work {:.2f} |",

@@ -15,6 +15,7 @@ import numpy as np
 
 from mapping.distances.background import Background
 from mapping.distances.distances import LINKS, Distances, distances
+from mapping.evaluation.bounds.all_to_all import all_to_all
 from mapping.evaluation.bounds.cable_bounds import cut_bounds, injection_bounds, total_work
 from mapping.evaluation.bounds.cables import Cables, cables
 from mapping.evaluation.bounds.cut_groups import Groups, host_groups, larger_groups
@@ -26,7 +27,7 @@ from mapping.evaluation.bounds.partition import Crossings
 from mapping.evaluation.bounds.routed_cuts import routed_cuts
 from mapping.routing.routes import Routes
 from registry.catalog import Catalog, Entry
-from registry.model import Allocation, Bound, Profile
+from registry.model import Allocation, Bound, Ints, Profile
 
 METRICS = ("congestion_seconds", "network_congestion_seconds", "hop_bytes")
 BOUNDS = Catalog(
@@ -102,6 +103,11 @@ BOUNDS = Catalog(
             target="mapping.evaluation.bounds.projection:projection",
             about="eigenvalues of bytes and of distances, the largest with the smallest",
         ),
+        Entry(
+            name="all-to-all",
+            target="mapping.evaluation.bounds.all_to_all:all_to_all",
+            about="flows from every rank to all others within the bytes that ranks exchange",
+        ),
     ),
 )
 """All arguments; ``one-host`` and ``none`` name the trivial bounds."""
@@ -122,10 +128,10 @@ def every_bound(
     near = distances(LINKS, routes)
     hosts = host_groups(routes, allocation, found)
     larger = larger_groups(routes, allocation, found, near)
-    hop_bytes = least_cost(crossings, near, allocation.slots)
+    hop_bytes = _on_distances(crossings, routes, near, allocation.slots)
     rows = {"links": found.usable, "links of the network": found.usable & routes.fabric.network_link}
     inside = _network_distances(routes, near)
-    within = hop_bytes if inside is near else least_cost(crossings, inside, allocation.slots)
+    within = hop_bytes if inside is near else _on_distances(crossings, routes, inside, allocation.slots)
     least = (max(bounds, key=lambda bound: bound.value) for bounds in (hop_bytes, within))
     work = [total_work(bound, found, rows[which], which) for bound, which in zip(least, rows, strict=True)]
     own = _on_cables(crossings, hosts, found, 0.0)
@@ -141,6 +147,12 @@ def every_bound(
     network += not_tried(routes, near)
     anywhere = [*own, work[0], *(bound for bound in network if bound not in own)]
     return dict(zip(METRICS, (tuple(anywhere), tuple(network), tuple(hop_bytes)), strict=True))
+
+
+def _on_distances(crossings: Crossings, routes: Routes, near: Distances, slots: Ints) -> list[Bound]:
+    """Return the bounds on bytes times distance."""
+    found = least_cost(crossings, near, slots)
+    return [*found, all_to_all(crossings.guest, routes, near, slots, above=found[0].value)]
 
 
 def _on_cables(crossings: Crossings, groups: Groups, found: Cables, above: float) -> list[Bound]:

@@ -180,11 +180,11 @@ def flows(guest: GuestArrays, size: int) -> float:
     generator = np.random.default_rng(0)
     rounds = [generator.permutation(ranks) for _ in range(-(-times // ranks))]
     order = np.concatenate(rounds)[:times].astype(np.int32)
-    load, best, total = np.zeros(len(guest.weight)), 0.0, 0.0
+    load, sent, best, total = np.zeros(len(guest.weight)), np.zeros(ranks), 0.0, 0.0
     for sources in np.array_split(order, PARTS):
         steepness = STEEPNESS * best / total if total > 0 else 0.0
         total, load = total * FADE, load * FADE
-        total += send_to_nearest(guest, sources, worth, steepness, load)
+        total += send_to_nearest(guest, sources, worth, steepness, load, sent)
         worst = float((load / guest.weight).max())
         best = max(best, total / worst if worst > 0 else 0.0)
     return best

@@ -53,7 +53,7 @@ class _Search(NamedTuple):
 
 @allocating
 def send_to_nearest(
-    guest: GuestArrays, sources: Ints, worth: Floats, steepness: float, load: Floats
+    guest: GuestArrays, sources: Ints, worth: Floats, steepness: float, load: Floats, sent: Floats
 ) -> float:
     """Let ranks send to their nearest others, each to the number with the most worth per length of paths.
 
@@ -70,6 +70,8 @@ def send_to_nearest(
         An edge's length is ``exp(steepness * load / weight) / weight``.
     load : float64[e]
         Increased.
+    sent : float64[n]
+        Increased by what a rank sends to each of its nearest.
 
     Returns
     -------
@@ -81,17 +83,12 @@ def send_to_nearest(
     length = np.empty(len(weight))
     for e in range(len(weight)):
         length[e] = math.exp(min(steepness * load[e] / weight[e], 500.0)) / weight[e]
-    far, done, order, touched = (
-        np.full(n, np.inf),
-        np.zeros(n, np.bool_),
-        np.empty(n, np.int32),
-        np.empty(n, np.int32),
-    )
     entries = len(guest.head) + 1
     search = _Search(
-        far, done, np.empty(n, np.int32), np.empty(n, np.int32), order,
-        np.empty(entries), np.empty(entries, np.int32), touched,
+        np.full(n, np.inf), np.zeros(n, np.bool_), np.empty(n, np.int32), np.empty(n, np.int32),
+        np.empty(n, np.int32), np.empty(entries), np.empty(entries, np.int32), np.empty(n, np.int32),
     )  # fmt: skip
+    far, done, order, touched = search.far, search.done, search.order, search.touched
     through = np.zeros(n)
     for source in sources:
         found, reached = _nearest(guest, length, source, most, search)
@@ -103,6 +100,7 @@ def send_to_nearest(
         if count > 0:
             unit = _send(search, count, weight, through, load)
             total += unit * worth[count]
+            sent[source] += unit
             for k in range(1, count + 1):
                 e = search.by[order[k]]
                 length[e] = math.exp(min(steepness * load[e] / weight[e], 500.0)) / weight[e]

@@ -40,7 +40,7 @@ class Way(NamedTuple):
 
 
 HOP_BYTES, CONGESTION = "hop-bytes", "congestion"
-WAYS = {HOP_BYTES: Way(2_000, 32), CONGESTION: Way(200, 128)}
+WAYS = {HOP_BYTES: Way(2_000, 32), CONGESTION: Way(200, 512)}
 """How orders are searched, by what is lowered. Orders with about equal hop-bytes differ in congestion: more
 and shorter searches find more of them."""
 NEAR, FIRST = 1.1, 4

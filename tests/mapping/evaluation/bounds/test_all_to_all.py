@@ -1,0 +1,193 @@
+"""The bound by flows between all ranks: by hand, beside the best flows, and below every placement."""
+
+from __future__ import annotations
+
+from itertools import combinations, permutations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.optimize import linprog
+
+from bench.support.structured import doubling
+from ingest.generate.tori import mesh, torus
+from mapping.distances.distances import LINKS, distances
+from mapping.evaluation.bounds import all_to_all as module
+from mapping.evaluation.bounds.all_to_all import all_to_all
+from mapping.evaluation.bounds.catalog import every_bound
+from mapping.evaluation.bounds.guest_graph import guest_arrays
+from mapping.routing import forwarding_tables, shortest_paths, up_down
+from mapping.routing.routes import Routes
+from mapping.selfcheck.oracles import every_placement
+from registry.model import Allocation, Bound, Fabric, Floats, Profile
+from tests.support.small_fabrics import (
+    adapter_fabrics,
+    allocations,
+    plain_fabrics,
+    profiles,
+    table_fabrics,
+)
+
+
+def bound_on(fabric: Fabric, profile: Profile, slots: int = 1, *, above: float = 0.0) -> Bound:
+    allocation = Allocation.of(fabric, fabric.hosts.tolist(), slots)
+    return bound_of(shortest_paths.build(fabric, allocation.hosts), profile, allocation, above=above)
+
+
+def bound_of(routes: Routes, profile: Profile, allocation: Allocation, *, above: float = 0.0) -> Bound:
+    near = distances(LINKS, routes)
+    return all_to_all(guest_arrays(profile), routes, near, allocation.slots, above=above)
+
+
+def undirected(pairs: list[tuple[int, int]], bytes: Floats) -> Profile:
+    source, target = zip(*pairs, strict=True)
+    return Profile.from_edges(source, target, bytes)
+
+
+def cycle(ranks: int) -> Profile:
+    return undirected([(rank, (rank + 1) % ranks) for rank in range(ranks)], np.ones(ranks))
+
+
+def test_ranks_that_all_exchange_the_same_cost_the_same_everywhere() -> None:
+    """On a ring of 5 hosts: 5 pairs one link apart, 5 pairs two links."""
+    pairs = list(combinations(range(5), 2))
+    assert bound_on(torus((5,)), undirected(pairs, np.full(10, 3.0))).value == pytest.approx(3.0 * 15)
+
+
+def test_a_ring_of_ranks_on_a_row_of_hosts_costs_more_than_its_neighbours() -> None:
+    """Every edge of a ring of 7 carries 1 + 2 + 3 flows; the pairs of 7 hosts in a row are 56 links apart."""
+    assert bound_on(mesh((7,)), cycle(7)).value == pytest.approx(56 / 6)
+    assert bound_on(mesh((7,)), cycle(7), above=7.0).value == pytest.approx(56 / 6)
+
+
+def test_bytes_that_no_flow_needs_cost_what_each_rank_sees() -> None:
+    """A pair with 100 more bytes in a ring: they are one link apart at best."""
+    profile = undirected([(rank, (rank + 1) % 5) for rank in range(5)], np.array([101.0, 1, 1, 1, 1]))
+    assert bound_on(torus((5,)), profile).value == pytest.approx(105.0, rel=0.01)
+
+
+def test_flows_that_prove_little_for_their_bytes_are_given_up() -> None:
+    """In a star of ranks most flows take two steps, for which their bytes alone prove 9 links."""
+    profile = undirected([(0, rank) for rank in range(1, 7)], np.ones(6))
+    assert bound_on(torus((7,)), profile, above=9.0).value == 0.0
+    assert bound_on(torus((7,)), profile, above=0.0).value > 0.0
+
+
+def test_ranks_that_do_not_reach_each_other_prove_nothing() -> None:
+    """Ranks without partners are left out: three others see two hosts beside each in a row of six."""
+    apart = Profile.from_edges([0, 2], [1, 3], [1.0, 1.0])
+    assert bound_on(torus((5,)), apart).value == 0.0
+    alone = Profile.from_edges([0, 1, 3], [1, 3, 0], [1.0, 1.0, 1.0], ranks=5)
+    assert bound_on(mesh((6,)), alone).value == pytest.approx(3.0)
+
+
+@given(seed=st.integers(0, 10**6), ranks=st.integers(2, 6))
+def test_the_flows_are_possible_and_not_far_from_the_best(seed: int, ranks: int) -> None:
+    generator = np.random.default_rng(seed)
+    pairs = [pair for pair in combinations(range(ranks), 2) if generator.random() < 0.7 or pair[0] == 0]
+    profile = undirected(pairs, generator.integers(1, 9, len(pairs)).astype(np.float64))
+    guest, count = guest_arrays(profile), np.arange(ranks, dtype=np.int32)
+    found = module._flows(guest, count, np.ones(ranks), 0.0)
+    assert bool((found.load <= guest.weight * (1 + 1e-12)).all())
+    assert most_flows(pairs, found.load, found.sent) >= 1.0 - 1e-7
+    best = most_flows(pairs, guest.weight, None)
+    assert 0.5 * best <= found.sent.sum() <= best * (1 + 1e-7)
+
+
+def most_flows(pairs: list[tuple[int, int]], weight: Floats, sent: Floats | None) -> float:
+    """How many times `sent` fits (linear programme of all flows), or the largest sum of what ranks send."""
+    ranks, edges = 1 + max(map(max, pairs)), len(pairs)
+    arcs = [*pairs, *((other, one) for one, other in pairs)]
+    sizes = ranks if sent is None else 1
+    flows = ranks * len(arcs)  # by source, then arc; after them what ranks send, or how many times
+    equal, limits = np.zeros((ranks * ranks, flows + sizes)), np.zeros((edges, flows + sizes))
+    for source in range(ranks):
+        for at, (one, other) in enumerate(arcs):
+            equal[source * ranks + one, source * len(arcs) + at] -= 1.0
+            equal[source * ranks + other, source * len(arcs) + at] += 1.0
+            limits[at % edges, source * len(arcs) + at] = 1.0
+        each = 1.0 if sent is None else sent[source]
+        equal[source * ranks : (source + 1) * ranks, flows + (source if sent is None else 0)] = -each
+        equal[source * ranks + source, :] = 0.0
+    goal = np.r_[np.zeros(flows), -np.ones(sizes)]
+    found = linprog(goal, limits, weight, equal, np.zeros(ranks * ranks), method="highs")
+    return -float(found.fun)
+
+
+@given(fabric=st.one_of(adapter_fabrics(), plain_fabrics()), profile=profiles(), data=st.data())
+def test_no_placement_costs_less(fabric: Fabric, profile: Profile, data: st.DataObject) -> None:
+    allocation = data.draw(allocations(fabric, profile.ranks))
+    rails = data.draw(st.sampled_from(["all-connected", "same-rail"]))
+    routes = shortest_paths.build(fabric, allocation.hosts, rails=rails)
+    if routes.connected:
+        assert bound_of(routes, profile, allocation).value <= least(routes, profile, allocation) * (1 + 1e-9)
+
+
+def least(routes: Routes, profile: Profile, allocation: Allocation) -> float:
+    """The least bytes times links of every placement."""
+    found = np.inf
+    for placed in every_placement(range(len(allocation)), allocation.slots.tolist(), profile.ranks):
+        at = np.array(placed)
+        loads = routes.link_bytes(at[profile.sender], at[profile.partner], profile.bytes)
+        found = min(found, float(loads.sum()))
+    return found
+
+
+@pytest.mark.parametrize(("shape", "slots"), [((6,), 1), ((2, 3), 1), ((3,), 2)])
+@given(seed=st.integers(0, 10**6))
+def test_no_placement_on_a_mesh_costs_less(shape: tuple[int, ...], slots: int, seed: int) -> None:
+    """In the middle of a mesh all others are nearer, and one rank may send more than others."""
+    generator = np.random.default_rng(seed)
+    source, target = map(np.array, zip(*combinations(range(5), 2), strict=True))
+    bytes = generator.choice([1.0, 1.0, 2.0, 30.0], len(source))
+    fabric, profile = mesh(shape), Profile.from_edges(source, target, bytes)
+    allocation = Allocation.of(fabric, fabric.hosts.tolist(), slots)
+    routes = shortest_paths.build(fabric, allocation.hosts)
+    far = distances(LINKS, routes).between_slots(allocation.slots)
+    placed = np.array(list(permutations(range(6), 5)))
+    least = float((far[placed[:, source], placed[:, target]] @ bytes).min())
+    assert bound_of(routes, profile, allocation).value <= least * (1 + 1e-9)
+
+
+@given(fabric=table_fabrics(), profile=profiles(), data=st.data())
+def test_paths_that_may_be_longer_than_others_together_prove_nothing(
+    fabric: Fabric, profile: Profile, data: st.DataObject
+) -> None:
+    allocation = data.draw(allocations(fabric, profile.ranks))
+    routes = forwarding_tables.build(fabric, allocation.hosts)
+    assert bound_of(routes, profile, allocation).value == 0.0
+
+
+def test_a_way_through_a_third_host_that_is_shorter_than_the_path_is_noticed() -> None:
+    """Of three ranks in a row the middle one reaches both others in few links, which pays for no path."""
+    row = undirected([(0, 1), (1, 2)], np.ones(2))
+    ring = torus((6,))
+    by_tree = up_down.build(ring, np.array([2, 3, 4]), root=ring.names[0])  # 2 to 4: 4 links, by way of 0
+    assert bound_of(by_tree, row, Allocation.of(ring, [2, 3, 4])).value <= 2.0
+    switches = ["s0", "s1", "s2", "s3"]
+    cables = np.array([(0, 3), (1, 6), (2, 3), (2, 6), (3, 4), (4, 5), (5, 6)])  # host 2 has two switches
+    fabric = Fabric.from_arcs(
+        ["a", "b", "c", *switches],
+        np.r_[cables[:, 0], cables[:, 1]],
+        np.r_[cables[:, 1], cables[:, 0]],
+        1.0,
+        slots=[1, 1, 1, 0, 0, 0, 0],
+        forwards=False,
+    )
+    assert bound_on(fabric, row).value <= 4.0
+
+
+def test_distances_that_differ_by_direction_prove_nothing() -> None:
+    fabric = Fabric.from_arcs(["a", "b", "c"], [0, 1, 2], [1, 2, 0], [1.0, 1.0, 1.0])
+    pairs = list(combinations(range(3), 2))
+    assert bound_on(fabric, undirected(pairs, np.ones(3))).value == 0.0
+
+
+def test_collectives_with_several_ranks_to_a_host_cost_more_than_other_arguments_show() -> None:
+    """Recursive doubling among 144 ranks on 3 x 4 hosts."""
+    allocation = Allocation.of(fabric := mesh((3, 4)), np.arange(12).tolist(), 12)
+    routes, profile = shortest_paths.build(fabric, allocation.hosts), doubling((12, 12))
+    *others, found = every_bound(routes, profile, allocation)["hop_bytes"]
+    assert found.name == "all-to-all"
+    assert found.value > 1.3 * max(bound.value for bound in others)
