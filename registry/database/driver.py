@@ -322,8 +322,10 @@ def _is_conflict(error: Neo4jError | DriverError) -> bool:
 
 def _is_away(error: Neo4jError | DriverError) -> bool:
     """Return True if the server does not answer; not if it may have committed before its answer was lost."""
-    from neo4j.exceptions import IncompleteCommit
+    from neo4j.exceptions import AuthError, IncompleteCommit
 
+    if isinstance(error, AuthError):  # ArcadeDB while it stops: it no longer knows who opened the connection
+        return "no longer valid" in str(error)
     return _is_unanswered(error) and not isinstance(error, IncompleteCommit)
 
 

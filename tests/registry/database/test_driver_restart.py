@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from urllib.parse import urlsplit
 
 import pytest
+from neo4j.exceptions import AuthError
 
 from registry.database.driver import Database, Transaction
 from registry.database.local.server import ServerAddress
@@ -53,6 +54,37 @@ def test_a_transaction_is_repeated_when_the_server_is_back(
         assert through.write(work) == 1
         assert through.query("MATCH (c:Cluster) RETURN count(c)")[1] == [(1,)]
     assert len(attempts) == 2
+
+
+def test_a_server_that_forgets_its_users_while_it_stops_is_waited_for(
+    server_of: ServerAddress, forwarder: Forwarder, database: Database
+) -> None:
+    """What ArcadeDB answers on open connections then; a wrong password is not tried again."""
+    attempts = []
+
+    def work(transaction: Transaction) -> int:
+        attempts.append(1)
+        if len(attempts) == 1:
+            raise refused("The credentials of this connection are no longer valid")
+        return len(transaction.run("RETURN 1"))
+
+    def never(transaction: Transaction) -> None:
+        attempts.append(1)
+        raise refused("The client is unauthorized due to authentication failure.")
+
+    with connected(server_of, forwarder, 60.0) as through:
+        assert through.write(work) == 1
+        assert len(attempts) == 2
+        with pytest.raises(DatabaseUnavailable, match="the user or the password is refused"):
+            through.write(never)
+        assert len(attempts) == 3
+
+
+def refused(message: str) -> AuthError:
+    """The driver's error for an answer of a server."""
+    error = AuthError._hydrate_neo4j(code="Neo.ClientError.Security.Unauthorized", message=message)
+    assert isinstance(error, AuthError)
+    return error
 
 
 def test_the_wait_for_a_server_ends(server_of: ServerAddress, forwarder: Forwarder) -> None:
