@@ -19,8 +19,8 @@ from mapping.evaluation.bounds.catalog import every_bound
 from mapping.evaluation.bounds.guest_graph import guest_arrays
 from mapping.routing import forwarding_tables, shortest_paths, up_down
 from mapping.routing.routes import Routes
-from mapping.selfcheck.oracles import every_placement
 from registry.model import Allocation, Bound, Fabric, Floats, Profile
+from tests.mapping.evaluation.bounds.test_catalog import least_of_all_placements
 from tests.support.small_fabrics import (
     adapter_fabrics,
     allocations,
@@ -121,17 +121,8 @@ def test_no_placement_costs_less(fabric: Fabric, profile: Profile, data: st.Data
     rails = data.draw(st.sampled_from(["all-connected", "same-rail"]))
     routes = shortest_paths.build(fabric, allocation.hosts, rails=rails)
     if routes.connected:
-        assert bound_of(routes, profile, allocation).value <= least(routes, profile, allocation) * (1 + 1e-9)
-
-
-def least(routes: Routes, profile: Profile, allocation: Allocation) -> float:
-    """The least bytes times links of every placement."""
-    found = np.inf
-    for placed in every_placement(range(len(allocation)), allocation.slots.tolist(), profile.ranks):
-        at = np.array(placed)
-        loads = routes.link_bytes(at[profile.sender], at[profile.partner], profile.bytes)
-        found = min(found, float(loads.sum()))
-    return found
+        least = least_of_all_placements(routes, profile, allocation)["hop_bytes"]
+        assert bound_of(routes, profile, allocation).value <= least * (1 + 1e-9)
 
 
 @pytest.mark.parametrize(("shape", "slots"), [((6,), 1), ((2, 3), 1), ((3,), 2)])
