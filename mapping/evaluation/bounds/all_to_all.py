@@ -65,8 +65,8 @@ def all_to_all(
     slots : int32[h]
         Slots of each host; those of one host are at distance 0.
     above : float
-        What the argument of Gilmore and Lawler proves for all bytes. Flows that prove less for the bytes that
-        they take are given up after their first part.
+        What other arguments prove for all bytes. Flows that prove less for the bytes that they take are given
+        up after their first part.
     """
     nothing = Bound(value=0.0, proof=f"{NAME}: nothing is proved", name=NAME)
     talking = np.flatnonzero(np.diff(guest.ptr)).astype(np.int32)

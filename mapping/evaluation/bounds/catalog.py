@@ -152,7 +152,10 @@ def every_bound(
 def _on_distances(crossings: Crossings, routes: Routes, near: Distances, slots: Ints) -> list[Bound]:
     """Return the bounds on bytes times distance."""
     found = least_cost(crossings, near, slots)
-    return [*found, all_to_all(crossings.guest, routes, near, slots, above=found[0].value)]
+    return [
+        *found,
+        all_to_all(crossings.guest, routes, near, slots, above=max(bound.value for bound in found)),
+    ]
 
 
 def _on_cables(crossings: Crossings, groups: Groups, found: Cables, above: float) -> list[Bound]:
