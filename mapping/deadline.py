@@ -14,6 +14,12 @@ from registry.model.arguments import whole_number
 
 ROUNDS = 100
 """Least number of rounds that a limit in steps is divided into, so that a schedule has enough points."""
+LONGEST = 1.0
+"""Most seconds between two looks at the clock, if steps take as long as the last ones."""
+FIRST = 1_024
+"""Most steps before the first look at the clock."""
+TICK = 1e-6
+"""Least seconds that steps take."""
 
 
 class Deadline:
@@ -43,11 +49,13 @@ class Deadline:
         Start of the clock, as of ``time.perf_counter()``.
     taken : int
         Steps claimed so far.
+    last_claim : (int, float)
+        Steps claimed last, and when, as of ``time.perf_counter()``.
     interrupted : bool
         True after Ctrl-C inside `interruptible`.
     """
 
-    __slots__ = ("begin", "interrupted", "seconds", "steps", "stop", "taken", "workers")
+    __slots__ = ("begin", "interrupted", "last_claim", "seconds", "steps", "stop", "taken", "workers")
 
     def __init__(
         self,
@@ -63,6 +71,7 @@ class Deadline:
         self.workers = workers
         self.stop = stop
         self.taken = 0
+        self.last_claim = 0, self.begin
         self.interrupted = False
 
     def __getstate__(self) -> dict[str, Any]:
@@ -74,7 +83,8 @@ class Deadline:
         """Continue the clock in this process, counting the time since the object was pickled."""
         # clocks may be set, or differ between machines
         elapsed = fields["begin"] + max(0.0, time.time() - fields.pop("pickled"))
-        for name, value in {**fields, "begin": time.perf_counter() - elapsed}.items():
+        begin = time.perf_counter() - elapsed
+        for name, value in {**fields, "begin": begin, "last_claim": (0, begin)}.items():
             setattr(self, name, value)
 
     @property
@@ -112,22 +122,36 @@ class Deadline:
         return self.fraction >= 1.0
 
     def claim(self, most: int) -> int:
-        """Return the number of steps to make next, at most `most`, and count them; 0 at the end."""
+        """Return the number of steps to make next, at most `most`, and count them; 0 at the end.
+
+        With a limit in seconds no more than fit in what is left, and in `LONGEST`, if they take as long as
+        the last ones; at first at most `FIRST`.
+        """
         if self.stopped:
             most = 0
         elif self.steps is not None:
             most = min(most, max(self.steps // ROUNDS, 1), self.steps - self.taken)
         elif self.over:
             most = 0
+        elif self.seconds is not None:
+            most = min(most, self._steps_in(min(self.left, LONGEST)))
         self.taken += most
+        self.last_claim = most, time.perf_counter()
         return most
+
+    def _steps_in(self, seconds: float) -> int:
+        """Return the number of steps that fit in some seconds at the speed of the last ones, at least 1."""
+        steps, begin = self.last_claim
+        if not steps:
+            return FIRST
+        return max(int(steps * seconds / max(time.perf_counter() - begin, TICK)), 1)
 
     def restart(self) -> None:
         """Start the clock again with the seconds that are left, so that a schedule begins at 0."""
         now = time.perf_counter()
         if self.seconds is not None:
             self.seconds = max(self.seconds - (now - self.begin), 0.0)
-        self.begin = now
+        self.begin, self.last_claim = now, (0, now)
 
     def for_workers(self, workers: int, stop: Callable[[], bool] | None = None) -> Deadline:
         """Return the same limit on the same clock for one part of the search, with its own threads."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -44,6 +45,61 @@ def test_what_is_left_after_preparations_is_the_whole(monkeypatch: pytest.Monkey
     assert deadline.claim(7) == 7
     clock.now += 1.0
     assert (deadline.fraction, deadline.claim(7)) == (1.0, 0)
+
+
+def claims(deadline: Deadline, clock: Clock, most: int, seconds_each: Callable[[int], float]) -> list[int]:
+    """Return all claims of a search, whose n-th round takes ``seconds_each(n)`` seconds for each step."""
+    found: list[int] = []
+    while steps := deadline.claim(most):
+        clock.now += steps * seconds_each(len(found))
+        found.append(steps)
+    return found
+
+
+def test_a_limit_in_seconds_ends_with_the_clock(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = Clock(monkeypatch)
+    deadline = Deadline(seconds=3.5)
+    assert claims(deadline, clock, 10, lambda _: 2.0**-4) == [10, 10, 10, 10, 10, 6]
+    assert (deadline.taken, deadline.fraction) == (56, 1.0)
+
+
+def test_no_claim_takes_longer_than_is_left_nor_much_longer_than_a_second(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    clock = Clock(monkeypatch)
+    deadline = Deadline(seconds=4.0)
+    assert claims(deadline, clock, 10**6, lambda _: 2.0**-10) == [1024, 1024, 1024, 1024]
+    assert clock.now == 104.0
+    deadline = Deadline(seconds=10.0)
+    taken = claims(deadline, clock, 10**6, lambda number: 2.0**-10 if number < 3 else 2.0**-13)
+    assert taken == [1024, 1024, 1024, 1024] + [8192] * 6 + [7168]
+    assert clock.now == 114.0
+
+
+def test_claims_of_slow_steps_become_small_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = Clock(monkeypatch)
+    assert claims(Deadline(seconds=9.0), clock, 500, lambda _: 2.0**-7) == [500] + [128] * 5 + [12]
+    assert claims(Deadline(seconds=9.0), clock, 500, lambda _: 4.0) == [500]
+    assert claims(Deadline(seconds=2.5), clock, 1, lambda _: 1.0) == [1, 1, 1]
+
+
+def test_preparations_do_not_count_as_steps(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = Clock(monkeypatch)
+    deadline = Deadline(seconds=100.0)
+    assert deadline.claim(100) == 100
+    clock.now += 50.0
+    deadline.restart()
+    assert deadline.claim(100) == 100
+    clock.now += 10.0
+    assert deadline.claim(100) == 10
+
+
+def test_steps_and_deadlines_without_limit_are_claimed_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = Clock(monkeypatch)
+    for deadline in (Deadline(steps=10**8), Deadline()):
+        for _ in range(3):
+            assert deadline.claim(10**5) == 10**5
+            clock.now += 100.0
 
 
 def test_preparations_that_take_all_of_it_leave_nothing(monkeypatch: pytest.MonkeyPatch) -> None:

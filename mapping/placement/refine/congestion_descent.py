@@ -126,7 +126,7 @@ def _descend(
             if ended and runs.next():
                 search.begin(start)
                 search.measure(runs.schedule, 0.0)
-    if since and _is_better(problem, measured := search.measure(schedule, 1.0), best):
+    if since and _is_better(problem, measured := search.worst(), best):
         yield _found(measured)
 
 

@@ -136,10 +136,8 @@ class LoadSearch:
         grid, own, pairs = self.grid, self.workers[0], self._pairs
         here = self.assignment.host_of_rank
         flows = pairs._replace(source=here[pairs.source], target=here[pairs.target])
-        bytes = load_all(self.pair_routes[0], own.loads, flows)
-        seconds = np.where(bytes > 0, (bytes + grid.background) / grid.capacity, 0.0)
-        worst, network = float(seconds.max(initial=0.0)), float(seconds[grid.network].max(initial=0.0))
-        measured = Measured(worst, network, here.copy())
+        bytes = self._bytes_of_cells(flows)
+        measured = self._measured(bytes)
         squarings = schedule.power(fraction)
         scale, wanted = self._scale(measured, fraction < schedule.together)
         bytes += np.minimum(grid.background, OVERFULL / scale)
@@ -151,6 +149,31 @@ class LoadSearch:
         one, other = pairs.source[hot], pairs.target[hot]
         self._stage = _Stage(squarings, float(term[wanted].sum()), np.r_[one, other], np.r_[other, one])
         return measured
+
+    def worst(self) -> Measured:
+        """Return the placement with its worst links, as `measure` does, and prepare nothing."""
+        here, pairs = self.assignment.host_of_rank, self._pairs
+        flows = pairs._replace(source=here[pairs.source], target=here[pairs.target])
+        return self._measured(self._bytes_of_cells(flows))
+
+    def _bytes_of_cells(self, flows: Flows) -> Floats:
+        """Return float64[c]: the load of all flows on each cell.
+
+        Routes that are not stored are expensive one by one: the routing sums all together.
+        """
+        if self.pair_routes[0].missing is None:
+            return load_all(self.pair_routes[0], self.workers[0].loads, flows)
+        problem, of_link = self._problem, self.grid.of_link
+        link_bytes = problem.routes.link_bytes(*problem.host_traffic(self.assignment.host_of_rank))
+        bytes, known = np.zeros(len(self.grid)), of_link >= 0
+        bytes[of_link[known]] = link_bytes[known]
+        return bytes
+
+    def _measured(self, bytes: Floats) -> Measured:
+        grid = self.grid
+        seconds = np.where(bytes > 0, (bytes + grid.background) / grid.capacity, 0.0)
+        worst, network = float(seconds.max(initial=0.0)), float(seconds[grid.network].max(initial=0.0))
+        return Measured(worst, network, self.assignment.host_of_rank.copy())
 
     def round(self, team: Team, proposals: int, schedule: Schedule, fraction: float) -> int:
         """Let each worker make its part of the proposals; return how many were examined."""

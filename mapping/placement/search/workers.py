@@ -202,8 +202,10 @@ class _Worker:
         for index, link in enumerate(member.chain.refiners):
             if self.is_optimal:
                 break
-            name = f"{name}+{link}"
             deadline = self._refiner_deadline(None if member.steps is None else member.steps[index] + unused)
+            if deadline.over:
+                break
+            name = f"{name}+{link}"
             hosts = self._refine(link, MemberResult(member.number, hosts, name, None), deadline, generator)
             unused = 0 if deadline.steps is None else deadline.steps - deadline.taken
             self._score(member.number, hosts, name)

@@ -9,9 +9,10 @@ from hypothesis import strategies as st
 
 from mapping.placement.kernels import congestion_descent as kernel
 from mapping.placement.kernels.link_loads import BYTES, TERM
+from mapping.placement.problem.objective import score
 from mapping.placement.problem.problem import Problem
 from mapping.placement.refine.domains import Team
-from mapping.placement.refine.link_loads import LoadSearch, Schedule
+from mapping.placement.refine.link_loads import LoadSearch, Schedule, routes_and_grid
 from registry.model import Floats, Ints
 from tests.support.search_problems import pinned, placed_problems, talking_torus
 
@@ -58,6 +59,29 @@ def test_incremental_loads_are_the_exact_ones(case: tuple[Problem, Ints]) -> Non
         search.round(Team(1), 150, schedule, 0.0)
         assert_loads_are_exact(search, problem)
         assert_has_slots(problem, search)
+
+
+@given(case=placed_problems())
+def test_loads_are_exact_if_routes_are_not_stored(case: tuple[Problem, Ints]) -> None:
+    problem, start = case
+    if len(problem.bytes) == 0:
+        return
+    routes, _ = routes_and_grid(problem, most=-1)
+    assert routes.missing is not None
+    search = LoadSearch(problem, start, 1, np.random.default_rng(0))
+    for _ in range(2):
+        measured, found = search.measure(WARM, 0.0), score(problem, search.assignment.host_of_rank)
+        assert measured.congestion_seconds == pytest.approx(found.congestion_seconds, rel=1e-6)
+        assert measured.network_congestion_seconds == pytest.approx(
+            found.network_congestion_seconds, rel=1e-6
+        )
+        assert_loads_are_exact(search, problem)
+        worst = search.worst()
+        assert worst[:2] == measured[:2]
+        np.testing.assert_array_equal(worst.host_of_rank, measured.host_of_rank)
+        assert_loads_are_exact(search, problem)  # nothing has changed
+        search.round(Team(1), 100, WARM, 0.0)
+        assert_loads_are_exact(search, problem)
 
 
 @given(case=pinned(), workers=st.integers(1, 3))

@@ -163,28 +163,6 @@ def test_objectives_decide_by_metrics_in_order() -> None:
     assert error.value.close[0] == "congestion"
 
 
-class Clock:
-    """A clock that goes on by a second whenever it is read."""
-
-    def __init__(self) -> None:
-        self.now = 0.0
-
-    def __call__(self) -> float:
-        self.now += 1.0
-        return self.now
-
-
-def test_a_budget_of_seconds_ends_with_the_clock(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("mapping.deadline.time.perf_counter", Clock())
-    deadline = Deadline(seconds=4.5)
-    taken = []
-    while proposals := deadline.claim(10):
-        taken.append(proposals)
-    assert taken == [10, 10, 10, 10]
-    assert deadline.taken == 40
-    assert deadline.fraction == 1.0
-
-
 def test_a_budget_of_steps_is_cut_into_a_hundred_rounds() -> None:
     deadline = Deadline(steps=1050)
     taken = []

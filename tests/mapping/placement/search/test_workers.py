@@ -14,6 +14,7 @@ from mapping.placement.kernels import congestion_descent as kernels
 from mapping.placement.partition import multicore
 from mapping.placement.problem.objective import parse_objective
 from mapping.placement.refine import congestion_descent
+from mapping.placement.refine.link_loads import LoadSearch
 from mapping.placement.search.executors import StopFile
 from mapping.placement.search.workers import Member, MemberResult, load_kernels, run_members, warm_up
 from tests.support.search_problems import problem_on, ring
@@ -70,6 +71,20 @@ def test_steps_that_a_refiner_leaves_are_the_next_ones() -> None:
     assert run_members(problem, hops, alone, start, Deadline(steps=500), 0.0).steps < 500
     both = (Member(chain=chain, steps=(500, 100)),)
     assert run_members(problem, hops, both, start, Deadline(steps=600), 0.0).steps == 600
+
+
+@pytest.mark.parametrize("deadline", [Deadline(seconds=0.0), Deadline(seconds=5.0, steps=0)])
+def test_a_refiner_without_time_is_not_begun(deadline: Deadline, monkeypatch: pytest.MonkeyPatch) -> None:
+    fabric, profile, allocation = ring(6, 6)
+    problem = problem_on(fabric, profile, allocation, "shortest-paths")
+    monkeypatch.setattr(LoadSearch, "__init__", lambda *_: pytest.fail("it prepares loads"))
+    member = Member(
+        chain=Chain.parse("in-order+congestion-descent"), steps=None if deadline.steps is None else (0,)
+    )
+    start = MemberResult(-1, problem.slot_host[::-1].copy(), "reversed", None)
+    found = run_members(problem, parse_objective("congestion"), (member,), start, deadline, 0.0)
+    assert (found.chain, found.complete, found.steps) == ("in-order", True, 0)
+    assert found.host_of_rank.tolist() == list(range(6))
 
 
 def test_kernels_are_loaded_once_for_the_same_members() -> None:
