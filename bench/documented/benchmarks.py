@@ -26,6 +26,16 @@ def beside_targets(found: Record, metric: str, *limits: float) -> list[float]:
     return [means(metric, limit, name=name)(found)[0] for limit in limits for name in names]
 
 
+def limits_met(found: Record) -> list[int]:
+    """Return the number of limits of costs that are met, and of all."""
+    met = [
+        curve["points"][size]["seconds"] <= limit
+        for curve in found["curves"].values()
+        for size, limit in curve["limits_seconds"].items()
+    ]
+    return [sum(met), len(met)]
+
+
 PASSAGES = (
     Passage(
         "Hop-bytes are {:.3f} at 1 s ({:.2f}) and {:.3f} at 30 s ({:.2f}) of the best of all peers",
@@ -49,6 +59,15 @@ PASSAGES = (
         "network congestion {:.3f} at 30 s ({:.2f})",
         "peers.json",
         lambda found: beside_targets(found, "network_congestion_seconds", 30.0),
+    ),
+    Passage("{} of {} limits are met", "scale.json", limits_met),
+    Passage(
+        "{:.2f} s for exact congestion of 1,728 ranks on a torus is above {:.1f} s",
+        "scale.json",
+        at(
+            "curves/exact congestion, torus/points/1728/seconds",
+            "curves/exact congestion, torus/limits_seconds/1728",
+        ),
     ),
     Passage(
         "hosts in {:.0f} s and {:.1f} GB, hop-bytes {:.0%} below in order; {:.1f} GB if the worst link",
