@@ -133,9 +133,7 @@ class LoadSearch:
 
     def measure(self, schedule: Schedule, fraction: float) -> Measured:
         """Compute all loads afresh, scale links by the worst of their class, and find the busiest pairs."""
-        grid, own, pairs = self.grid, self.workers[0], self._pairs
-        here = self.assignment.host_of_rank
-        flows = pairs._replace(source=here[pairs.source], target=here[pairs.target])
+        grid, own, pairs, flows = self.grid, self.workers[0], self._pairs, self._flows()
         bytes = self._bytes_of_cells(flows)
         measured = self._measured(bytes)
         squarings = schedule.power(fraction)
@@ -152,9 +150,12 @@ class LoadSearch:
 
     def worst(self) -> Measured:
         """Return the placement with its worst links, as `measure` does, and prepare nothing."""
+        return self._measured(self._bytes_of_cells(self._flows()))
+
+    def _flows(self) -> Flows:
+        """Return the flows between hosts, one for each pair of ranks."""
         here, pairs = self.assignment.host_of_rank, self._pairs
-        flows = pairs._replace(source=here[pairs.source], target=here[pairs.target])
-        return self._measured(self._bytes_of_cells(flows))
+        return pairs._replace(source=here[pairs.source], target=here[pairs.target])
 
     def _bytes_of_cells(self, flows: Flows) -> Floats:
         """Return float64[c]: the load of all flows on each cell.
@@ -170,6 +171,7 @@ class LoadSearch:
         return bytes
 
     def _measured(self, bytes: Floats) -> Measured:
+        """Return the placement with its worst links, given the bytes of each cell."""
         grid = self.grid
         seconds = np.where(bytes > 0, (bytes + grid.background) / grid.capacity, 0.0)
         worst, network = float(seconds.max(initial=0.0)), float(seconds[grid.network].max(initial=0.0))

@@ -203,13 +203,13 @@ class _Worker:
             if self.is_optimal:
                 break
             deadline = self._refiner_deadline(None if member.steps is None else member.steps[index] + unused)
+            self.weights = self.weights[1:]
             if deadline.over:
-                break
+                continue
             name = f"{name}+{link}"
             hosts = self._refine(link, MemberResult(member.number, hosts, name, None), deadline, generator)
             unused = 0 if deadline.steps is None else deadline.steps - deadline.taken
             self._score(member.number, hosts, name)
-            self.weights = self.weights[1:]
         if self.best is not None:
             self.finished.append(self.best)
         self.best = None

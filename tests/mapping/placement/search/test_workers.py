@@ -87,6 +87,16 @@ def test_a_refiner_without_time_is_not_begun(deadline: Deadline, monkeypatch: py
     assert found.host_of_rank.tolist() == list(range(6))
 
 
+def test_a_refiner_without_steps_costs_the_next_one_nothing() -> None:
+    fabric, profile, allocation = ring(6, 6)
+    problem = problem_on(fabric, profile, allocation, "shortest-paths")
+    start = MemberResult(-1, problem.slot_host, "in-order", None)
+    member = Member(chain=Chain.parse("random+digit-search+pair-exchange"), steps=(0, 300))
+    hops = parse_objective("hop-bytes")
+    found = run_members(problem, hops, (member,), start, Deadline(steps=300), 0.0)
+    assert (found.chain, found.steps) == ("random+pair-exchange", 300)
+
+
 def test_kernels_are_loaded_once_for_the_same_members() -> None:
     members = (Member(chain=Chain.parse("random")),)
     warm_up("shortest-paths", members, 1)
