@@ -28,8 +28,8 @@ METRICS = ("congestion_seconds", "network_congestion_seconds", "hop_bytes")
 OBJECTIVES = ("congestion", "hop-bytes")
 APART = 1.0
 """Limits up to this many seconds do not count set-up: it is measured and added."""
-SET_UP_STEPS = 8
-"""So few steps take no time, and every refiner of a chain gets some, for which it prepares."""
+SET_UP_STEPS = 16
+"""So few steps take little time, and every refiner of the default members gets one, for which it prepares."""
 COUNTS_SWITCHES = ("tianhe2304",)
 """Hosts whose recorded hop-bytes count switches: a hop less for every byte (Li et al. 2020)."""
 
