@@ -43,8 +43,11 @@ RUN = (
     *("--host", ",".join(f"{host}:4" for host in HOSTS), "-n", str(RANKS), "program"),
 )
 LAUNCHER = '#!/bin/sh\nif [ "$1" = --version ]; then exec {real} --version; fi\ndate +%s.%N\n'
-KNOWN, TRIES = "of the same profile and hosts", 5
-"""What `almanac run` says of a placement that is stored, and how often it is tried: kernels are compiled."""
+KNOWN, SECONDS, TRIES = "of the same profile and hosts", 2, 90
+"""What `almanac run` says of a placement that is stored, and how long and how often it is tried.
+
+A short limit is a short search; kernels are compiled meanwhile, which lets the first runs find nothing.
+"""
 SUBREAPER = 36
 """Number of the setting of Linux's ``prctl`` that makes processes without a parent children of this one."""
 
@@ -111,7 +114,7 @@ def prepared(folder: Path) -> Iterator[dict[str, str]]:
             call("run", "--in-order", *RUN[2:])
         found = ""
         for _ in range(TRIES):
-            found = call(*RUN[:1], "--seconds", "60", "--explain", *RUN[1:])
+            found = call(*RUN[:1], "--seconds", str(SECONDS), "--explain", *RUN[1:])
             if KNOWN in found:
                 break
         else:
