@@ -51,15 +51,17 @@ def test_what_takes_too_long_is_killed() -> None:
     assert time.monotonic() - begin < 30
 
 
-def finish_later(folder: Path) -> None:
-    time.sleep(1.0)
+def finish_at_lowest_priority(folder: Path) -> None:
+    end = time.monotonic() + 50
+    while os.getpriority(os.PRIO_PROCESS, 0) != 19 and time.monotonic() < end:
+        time.sleep(0.05)
     (folder / "part").write_text(str(os.getpriority(os.PRIO_PROCESS, 0)))
     (folder / "part").rename(folder / "result")
 
 
-def never_finish(folder: Path) -> None:
-    (folder / "process").write_text(str(os.getpid()))
-    time.sleep(600)
+def write_process(folder: Path) -> None:
+    (folder / "part").write_text(str(os.getpid()))
+    (folder / "part").rename(folder / "process")
 
 
 def nothing() -> None:
@@ -127,25 +129,23 @@ def test_its_time_counts_from_its_start() -> None:
 
 
 def test_a_child_that_is_not_asked_ends(tmp_path: Path) -> None:
-    def prepare() -> None:
-        (tmp_path / "part").write_text(str(os.getpid()))
-        (tmp_path / "part").rename(tmp_path / "process")
-
-    with PreparedChild(prepare):
+    with PreparedChild(partial(write_process, tmp_path)):
         assert appears(tmp_path / "process")
     assert ends(int((tmp_path / "process").read_text()))
 
 
 def test_what_may_go_on_finishes_later_at_the_lowest_priority(tmp_path: Path) -> None:
     with PreparedChild(nothing) as child, pytest.raises(Unplaced, match="the next run uses what it finds"):
-        child.answer(0.2, partial(finish_later, tmp_path), 60)
+        child.answer(0.2, partial(finish_at_lowest_priority, tmp_path), 60)
     assert appears(tmp_path / "result")
     assert (tmp_path / "result").read_text() == "19"
 
 
 def test_what_goes_on_ends_after_its_time(tmp_path: Path) -> None:
-    with PreparedChild(nothing) as child, pytest.raises(Unplaced):
-        child.answer(0.5, partial(never_finish, tmp_path), 0.5)
+    with PreparedChild(partial(write_process, tmp_path)) as child:
+        assert appears(tmp_path / "process")
+        with pytest.raises(Unplaced):
+            child.answer(0.5, partial(time.sleep, 600), 0.5)
     assert ends(int((tmp_path / "process").read_text()))
 
 
