@@ -43,10 +43,11 @@ RUN = (
     *("--host", ",".join(f"{host}:4" for host in HOSTS), "-n", str(RANKS), "program"),
 )
 LAUNCHER = '#!/bin/sh\nif [ "$1" = --version ]; then exec {real} --version; fi\ndate +%s.%N\n'
-KNOWN, SECONDS, TRIES = "of the same profile and hosts", 2, 90
-"""What `almanac run` says of a placement that is stored, and how long and how often it is tried.
+KNOWN, SECONDS, TRIES = "of the same profile and hosts", 20, 9
+"""What `almanac run` says of a placement that is stored, the limit of each search, and how many there may be.
 
-A short limit is a short search; kernels are compiled meanwhile, which lets the first runs find nothing.
+The first searches may find nothing in time, since kernels are compiled. Each goes on for two minutes, so
+that a shorter limit would have many compile at once.
 """
 SUBREAPER = 36
 """Number of the setting of Linux's ``prctl`` that makes processes without a parent children of this one."""

@@ -51,17 +51,20 @@ def test_what_takes_too_long_is_killed() -> None:
     assert time.monotonic() - begin < 30
 
 
-def finish_at_lowest_priority(folder: Path) -> None:
-    end = time.monotonic() + 50
-    while os.getpriority(os.PRIO_PROCESS, 0) != 19 and time.monotonic() < end:
-        time.sleep(0.05)
-    (folder / "part").write_text(str(os.getpriority(os.PRIO_PROCESS, 0)))
-    (folder / "part").rename(folder / "result")
+def finish_at_lowest_priority(path: Path) -> None:
+    comes_true(lambda: os.getpriority(os.PRIO_PROCESS, 0) == 19, 50)
+    write_whole(path, os.getpriority(os.PRIO_PROCESS, 0))
 
 
-def write_process(folder: Path) -> None:
-    (folder / "part").write_text(str(os.getpid()))
-    (folder / "part").rename(folder / "process")
+def write_process(path: Path) -> None:
+    write_whole(path, os.getpid())
+
+
+def write_whole(path: Path, number: int) -> None:
+    """Write a file that is absent or complete."""
+    part = path.with_suffix(".part")
+    part.write_text(str(number))
+    part.rename(path)
 
 
 def nothing() -> None:
@@ -72,22 +75,25 @@ def misconfigured() -> None:
     raise ConfigError("db", "no such place")
 
 
-def appears(path: Path) -> bool:
-    end = time.monotonic() + 60
-    while not path.exists() and time.monotonic() < end:
+def comes_true(condition: Callable[[], bool], seconds: float = 60) -> bool:
+    end = time.monotonic() + seconds
+    while not (true := condition()) and time.monotonic() < end:
         time.sleep(0.05)
-    return path.exists()
+    return true
+
+
+def appears(path: Path) -> bool:
+    return comes_true(path.exists)
+
+
+def has_ended(process: int) -> bool:
+    with suppress(FileNotFoundError, ProcessLookupError):
+        return Path(f"/proc/{process}/stat").read_text().split()[2] == "Z"  # nobody reaps it in a container
+    return True
 
 
 def ends(process: int) -> bool:
-    end, state = time.monotonic() + 60, Path(f"/proc/{process}/stat")
-    while time.monotonic() < end:
-        with suppress(FileNotFoundError, ProcessLookupError):
-            if state.read_text().split()[2] != "Z":  # nobody reaps it in a container
-                time.sleep(0.05)
-                continue
-        return True
-    return False
+    return comes_true(partial(has_ended, process))
 
 
 def test_a_child_gets_ready_before_it_is_asked(tmp_path: Path) -> None:
@@ -129,20 +135,20 @@ def test_its_time_counts_from_its_start() -> None:
 
 
 def test_a_child_that_is_not_asked_ends(tmp_path: Path) -> None:
-    with PreparedChild(partial(write_process, tmp_path)):
+    with PreparedChild(partial(write_process, tmp_path / "process")):
         assert appears(tmp_path / "process")
     assert ends(int((tmp_path / "process").read_text()))
 
 
 def test_what_may_go_on_finishes_later_at_the_lowest_priority(tmp_path: Path) -> None:
     with PreparedChild(nothing) as child, pytest.raises(Unplaced, match="the next run uses what it finds"):
-        child.answer(0.2, partial(finish_at_lowest_priority, tmp_path), 60)
+        child.answer(0.2, partial(finish_at_lowest_priority, tmp_path / "result"), 60)
     assert appears(tmp_path / "result")
     assert (tmp_path / "result").read_text() == "19"
 
 
 def test_what_goes_on_ends_after_its_time(tmp_path: Path) -> None:
-    with PreparedChild(partial(write_process, tmp_path)) as child:
+    with PreparedChild(partial(write_process, tmp_path / "process")) as child:
         assert appears(tmp_path / "process")
         with pytest.raises(Unplaced):
             child.answer(0.5, partial(time.sleep, 600), 0.5)

@@ -60,7 +60,9 @@ def test_each_row_is_what_map_finds_and_rows_that_are_done_are_skipped(
     path.write_text(f"{ROWS}cg,ft,node[0001-0008],2,3000,1,\n")  # a repeated row
     searched = MagicMock()
     monkeypatch.setattr("mapping.service.placing.placement_case", searched)
-    assert loaded("batch", path).code == 0
+    repeated = loaded("batch", path)
+    assert repeated.code == 0
+    assert "3000" not in repeated.err
     searched.assert_not_called()
     assert second["placement"] in loaded("batch", path, "--json").out
 
