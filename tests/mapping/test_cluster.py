@@ -19,6 +19,7 @@ from mapping.cluster import Cluster, ClusterError, TaskStopped, installed_code, 
 from tests.support.cluster_tasks import Counted, count_until_stopped, end_worker, process_of, refuse
 from tests.support.dask_cluster import DaskCluster, dask_cluster, more_workers, self_signed
 from tests.support.paths import ROOT
+from tests.support.waiting import comes_true
 
 CALLER = """
 import sys
@@ -27,13 +28,6 @@ from tests.support.cluster_tasks import count_until_stopped
 with open_cluster(sys.argv[1]) as cluster:
     cluster.submit(count_until_stopped, sys.argv[2]).result()
 """
-
-
-def wait_for(condition: Callable[[], bool], seconds: float = 20.0) -> None:
-    end = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < end
-        time.sleep(0.05)
 
 
 def lines(log: Path) -> list[str]:
@@ -72,7 +66,7 @@ def test_a_stop_ends_tasks_with_what_they_have_and_those_in_the_queue(
     log = tmp_path / "log"
     with open_cluster(dask.address) as found:
         tasks = [found.submit(count_until_stopped, str(log)) for _ in range(5)]
-        wait_for(lambda: len(lines(log)) == 3)
+        assert comes_true(lambda: len(lines(log)) == 3)
         found.stop()
         begin = time.monotonic()
         results = [task.exception(cluster.PATIENCE) or task.result() for task in tasks]
@@ -104,9 +98,9 @@ def test_tasks_of_a_caller_that_is_killed_end(dask: DaskCluster, tmp_path: Path)
     log = tmp_path / "log"
     words = [sys.executable, "-c", CALLER, dask.address, str(log)]
     with subprocess.Popen(words, env={**os.environ, "PYTHONPATH": str(ROOT)}) as caller:
-        wait_for(lambda: len(lines(log)) == 1, 60.0)
+        assert comes_true(lambda: len(lines(log)) == 1)
         caller.send_signal(signal.SIGKILL)
-    wait_for(lambda: lines(log)[1:] == ["stopped"])
+    assert comes_true(lambda: lines(log)[1:] == ["stopped"])
 
 
 def test_a_task_of_a_worker_that_dies_runs_again_and_the_error_names_the_last_one(tmp_path: Path) -> None:
@@ -173,7 +167,7 @@ def test_a_lost_scheduler_is_an_error(tmp_path: Path) -> None:
 
     def lose(found: Cluster) -> None:
         task = found.submit(count_until_stopped, str(log))
-        wait_for(lambda: bool(lines(log)))
+        assert comes_true(lambda: bool(lines(log)))
         other.scheduler.kill()
         task.result(60.0)
 

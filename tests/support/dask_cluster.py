@@ -7,7 +7,6 @@ import json
 import os
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -20,8 +19,7 @@ from cryptography.x509.oid import NameOID
 
 from registry.database.local.end_with_parent import die_with_parent
 from tests.support.paths import ROOT
-
-PATIENCE = 60.0
+from tests.support.waiting import comes_true
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,12 +111,8 @@ def _process(
 
 
 def _wait(ready: Callable[[], bool], folder: Path, processes: Sequence[subprocess.Popen[bytes]]) -> None:
-    end = time.monotonic() + PATIENCE
-    while not ready():
-        logs = "\n".join(path.read_text() for path in folder.glob("*.log"))
-        assert time.monotonic() < end, logs
-        assert all(process.poll() is None for process in processes), logs
-        time.sleep(0.05)
+    came = comes_true(ready, unless=lambda: any(process.poll() is not None for process in processes))
+    assert came, "\n".join(path.read_text() for path in folder.glob("*.log"))
 
 
 def self_signed(folder: Path) -> tuple[Path, Path]:

@@ -7,7 +7,6 @@ import os
 import shutil
 import socket
 import subprocess
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from registry.database.local.end_with_parent import die_with_parent
+from tests.support.waiting import comes_true
 
 OPEN_MPI_ON_LOOPBACK = ("--mca", "oob_tcp_if_include", "lo", "--mca", "btl_tcp_if_include", "lo")
 HYDRA_ON_LOOPBACK = ("-iface", "lo")
@@ -171,10 +171,7 @@ def _says(environment: Mapping[str, str], *command: str) -> str | None:
 
 
 def _wait(ready: Callable[[], bool], folder: Path) -> None:
-    end = time.monotonic() + 60.0
-    while not ready():
-        assert time.monotonic() < end, (folder / "slurmctld.log").read_text()
-        time.sleep(0.2)
+    assert comes_true(ready), (folder / "slurmctld.log").read_text()
 
 
 def _ports(count: int) -> int:

@@ -17,6 +17,7 @@ import pytest
 from almanac.running.attended import Steps, attend
 from tests.support import paths
 from tests.support.launchers import HYDRA_ON_LOOPBACK, OPEN_MPI_ON_LOOPBACK, require
+from tests.support.waiting import comes_true
 
 ATTEND = """
 import os, re, signal, sys
@@ -81,15 +82,12 @@ def test_an_interrupt_of_the_terminal_reaches_the_launcher_once() -> None:
 
 
 def test_the_launcher_does_not_outlive_us() -> None:
-    with start(["sh", "-c", "echo $$; exec sleep 60"]) as attended:
+    with start(["sh", "-c", "echo $$; exec sleep 600"]) as attended:
         assert attended.stdout is not None
         launcher = int(attended.stdout.readline())
         attended.kill()
         attended.wait(60)
-    end = time.monotonic() + 30
-    while os.path.exists(f"/proc/{launcher}") and time.monotonic() < end:
-        time.sleep(0.01)
-    assert not os.path.exists(f"/proc/{launcher}")
+    assert comes_true(lambda: not os.path.exists(f"/proc/{launcher}"))
 
 
 @pytest.mark.parametrize("pattern", ["", "step"])

@@ -16,6 +16,7 @@ import pytest
 from almanac.running.call import Unplaced
 from almanac.running.guarded import PreparedChild, answer_within
 from registry.errors import ConfigError
+from tests.support.waiting import comes_true
 
 
 def fail(error: BaseException) -> None:
@@ -73,13 +74,6 @@ def nothing() -> None:
 
 def misconfigured() -> None:
     raise ConfigError("db", "no such place")
-
-
-def comes_true(condition: Callable[[], bool], seconds: float = 60) -> bool:
-    end = time.monotonic() + seconds
-    while not (true := condition()) and time.monotonic() < end:
-        time.sleep(0.05)
-    return true
 
 
 def appears(path: Path) -> bool:

@@ -29,6 +29,7 @@ from tests.support.launchers import (
     require,
     slurm,
 )
+from tests.support.waiting import comes_true
 
 __all__ = ["filled"]
 
@@ -117,10 +118,7 @@ def test_sigterm_ends_the_job_at_any_moment(filled: Registry, tmp_path: Path, mo
     run.send_signal(signal.SIGTERM)
     code, _, said = ended(run)
     assert code != 0, said
-    end = time.monotonic() + 30
-    while left := processes(lasting):
-        assert time.monotonic() < end, left
-        time.sleep(0.1)
+    assert comes_true(lambda: not processes(lasting)), processes(lasting)
 
 
 def processes(word: str) -> list[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import psutil
@@ -17,6 +17,7 @@ from almanac.service.configuration import Task
 from almanac.service.entries import SpoolFull, read_entry
 from almanac.service.spool import Spool
 from ingest.options import Options
+from tests.support.waiting import comes_true
 
 
 @pytest.fixture
@@ -39,13 +40,6 @@ def processes(pids: Sequence[int]) -> list[int]:
     return [
         pid for pid in pids if psutil.pid_exists(pid) and psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
     ]
-
-
-def until(condition: Callable[[], object], seconds: float = 20) -> None:
-    limit = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < limit
-        time.sleep(0.02)
 
 
 def no_drafts(around: Surroundings) -> bool:
@@ -105,13 +99,13 @@ def test_after_the_timeout_the_whole_group_is_killed(
         run_task(shell(text, str(pids), timeout=1), around)
     found = [int(pid) for pid in pids.read_text().split()]
     assert len(found) == 3
-    until(lambda: processes(found) == [])
+    assert comes_true(lambda: processes(found) == [])
 
 
 def test_what_a_command_leaves_behind_is_killed(around: Surroundings, tmp_path: Path) -> None:
     pid = tmp_path / "pid"
     run_task(shell('sleep 100 & echo $! > "$1"; echo done', str(pid)), around)
-    until(lambda: processes([int(pid.read_text())]) == [])
+    assert comes_true(lambda: processes([int(pid.read_text())]) == [])
 
 
 def test_a_command_is_not_started_while_its_last_run_goes_on(around: Surroundings, tmp_path: Path) -> None:
@@ -124,7 +118,7 @@ def test_a_command_is_not_started_while_its_last_run_goes_on(around: Surrounding
 
     first = threading.Thread(target=run_until_stopped)
     first.start()
-    until(begun.exists)
+    assert comes_true(begun.exists)
     again = Surroundings(Spool(around.spool.folder, 1000), threading.Event(), around.environment)
     with pytest.raises(StillRunning):
         run_task(task, again)

@@ -30,6 +30,7 @@ from registry.errors import DatabaseUnavailable
 from registry.registry import Registry
 from tests.support import paths
 from tests.support.forwarder import Forwarder
+from tests.support.waiting import comes_true
 
 LINKS = "source,source_port,target,target_port,rate\nn1,1,s1,1,4xHDR\nn2,1,s1,2,4xHDR\n"
 PATIENCE = 150.0
@@ -119,11 +120,8 @@ class Running:
 
 
 def until(condition: Callable[[], object], service: Running | None = None) -> None:
-    limit = time.monotonic() + PATIENCE
-    while not condition():
-        assert time.monotonic() < limit, service and service.text()
-        assert service is None or service.process.poll() is None, service.text()
-        time.sleep(0.1)
+    came = comes_true(condition, PATIENCE, unless=lambda: service and service.process.poll() is not None)
+    assert came, service and service.text()
 
 
 @pytest.fixture

@@ -3,7 +3,6 @@ from __future__ import annotations
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import cast
@@ -31,6 +30,7 @@ from registry.progress import Progress
 from registry.registry import Registry
 from tests.support import paths
 from tests.support.infiniband_data import infiniband
+from tests.support.waiting import comes_true
 
 ROOT = paths.ROOT
 SECONDS = 60.0
@@ -44,13 +44,6 @@ def nothing() -> Iterator[Registry]:
 
 def connect() -> Registry:
     return cast(Registry, nothing())
-
-
-def until(true: Callable[[], bool]) -> None:
-    end = time.monotonic() + SECONDS
-    while not true():
-        assert time.monotonic() < end
-        time.sleep(0.005)
 
 
 def case(options: SearchOptions) -> PlacementCase:
@@ -77,7 +70,7 @@ def searches() -> Iterator[Searches]:
 
 
 def ended(searches: Searches, job: str) -> SearchStatus:
-    until(lambda: bool((now := searches.status(job)) and now.ended))
+    assert comes_true(lambda: bool((now := searches.status(job)) and now.ended))
     found = searches.status(job)
     assert found is not None
     return found
@@ -98,7 +91,7 @@ def test_a_search_reports_its_progress_and_result(searches: Searches) -> None:
 
 def test_a_stopped_search_keeps_the_best_so_far_as_incomplete(searches: Searches) -> None:
     searches.start("c/1", searching(10 * SECONDS))
-    until(lambda: bool((now := searches.status("c/1")) and now.best is not None and now.done > 0))
+    assert comes_true(lambda: bool((now := searches.status("c/1")) and now.best is not None and now.done > 0))
     searches.stop("c/1")
     found = ended(searches, "c/1")
     assert found.state == DONE
@@ -141,7 +134,7 @@ def test_the_error_of_a_search_is_stored(searches: Searches) -> None:
 
 def test_a_search_that_is_stopped_before_it_has_anything_ends_without_a_placement(searches: Searches) -> None:
     searches.start("c/1", waiting_for(threading.Event()))
-    until(
+    assert comes_true(
         lambda: (
             searches.status("c/1") == SearchStatus(state=RUNNING, phase="waiting", done=1, total=2, best=3)
         )
@@ -160,7 +153,7 @@ def test_searches_wait_for_their_turn_and_can_be_stopped_meanwhile(searches: Sea
     go = threading.Event()
     for number in range(AT_ONCE):
         searches.start(f"c/{number}", waiting_for(go))
-        until(lambda job=f"c/{number}": _state(searches, job) == RUNNING)  # type: ignore[misc]
+        assert comes_true(lambda job=f"c/{number}": _state(searches, job) == RUNNING)  # type: ignore[misc]
     searches.start("late", waiting_for(go))
     searches.start("later", waiting_for(go))
     searches.stop("late")
@@ -182,7 +175,7 @@ def test_a_search_is_stopping_until_it_has_ended(searches: Searches) -> None:
         raise AssertionError
 
     searches.start("c/1", work)
-    until(lambda: bool((now := searches.status("c/1")) and now.state == RUNNING))
+    assert comes_true(lambda: bool((now := searches.status("c/1")) and now.state == RUNNING))
     searches.stop("c/1")
     now = searches.status("c/1")
     assert now is not None
@@ -195,7 +188,7 @@ def test_a_search_is_stopping_until_it_has_ended(searches: Searches) -> None:
 def test_closing_stops_all() -> None:
     made = Searches(connect)
     made.start("c/1", searching(10 * SECONDS))
-    until(lambda: bool((now := made.status("c/1")) and now.done > 0))
+    assert comes_true(lambda: bool((now := made.status("c/1")) and now.done > 0))
     made.close()
     assert ended(made, "c/1").ended
 

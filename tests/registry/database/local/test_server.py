@@ -10,7 +10,7 @@ import stat
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from http.client import HTTPConnection
 from pathlib import Path
@@ -23,6 +23,7 @@ from registry.database.driver import Database
 from registry.database.local.files import ServerFiles, ServerState
 from registry.database.local.server import ServerAddress, ensure_server, status, stop
 from registry.errors import DatabaseError, DatabaseUnavailable
+from tests.support.waiting import comes_true
 
 MARK = "MERGE (m:Mark {id: $id})"
 START = """
@@ -47,15 +48,6 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 @pytest.fixture
 def running(home: Path) -> ServerAddress:
     return ensure_server(home, idle_seconds=300)
-
-
-def within(seconds: float, holds: Callable[[], bool]) -> bool:
-    deadline = time.monotonic() + seconds
-    while not holds():
-        if time.monotonic() > deadline:
-            return False
-        time.sleep(0.05)
-    return True
 
 
 def state_of(home: Path) -> ServerState:
@@ -152,7 +144,7 @@ def test_java_dies_with_a_killed_supervisor_and_committed_data_stays(
     mark(running, "before kill -9 of the supervisor")
     state = state_of(home)
     os.kill(state.supervisor, signal.SIGKILL)
-    assert within(10, lambda: is_gone(state.java))
+    assert comes_true(lambda: is_gone(state.java))
     assert status(home) is None
     again = ensure_server(home, idle_seconds=300)
     assert again.pid != running.pid
@@ -166,7 +158,7 @@ def test_a_killed_java_is_noticed_and_replaced(home: Path, running: ServerAddres
         os.kill(state.java, signal.SIGKILL)
         with pytest.raises(DatabaseUnavailable):
             database.read(lambda transaction: transaction.run(MARKS))
-    assert within(10, lambda: is_gone(state.supervisor))
+    assert comes_true(lambda: is_gone(state.supervisor))
     assert not ServerFiles(home).state.exists()
     assert "before kill -9 of java" in marks(ensure_server(home, idle_seconds=300))
 
@@ -176,7 +168,7 @@ def test_an_interrupted_start_is_started_again(home: Path) -> None:
     stop(home)
     files = ServerFiles(home)
     starter = subprocess.Popen([sys.executable, "-c", START, str(home)])
-    assert within(60, lambda: (state := files.read_state()) is not None and state.java > 0)
+    assert comes_true(lambda: (state := files.read_state()) is not None and state.java > 0)
     half = state_of(home)
     starter.kill()
     starter.wait()
@@ -208,7 +200,7 @@ def test_it_stops_by_itself_but_not_under_an_open_connection(tmp_path: Path) -> 
         time.sleep(2.5)
         assert not is_gone(state.java)
         database.query("RETURN 1")
-    assert within(20, lambda: is_gone(state.supervisor))
+    assert comes_true(lambda: is_gone(state.supervisor))
     assert is_gone(state.java)
     assert status(tmp_path) is None
 
@@ -316,4 +308,4 @@ def test_a_server_that_ended_with_too_little_memory_is_named(running: ServerAddr
         with pytest.raises(DatabaseError, match="too little memory") as found:
             database.write(lambda transaction: transaction.run(MARK, id="lost"))
         assert not isinstance(found.value, DatabaseUnavailable)
-    assert within(20, lambda: status(home) is None)
+    assert comes_true(lambda: status(home) is None)
