@@ -271,7 +271,8 @@ def recognise(group: SourceGroup, formats: Catalog[Format] = FORMATS) -> Format:
         if not fitting:
             kind = "the file is binary and" if b"\0" in file.data else "the content is"
             broken = "".join(f"; the format {one.name} of {one.package} failed" for one in formats.broken)
-            raise UnknownFormat(file.path, formats.names, f"{kind} of no format known here{broken}")
+            todo = "leave the file out, or name its format with --format"
+            raise UnknownFormat(file.path, formats.names, f"{kind} of no format known here{broken}; {todo}")
     if len(group.files) > 1:
         fitting = [format for format in fitting if format.grouped]
     if not fitting:
