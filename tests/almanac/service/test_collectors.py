@@ -94,7 +94,7 @@ def test_after_the_timeout_the_whole_group_is_killed(
 ) -> None:
     monkeypatch.setattr(collectors, "GRACE_SECONDS", 0.5)
     pids = tmp_path / "pids"
-    text = 'trap "" TERM; (trap "" TERM; sleep 100 & echo $! >> "$1"; wait) & echo $$ $! >> "$1"; wait; wait'
+    text = 'trap "" TERM; (trap "" TERM; sleep 1000 & echo $! >> "$1"; wait) & echo $$ $! >> "$1"; wait; wait'
     with pytest.raises(CommandFailed, match="did not end within 1 s and was killed"):
         run_task(shell(text, str(pids), timeout=1), around)
     found = [int(pid) for pid in pids.read_text().split()]
@@ -104,13 +104,13 @@ def test_after_the_timeout_the_whole_group_is_killed(
 
 def test_what_a_command_leaves_behind_is_killed(around: Surroundings, tmp_path: Path) -> None:
     pid = tmp_path / "pid"
-    run_task(shell('sleep 100 & echo $! > "$1"; echo done', str(pid)), around)
+    run_task(shell('sleep 1000 & echo $! > "$1"; echo done', str(pid)), around)
     assert comes_true(lambda: processes([int(pid.read_text())]) == [])
 
 
 def test_a_command_is_not_started_while_its_last_run_goes_on(around: Surroundings, tmp_path: Path) -> None:
     begun = tmp_path / "begun"
-    task = shell('echo x >> "$1"; sleep 100', str(begun))
+    task = shell('echo x >> "$1"; sleep 1000', str(begun))
 
     def run_until_stopped() -> None:
         with pytest.raises(CommandFailed):
@@ -133,7 +133,7 @@ def test_a_stop_of_the_service_ends_a_command(around: Surroundings) -> None:
     threading.Timer(0.3, around.stop.set).start()
     began = time.monotonic()
     with pytest.raises(CommandFailed, match="the service stopped"):
-        run_task(collector("sleep", "100"), around)
+        run_task(collector("sleep", "1000"), around)
     assert time.monotonic() - began < 10
 
 
