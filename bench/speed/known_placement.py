@@ -111,7 +111,7 @@ def prepared(folder: Path) -> Iterator[dict[str, str]]:
         for _ in range(3):  # stored runs, which are compared before each
             call("run", "--in-order", *RUN[2:])
         hosts = ("--cluster", "ndr", "--hosts", ",".join(HOSTS), "--slots", str(SLOTS))
-        call("map", "hpcg", *hosts, "--seconds", "1")  # waits for its kernels, however long they compile
+        call("map", "hpcg", *hosts, "--seconds", "1")  # compiles kernels before its second begins
         found = call(*RUN[:1], "--seconds", "60", "--explain", *RUN[1:])
         if KNOWN not in found:
             raise SystemExit(f"the placement is not known: {found}")

@@ -143,7 +143,13 @@ def documents(embedded: Almanac, tmp_path: Path) -> dict[str, Any]:
     return found
 
 
-def test_the_page_lists_the_keys_of_the_documents_and_a_key_has_one_type(documents: dict[str, Any]) -> None:
+def test_the_page_lists_all_keys_and_a_key_has_one_type_and_meaning(documents: dict[str, Any]) -> None:
+    check_keys(documents)
+    check_names_and_ids(documents)
+
+
+def check_keys(documents: dict[str, Any]) -> None:
+    """Check that the page lists the keys of each document, and that a key has one type."""
     types: dict[str, set[str]] = defaultdict(set)
     for name, document in documents.items():
         found = dict(keys(document))
@@ -159,7 +165,8 @@ def test_the_page_lists_the_keys_of_the_documents_and_a_key_has_one_type(documen
     assert documents["congestion --link"]["rank_pairs"]
 
 
-def test_profiles_are_named_and_ids_are_ids(documents: dict[str, Any]) -> None:
+def check_names_and_ids(documents: dict[str, Any]) -> None:
+    """Check that profiles are named, that ids of profiles are such, and that routings have no ids."""
     names = {row["profile"] for row in documents["profile list"]}
     ids = {row["profile_id"] for row in documents["profile list"]}
     for name, document in documents.items():
