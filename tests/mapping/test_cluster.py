@@ -167,7 +167,7 @@ def test_a_lost_scheduler_is_an_error(tmp_path: Path) -> None:
 
     def lose(found: Cluster) -> None:
         task = found.submit(count_until_stopped, str(log))
-        assert comes_true(lambda: bool(lines(log)))
+        assert comes_true(lambda: lines(log))
         other.scheduler.kill()
         task.result(60.0)
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
+import psutil
+
 PATIENCE = 60.0
 """Seconds. What a test asks to be ended goes on for longer by itself."""
 
@@ -19,3 +21,11 @@ def comes_true(
             return False
         time.sleep(0.05)
     return True
+
+
+def has_ended(process: int) -> bool:
+    """Return True if a process has ended, also if nobody has asked for its exit code, as in a container."""
+    try:
+        return psutil.Process(process).status() == psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return True

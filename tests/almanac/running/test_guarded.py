@@ -7,7 +7,6 @@ import os
 import signal
 import time
 from collections.abc import Callable
-from contextlib import suppress
 from functools import partial
 from pathlib import Path
 
@@ -16,7 +15,7 @@ import pytest
 from almanac.running.call import Unplaced
 from almanac.running.guarded import PreparedChild, answer_within
 from registry.errors import ConfigError
-from tests.support.waiting import comes_true
+from tests.support.waiting import comes_true, has_ended
 
 
 def fail(error: BaseException) -> None:
@@ -76,23 +75,9 @@ def misconfigured() -> None:
     raise ConfigError("db", "no such place")
 
 
-def appears(path: Path) -> bool:
-    return comes_true(path.exists)
-
-
-def has_ended(process: int) -> bool:
-    with suppress(FileNotFoundError, ProcessLookupError):
-        return Path(f"/proc/{process}/stat").read_text().split()[2] == "Z"  # nobody reaps it in a container
-    return True
-
-
-def ends(process: int) -> bool:
-    return comes_true(partial(has_ended, process))
-
-
 def test_a_child_gets_ready_before_it_is_asked(tmp_path: Path) -> None:
     with PreparedChild((tmp_path / "ready").touch) as child:
-        assert appears(tmp_path / "ready")
+        assert comes_true((tmp_path / "ready").exists)
         assert child.answer(30, partial(math.prod, [2, 3]), 0.0) == 6
 
 
@@ -130,23 +115,25 @@ def test_its_time_counts_from_its_start() -> None:
 
 def test_a_child_that_is_not_asked_ends(tmp_path: Path) -> None:
     with PreparedChild(partial(write_process, tmp_path / "process")):
-        assert appears(tmp_path / "process")
-    assert ends(int((tmp_path / "process").read_text()))
+        assert comes_true((tmp_path / "process").exists)
+    process = int((tmp_path / "process").read_text())
+    assert comes_true(lambda: has_ended(process))
 
 
 def test_what_may_go_on_finishes_later_at_the_lowest_priority(tmp_path: Path) -> None:
     with PreparedChild(nothing) as child, pytest.raises(Unplaced, match="the next run uses what it finds"):
         child.answer(0.2, partial(finish_at_lowest_priority, tmp_path / "result"), 60)
-    assert appears(tmp_path / "result")
+    assert comes_true((tmp_path / "result").exists)
     assert (tmp_path / "result").read_text() == "19"
 
 
 def test_what_goes_on_ends_after_its_time(tmp_path: Path) -> None:
     with PreparedChild(partial(write_process, tmp_path / "process")) as child:
-        assert appears(tmp_path / "process")
+        assert comes_true((tmp_path / "process").exists)
         with pytest.raises(Unplaced):
             child.answer(0.5, partial(time.sleep, 600), 0.5)
-    assert ends(int((tmp_path / "process").read_text()))
+    process = int((tmp_path / "process").read_text())
+    assert comes_true(lambda: has_ended(process))
 
 
 def test_what_it_prints_is_not_seen(capfd: pytest.CaptureFixture[str]) -> None:

@@ -5,10 +5,8 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections.abc import Sequence
 from pathlib import Path
 
-import psutil
 import pytest
 
 from almanac.service import collectors
@@ -17,7 +15,7 @@ from almanac.service.configuration import Task
 from almanac.service.entries import SpoolFull, read_entry
 from almanac.service.spool import Spool
 from ingest.options import Options
-from tests.support.waiting import comes_true
+from tests.support.waiting import comes_true, has_ended
 
 
 @pytest.fixture
@@ -33,13 +31,6 @@ def collector(*command: str, timeout: float = 60, name: str = "scan") -> Task:
 
 def shell(text: str, *words: str, timeout: float = 60) -> Task:
     return collector("sh", "-c", text, "sh", *words, timeout=timeout)
-
-
-def processes(pids: Sequence[int]) -> list[int]:
-    """Return those of the processes that live."""
-    return [
-        pid for pid in pids if psutil.pid_exists(pid) and psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
-    ]
 
 
 def no_drafts(around: Surroundings) -> bool:
@@ -99,13 +90,13 @@ def test_after_the_timeout_the_whole_group_is_killed(
         run_task(shell(text, str(pids), timeout=1), around)
     found = [int(pid) for pid in pids.read_text().split()]
     assert len(found) == 3
-    assert comes_true(lambda: processes(found) == [])
+    assert comes_true(lambda: all(map(has_ended, found)))
 
 
 def test_what_a_command_leaves_behind_is_killed(around: Surroundings, tmp_path: Path) -> None:
     pid = tmp_path / "pid"
     run_task(shell('sleep 1000 & echo $! > "$1"; echo done', str(pid)), around)
-    assert comes_true(lambda: processes([int(pid.read_text())]) == [])
+    assert comes_true(lambda: has_ended(int(pid.read_text())))
 
 
 def test_a_command_is_not_started_while_its_last_run_goes_on(around: Surroundings, tmp_path: Path) -> None:

@@ -70,7 +70,7 @@ def searches() -> Iterator[Searches]:
 
 
 def ended(searches: Searches, job: str) -> SearchStatus:
-    assert comes_true(lambda: bool((now := searches.status(job)) and now.ended))
+    assert comes_true(lambda: (now := searches.status(job)) and now.ended)
     found = searches.status(job)
     assert found is not None
     return found
@@ -91,7 +91,7 @@ def test_a_search_reports_its_progress_and_result(searches: Searches) -> None:
 
 def test_a_stopped_search_keeps_the_best_so_far_as_incomplete(searches: Searches) -> None:
     searches.start("c/1", searching(10 * SECONDS))
-    assert comes_true(lambda: bool((now := searches.status("c/1")) and now.best is not None and now.done > 0))
+    assert comes_true(lambda: (now := searches.status("c/1")) and now.best is not None and now.done > 0)
     searches.stop("c/1")
     found = ended(searches, "c/1")
     assert found.state == DONE
@@ -175,7 +175,7 @@ def test_a_search_is_stopping_until_it_has_ended(searches: Searches) -> None:
         raise AssertionError
 
     searches.start("c/1", work)
-    assert comes_true(lambda: bool((now := searches.status("c/1")) and now.state == RUNNING))
+    assert comes_true(lambda: _state(searches, "c/1") == RUNNING)
     searches.stop("c/1")
     now = searches.status("c/1")
     assert now is not None
@@ -188,7 +188,7 @@ def test_a_search_is_stopping_until_it_has_ended(searches: Searches) -> None:
 def test_closing_stops_all() -> None:
     made = Searches(connect)
     made.start("c/1", searching(10 * SECONDS))
-    assert comes_true(lambda: bool((now := made.status("c/1")) and now.done > 0))
+    assert comes_true(lambda: (now := made.status("c/1")) and now.done > 0)
     made.close()
     assert ended(made, "c/1").ended
 

@@ -23,7 +23,7 @@ from registry.database.driver import Database
 from registry.database.local.files import ServerFiles, ServerState
 from registry.database.local.server import ServerAddress, ensure_server, status, stop
 from registry.errors import DatabaseError, DatabaseUnavailable
-from tests.support.waiting import comes_true
+from tests.support.waiting import comes_true, has_ended
 
 MARK = "MERGE (m:Mark {id: $id})"
 START = """
@@ -54,13 +54,6 @@ def state_of(home: Path) -> ServerState:
     state = ServerFiles(home).read_state()
     assert state is not None
     return state
-
-
-def is_gone(pid: int) -> bool:
-    try:
-        return psutil.Process(pid).status() == psutil.STATUS_ZOMBIE
-    except psutil.NoSuchProcess:
-        return True
 
 
 def servers_on(home: Path) -> list[int]:
@@ -144,7 +137,7 @@ def test_java_dies_with_a_killed_supervisor_and_committed_data_stays(
     mark(running, "before kill -9 of the supervisor")
     state = state_of(home)
     os.kill(state.supervisor, signal.SIGKILL)
-    assert comes_true(lambda: is_gone(state.java))
+    assert comes_true(lambda: has_ended(state.java))
     assert status(home) is None
     again = ensure_server(home, idle_seconds=300)
     assert again.pid != running.pid
@@ -158,7 +151,7 @@ def test_a_killed_java_is_noticed_and_replaced(home: Path, running: ServerAddres
         os.kill(state.java, signal.SIGKILL)
         with pytest.raises(DatabaseUnavailable):
             database.read(lambda transaction: transaction.run(MARKS))
-    assert comes_true(lambda: is_gone(state.supervisor))
+    assert comes_true(lambda: has_ended(state.supervisor))
     assert not ServerFiles(home).state.exists()
     assert "before kill -9 of java" in marks(ensure_server(home, idle_seconds=300))
 
@@ -174,7 +167,7 @@ def test_an_interrupted_start_is_started_again(home: Path) -> None:
     starter.wait()
     address = ensure_server(home, idle_seconds=300)
     assert marks(address) is not None
-    assert is_gone(half.java) or half.supervisor == address.pid
+    assert has_ended(half.java) or half.supervisor == address.pid
     assert servers_on(home) == [state_of(home).java]
 
 
@@ -198,10 +191,10 @@ def test_it_stops_by_itself_but_not_under_an_open_connection(tmp_path: Path) -> 
     state = state_of(tmp_path)
     with address.connect() as database:
         time.sleep(2.5)
-        assert not is_gone(state.java)
+        assert not has_ended(state.java)
         database.query("RETURN 1")
-    assert comes_true(lambda: is_gone(state.supervisor))
-    assert is_gone(state.java)
+    assert comes_true(lambda: has_ended(state.supervisor))
+    assert has_ended(state.java)
     assert status(tmp_path) is None
 
 
@@ -261,8 +254,8 @@ def test_stopping_what_does_not_run_makes_nothing(tmp_path: Path) -> None:
 def test_stopping_ends_both_processes(home: Path, running: ServerAddress) -> None:
     state = state_of(home)
     assert stop(home) is True
-    assert is_gone(state.supervisor)
-    assert is_gone(state.java)
+    assert has_ended(state.supervisor)
+    assert has_ended(state.java)
     assert stop(home) is False
 
 
