@@ -16,6 +16,7 @@ from dashboard.views.fabric_link import close, errors
 from dashboard.widgets.controls import tabbed
 from dashboard.widgets.messages import plain
 from dashboard.widgets.navigation import job_link
+from dashboard.widgets.tables import opening_column
 from mapping.traffic.counter_history import CounterHistory
 from mapping.traffic.short_names import short_name
 from registry import units
@@ -59,7 +60,7 @@ def draw(
 
 
 def _ports(view: FabricView, counters: CounterHistory | None, vertex: int) -> None:
-    """Draw the ports with their neighbours; a selected row opens its link."""
+    """Draw the ports with their neighbours; a neighbour's name is a button that opens the link to it."""
     rows, table = device_ports(
         view.fabric,
         vertex,
@@ -73,22 +74,19 @@ def _ports(view: FabricView, counters: CounterHistory | None, vertex: int) -> No
     if "time" in table:
         table = in_units(table, {"time": units.SECONDS})
 
-    def opened() -> None:
-        for row, _ in st.session_state["ports"]["selection"]["cells"]:
-            picking.pick(view.fabric, Item(link=int(rows[row])))
+    def opened(row: int) -> None:
+        picking.pick(view.fabric, Item(link=int(rows[row])))
 
     st.dataframe(
         table,
         hide_index=True,
         column_config={
             "port": st.column_config.TextColumn(width=45),
-            "to": st.column_config.TextColumn(width=150),
+            "to": opening_column(opened, rows.size, key="neighbour of the table", width=150),
             "use": st.column_config.NumberColumn(width=50, format="percent"),
         },
         height="content" if len(table) <= 11 else TALL,
         key="ports",
-        on_select=opened,
-        selection_mode="single-cell",
     )
     options = dict(zip(rows.tolist(), table["port"] + " → " + table["to"], strict=True))
     st.selectbox(

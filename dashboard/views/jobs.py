@@ -25,11 +25,10 @@ from dashboard.tables.jobs import (
     jobs_table,
     state_text,
 )
-from dashboard.widgets.address import set_address
 from dashboard.widgets.controls import any_of, at_least, chips, moment, named, page_start, pager, text_field
 from dashboard.widgets.messages import show_empty, show_unknown
-from dashboard.widgets.navigation import open_job
-from dashboard.widgets.tables import csv_text, download, picked_row
+from dashboard.widgets.navigation import job_column, open_job
+from dashboard.widgets.tables import csv_text, download
 from registry.errors import UnknownName
 from registry.pages.jobs import JobChoices, JobFilter, JobRow
 from registry.registry import Registry
@@ -76,7 +75,7 @@ def draw(registry: Registry, site: Site) -> None:
         return csv_text(jobs_file(registry.job_pages.page(wanted, limit=MOST_ROWS).rows, site.viewer), UNITS)
 
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        open_job(site.jobs, [row.stored.id for row in found.rows], None, "open")
+        open_job(site.jobs, [row.stored.id for row in found.rows])
         pager(found.total, ROWS, PAGE, "jobs, the newest first" if found.total > 1 else "job")
         download("CSV", every_job, "jobs.csv", key="jobs csv")
 
@@ -120,30 +119,23 @@ def _filter(choices: JobChoices, viewer: Viewer) -> JobFilter:
 
 
 def _table(registry: Registry, rows: tuple[JobRow, ...], site: Site) -> None:
-    """Draw the rows of the page; a row that is selected or whose job is clicked opens the job."""
+    """Draw the rows of the page; the name of a job is a button that opens it."""
     stored = [row.stored for row in rows]
     others = sharers_of(registry, cached_clusters(registry).infos, stored, site.viewer)
     table = jobs_table(rows, {job: ", ".join(names) for job, names in others.items()}, site.viewer)
-
-    def picked() -> None:
-        row = picked_row(st.session_state["jobs"], len(rows), JOB)
-        if row is not None:
-            set_address(**dict.fromkeys(st.query_params.keys()), job=stored[row].id)
 
     st.dataframe(
         table,
         hide_index=True,
         column_config={
             STATE: st.column_config.Column(width=110),
-            JOB: st.column_config.Column(width=230),
+            JOB: job_column([one.id for one in stored], width=230),
             "hosts": st.column_config.NumberColumn(width=60),
             DISTANCE: _bar(DISTANCE, table),
             GAIN: _bar(GAIN, table),
             SHARED: st.column_config.Column(help=ABOUT[SHARED], width=170),
             STARTED: st.column_config.DatetimeColumn(format="distance"),
         },
-        on_select=picked,
-        selection_mode=("single-row", "single-cell"),
         height="content" if len(table) < 12 else HEIGHT,
         placeholder="",
         key="jobs",

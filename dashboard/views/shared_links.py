@@ -26,9 +26,9 @@ from dashboard.tables.sharing import (
 from dashboard.widgets.cards import card, number, unknown
 from dashboard.widgets.controls import moment, named, toggle
 from dashboard.widgets.messages import show_empty, show_no_fabric, show_unknown
-from dashboard.widgets.navigation import open_job
+from dashboard.widgets.navigation import job_column, open_job
 from dashboard.widgets.states import State, badge
-from dashboard.widgets.tables import csv_text, download, keep_selected, picked_row, share_bar
+from dashboard.widgets.tables import csv_text, download, share_bar
 from mapping.service.live import Live
 from mapping.traffic.interference import Interference
 from registry.errors import UnknownName
@@ -140,29 +140,26 @@ def _heat(live: Live, found: Interference, rows: Longs, site: Site) -> None:
 
 
 def _jobs(live: Live, found: Interference, site: Site) -> None:
-    """Draw what sharing costs each job; a selected job can be opened."""
+    """Draw what sharing costs each job; the name of a job is a button that opens it."""
     table = sharing_table(live.shared, found, site.viewer)
-    cluster = live.running.snapshot.cluster
+    jobs = [f"{live.running.snapshot.cluster}/{job}" for job in table["job"]]
     with card("What sharing costs each job"):
-        keep_selected("sharing", table["job"].tolist())
-        event = st.dataframe(
+        st.dataframe(
             table,
             hide_index=True,
             column_config={
+                "job": job_column(jobs, width=100),
                 SHARE: st.column_config.ProgressColumn(
                     format="percent", min_value=0, max_value=1, help=ABOUT[SHARE]
                 ),
                 SLOWDOWN: st.column_config.NumberColumn(format="%.3g ×", help=ABOUT[SLOWDOWN]),
                 ITERATION: st.column_config.Column(help=ABOUT[ITERATION]),
             },
-            on_select="rerun",
-            selection_mode="single-row",
             placeholder="unknown",
             key="sharing",
         )
-        jobs = [f"{cluster}/{job}" for job in table["job"]]
         with st.container(horizontal=True, vertical_alignment="bottom"):
-            open_job(site.jobs, jobs, picked_row(event, len(table)), "open")
+            open_job(site.jobs, jobs)
             download("CSV", lambda: csv_text(table), "shared-links.csv", key="sharing csv")
 
 

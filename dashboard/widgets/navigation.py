@@ -3,16 +3,33 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import streamlit as st
 
+from dashboard.widgets.address import set_address
 from dashboard.widgets.messages import plain
 from dashboard.widgets.states import State, badge
+from dashboard.widgets.tables import opening_column
 
 
-def open_job(page: st.Page, jobs: Sequence[str], picked: int | None, key: str) -> None:
-    """Draw a select box with the jobs of a table, set to the selected row, and a link to the job's page.
+def job_column(jobs: Sequence[str], *, width: int) -> Any:
+    """Return the settings of a column of jobs, on a page that shows a job if its address names one.
+
+    Parameters
+    ----------
+    jobs : sequence of str
+        ``CLUSTER/ID`` of each row of the table.
+    """
+
+    def opened(row: int) -> None:
+        set_address(**dict.fromkeys(st.query_params.keys()), job=jobs[row])
+
+    return opening_column(opened, len(jobs), key="job of the table", width=width)
+
+
+def open_job(page: st.Page, jobs: Sequence[str]) -> None:
+    """Draw a choice of the jobs of a table, which needs no mouse, and a link to the chosen job's page.
 
     Parameters
     ----------
@@ -20,15 +37,13 @@ def open_job(page: st.Page, jobs: Sequence[str], picked: int | None, key: str) -
         ``CLUSTER/ID`` of each row of the table.
     """
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        # the key contains the selected job: a new selection makes a new widget, set to that job
-        chosen = None if picked is None else jobs[picked]
         found = st.selectbox(
             "Job to open",
             jobs,
-            index=picked,
-            placeholder="select a row, or choose here",
+            index=None,
+            placeholder="click one above, or choose here",
             width=280,
-            key=f"{key} {chosen}",
+            key="job to open",
         )
         if found is not None:
             cluster, _, job = found.rpartition("/")

@@ -48,7 +48,28 @@ def keep_selected(key: str, ids: Sequence[str]) -> None:
         st.session_state[key] = {"selection": {"rows": rows, "columns": [], "cells": []}}
 
 
-def picked_row(event: Any, rows: int, column: str = "") -> int | None:
+def opening_column(opened: Callable[[int], None], rows: int, *, key: str, width: int) -> Any:
+    """Return the settings of a column of buttons: a click opens the row, moving over it by keys does not.
+
+    Parameters
+    ----------
+    opened : callable
+        Called with the number of the row.
+    rows : int
+        Number of rows of the table; it may have lost the clicked one since it was drawn.
+    """
+
+    def clicked() -> None:
+        row = st.session_state[key]["row"]
+        if row < rows:
+            opened(row)
+
+    return st.column_config.ButtonColumn(
+        type="tertiary", alignment="left", width=width, on_click=clicked, key=key
+    )
+
+
+def picked_row(event: Any, rows: int) -> int | None:
     """Return the row that is selected in a table, or None (also if the table no longer has that row).
 
     Parameters
@@ -57,11 +78,8 @@ def picked_row(event: Any, rows: int, column: str = "") -> int | None:
         Result of ``st.dataframe``.
     rows : int
         Number of rows of the table.
-    column : str
-        Column whose selected cell selects its row, too.
     """
-    selection = event["selection"]
-    chosen = selection["rows"] or [row for row, name in selection.get("cells", ()) if name == column]
+    chosen = event["selection"]["rows"]
     return chosen[0] if chosen and chosen[0] < rows else None
 
 

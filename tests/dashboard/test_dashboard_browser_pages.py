@@ -93,8 +93,9 @@ def test_a_page_has_no_fault_of_contrast_label_or_heading(shown: Shown) -> None:
 
 
 def test_a_page_can_be_used_without_a_mouse(shown: Shown) -> None:
-    wanted = shown.page.evaluate(MARK)
+    wanted, address = shown.page.evaluate(MARK), shown.page.url
     reached = _tabbed(shown.page, len(wanted))
+    assert shown.page.url == address
     assert [text for number, text in enumerate(wanted) if str(number) not in reached] == []
 
 

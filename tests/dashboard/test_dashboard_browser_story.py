@@ -6,18 +6,17 @@ import re
 from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Page, expect
 
 from almanac.demo.fill import CLUSTER, RUNNING
 from bench.support.served_dashboard import Served, Watch
-from tests.support.browsing import MAP, READY_MS, WIDE, keep, mapped, ready, settle
+from tests.support.browsing import MAP, WIDE, Visitor, keep, mapped, ready, settle
 
 RANKS = 64
 
 
-def test_from_a_hot_link_to_a_better_placement_and_its_history(browser: Browser, demo: Served) -> None:
-    page = browser.new_page(viewport=WIDE)
-    page.set_default_timeout(READY_MS)
+def test_from_a_hot_link_to_a_better_placement_and_its_history(visitor: Visitor, demo: Served) -> None:
+    page = visitor(WIDE)
     watch = Watch()
     watch.on(page, urlsplit(demo.url).netloc)
     page.goto(f"{demo.url}/fabric?cluster={CLUSTER}")
@@ -30,9 +29,8 @@ def test_from_a_hot_link_to_a_better_placement_and_its_history(browser: Browser,
     assert not watch.strangers
 
 
-def test_the_hottest_link_is_picked_by_keyboard(browser: Browser, demo: Served) -> None:
-    page = browser.new_page(viewport=WIDE)
-    page.set_default_timeout(READY_MS)
+def test_the_hottest_link_is_picked_by_keyboard(visitor: Visitor, demo: Served) -> None:
+    page = visitor(WIDE)
     page.goto(f"{demo.url}/fabric?cluster={CLUSTER}")
     ready(page, "Fabric")
     mapped(page)
@@ -78,7 +76,7 @@ def _place_again(page: Page, job: str) -> str:
     seconds.press("Tab")  # Enter would submit the form, and the button below begin a second search
     page.get_by_role("button", name="Find placement").click()
     saved = page.get_by_text(re.compile(r"Saved to the history as p[0-9a-f]{12}")).first
-    expect(saved).to_be_visible(timeout=READY_MS)
+    expect(saved).to_be_visible()
     match = re.search(r"p[0-9a-f]{12}", saved.inner_text())
     assert match is not None
     show = page.get_by_role("button", name="Show it")

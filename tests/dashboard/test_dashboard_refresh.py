@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Page, expect
 
 from bench.dashboard.open_pages import serve_hastily
 from bench.dashboard.statements import ran
@@ -29,7 +29,7 @@ from registry.model.intake import Intake
 from registry.registry import Registry
 from tests.dashboard.conftest import DATA, SCANNED, Filled
 from tests.registry.model.test_circuit_plan import reconfiguration_record
-from tests.support.browsing import READY_MS, WIDE, ready
+from tests.support.browsing import NARROW, WIDE, Visitor, ready
 
 JOB = Job(
     id="77",
@@ -65,9 +65,9 @@ def alive(home: Path, tmp_path: Path) -> Iterator[Served]:
 
 
 def test_new_data_and_a_restarted_database_need_no_reload(
-    browser: Browser, home: Path, alive: Served
+    visitor: Visitor, home: Path, alive: Served
 ) -> None:
-    page = browser.new_page(viewport=WIDE)
+    page = visitor(WIDE)
     page.goto(f"{alive.url}/?cluster=tree&wall=1")
     ready(page, "Overview")
     expect(page.get_by_text("almanac ingest --cluster tree JOBS")).to_be_visible()
@@ -89,7 +89,7 @@ def test_what_viewers_share_is_older_than_a_refresh_never() -> None:
     assert SHARED.total_seconds() + REFRESH_SECONDS < NEW_DATA_MS / 1000
 
 
-def test_new_data_appear_on_all_other_pages(browser: Browser, home: Path, alive: Served) -> None:
+def test_new_data_appear_on_all_other_pages(visitor: Visitor, home: Path, alive: Served) -> None:
     with Registry.open(home=home, idle_seconds=300) as registry:
         registry.save(Intake(cluster="tree", jobs=(JOB,), source="test", observed_at=datetime.now(UTC)))
     first, later = (  # texts on each page before and after the data are saved
@@ -114,11 +114,11 @@ def test_new_data_appear_on_all_other_pages(browser: Browser, home: Path, alive:
             "no simulated run yet. Simulate",
         ),
     )
-    pages = [browser.new_page(viewport=WIDE) for _ in first]
+    pages = [visitor(WIDE) for _ in first]
     for page, (path, text) in zip(pages, first.items(), strict=True):
         page.goto(f"{alive.url}/{path}")
         ready(page)
-        expect(page.get_by_text(text).first).to_be_visible(timeout=READY_MS)
+        expect(page.get_by_text(text).first).to_be_visible()
         page.evaluate("() => { window.same = true }")
     typed = pages[4].get_by_label("Drain a host")
     typed.press_sequentially("node00")
@@ -143,7 +143,7 @@ def test_new_data_appear_on_all_other_pages(browser: Browser, home: Path, alive:
 
 
 def test_a_refresh_keeps_a_dialog_what_is_typed_in_it_and_the_search_that_it_starts(
-    browser: Browser, home: Path, tmp_path: Path
+    visitor: Visitor, home: Path, tmp_path: Path
 ) -> None:
     ends = np.random.default_rng(0).integers(48, size=(2, 400))
     size = np.full(400, 8e6)
@@ -156,8 +156,7 @@ def test_a_refresh_keeps_a_dialog_what_is_typed_in_it_and_the_search_that_it_sta
         )
         registry.jobs.attach("77", "tangled", cluster="tree")
     with serve_hastily({"ALMANAC_HOME": str(home)}, tmp_path) as served:
-        page = browser.new_page(viewport=WIDE)
-        page.set_default_timeout(READY_MS)
+        page = visitor(WIDE)
         page.goto(f"{served.url}/jobs?job=tree/77")
         ready(page, "Jobs")
         page.get_by_role("button", name="Find better placement").click()
@@ -167,9 +166,9 @@ def test_a_refresh_keeps_a_dialog_what_is_typed_in_it_and_the_search_that_it_sta
         refreshed(page)
         expect(seconds).to_have_value("6")
         dialog.get_by_role("button", name="Find placement").click()
-        expect(page.get_by_text("of 6 s")).to_be_visible(timeout=READY_MS)
+        expect(page.get_by_text("of 6 s")).to_be_visible()
         refreshed(page, 1)
-        expect(page.get_by_text("Saved to the history")).to_be_visible(timeout=READY_MS)
+        expect(page.get_by_text("Saved to the history")).to_be_visible()
         refreshed(page)
         expect(page.get_by_text("Saved to the history")).to_be_visible()
         expect(page.get_by_test_id("stMetric").filter(has_text="Best possible")).to_be_visible()
@@ -181,7 +180,7 @@ def refreshed(page: Page, times: int = 2) -> None:
     for _ in range(times):
         shown = page.get_by_text(re.compile(r"^\d\d:\d\d:\d\d UTC")).first
         before = shown.inner_text()[:8]
-        expect(shown).not_to_have_text(re.compile(before), timeout=READY_MS)
+        expect(shown).not_to_have_text(re.compile(before))
 
 
 @pytest.mark.parametrize(
@@ -200,13 +199,13 @@ def test_ten_walls_cost_the_reads_of_one(filled: Filled, path: str, address: dic
         assert ran(registry.database, path, address, viewers=10) == once != []
 
 
-def test_a_second_browser_shows_the_same_from_the_address(browser: Browser, served: Served) -> None:
-    first, second = browser.new_page(viewport=WIDE), browser.new_page(viewport=WIDE)
+def test_a_second_browser_shows_the_same_from_the_address(visitor: Visitor, served: Served) -> None:
+    first, second = visitor(WIDE), visitor(NARROW)
     first.goto(f"{served.url}/fabric")
     ready(first, "Fabric")
     first.get_by_role("combobox", name="Cluster").first.click()
     first.get_by_role("option", name="tree").click()
-    first.wait_for_url("**cluster=tree**", timeout=READY_MS)
+    first.wait_for_url("**cluster=tree**")
     ready(first)
     second.goto(first.url)
     ready(second, "Fabric")
@@ -217,8 +216,8 @@ def test_a_second_browser_shows_the_same_from_the_address(browser: Browser, serv
     second.close()
 
 
-def test_the_main_path_works_by_keyboard_alone(browser: Browser, served: Served) -> None:
-    page = browser.new_page(viewport=WIDE)
+def test_the_main_path_works_by_keyboard_alone(visitor: Visitor, served: Served) -> None:
+    page = visitor(WIDE)
     page.goto(f"{served.url}/?cluster=ndr")
     ready(page, "Overview")
     for _ in range(40):
@@ -227,7 +226,7 @@ def test_the_main_path_works_by_keyboard_alone(browser: Browser, served: Served)
             break
     page.keyboard.type("4711")
     page.keyboard.press("Enter")
-    page.wait_for_url("**/jobs?job=ndr%2F4711**", timeout=READY_MS)
+    page.wait_for_url("**/jobs?job=ndr%2F4711**")
     ready(page)
     assert "4711" in page.get_by_test_id("stMain").inner_text()
     page.close()

@@ -12,6 +12,8 @@ from tests.support import paths
 
 ARTEFACTS = paths.ROOT / "artefacts"
 READY_MS = 90_000
+"""On a busy machine a page may take long; what a test waits for has this time, unless it says otherwise."""
+expect.set_options(timeout=READY_MS)
 NARROW, WIDE = ViewportSize(width=1280, height=1000), ViewportSize(width=1920, height=1080)
 MAP = "[data-testid='fabric-map']"
 AT_REST = """
@@ -58,15 +60,15 @@ def visiting(browser: Browser) -> Iterator[Visitor]:
 
 def settle(page: Page) -> None:
     """Wait until the page's script has finished and everything is drawn."""
-    expect(page.locator(SETTLED)).to_be_visible(timeout=READY_MS)
-    expect(page.get_by_test_id("stSkeleton")).to_have_count(0, timeout=READY_MS)
+    expect(page.locator(SETTLED)).to_be_visible()
+    expect(page.get_by_test_id("stSkeleton")).to_have_count(0)
     page.wait_for_load_state("networkidle")
 
 
 def ready(page: Page, title: str | None = None) -> None:
     """Wait until the page is shown, and check that it has no error."""
     if title is not None:
-        expect(page.get_by_role("heading", name=title, exact=True).first).to_be_visible(timeout=READY_MS)
+        expect(page.get_by_role("heading", name=title, exact=True).first).to_be_visible()
     settle(page)
     failed = page.locator("[data-testid='stException'], [data-testid='stAlertContentError']")
     expect(failed).to_have_count(0)
@@ -75,7 +77,7 @@ def ready(page: Page, title: str | None = None) -> None:
 def mapped(page: Page) -> None:
     """Wait until the fabric map is drawn and has its final size."""
     drawn = page.locator(f"{MAP}[data-state='drawn']").first
-    expect(drawn).to_be_visible(timeout=READY_MS)
+    expect(drawn).to_be_visible()
     drawn.evaluate(AT_REST)
 
 

@@ -51,7 +51,7 @@ NOBODY = "you are not logged in"
 def shown(page: Page, url: str, job: str) -> bool:
     """Whether the page of a job shows it, and not that there is none."""
     page.goto(f"{url}/job?job={job}")
-    expect(page.get_by_role("heading", name="Jobs", exact=True, level=1)).to_be_visible(timeout=READY_MS)
+    expect(page.get_by_role("heading", name="Jobs", exact=True, level=1)).to_be_visible()
     settle(page)
     return page.get_by_text("There is no job").count() == 0
 
@@ -59,7 +59,7 @@ def shown(page: Page, url: str, job: str) -> bool:
 def anonymous(page: Page, url: str) -> None:
     """The page of a job shows nothing but that nobody is logged in."""
     page.goto(f"{url}/job?job={EVES}")
-    expect(page.get_by_text(NOBODY)).to_be_visible(timeout=READY_MS)
+    expect(page.get_by_text(NOBODY)).to_be_visible()
     expect(page.get_by_role("heading", level=1)).to_have_count(0)
 
 
@@ -103,7 +103,7 @@ def person(browser: Browser) -> Iterator[Page]:
 
 def log_in(page: Page, served: Served, issuer: Provider, user: str) -> None:
     page.goto(f"{served.url}/jobs")
-    expect(page.get_by_text(NOBODY)).to_be_visible(timeout=READY_MS)
+    expect(page.get_by_text(NOBODY)).to_be_visible()
     page.get_by_role("button", name="Log in").click()
     page.wait_for_url(f"{issuer.url}/**")
     page.get_by_role("link", name=user, exact=True).click()
@@ -119,7 +119,7 @@ def test_a_user_sees_their_own_jobs_until_they_log_out(
     assert shown(person, guarded.url, EVES)
     expect(person.get_by_text("Logged in as eve.")).to_be_visible()
     person.get_by_role("button", name="Log out").click()
-    expect(person.get_by_text(NOBODY)).to_be_visible(timeout=READY_MS)
+    expect(person.get_by_text(NOBODY)).to_be_visible()
     anonymous(person, guarded.url)
     assert not issuer.refused
 
@@ -135,7 +135,7 @@ def test_a_login_without_the_claim_shows_nothing_but_a_message(
 ) -> None:
     log_in(person, guarded, issuer, "nameless")
     told = person.get_by_text("your login has no user name")
-    expect(told).to_be_visible(timeout=READY_MS)
+    expect(told).to_be_visible()
     expect(person.get_by_role("heading", level=1)).to_have_count(0)
     expect(person.get_by_role("button", name="Log out")).to_be_visible()
 

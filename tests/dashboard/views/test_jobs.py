@@ -118,7 +118,7 @@ def test_invalid_numbers_and_pages_are_reported_or_ignored(connect: Connect) -> 
 
 def test_a_job_can_be_opened_by_the_keyboard(connect: Connect) -> None:
     app = page(connect, JOBS, state="RUNNING")
-    chooser = app.selectbox(key="open None")
+    chooser = app.selectbox(key="job to open")
     assert len(chooser.options) == len(RUN)
     chooser.set_value(chooser.options[0]).run()
     assert not app.exception

@@ -15,12 +15,13 @@ def page() -> None:
     rows = [Row("*a*", ("1", "2"), {"job": "c/1"}), Row("b", ("3", "4"), {"job": "c/2"})]
     linked_rows(other, ("Job", "Gain", "Ranks"), (5, 1, 1), rows)
     job_link(other, "c", "7")
-    open_job(other, ["c/8", "c/9"], 1, "open")
+    open_job(other, ["c/8", "c/9"])
 
 
 def test_each_row_has_a_link_and_its_values() -> None:
     app = AppTest.from_function(page)
     app.run()
+    app.selectbox(key="job to open").select("c/9").run()
     assert not app.exception, app.exception
     links = [(link.proto.label, link.proto.query_string) for link in app.get("page_link")]
     assert links == [
