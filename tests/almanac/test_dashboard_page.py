@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import shlex
 
-from streamlit.testing.v1 import AppTest
 from streamlit.util import calc_hash
 
 from almanac.settings import load_settings
@@ -13,6 +12,7 @@ from dashboard.app import PAGES
 from registry.registry import Registry
 from tests.almanac.conftest import Almanac
 from tests.support import paths
+from tests.support.apps import app_of
 
 DATA = paths.DATA
 TREE = DATA / "infiniband" / "fattree2-64-traffic"
@@ -45,7 +45,7 @@ def told() -> set[str]:
 
     found: set[str] = set()
     for number, entry in enumerate(PAGES):
-        app = AppTest.from_function(script, args=(connect,), default_timeout=120)
+        app = app_of(script, connect)
         app._page_hash = calc_hash(entry.title.lower().replace(" ", "-") if number else "")
         app.run()
         assert not app.exception, app.exception

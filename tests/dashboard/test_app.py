@@ -15,6 +15,7 @@ from registry.errors import DatabaseUnavailable
 from registry.registry import Registry
 from tests.conftest import empty
 from tests.dashboard.conftest import Connect, Filled
+from tests.support.apps import app_of
 
 FABRIC, JOB, HISTORY = "fabric", "job", "history"
 JOBS, INTERFERENCE = "jobs", "interference"
@@ -29,7 +30,7 @@ def script(connect: object) -> None:
 
 
 def page(connect: Connect, name: str, **address: str) -> AppTest:
-    app = AppTest.from_function(script, args=(connect,), default_timeout=120)
+    app = app_of(script, connect)
     app.query_params.update(address)
     app._page_hash = calc_hash(name)  # the public way is for pages that are files
     app.run()
@@ -145,5 +146,5 @@ def test_bugs_are_not_hidden() -> None:
     def connect() -> Registry:
         raise ZeroDivisionError("a bug")
 
-    app = AppTest.from_function(script, args=(connect,), default_timeout=60).run()
+    app = app_of(script, connect).run()
     assert app.exception[0].message == "a bug"

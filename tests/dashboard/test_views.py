@@ -24,6 +24,7 @@ from registry.registry import Registry
 from tests.conftest import empty
 from tests.dashboard.conftest import MARKUP, Connect, Filled
 from tests.dashboard.test_app import address, messages, page
+from tests.support.apps import app_of
 
 OVERVIEW, HISTORY, INGEST = "", "history", "ingest"
 PAGES = (OVERVIEW, HISTORY, INGEST)
@@ -50,7 +51,7 @@ def limited(connect: object, access: object) -> None:
 
 
 def seen_by(access: Access, connect: Connect, name: str, **told: str) -> AppTest:
-    app = AppTest.from_function(limited, args=(connect, access), default_timeout=120)
+    app = app_of(limited, connect, access)
     app.query_params.update(told)
     app._page_hash = calc_hash(name)
     app.run()

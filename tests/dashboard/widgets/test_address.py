@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from streamlit.testing.v1 import AppTest
+from tests.support.apps import app_of
 
 
 def page() -> None:
@@ -12,7 +12,7 @@ def page() -> None:
 
 
 def test_parameters_are_set_and_those_without_a_value_removed() -> None:
-    app = AppTest.from_function(page)
+    app = app_of(page)
     app.query_params.update({"device": "b", "at": "now"})
     app.run()
     assert not app.exception

@@ -8,6 +8,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from tests.dashboard.test_app import address
+from tests.support.apps import app_of
 
 
 def script() -> None:
@@ -38,7 +39,7 @@ def script() -> None:
 
 
 def shown(**given: str) -> AppTest:
-    app = AppTest.from_function(script)
+    app = app_of(script)
     app.query_params.update(given)
     app.run()
     assert not app.exception

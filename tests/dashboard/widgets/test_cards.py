@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from streamlit.testing.v1 import AppTest
+from tests.support.apps import app_of
 
 
 def script() -> None:
@@ -24,7 +24,7 @@ def script() -> None:
 
 
 def test_cards_show_heading_number_note_state_and_command() -> None:
-    app = AppTest.from_function(script).run()
+    app = app_of(script).run()
     assert not app.exception
     assert [one.value for one in app.header] == ["Busiest \\*links\\*"]
     assert [(one.label, one.value) for one in app.metric] == [("Peak link", "80 \\%"), ("Health", "2")]

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from streamlit.testing.v1 import AppTest
 
+from tests.support.apps import app_of
+
 
 def controls() -> None:
     from datetime import UTC, datetime
@@ -37,7 +39,7 @@ def controls() -> None:
 
 
 def run(**address: str) -> AppTest:
-    app = AppTest.from_function(controls, default_timeout=60)
+    app = app_of(controls)
     app.query_params.update(address)
     app.run()
     assert not app.exception, app.exception

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from streamlit.testing.v1 import AppTest
 
 from dashboard.widgets.messages import plain
+from tests.support.apps import app_of
 
 
 @pytest.mark.parametrize(
@@ -32,7 +32,7 @@ def errors() -> None:
 
 
 def test_errors_name_the_remedy_and_the_closest_names_can_be_chosen() -> None:
-    app = AppTest.from_function(errors)
+    app = app_of(errors)
     app.query_params["cluster"] = "nrd"
     app.run()
     assert not app.exception

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from streamlit.testing.v1 import AppTest
+from tests.support.apps import app_of
 
 
 def page() -> None:
@@ -19,7 +19,7 @@ def page() -> None:
 
 
 def test_each_row_has_a_link_and_its_values() -> None:
-    app = AppTest.from_function(page)
+    app = app_of(page)
     app.run()
     app.selectbox(key="job to open").select("c/9").run()
     assert not app.exception, app.exception

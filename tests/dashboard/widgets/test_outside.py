@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from streamlit.testing.v1 import AppTest
 
+from tests.support.apps import app_of
+
 
 def script() -> None:
     """A page with a part that a button adds, and a button in that part that removes it."""
@@ -23,7 +25,7 @@ def script() -> None:
 
 
 def opened(**address: str) -> AppTest:
-    app = AppTest.from_function(script)
+    app = app_of(script)
     app.query_params.update(address)
     app.run().button[0].click().run()
     assert shown(app)

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from streamlit.testing.v1 import AppTest
-
 from dashboard.widgets.states import State, badge_text
 from tests.dashboard.conftest import MARKUP
+from tests.support.apps import app_of
 
 
 def test_each_state_has_its_own_colour_icon_and_word() -> None:
@@ -20,7 +19,7 @@ def test_a_badge_shows_text_or_the_word_of_its_state() -> None:
         badge(State.LOOK, "1 warning")
         badge(State.OK)
 
-    shown = [one.value for one in AppTest.from_function(script).run().markdown]
+    shown = [one.value for one in app_of(script).run().markdown]
     assert shown == [
         ":orange-badge[:material/warning: 1 warning]",
         ":green-badge[:material/check_circle: OK]",

@@ -8,9 +8,9 @@ import numpy as np
 import pandas as pd
 from hypothesis import given
 from hypothesis import strategies as st
-from streamlit.testing.v1 import AppTest
 
 from dashboard.widgets.tables import csv_text
+from tests.support.apps import app_of
 
 
 @given(st.lists(st.text(max_size=12).filter(lambda text: "\0" not in text and "\r" not in text), max_size=5))
@@ -45,7 +45,7 @@ def selectable() -> None:
 
 
 def test_rows_that_moved_stay_selected_and_one_that_is_gone_does_not() -> None:
-    app = AppTest.from_function(selectable)
+    app = app_of(selectable)
     app.session_state["names"] = ["b", "c", "d"]
     app.session_state["table"] = {"selection": {"rows": [0, 2], "columns": [], "cells": []}}
     app.run()
