@@ -146,7 +146,7 @@ def test_threshold_accepting_on_the_estimate_returns_the_best_it_has_seen() -> N
         profile=profile, allocation=where, routes=build_routes("least-loaded", fabric, where.hosts)
     )
     start = np.arange(27, dtype=np.int32)
-    found, proposals = accept_on_estimate(problem, start, 0.2)
+    found, proposals = accept_on_estimate(problem, start, 1.5)
     assert proposals % 20 == 0
     assert sorted(found) == list(range(27))
     assert estimator(problem)(found)[0] < estimator(problem)(start)[0]
