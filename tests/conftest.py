@@ -36,6 +36,8 @@ COMPILING = (
 )
 """Tests whose kernels take longest to compile, or are needed by most other tests; they run first."""
 
+# Servers of tests live for minutes: the second compiler of Java costs them more than it saves.
+os.environ.setdefault("JAVA_TOOL_OPTIONS", "-XX:TieredStopAtLevel=1")
 settings.register_profile("untimed", deadline=None)  # a busy machine fails no property
 settings.load_profile("untimed")
 
