@@ -16,7 +16,7 @@ from registry.database.driver import Database, Transaction
 from registry.database.local.server import ServerAddress, ensure_server, stop
 from registry.database.schema import MIGRATIONS, SCHEMA_ID, WRITE_VERSION, migrate
 from tests.support.dask_cluster import DaskCluster, dask_cluster
-from tests.support.neo4j_server import NoNeo4j, neo4j
+from tests.support.neo4j_server import FIRST_COMPILER_ONLY, NoNeo4j, neo4j
 
 if TYPE_CHECKING:
     from registry.registry import Registry
@@ -36,8 +36,7 @@ COMPILING = (
 )
 """Tests whose kernels take longest to compile, or are needed by most other tests; they run first."""
 
-# Servers of tests live for minutes: the second compiler of Java costs them more than it saves.
-os.environ.setdefault("JAVA_TOOL_OPTIONS", "-XX:TieredStopAtLevel=1")
+os.environ.setdefault("JAVA_TOOL_OPTIONS", FIRST_COMPILER_ONLY)  # also in the embedded server
 settings.register_profile("untimed", deadline=None)  # a busy machine fails no property
 settings.load_profile("untimed")
 

@@ -66,7 +66,7 @@ def test_moving_over_a_table_by_keys_opens_nothing(page: Page, demo: Served, add
     before = page.url
     for key in ("ArrowRight", "ArrowDown", "Tab"):
         page.keyboard.press(key)
-        page.wait_for_timeout(500)  # a table tells what is selected 150 ms later
+        page.wait_for_timeout(500)  # the server learns 150 ms later which cell is selected
         settle(page)
         focused = page.locator("[role='gridcell']:focus, [data-testid='data-grid-canvas']:focus")
         expect(focused).to_have_count(1)

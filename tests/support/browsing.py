@@ -12,7 +12,7 @@ from tests.support import paths
 
 ARTEFACTS = paths.ROOT / "artefacts"
 READY_MS = 90_000
-"""On a busy machine a page may take long; what a test waits for has this time, unless it says otherwise."""
+"""Default time limit for everything that a test waits for: a page takes long on a busy machine."""
 expect.set_options(timeout=READY_MS)
 NARROW, WIDE = ViewportSize(width=1280, height=1000), ViewportSize(width=1920, height=1080)
 MAP = "[data-testid='fabric-map']"
