@@ -4,7 +4,9 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
-.PHONY: demo dashboard test check unit coverage fuzz bench docs audit clean
+PYTEST := $(BIN)/pytest --numprocesses auto --dist worksteal --durations 20 --durations-min 2
+
+.PHONY: demo dashboard test test-all test-unit test-system tests check coverage fuzz bench docs audit clean
 
 demo: $(VENV)/.installed  ## the whole way once, on shipped sample data
 	$(BIN)/almanac demo
@@ -12,15 +14,24 @@ demo: $(VENV)/.installed  ## the whole way once, on shipped sample data
 dashboard: $(VENV)/.installed-dashboard  ## the pages in a browser
 	$(BIN)/almanac dashboard
 
-test: check unit  ## what CI runs: lint, types, and the whole suite on both servers
+test: check tests  ## what CI runs: lint, types, and the tests of all tiers but system, of which a smoke test each
+
+test-all: check $(VENV)/.installed-dev  ## everything
+	$(PYTEST)
+
+test-unit: $(VENV)/.installed-dev  ## no server, no other process: what one runs while typing
+	$(PYTEST) --tier unit
+
+test-system: $(VENV)/.installed-dev  ## what make test leaves out; ORDER=TEXT shuffles, UNTIL=SECONDS starts none later
+	$(PYTEST) --tier system --order "$(ORDER)" $(if $(UNTIL),--start-until $(UNTIL))
+
+tests: $(VENV)/.installed-dev
+	$(PYTEST) --tier unit --tier server --tier smoke
 
 check: $(VENV)/.installed-dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-
-unit: $(VENV)/.installed-dev
-	$(BIN)/pytest --numprocesses auto --dist worksteal --durations 40 --durations-min 2
 
 coverage: $(VENV)/.installed-dev  ## covered lines of each module (kernels are compiled, not counted): make coverage TESTS=tests/ingest
 	rm -rf build/coverage && mkdir -p build/coverage

@@ -1,79 +1,99 @@
-"""Fixtures for all tests: the two real graph servers, one of each per run."""
+"""Tiers of tests, and the servers that all workers of a run share.
+
+``docs/explanation/testing.md`` describes how the suite is built.
+"""
 
 from __future__ import annotations
 
 import os
 import sys
+import time
 from collections.abc import Iterator
-from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from hypothesis import settings
+from filelock import FileLock
+from hypothesis import HealthCheck, settings
 
-from registry.database.driver import Database, Transaction
-from registry.database.local.server import ServerAddress, ensure_server, stop
-from registry.database.schema import MIGRATIONS, SCHEMA_ID, WRITE_VERSION, migrate
-from tests.support.dask_cluster import DaskCluster, dask_cluster
-from tests.support.neo4j_server import FIRST_COMPILER_ONLY, NoNeo4j, neo4j
+from tests.support import servers, tiers
+
+BUILD = Path(__file__).parents[1] / "build"
+os.environ.pop(
+    "PYTHONDONTWRITEBYTECODE", None
+)  # each command that a test starts would compile all its modules
+os.environ["PYTHONPYCACHEPREFIX"] = sys.pycache_prefix = str(BUILD / "pycache")
+sys.dont_write_bytecode = False
+os.environ["NUMBA_CACHE_DIR"] = str(BUILD / "kernels")
+
+from registry.database.driver import Database, Transaction  # noqa: E402
+from registry.database.local.server import ServerAddress, stop  # noqa: E402
+from registry.database.schema import MIGRATIONS, SCHEMA_ID, WRITE_VERSION, migrate  # noqa: E402
+from tests.support.dask_cluster import DaskCluster  # noqa: E402
+from tests.support.doc_blocks import SAMPLE, Shell, runnable  # noqa: E402
+from tests.support.neo4j_server import FIRST_COMPILER_ONLY  # noqa: E402
 
 if TYPE_CHECKING:
     from registry.registry import Registry
 
-SERVERS = ("embedded", "neo4j")
 MAIN = sys.modules["__main__"]
-HERE = Path(__file__).parent
-SERVED = ("registry", "dashboard", "almanac")
-"""Folders whose tests all need servers."""
-SERVED_ORDER = ("registry", "ingest", "mapping", "dashboard", "almanac")
-"""Order of the folders in which tests that need servers run; the first two need no kernels."""
-COMPILING = (
-    "mapping/simulation/test_simulation_against_slow.py",
-    "mapping/service/test_circuit_search.py",
-    "mapping/placement/problem/test_problem.py",
-    "mapping/placement/moves",
-)
-"""Tests whose kernels take longest to compile, or are needed by most other tests; they run first."""
+GUARD = tiers.ProcessGuard()
 
 os.environ.setdefault("JAVA_TOOL_OPTIONS", FIRST_COMPILER_ONLY)  # also in the embedded server
-settings.register_profile("untimed", deadline=None)  # a busy machine fails no property
-settings.load_profile("untimed")
+# A run is repeatable, and no property fails on a busy machine, or since its first call compiles a kernel.
+SLOW = [HealthCheck.too_slow]
+settings.register_profile("all", deadline=None, derandomize=True, max_examples=60, suppress_health_check=SLOW)
+settings.load_profile("all")
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add the options that select and order tests by their tier."""
+    group = parser.getgroup("tiers of tests")
+    group.addoption(
+        "--tier", action="append", choices=tiers.TIERS, help="only tests of this tier; repeatable"
+    )
+    group.addoption("--order", default="", metavar="SEED", help="run files in an order made from this text")
+    group.addoption(
+        "--start-until", type=float, metavar="SECONDS", help="start no test later (seconds since the epoch)"
+    )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Make the folder of this run, if this is its controller."""
+    if not hasattr(config, "workerinput"):
+        servers.begin()
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    """End all that was started for this run."""
+    if not hasattr(config, "workerinput"):
+        servers.end()
 
 
 @pytest.hookimpl(trylast=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Order the tests: one of two workers begins with servers, the other with compiling kernels.
-
-    Each worker begins with its half of the list and, when done, takes from the end of the other's
-    (worksteal). So no kernel is compiled by both at the same time, and one of them sets up the dashboard.
-    """
-    served = sorted(filter(_is_served, items), key=_served_order)
-    others = [item for item in items if not _is_served(item)]
-    compiling = sorted((item for item in others if _folder(item) == "mapping"), key=_compiling_order)
-    quick = [item for item in others if _folder(item) != "mapping"]
-    room = max(len(items) // 2 - len(served), 0)
-    items[:] = served + quick[:room] + compiling + quick[room:]
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Keep the tests of the tiers asked for, and put them in order."""
+    wanted = config.getoption("tier") or tiers.TIERS
+    left = [item for item in items if tiers.tier(item) not in wanted]
+    if left:
+        config.hook.pytest_deselected(items=left)
+    kept = [item for item in items if tiers.tier(item) in wanted]
+    items[:] = tiers.in_order(kept, config.getoption("order"))
 
 
-def _folder(item: pytest.Item) -> str:
-    return item.path.relative_to(HERE).parts[0]
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Leave out a test for which there is no time; the summary lists it."""
+    until = item.config.getoption("start_until")
+    if until is not None and time.time() > until:
+        pytest.skip(f"no time left: {item.nodeid}")
 
 
-def _is_served(item: pytest.Item) -> bool:
-    return _folder(item) in SERVED or "database" in getattr(item, "fixturenames", ())
-
-
-def _served_order(item: pytest.Item) -> tuple[int, bool]:
-    """Sort by folder; the last tests, which the other worker may take, need no Neo4j."""
-    folder = _folder(item)
-    place = SERVED_ORDER.index(folder) if folder in SERVED_ORDER else 0
-    return place, folder == SERVED_ORDER[-1] and "neo4j" not in item.nodeid
-
-
-def _compiling_order(item: pytest.Item) -> int:
-    path = item.path.relative_to(HERE).as_posix()
-    return next((place for place, first in enumerate(COMPILING) if path.startswith(first)), len(COMPILING))
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
+    """Refuse processes to a test that does not use the fixture `processes`."""
+    with GUARD.over(item):
+        return (yield)
 
 
 @pytest.fixture(autouse=True)
@@ -85,24 +105,18 @@ def main_module() -> Iterator[None]:
 
 
 @pytest.fixture(scope="session")
-def embedded_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerAddress]:
-    """Start the embedded server on a data folder of this run."""
-    home = tmp_path_factory.mktemp("embedded")
-    yield ensure_server(home, idle_seconds=120)
-    stop(home)
+def processes() -> None:
+    """Permission to start processes, which makes a test one of the system tier."""
+
+
+# --- graph servers ------------------------------------------------------------------------------------------
 
 
 @pytest.fixture(scope="session")
-def neo4j_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerAddress]:
-    """Start a real Neo4j; if there is none, fail in CI, and skip with the reason elsewhere."""
-    with ExitStack() as stack:
-        try:
-            address = stack.enter_context(neo4j(tmp_path_factory.mktemp("neo4j")))
-        except NoNeo4j as reason:
-            if os.environ.get("CI") == "true":
-                pytest.fail(str(reason))
-            pytest.skip(str(reason))
-        yield address
+def embedded_server() -> ServerAddress:
+    """Return a database of this worker on the embedded server of the run."""
+    with GUARD.lifted():
+        return servers.embedded("tests")
 
 
 @pytest.fixture(scope="session")
@@ -114,6 +128,18 @@ def embedded_database(embedded_server: ServerAddress) -> Iterator[Database]:
 
 
 @pytest.fixture(scope="session")
+def neo4j_server() -> ServerAddress:
+    """Return the run's real Neo4j; if there is none, fail in CI, and skip with the reason elsewhere."""
+    with GUARD.lifted():
+        try:
+            return ServerAddress(**servers.kept("neo4j", "tests.support.neo4j_server:kept"))
+        except servers.Unavailable as reason:
+            if os.environ.get("CI") == "true":
+                pytest.fail(str(reason))
+            pytest.skip(str(reason))
+
+
+@pytest.fixture(scope="session")
 def neo4j_database(neo4j_server: ServerAddress) -> Iterator[Database]:
     """Connect to Neo4j and migrate its schema."""
     with neo4j_server.connect() as database:
@@ -121,39 +147,42 @@ def neo4j_database(neo4j_server: ServerAddress) -> Iterator[Database]:
         yield database
 
 
-@pytest.fixture(params=SERVERS)
-def server(request: pytest.FixtureRequest) -> ServerAddress:
-    """Return each server in turn, with whatever it contains."""
-    address = request.getfixturevalue(f"{request.param}_server")
+@pytest.fixture
+def neo4j_alone() -> Iterator[None]:
+    """Let one worker at a time use Neo4j, which has a single database."""
+    with FileLock(servers.folder() / "neo4j-in-use.lock"):
+        yield
+
+
+@pytest.fixture
+def server_kind() -> str:
+    """Return which server a test uses; tests of the stores run on each in turn."""
+    return "embedded"
+
+
+@pytest.fixture
+def server(request: pytest.FixtureRequest, server_kind: str) -> ServerAddress:
+    """Return the server, with whatever it contains."""
+    if server_kind == "neo4j":
+        request.getfixturevalue("neo4j_alone")
+    address = request.getfixturevalue(f"{server_kind}_server")
     assert isinstance(address, ServerAddress)
     return address
 
 
-@pytest.fixture(params=SERVERS)
-def database(request: pytest.FixtureRequest) -> Database:
-    """Return each server's database in turn, migrated and otherwise empty."""
-    found = request.getfixturevalue(f"{request.param}_database")
+@pytest.fixture
+def database(request: pytest.FixtureRequest, server: ServerAddress, server_kind: str) -> Database:
+    """Return the server's database, migrated and otherwise empty."""
+    found = request.getfixturevalue(f"{server_kind}_database")
     assert isinstance(found, Database)
     empty(found)
     return found
 
 
 @pytest.fixture
-def server_of(request: pytest.FixtureRequest, database: Database) -> ServerAddress:
-    """Return the address of the server that `database` is."""
-    address = request.getfixturevalue(f"{'neo4j' if database.kind == 'neo4j' else 'embedded'}_server")
-    assert isinstance(address, ServerAddress)
-    return address
-
-
-@pytest.fixture
-def registry(server_of: ServerAddress) -> Iterator[Registry]:
-    """Return the registry on each server in turn, empty."""
-    from registry.registry import Registry
-
-    with Registry.open(
-        server_of.uri, user=server_of.user, password=server_of.password, name=server_of.name
-    ) as opened:
+def registry(server: ServerAddress, database: Database) -> Iterator[Registry]:
+    """Return an empty registry on the server."""
+    with servers.opened(server) as opened:
         yield opened
 
 
@@ -167,8 +196,29 @@ def empty(database: Database) -> None:
     database.write(work)
 
 
+# --- other parts of a cluster -------------------------------------------------------------------------------
+
+
 @pytest.fixture(scope="session")
-def dask(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DaskCluster]:
-    """Return a Dask scheduler with three workers, which tests leave running."""
-    with dask_cluster(tmp_path_factory.mktemp("dask")) as cluster:
-        yield cluster
+def dask(processes: None) -> DaskCluster:
+    """Return the run's Dask scheduler with three workers, which tests leave running."""
+    return DaskCluster(**servers.kept("dask", "tests.support.dask_cluster:kept"))
+
+
+@pytest.fixture(scope="session")
+def forking(processes: None) -> str:
+    """Return the address of the run's process in whose children commands run."""
+    return str(servers.kept("forking", "tests.support.forked:forking"))
+
+
+@pytest.fixture(scope="session")
+def sample(forking: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shell]:
+    """Return a shell with the sample cluster of the docs, as its page makes it."""
+    folder = tmp_path_factory.mktemp("pages")
+    shell = Shell(folder / "sample", folder / "home", forking)
+    try:
+        for block in runnable(SAMPLE):
+            shell.run(block)
+        yield shell
+    finally:
+        stop(shell.registry)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ast
 import re
+import sys
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -25,20 +26,7 @@ MAY_IMPORT = {
     "dashboard": {"registry", "mapping", "dashboard"},
     "almanac": set(PARTS),
 }
-GROUND = {
-    f"registry.{name}"
-    for name in (
-        "model",
-        "catalog",
-        "errors",
-        "installation",
-        "plug_ins",
-        "progress",
-        "units",
-        "version",
-        "csv_text",
-    )
-}
+GROUND = "catalog csv_text errors installation model plug_ins progress units version"
 """What mapping may import of the registry; its package `service` alone may import the rest."""
 LEVELS = {
     "registry": (
@@ -99,18 +87,28 @@ ONLY_IN = {
 }
 
 
-def modules() -> list[Path]:
-    return sorted(path for part in PARTS for path in (ROOT / part).rglob("*.py"))
+FORBIDDEN_CLASSES = {"Standing", "Found", "Posed", "Question", "Sighting", "Seen", "Kept", "Lane", "Crew"}
+"""Class names that do not say what the class is (a leading underscore does not help)."""
+MOST_LINES, MOST_PARAMETERS, LONG, MOST_LONG = 400, 8, 60, 1
+DOCUMENTED_FROM, COMPARED_FROM = 15, 10
+"""Lines from which a private function has a docstring, and from which two bodies must differ."""
+
+
+def modules(part: str = "") -> list[Path]:
+    """Return every module of a part, or of all."""
+    parts = (part,) if part else PARTS
+    return sorted(path for one in parts for path in (ROOT / one).rglob("*.py"))
 
 
 @cache
-def imports(path: Path) -> tuple[str, ...]:
-    """Return what a module imports; read once for all rules."""
-    return tuple(_imports(path))
+def nodes(path: Path) -> tuple[ast.AST, ...]:
+    """Return all nodes of a module, its own first; parsed once for all rules."""
+    return tuple(ast.walk(ast.parse(path.read_text("utf-8"))))
 
 
-def _imports(path: Path) -> Iterator[str]:
-    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+def imports(path: Path) -> Iterator[str]:
+    """Yield what a module imports."""
+    for node in nodes(path):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
@@ -122,52 +120,60 @@ def relative(path: Path) -> str:
     return path.relative_to(ROOT).as_posix()
 
 
-def imported(part: str = "") -> Iterator[tuple[Path, str]]:
+def imported(part: str = "") -> Iterator[tuple[str, str]]:
     """Yield every module of a part, or of all, with each name that it imports."""
-    return ((path, name) for path in modules() if relative(path).startswith(part) for name in imports(path))
+    return ((relative(path), name) for path in modules(part) for name in imports(path))
+
+
+def lines_like(pattern: str, part: str = "") -> list[str]:
+    """Return the places of lines in which a pattern is found."""
+    return [
+        f"{relative(path)}:{number}"
+        for path in modules(part)
+        for number, line in enumerate(path.read_text("utf-8").splitlines(), 1)
+        if re.search(pattern, line)
+    ]
 
 
 def test_imports_go_down_only() -> None:
     wrong = []
     for path, name in imported():
-        part, other = relative(path).split("/")[0], name.split(".")[0]
+        part, other = path.split("/")[0], name.split(".")[0]
         if other in PARTS and other not in MAY_IMPORT[part]:
-            wrong.append(f"{relative(path)} imports {name}")
+            wrong.append(f"{path} imports {name}")
     assert wrong == []
 
 
 def test_mapping_imports_only_the_types_of_the_registry() -> None:
-    wrong = []
-    for path, name in imported("mapping/"):
-        known = ".".join(name.split(".")[:2]) in GROUND or relative(path).startswith("mapping/service/")
+    ground, wrong = {f"registry.{name}" for name in GROUND.split()}, []
+    for path, name in imported("mapping"):
+        known = ".".join(name.split(".")[:2]) in ground or path.startswith("mapping/service/")
         if name.startswith("registry") and not known:
-            wrong.append(f"{relative(path)} imports {name}")
+            wrong.append(f"{path} imports {name}")
     assert wrong == []
 
 
 @pytest.mark.parametrize("part", LEVELS)
-def test_each_package_imports_only_packages_below_it(part: str) -> None:
+def test_each_package_has_a_level_and_imports_only_packages_below_it(part: str) -> None:
     level, wrong = {name: row for row, names in enumerate(LEVELS[part]) for name in names.split()}, []
-    for path, name in imported(f"{part}/"):
-        mine = path.relative_to(ROOT).with_suffix("").parts[1]
+    below = (ROOT / part).iterdir()
+    found = {path.stem for path in below if path.suffix == ".py" or (path / "__init__.py").exists()}
+    assert found - {"__init__"} == level.keys()
+    assert len(level) == sum(len(names.split()) for names in LEVELS[part])
+    for path, name in imported(part):
+        mine = path.removesuffix(".py").split("/")[1]
         if mine != "__init__" and name.startswith(f"{part}."):
             other = name.split(".")[1]
             if other != mine and level[other] >= level[mine]:
-                wrong.append(f"{relative(path)} imports {name}")
+                wrong.append(f"{path} imports {name}")
     assert wrong == []
 
 
-@pytest.mark.parametrize("part", LEVELS)
-def test_every_package_has_its_level(part: str) -> None:
-    below = (ROOT / part).iterdir()
-    found = {path.stem for path in below if path.suffix == ".py" or (path / "__init__.py").exists()}
-    assert sorted(found - {"__init__"}) == sorted(name for row in LEVELS[part] for name in row.split())
-
-
-@pytest.mark.parametrize("part", PARTS)
-def test_every_package_names_its_input_and_output(part: str) -> None:
-    for path in sorted((ROOT / part).rglob("__init__.py")):
-        lines = (ast.get_docstring(ast.parse(path.read_text("utf-8"))) or "").splitlines()
+def test_every_package_names_its_input_and_output() -> None:
+    for path in (path for path in modules() if path.name == "__init__.py"):
+        module = nodes(path)[0]
+        assert isinstance(module, ast.Module)
+        lines = (ast.get_docstring(module) or "").splitlines()
         assert any(line.startswith("Input: ") for line in lines), relative(path)
         assert any(line.startswith("Output: ") for line in lines), relative(path)
 
@@ -175,40 +181,23 @@ def test_every_package_names_its_input_and_output(part: str) -> None:
 def test_each_library_is_imported_in_one_place() -> None:
     wrong = []
     for path, name in imported():
-        folders = ONLY_IN.get(name.split(".")[0])
-        if folders is not None and not relative(path).startswith(tuple(folders)):
-            wrong.append(f"{relative(path)} imports {name}")
+        library = name.split(".")[0]
+        folders = ONLY_IN.get(library)
+        if folders is not None and not path.startswith(tuple(folders)):
+            wrong.append(f"{path} imports {name}")
+        if library == "numba" and path.split("/")[-2] != "kernels":
+            wrong.append(f"{path} imports {name}")
     assert wrong == []
-
-
-def test_numba_is_imported_only_in_packages_named_kernels() -> None:
-    wrong = [relative(path) for path, name in imported() if name.split(".")[0] == "numba"]
-    assert [path for path in wrong if path.split("/")[-2] != "kernels"] == []
 
 
 def test_a_pattern_starts_at_the_node_with_the_key() -> None:
     """Check that ``MATCH (a:A)-->(b:B {id: ...})`` begins with b: ArcadeDB 26.10 would read every a."""
-    starts_elsewhere = re.compile(r"MATCH \(\w*(:[\w{}]+)?\)[^\n]*\{(id|key)\b")
-    wrong = [
-        f"{relative(path)}:{number}"
-        for path in modules()
-        for number, line in enumerate(path.read_text("utf-8").splitlines(), 1)
-        if starts_elsewhere.search(line)
-    ]
-    assert wrong == []
+    assert lines_like(r"MATCH \(\w*(:[\w{}]+)?\)[^\n]*\{(id|key)\b") == []
 
 
 def test_patterns_of_parsers_repeat_groups_possessively() -> None:
     """Check for ``(...)*+`` instead of ``(...)*``, which takes gigabytes for a line of 10 MB."""
-    kept = re.compile(r"""\br[bf]?["'].*\)[*+](?!\+)""")
-    wrong = [
-        f"{relative(path)}:{number}"
-        for path in modules()
-        if relative(path).startswith("ingest/")
-        for number, line in enumerate(path.read_text("utf-8").splitlines(), 1)
-        if kept.search(line)
-    ]
-    assert wrong == []
+    assert lines_like(r"""\br[bf]?["'].*\)[*+](?!\+)""", "ingest") == []
 
 
 def test_cypher_is_written_in_the_registry_only() -> None:
@@ -216,35 +205,27 @@ def test_cypher_is_written_in_the_registry_only() -> None:
         f"{relative(path)}:{node.lineno}"
         for path in modules()
         if not relative(path).startswith("registry/")
-        for node in ast.walk(ast.parse(path.read_text("utf-8")))
+        for node in nodes(path)
         if isinstance(node, ast.Constant) and isinstance(node.value, str) and CYPHER.search(node.value)
     ]
     assert wrong == []
 
 
-@pytest.mark.parametrize("name", sorted(GROUND))
-def test_the_types_need_only_numpy_and_the_standard_library(name: str) -> None:
-    import sys
-
-    path = ROOT / Path(*name.split("."))
-    files = sorted(path.rglob("*.py")) if path.is_dir() else [path.with_suffix(".py")]
+def test_the_types_need_only_numpy_and_the_standard_library() -> None:
     allowed = set(sys.stdlib_module_names) | {"numpy", "registry"}
-    for file in files:
-        for imported in imports(file):
-            assert imported.split(".")[0] in allowed, f"{relative(file)} imports {imported}"
+    for name in GROUND.split():
+        places = f"registry/{name}/", f"registry/{name}.py"
+        files = [path for path in modules("registry") if relative(path).startswith(places)]
+        assert files, name
+        for file in files:
+            for other in imports(file):
+                assert other.split(".")[0] in allowed, f"{relative(file)} imports {other}"
 
 
 def test_the_walk_sees_imports_inside_functions(tmp_path: Path) -> None:
     source = tmp_path / "module.py"
     source.write_text("def f():\n    import streamlit\n    from ingest.rates import x\n")
     assert list(imports(source)) == ["streamlit", "ingest.rates"]
-
-
-FORBIDDEN_CLASSES = {"Standing", "Found", "Posed", "Question", "Sighting", "Seen", "Kept", "Lane", "Crew"}
-"""Class names that do not say what the class is (a leading underscore does not help)."""
-MOST_LINES, MOST_PARAMETERS, LONG, MOST_LONG = 400, 8, 60, 1
-DOCUMENTED_FROM, COMPARED_FROM = 15, 10
-"""Lines from which a private function has a docstring, and from which two bodies must differ."""
 
 
 class Function(NamedTuple):
@@ -276,9 +257,8 @@ class Function(NamedTuple):
 def functions() -> tuple[Function, ...]:
     """Return all functions of the product."""
     kinds = (ast.FunctionDef, ast.AsyncFunctionDef)
-    trees = ((path, ast.parse(path.read_text("utf-8"))) for path in modules())
     return tuple(
-        Function(path, node) for path, tree in trees for node in ast.walk(tree) if isinstance(node, kinds)
+        Function(path, node) for path in modules() for node in nodes(path) if isinstance(node, kinds)
     )
 
 
@@ -293,11 +273,13 @@ def test_few_functions_are_longer_than_a_screen() -> None:
 
 
 def test_longer_private_functions_have_a_docstring() -> None:
-    private = [
-        one for one in functions() if one.node.name.startswith("_") and not one.node.name.startswith("__")
-    ]
     assert [
-        one.place for one in private if one.lines >= DOCUMENTED_FROM and not ast.get_docstring(one.node)
+        one.place
+        for one in functions()
+        if one.node.name.startswith("_")
+        and not one.node.name.startswith("__")
+        and one.lines >= DOCUMENTED_FROM
+        and not ast.get_docstring(one.node)
     ] == []
 
 
@@ -325,7 +307,7 @@ def test_classes_are_named_after_what_they_are() -> None:
     wrong = [
         f"{relative(path)}: {node.name}"
         for path in modules()
-        for node in ast.walk(ast.parse(path.read_text("utf-8")))
+        for node in nodes(path)
         if isinstance(node, ast.ClassDef) and node.name.lstrip("_") in FORBIDDEN_CLASSES
     ]
     assert wrong == []

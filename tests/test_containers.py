@@ -31,8 +31,7 @@ def test_the_database_image_is_pinned_to_the_long_term_release(services: dict[st
 
 
 def test_both_services_are_checked_and_the_pages_wait_for_the_database(services: dict[str, Any]) -> None:
-    assert services["neo4j"]["healthcheck"]["test"]
-    assert services["dashboard"]["healthcheck"]["test"]
+    assert all(services[name]["healthcheck"]["test"] for name in ("neo4j", "dashboard"))
     assert services["dashboard"]["depends_on"]["neo4j"]["condition"] == "service_healthy"
 
 
@@ -42,7 +41,7 @@ def test_ports_are_open_on_this_machine_only(services: dict[str, Any]) -> None:
             assert port.startswith("127.0.0.1:")
 
 
-def test_the_password_has_no_default_and_stands_in_no_file(services: dict[str, Any]) -> None:
+def test_the_password_has_no_default_and_is_in_no_file(services: dict[str, Any]) -> None:
     text = (ROOT / "docker-compose.yml").read_text("utf-8")
     for variable in re.findall(r"(?<!\$)\$\{[^}]*\}", text):
         assert variable.startswith("${ALMANAC_DB_PASSWORD:?"), variable
@@ -64,8 +63,7 @@ def test_the_service_starts_with_its_profile_and_a_configuration_that_exists(
 def test_the_image_is_pinned_and_runs_without_root() -> None:
     lines = (ROOT / "Dockerfile").read_text("utf-8").splitlines()
     assert re.fullmatch(r"FROM python:3\.\d+\.\d+-slim-\w+", next(x for x in lines if x.startswith("FROM")))
-    users = [line for line in lines if line.startswith("USER")]
-    assert users == ["USER almanac"]
+    assert [line for line in lines if line.startswith("USER")] == ["USER almanac"]
     assert lines.index("USER almanac") < lines.index('ENTRYPOINT ["almanac"]')
 
 
@@ -77,7 +75,7 @@ def test_the_image_copies_every_package_and_what_the_build_reads() -> None:
         assert file in text
 
 
-def test_a_compose_client_accepts_the_file() -> None:
+def test_a_compose_client_accepts_the_file(processes: None) -> None:
     docker = shutil.which("docker")
     if docker is None or subprocess.run([docker, "compose", "version"], capture_output=True).returncode:
         pytest.skip("no docker compose client is installed")

@@ -8,7 +8,6 @@ import shlex
 import shutil
 import signal
 import subprocess
-import time
 import urllib.error
 import urllib.request
 from pathlib import Path
@@ -19,6 +18,7 @@ from almanac.service.collectors import ALMANAC
 from almanac.service.configuration import read_service
 from almanac.settings import load_settings
 from tests.support import paths
+from tests.support.waiting import PATIENCE, comes_true
 
 UNITS = paths.ROOT / "deploy" / "systemd"
 CONFIG = paths.ROOT / "deploy" / "config.toml"
@@ -72,15 +72,15 @@ def started(name: str, folders: dict[str, Path], config: Path, **environment: st
     )
 
 
-@pytest.mark.parametrize("name", sorted(path.name for path in UNITS.iterdir()))
-def test_systemd_accepts_the_units(name: str, folders: dict[str, Path], tmp_path: Path) -> None:
+def test_systemd_accepts_the_units(processes: None, folders: dict[str, Path], tmp_path: Path) -> None:
     program = shutil.which("systemd-analyze")
     if program is None:
         pytest.skip("systemd-analyze is not installed")
-    for unit in UNITS.iterdir():
-        text = unit.read_text("utf-8").replace("/usr/local/bin", str(folders["bin"]))
-        (tmp_path / unit.name).write_text(text)
-    done = subprocess.run([program, "verify", str(tmp_path / name)], capture_output=True, text=True)
+    units = [tmp_path / unit.name for unit in UNITS.iterdir()]
+    for unit in units:
+        text = (UNITS / unit.name).read_text("utf-8").replace("/usr/local/bin", str(folders["bin"]))
+        unit.write_text(text)
+    done = subprocess.run([program, "verify", *map(str, units)], capture_output=True, text=True)
     assert (done.returncode, [line for line in done.stderr.splitlines() if "almanac" in line]) == (0, [])
 
 
@@ -91,7 +91,9 @@ def test_the_example_configuration_is_valid_and_its_defaults_are_local(tmp_path:
     assert [task.name for task in service.tasks] == ["scan", "counters", "jobs", "advise", "prune"]
 
 
-def test_the_unit_of_the_service_starts_answers_and_stops(folders: dict[str, Path], tmp_path: Path) -> None:
+def test_the_unit_of_the_service_starts_answers_and_stops(
+    processes: None, folders: dict[str, Path], tmp_path: Path
+) -> None:
     config = tmp_path / "config.toml"
     with_free_port = CONFIG.read_text("utf-8").replace("port = 8600", "port = 0").replace("= 60\n", "= 0\n")
     config.write_text(with_free_port.replace('["ibqueryerrors",', '["nosuch-program",'))
@@ -104,16 +106,13 @@ def test_the_unit_of_the_service_starts_answers_and_stops(folders: dict[str, Pat
             line = process.stderr.readline()
         address = line.partition("serving on ")[2].partition(";")[0]
         with pytest.raises(urllib.error.HTTPError) as caught:
-            urllib.request.urlopen(f"{address}/healthz", timeout=30)
+            urllib.request.urlopen(f"{address}/healthz", timeout=PATIENCE)
         with caught.value as answer:
             assert json.loads(answer.read())["status"] == "database away"
         spool = folders["%S"] / "almanac" / "spool"
-        limit = time.monotonic() + 90
-        while not list(spool.glob("0*")) and time.monotonic() < limit:
-            time.sleep(0.1)
-        assert len(list(spool.glob("0*"))) >= 1
+        assert comes_true(lambda: list(spool.glob("0*")), unless=lambda: process.poll() is not None)
         process.send_signal(signal.SIGTERM)
-        assert process.wait(60) == 0
+        assert process.wait() == 0
     finally:
         process.kill()
         process.communicate()
@@ -121,16 +120,16 @@ def test_the_unit_of_the_service_starts_answers_and_stops(folders: dict[str, Pat
 
 
 def test_the_unit_of_the_scan_queues_it_if_the_database_is_away(
-    folders: dict[str, Path], tmp_path: Path
+    processes: None, folders: dict[str, Path], tmp_path: Path
 ) -> None:
     config = tmp_path / "config.toml"
     config.write_text("")
     process = started("almanac-scan.service", folders, config, ALMANAC_DB=NOBODY)
-    out, errors = process.communicate(timeout=120)
+    out, errors = process.communicate()
     assert process.returncode == 0, errors
     assert out.startswith("queued as ")
     (folders["bin"] / "ibnetdiscover").write_text("#!/bin/sh\nexit 1\n")
     process = started("almanac-scan.service", folders, config, ALMANAC_DB=NOBODY)
-    process.communicate(timeout=120)
+    process.communicate()
     assert process.returncode == 1
     assert len(list((folders["%S"] / "almanac" / "spool").glob("0*"))) == 1

@@ -1,58 +1,23 @@
-"""Every Python and shell block of README and docs runs as printed."""
+"""Every Python and shell block of docs runs as printed; those of README are in `test_docs_smoke`."""
 
 from __future__ import annotations
 
-import shutil
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from registry.database.local.server import stop
-from registry.maintenance.cluster_deletion import delete_cluster
-from registry.registry import Registry
 from tests.support import paths
-from tests.support.doc_blocks import RUN, SHOWN, Block, Shell, blocks
+from tests.support.doc_blocks import RUN, SAMPLE, SHOWN, Block, Shell, blocks, pages, runnable
 
-SAMPLE = "docs/tutorials/sample-cluster.md"
-CLUSTER = "hpc1"
-PAGES = {
-    str(path.relative_to(paths.ROOT)): tuple(blocks(path.read_text("utf-8")))
-    for path in [*paths.ROOT.glob("*.md"), *(paths.ROOT / "docs").rglob("*.md")]
-    if path.name not in ("CHANGELOG.md", "commands.md")
-}
-RUNNABLE = {
-    page: tuple(block for block in found if block.language in RUN and not block.skipped)
-    for page, found in PAGES.items()
-}
-
-
-@pytest.fixture(scope="module")
-def sample(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shell]:
-    """The sample cluster, as its page makes it: all pages use it."""
-    folder = tmp_path_factory.mktemp("pages")
-    shell = Shell(folder / "sample", folder / "home")
-    try:
-        for block in RUNNABLE[SAMPLE]:
-            shell.run(block)
-        yield shell
-    finally:
-        stop(shell.registry)
+PAGES = pages()
 
 
 @pytest.mark.timeout(900)
-@pytest.mark.parametrize("page", [page for page, found in RUNNABLE.items() if found and page != SAMPLE])
+@pytest.mark.parametrize(
+    "page", [page for page in PAGES if runnable(page) and page not in ("README.md", SAMPLE)]
+)
 def test_the_blocks_of_a_page_run(page: str, sample: Shell, tmp_path: Path) -> None:
-    shell = Shell(tmp_path / "page", sample.home)
-    for path in sample.folder.iterdir():
-        if path.is_file():
-            shutil.copy2(path, shell.folder)
-    for block in RUNNABLE[page]:
-        shell.run(block)
-    with Registry.open(home=sample.registry) as registry:
-        for cluster in registry.fabrics.clusters():
-            if cluster.name != CLUSTER:
-                delete_cluster(registry.database, cluster.name)
+    sample.run_page(page, tmp_path / "page")
 
 
 @pytest.mark.parametrize("page", PAGES)
@@ -69,8 +34,8 @@ def test_few_blocks_are_skipped() -> None:
 
 
 @pytest.fixture
-def shell(tmp_path: Path) -> Shell:
-    return Shell(tmp_path / "page", tmp_path / "home")
+def shell(forking: str, tmp_path: Path) -> Shell:
+    return Shell(tmp_path / "page", tmp_path / "home", forking)
 
 
 PAGE = """

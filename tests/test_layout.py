@@ -15,7 +15,6 @@ from pathlib import Path
 
 import pytest
 
-from tests.conftest import COMPILING
 from tests.support import paths
 
 PARTS = ("registry", "ingest", "mapping", "dashboard", "almanac")
@@ -92,8 +91,3 @@ def test_every_test_file_names_what_it_tests(part: str) -> None:
         if not any(named_after(test, name) for name in possible_names(test.parent))
     ]
     assert not lost, lost
-
-
-@pytest.mark.parametrize("first", COMPILING)
-def test_what_compiles_first_exists(first: str) -> None:
-    assert (paths.TESTS / first).exists()

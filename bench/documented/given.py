@@ -17,6 +17,7 @@ GIVEN: dict[str, tuple[str, ...]] = {
         "at least 60% more",
         "(3 minutes in the paper)",
     ),
+    "docs/explanation/testing.md": ("ends within 25 minutes", "later than 45 minutes", "after 600 s"),
     "docs/reference/cookbook.md": ("at least 90% of the load",),
     "docs/how-to/dashboard-planner.md": ("takes more than 1 % longer",),
     "docs/how-to/stored-data.md": ("the embedded server, which has 1 GB of memory",),

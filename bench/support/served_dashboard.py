@@ -19,7 +19,7 @@ from playwright.sync_api import Browser, ConsoleMessage, Page, Request, sync_pla
 
 from bench.faults.commands import ALMANAC
 
-START_SECONDS = 60.0
+START_SECONDS = 300.0
 ARGUMENTS = (
     *("--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run"),
     *("--disable-background-networking", "--disable-component-update", "--disable-sync"),

@@ -68,10 +68,10 @@ def cable_of_now(cable: dict[str, object]) -> dict[str, object]:
 
 
 def test_the_history_of_an_earlier_dump_is_what_it_was(almanac: Almanac) -> None:
-    assert almanac("db", "restore", DUMPS / "schema-5.dump").code == 0
+    almanac.ok("db", "restore", DUMPS / "schema-5.dump")
     for command, expected in json.loads((DUMPS / "schema-5.json").read_text("utf-8")).items():
         added = next((keys for words, keys in SINCE.items() if command.startswith(words)), None)
-        shown = almanac(*command.split(), "--json").json
+        shown = almanac.json(*command.split())
         if isinstance(expected, list):
             expected = [of_now(command, row) | (added or {}) for row in expected]
         else:

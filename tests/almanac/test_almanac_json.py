@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Iterator
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -124,20 +125,23 @@ def kind(value: Any) -> str:
 
 
 @pytest.fixture
-def documents(embedded: Almanac, tmp_path: Path) -> dict[str, Any]:
+def documents(almanac: Almanac, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
     """The document of each command on the data of the demonstration."""
-    assert embedded("demo", "-o", tmp_path / "ranks").code == 0
-    placements = embedded("history", "--job", "4711", "--json").json
+    # kernels are compiled in this process
+    waits = nullcontext(lambda: None)
+    monkeypatch.setattr("almanac.demo.precompile.precompiled_kernels", lambda progress: waits)
+    almanac.ok("demo", "-o", tmp_path / "ranks")
+    placements = almanac.json("history", "--job", "4711")
     values = {
         "PLACEMENT": placements[0]["placement"],
         "OTHER": placements[-1]["placement"],
-        "HOTTEST": embedded("congestion", "demo-ndr", "--json").json["links"][0]["link"],
+        "HOTTEST": almanac.json("congestion", "demo-ndr")["links"][0]["link"],
         "csv=FILE": f"csv={tmp_path / 'file'}",
     }
     found = {}
     for name, arguments in CALLS.items():
         words = re.sub(r" (PROFILE|NAME|--link|--cluster)$", "", name).split()
-        outcome = embedded(*words, *(values.get(word, word) for word in arguments.split()), "--json")
+        outcome = almanac(*words, *(values.get(word, word) for word in arguments.split()), "--json")
         assert outcome.code in (0, 4), (name, outcome.err)
         found[name] = outcome.json
     return found

@@ -51,7 +51,7 @@ def reported(folder: Path) -> tuple[int, list[list[Any]]]:
     return found, reports
 
 
-def test_compiling_is_reported_once_per_machine(tmp_path: Path) -> None:
+def test_compiling_is_reported_once_per_machine(tmp_path: Path, processes: None) -> None:
     (tmp_path / "counted.py").write_text(KERNELS)
     assert reported(tmp_path) == (42, [[COMPILING, 0, None], [COMPILING, 1, 1]])
     assert reported(tmp_path) == (42, [])

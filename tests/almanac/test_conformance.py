@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import subprocess
@@ -162,25 +163,21 @@ def test_a_function_is_a_strategy() -> None:
 
 
 @pytest.fixture(scope="module")
-def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def site(tmp_path_factory: pytest.TempPathFactory, processes: None) -> Path:
     """Return a folder with the example package as pip installs it, and a package with a broken plug-in."""
     folder = tmp_path_factory.mktemp("site")
     project = tomllib.loads((EXAMPLE / "pyproject.toml").read_text())["project"]
-    for package in project["name"], "wrecks":
+    broken = {"fabric_almanac.routings": {"wreck": "wrecks:build"}}
+    for package, groups in ((project["name"], project["entry-points"]), ("wrecks", broken)):
         info = folder / f"{package.replace('-', '_')}-{project['version']}.dist-info"
         info.mkdir()
         lines = f"Metadata-Version: 2.1\nName: {package}\nVersion: {project['version']}\n"
         (info / "METADATA").write_text(lines)
-        groups = (
-            project["entry-points"]
-            if package != "wrecks"
-            else {"fabric_almanac.routings": {"wreck": "wrecks:build"}}
-        )
         text = [
-            f"[{group}]\n" + "\n".join(f"{k} = {v}" for k, v in points.items())
+            f"[{group}]\n" + "".join(f"{key} = {value}\n" for key, value in points.items())
             for group, points in groups.items()
         ]
-        (info / "entry_points.txt").write_text("\n".join(text) + "\n")
+        (info / "entry_points.txt").write_text("".join(text))
     shutil.copytree(EXAMPLE / "almanac_examples", folder / "almanac_examples")
     return folder
 
@@ -199,8 +196,7 @@ def test_the_example_package_passes_its_own_tests(site: Path) -> None:
     assert "24 passed" in out
 
 
-def test_the_example_package_is_used_by_name_and_listed_by_doctor(site: Path) -> None:
-    code = """
+USED = """
 import json
 import mapping
 from almanac.commands.admin.status import _plug_ins
@@ -210,25 +206,19 @@ options = {"strategies": ["by-volume+adjacent-swaps"], "steps": 200}
 found = mapping.place(fabric, profile, allocation, costs=mapping.CostModel(routing="grid-or-tree"), **options)
 print(json.dumps([found.strategy, found.routing, list(_plug_ins())]))
 """
-    import json
+LISTED = """
+format neighbours, strategy by-volume, refiner adjacent-swaps, routing grid-or-tree, routing wreck,
+export format host-list, check single-cable
+"""
 
-    strategy, routing, listed = json.loads(run(site, "-c", code))
+
+def test_the_example_package_is_used_by_name_and_listed_by_doctor(site: Path) -> None:
+    strategy, routing, listed = json.loads(run(site, "-c", USED))
     assert strategy in ("by-volume", "by-volume+adjacent-swaps")
     assert routing == "grid-or-tree"
     by_name = {name: (state, seen) for name, state, seen in listed}
-    assert set(by_name) == {
-        "format neighbours",
-        "strategy by-volume",
-        "refiner adjacent-swaps",
-        "routing grid-or-tree",
-        "routing wreck",
-        "export format host-list",
-        "check single-cable",
-    }
-    assert by_name["strategy by-volume"] == (
-        "ok",
-        "Ranks that send and receive most come first, on the slots in order; of almanac-examples 1.0",
-    )
-    state, seen = by_name["routing wreck"]
-    assert state == "warning"
-    assert seen == "ModuleNotFoundError: No module named 'wrecks'; of wrecks 1.0: update or remove it"
+    assert set(by_name) == {name.strip() for name in LISTED.split(",")}
+    about = "Ranks that send and receive most come first, on the slots in order; of almanac-examples 1.0"
+    assert by_name["strategy by-volume"] == ("ok", about)
+    missing = "ModuleNotFoundError: No module named 'wrecks'; of wrecks 1.0: update or remove it"
+    assert by_name["routing wreck"] == ("warning", missing)

@@ -37,7 +37,7 @@ def script(connect: object) -> None:
     run(cast(Any, connect))
 
 
-def told() -> set[str]:
+def shown_commands() -> set[str]:
     """The commands that the pages of the registry in force show."""
 
     def connect() -> Registry:
@@ -55,10 +55,10 @@ def told() -> set[str]:
     return found
 
 
-def test_the_commands_on_pages_of_an_empty_registry_work(embedded: Almanac) -> None:
-    commands = told()
+def test_the_commands_on_pages_of_an_empty_registry_work(almanac: Almanac) -> None:
+    commands = shown_commands()
     assert len(commands) > 2
-    assert embedded("ingest", DATA / "openmpi" / "npb_cg_S_16.tar.gz", "--name", "cg").code == 0
+    almanac.ok("ingest", DATA / "openmpi" / "npb_cg_S_16.tar.gz", "--name", "cg")
     # what reads a fabric, and then jobs, comes before what needs them
     for command in sorted(
         commands - {DEMO}, key=lambda text: ("SCAN" not in text, "scontrol" not in text, text)
@@ -70,5 +70,5 @@ def test_the_commands_on_pages_of_an_empty_registry_work(embedded: Almanac) -> N
         assert words[0] == "almanac"
         assert not [word for word in words if re.fullmatch(r"[A-Z_]{3,}", word)], command
         slots = ["--slots", "2", "--steps", "100"] if words[1] == "map" else []
-        outcome = embedded(*words[1:], *slots)
+        outcome = almanac(*words[1:], *slots)
         assert outcome.code == 0, (command, outcome.err)

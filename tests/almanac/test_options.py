@@ -33,6 +33,8 @@ def test_circuits_name_nodes_by_number_or_host(tmp_path: Path) -> None:
         ("a,b\n0,h9\n", 2, "expected two nodes"),
         ("a,b\n0,1\n1\n", 3, "expected two nodes"),
         ("a,b\n0,7\n", None, "7"),
+        ("a,b\n1,1\n", None, "1"),
+        ("", 1, "the columns a,b"),
     ],
 )
 def test_a_bad_file_of_circuits_is_reported_with_its_line(
@@ -47,8 +49,10 @@ def test_each_rank_has_one_weight(tmp_path: Path) -> None:
     assert read_weights(written(tmp_path, "rank,weight\n1,0.5\n0,2\n"), 2).tolist() == [2.0, 0.5]
     for text, reason in (
         ("rank,weight\n0,1\n", "rank 1 has no weight"),
-        ("rank,weight\n0,1\n0,2\n", "rank 0 is repeated"),
+        ("rank,weight\n0,1\n\n0,2\n", "rank 0 is repeated"),
+        ("rank,weight\n2,1\n", "expected a rank from 0 to 1"),
         ("rank,weight\n0,-1\n", "not negative"),
+        ("rank,weight\n0,nan\n", "not negative"),
         ("rank,weight\n0,x\n", "not negative"),
     ):
         with pytest.raises(InputError, match=reason):

@@ -1,10 +1,10 @@
-"""JSON documents, CSV and tables of small results, with values counted by hand."""
+"""JSON documents, CSV and tables of small results, counted by hand; the screen of ``almanac today``."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +12,7 @@ import pytest
 
 from almanac.output.circuits import circuit_csv, show_circuit_moves
 from almanac.output.json.circuits import named_circuits, optical_switch_to_json
+from almanac.output.json.running_jobs import today_to_json
 from almanac.output.json.stored_data import cluster_to_json, findings_to_json, job_to_json
 from almanac.output.placements import bound_row, changes_text
 from almanac.output.printing import (
@@ -26,12 +27,23 @@ from almanac.output.printing import (
     whole,
     write_text,
 )
+from almanac.output.today import best_action, today_lines
+from almanac.service.collectors import CommandFailed
 from mapping.checks.finding import Finding, Severity
+from mapping.placement.search.options import SearchOptions
+from mapping.service.advising import advise_all
+from mapping.service.live import traffic
+from mapping.service.today import Today, read_today
 from registry.errors import InputError
+from registry.fabrics.changes import Cable, Changes
 from registry.fabrics.fabrics import ClusterInfo
+from registry.ingest_runs.freshness import FAILING, Freshness
+from registry.ingest_runs.runs import FAILED, RunInfo
 from registry.jobs.jobs import StoredJob
 from registry.model import Bound, Job
 from registry.records.optical_switches import OpticalSwitch
+from registry.registry import Registry
+from tests.support.running_jobs import T0, save_running_jobs
 
 NOW = datetime(2026, 1, 10, tzinfo=UTC)
 HOSTS = ("h0", "h1", "h2")
@@ -40,13 +52,10 @@ SWITCH = OpticalSwitch(
 )
 
 
-def test_numbers_for_json_and_csv() -> None:
+def test_numbers_and_times_for_json_and_csv(capsys: pytest.CaptureFixture[str]) -> None:
     assert [finite(value) for value in (1.5, None, math.inf, math.nan)] == [1.5, None, None, None]
     assert [whole(value) for value in (2.0, 2.5)] == [2, 2.5]
     assert attributes(SWITCH, "max_edges", "cluster") == {"max_edges": 3, "cluster": "c"}
-
-
-def test_times_are_printed_in_utc(capsys: pytest.CaptureFixture[str]) -> None:
     print_json({"at": NOW, "none": None})
     assert capsys.readouterr().out == '{\n  "at": "2026-01-10T00:00:00Z",\n  "none": null\n}\n'
 
@@ -78,31 +87,18 @@ def test_a_file_that_cannot_be_written_is_an_error(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == [tmp_path / "a"]
 
 
-def test_circuits_are_named_by_hosts_if_there_are_any() -> None:
+def test_circuits_are_named_by_hosts_if_there_are_any(capsys: pytest.CaptureFixture[str]) -> None:
     assert named_circuits(SWITCH.circuits, HOSTS) == [("h0", "h1"), ("h1", "h2")]
     assert named_circuits(SWITCH.circuits, ()) == [(0, 1), (1, 2)]
     assert circuit_csv(SWITCH.circuits, HOSTS) == "a,b\nh0,h1\nh1,h2\n"
-
-
-def test_the_document_of_a_switch() -> None:
     fields = optical_switch_to_json(SWITCH)
     assert list(fields) == [
         *("cluster", "hosts", "max_degree", "max_edges", "link_speed", "compute_seconds", "circuits"),
         *("circuit_plan", "stored_at"),
     ]
     assert (fields["circuits"], fields["circuit_plan"]) == ([("h0", "h1"), ("h1", "h2")], None)
-
-
-def test_the_circuits_to_move_are_printed_with_the_gain(capsys: pytest.CaptureFixture[str]) -> None:
-    moves = {
-        "seconds_saved": 0.5,
-        "removed": [("h0", "h1")],
-        "added": [],
-        "gain": 1.5,
-        "break_even_profiles": 6.0,
-        "break_even_seconds": 3.0,
-    }
-    show_circuit_moves(moves)
+    moves = {"seconds_saved": 0.5, "removed": [("h0", "h1")], "added": [], "gain": 1.5}
+    show_circuit_moves({**moves, "break_even_profiles": 6.0, "break_even_seconds": 3.0})
     assert capsys.readouterr().out.splitlines() == [
         "removed (1): h0 - h1",
         "added (0): none",
@@ -138,12 +134,8 @@ def test_documents_of_stored_data() -> None:
 
 def test_the_name_of_a_bound_is_printed_once() -> None:
     for proof in ("cut: 4 bytes cross", "4 bytes cross"):
-        bound = Bound(value=2.0, proof=proof, name="cut")
-        assert bound_row("congestion_seconds", bound) == [
-            "lower bound, worst link",
-            "2 s",
-            "cut: 4 bytes cross",
-        ]
+        row = bound_row("congestion_seconds", Bound(value=2.0, proof=proof, name="cut"))
+        assert row == ["lower bound, worst link", "2 s", "cut: 4 bytes cross"]
 
 
 NAMES = ("p45069bbbaea3", "demo-training-64")
@@ -158,16 +150,14 @@ def shown_at(width: int | None, monkeypatch: pytest.MonkeyPatch, capsys: pytest.
     return capsys.readouterr()
 
 
-@pytest.mark.parametrize("width", [20, 40, 60, 80, 200])
 def test_a_terminal_never_gets_longer_lines_nor_broken_ids(
-    width: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    printed = shown_at(width, monkeypatch, capsys)
-    assert max(map(len, printed.out.splitlines())) <= width
-    if width >= 40:
-        assert all(name in printed.out for name in NAMES)
-    if width >= 80:
-        assert "2026-01-10 00:00:00 UTC" in printed.out
+    for width in (20, 40, 60, 80, 200):
+        printed = shown_at(width, monkeypatch, capsys)
+        assert max(map(len, printed.out.splitlines())) <= width
+        assert width < 40 or all(name in printed.out for name in NAMES)
+        assert width < 80 or "2026-01-10 00:00:00 UTC" in printed.out
 
 
 def test_a_narrow_terminal_leaves_columns_out_and_names_them(
@@ -195,27 +185,16 @@ def test_a_pipe_gets_every_column_in_full_width(
     assert "wraps between words, a sentence" in printed.out
 
 
-def test_labels_are_words() -> None:
+def test_labels_are_words_and_metrics_that_change_are_named_with_their_sign() -> None:
+    """Job 4712 of the demonstration: a gain of 1.04 for a third more hop-bytes."""
     assert label("congestion_seconds") == "worst link"
     assert label("default_routing_because") == "reason for it"
     assert label("idle_seconds") == "idle (s)"
     assert label("started_at") == "started at"
-
-
-def test_all_metrics_that_change_are_named_with_their_sign() -> None:
-    """Job 4712 of the demonstration: a gain of 1.04 for a third more hop-bytes."""
-    before = {
-        "congestion_seconds": 1.04,
-        "hop_bytes": 300.0,
-        "max_dilation": 4.0,
-        "mean_congestion_seconds": 0.0,
-    }
-    after = {
-        "congestion_seconds": 1.0,
-        "hop_bytes": 399.0,
-        "max_dilation": 3.98,
-        "mean_congestion_seconds": 2.0,
-    }
+    names = ("congestion_seconds", "hop_bytes", "max_dilation", "mean_congestion_seconds")
+    before, after = (
+        dict(zip(names, values, strict=True)) for values in ((1.04, 300.0, 4.0, 0.0), (1.0, 399.0, 3.98, 2.0))
+    )
     assert changes_text(before, after) == (
         "hop-bytes +33%, maximum dilation -0.5%, mean of loaded links above zero"
     )
@@ -232,3 +211,121 @@ def test_a_long_path_is_broken_before_its_column_is_left_out(
     assert printed.err == ""
     assert max(map(len, printed.out.splitlines())) <= 70
     assert "/folder/folder" in printed.out
+
+
+HOUR = timedelta(hours=1)
+ERROR = Finding(Severity.ERROR, "leaf01", "leaf01 has no cable", 1, "uplinks")
+WARNING = Finding(Severity.WARNING, "leaf02:1", "the cable is missing", 1, "wiring", "missing")
+NOTE = Finding(Severity.NOTE, "leaf03", "an unplanned cable", 1, "wiring", "unexpected")
+FAILURE: dict[str, Any] = {"digest": "", "seconds": 1.0, "snapshot": "", "routing": "", "profiles": ()}
+RUN = RunInfo(id="r", cluster="c", at=T0, formats=("ibnetdiscover",), files=("a scan.txt",), warnings=(),
+              outcome=FAILED, error="truncated", error_kind="InputError", **FAILURE)  # fmt: skip
+COLLECTED = replace(
+    RUN, files=("scan",), error="it ended with exit code 3", error_kind=CommandFailed.__name__
+)
+LOST = Cable(source="leaf1", source_guid="", source_port=4, target="spine2", target_guid="", target_port=1,
+             capacity=25e9, capacity_back=25e9, cables=1)  # fmt: skip
+
+
+@pytest.fixture
+def today(registry: Registry) -> Today:
+    """Return the state of the cluster of `tests.support.running_jobs`, scanned in the last hour."""
+    save_running_jobs(registry)
+    return replace(read_today(registry, "c", T0 - HOUR), findings=())
+
+
+def test_the_screen_of_a_cluster_with_two_jobs_on_one_uplink(today: Today) -> None:
+    lines = today_lines(today)
+    assert lines[0].startswith("c at ")
+    assert lines[2] == "Changed: unknown, there is no earlier scan"
+    assert lines[4:6] == ["Broken: no problems found", "Data: no ingest failed, 1 source stale or failing"]
+    text = " ".join(" ".join(lines[8:]).split())
+    assert text.startswith(
+        "Slowed jobs: 2 of 4 running jobs; nothing is known of 2 without a profile or placement; "
+        "no advice computed job 1 (ann, halo): an iteration takes 1.25 times as long as alone: "
+    )
+    assert ", with job 2 job 2 (bob, stream): an iteration takes 1.17 times as long as alone: " in text
+    assert lines[-2:] == [
+        "Best action: search better placements of the running jobs:",
+        "  almanac advise jobs c",
+    ]
+
+
+def test_the_most_urgent_action_comes_first(
+    today: Today, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "a scan.txt").touch()
+    lost = replace(today, changes=Changes(cables_vanished=(LOST,), hosts_vanished=("h1",)))
+    failing = {"ibnetdiscover": Freshness(FAILING, "the last try failed")}
+    cases = [
+        (replace(today, slowed=()), None, None),
+        (today, "almanac advise jobs c", "search better placements"),
+        (replace(today, findings=(NOTE,)), "almanac advise jobs c", ""),
+        (replace(today, findings=(WARNING,)), "almanac cluster check c --only wiring --all", "leaf02:1"),
+        (replace(lost, findings=(WARNING,)), "almanac cluster changes c --from 2026-03-01T11:00:00Z",
+         "cable leaf1:4 - spine2:1 vanished"),
+        (replace(lost, since=T0 + HOUR), "ibnetdiscover | almanac ingest --cluster c -",
+         "2026-03-01 12:00:00"),
+        (replace(lost, failed=(RUN,), sources=failing), "almanac ingest --cluster c 'a scan.txt'",
+         "truncated"),
+        (replace(lost, failed=(replace(RUN, files=("-",)),), sources=failing),
+         "almanac ingest-run list --cluster c --failed", "truncated"),
+        (replace(lost, failed=(COLLECTED,), sources=failing), "almanac serve --check",
+         "repair the collector scan of almanac serve: it ended"),
+        (replace(today, failed=(RUN,)), "almanac advise jobs c", ""),  # read since
+        (replace(lost, failed=(RUN,), sources=failing, findings=(ERROR, WARNING)),
+         "almanac cluster check c --only uplinks --all", "leaf01 (uplinks)"),
+    ]  # fmt: skip
+    for number, (state, command, words) in enumerate(cases):
+        action = best_action(state)
+        assert (None if action is None else action.command) == command, number
+        assert action is None or (words or "") in action.reason, number
+        assert (today_to_json(state)["action"] is None) == (command is None)
+
+
+def test_a_better_placement_is_exported_by_its_id(registry: Registry) -> None:
+    save_running_jobs(registry)
+    list(advise_all(registry, traffic(registry, "c"), SearchOptions(steps=4000, workers=1)))
+    today = replace(read_today(registry, "c", T0 - HOUR), findings=(WARNING,))
+    action = best_action(today)
+    assert action is not None
+    proposed = today.advice[0].proposed
+    assert proposed is not None
+    short = action.command.split()[2]
+    assert action.command == f"almanac export {short} openmpi-rankfile=rankfile.1"
+    assert registry.placements.read(short).id == proposed
+    assert "job 1: with 2 ranks moved its worst link is 1.67 times less busy" in action.reason
+    text = " ".join(" ".join(today_lines(today)).split())
+    assert "no advice computed" not in text
+    assert "with job 2; advice gains 1.67" in text
+
+
+def test_the_screen_holds_much_trouble_in_forty_lines_of_eighty_columns(today: Today) -> None:
+    long = "x" * 70 + " " + "y" * 200 + " \x1b[31m" + "z " * 200
+    findings = [Finding(Severity.ERROR, long, long, 1, f"check-{k}") for k in range(30)]
+    full = replace(
+        today,
+        changes=Changes(hosts_vanished=tuple(f"{long}{k}" for k in range(50))),
+        findings=tuple(findings),
+        sources={f"source-{k}": Freshness(FAILING, long) for k in range(30)},
+        failed=(RUN,) * 30,
+        slowed=today.slowed * 20,
+    )
+    lines = today_lines(full)
+    assert len(lines) <= 40
+    assert max(map(len, lines[:-1])) <= 80
+    assert "\x1b" not in "".join(lines)
+    assert "  and 26 more: almanac cluster check c" in lines
+    assert "  and 48 more: almanac cluster changes c --from 2026-03-01T11:00:00Z" in lines
+    short = replace(full, changes=Changes(hosts_vanished=("h1", "h2", "h3", "h4", "h5", "h6")))
+    assert "  host h5 vanished\n  and 1 more: almanac cluster changes c" in "\n".join(today_lines(short))
+
+
+def test_the_document_has_what_the_screen_counts(today: Today) -> None:
+    fields = today_to_json(replace(today, findings=(WARNING,), failed=(RUN,)))
+    assert [row["job"] for row in fields["jobs"]] == ["1", "2"]
+    assert [row["slowdown"] for row in fields["jobs"]] == pytest.approx([1.25, 1 + 1 / 6])
+    assert [one["group"] for one in fields["findings"]] == ["missing"]
+    assert fields["failed_runs"] == [{"at": T0, "files": ("a scan.txt",), "error": "truncated"}]
+    assert (fields["cluster"], fields["since"], fields["changes"]) == ("c", T0 - HOUR, None)

@@ -1,25 +1,32 @@
-"""``almanac metrics`` against a parser of the same text that Prometheus' own library brings."""
+"""``almanac metrics``, and the alert rules and the Grafana dashboard that use what it prints."""
 
 from __future__ import annotations
 
 import json
+import re
+import shutil
+import subprocess
+from collections.abc import Iterator
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
+import yaml
 from prometheus_client.parser import text_string_to_metric_families
 
-from almanac.prometheus import Gauges
-from registry.database.driver import Database
+from almanac.prometheus import ABOUT, Gauges
 from registry.ingest_runs.freshness import OLD, freshness
+from registry.model import CounterSweep
+from registry.model.intake import Intake
+from registry.model.placement import Metrics
 from registry.pages.overview import read_overview
 from registry.registry import Registry
-from tests.almanac.conftest import Almanac
+from tests.almanac.conftest import PROFILE, SCAN, TABLES, Almanac
 from tests.support import paths
 from tests.support.busy_cluster import fill, job, record
-
-TREE = paths.DATA / "infiniband" / "fattree2-64-traffic"
-PROFILE = paths.DATA / "openmpi" / "npb_cg_S_16.tar.gz"
+from tests.support.fat_tree import LEAF_GUID, SPINE_GUID, at
 
 Samples = dict[tuple[str, tuple[tuple[str, str], ...]], float]
 
@@ -39,23 +46,18 @@ def test_names_from_files_are_escaped() -> None:
     assert samples(gauges.text()) == {("almanac_link_use_ratio", (("device", name),)): 0.5}
 
 
-def test_an_empty_registry_has_no_gauges(almanac: Almanac) -> None:
-    outcome = almanac("metrics")
-    assert (outcome.code, outcome.out.strip()) == (0, "")
-
-
 def test_ages_findings_and_quality_are_printed(almanac: Almanac, tmp_path: Path) -> None:
-    files = [TREE / "ibnetdiscover.txt", TREE / "opensm-lfts.dump"]
-    assert almanac("ingest", *files, "--cluster", "ft", "--observed-at", "2025-01-01").code == 0
-    assert almanac("ingest", PROFILE, "--name", "cg").code == 0
-    broken = tmp_path / "broken.txt"
-    broken.write_text((TREE / "ibnetdiscover.txt").read_text()[:3000])
-    assert almanac("ingest", broken, "--cluster", "ft").code == 1
-    call = ["map", "cg", "--cluster", "ft", "--hosts", "node[0001-0016]", "--steps", 2000, "--json"]
-    placed = json.loads(almanac(*call).out)
-    target = tmp_path / "almanac.prom"
-    outcome = almanac("metrics", "-o", target)
-    assert outcome.code == 0, outcome.err
+    assert almanac.ok("metrics").out.strip() == ""  # an empty registry
+    (clusters,) = (row for row in almanac("doctor", "--json").json if row["check"] == "clusters")
+    assert (clusters["state"], "almanac ingest --cluster NAME" in clusters["seen"]) == ("warning", True)
+    almanac.ok("ingest", SCAN, TABLES, "--cluster", "ft", "--observed-at", "2025-01-01")
+    almanac.ok("ingest", PROFILE, "--name", "cg")
+    broken, target = tmp_path / "broken.txt", tmp_path / "almanac.prom"
+    broken.write_text(SCAN.read_text()[:3000])
+    almanac.refused("ingest", broken, "--cluster", "ft")
+    where = ("--cluster", "ft", "--hosts", "node[0001-0016]")
+    placed = almanac.json("map", "cg", *where, "--steps", 200)
+    almanac.ok("metrics", "-o", target)
     answer = samples(target.read_text())
 
     def value(name: str, **labels: str) -> float:
@@ -66,51 +68,37 @@ def test_ages_findings_and_quality_are_printed(almanac: Almanac, tmp_path: Path)
     assert value("almanac_source_failing", cluster="ft", source="opensm-lfts") == 0
     assert value("almanac_fabric_age_seconds", cluster="ft") > 300 * 86400
     assert value("almanac_findings", cluster="ft", severity="error") == 0
-    ratio = value("almanac_placement_over_bound_ratio", cluster="ft", application=placed_application(answer))
+    (labels,) = {labels for name, labels in answer if name == "almanac_placement_over_bound_ratio"}
     wanted = placed["placed"]["congestion_seconds"] / placed["lower_bound"]["congestion_seconds"]
-    assert ratio == pytest.approx(wanted)
+    assert answer["almanac_placement_over_bound_ratio", labels] == pytest.approx(wanted)
 
 
-def test_metrics_doctor_today_and_the_overview_give_one_age(
-    embedded: Almanac, embedded_database: Database
-) -> None:
-    scan = TREE / "ibnetdiscover.txt"
+def test_metrics_doctor_today_and_the_overview_give_one_age(almanac: Almanac, registry: Registry) -> None:
     observed = datetime.now(UTC) - timedelta(days=30, hours=1)
-    given = ("--cluster", "ft", "--observed-at", observed.isoformat())
-    assert embedded("ingest", scan, *given).code == 0
-    assert embedded("ingest", scan, *given).code == 0  # nothing new: the data get no younger
-    answer = samples(embedded("metrics").out)
+    for _ in range(2):  # the second time nothing is new: the data get no younger
+        almanac.ok("ingest", SCAN, "--cluster", "ft", "--observed-at", observed.isoformat())
+    answer = samples(almanac("metrics").out)
     labels = (("cluster", "ft"), ("source", "ibnetdiscover"))
     assert answer["almanac_source_age_seconds", labels] == pytest.approx(30 * 86400 + 3600, abs=300)
     words = "observed 30 days ago, ingested "
-    doctor = {row["check"]: row for row in embedded("doctor", "--json").json}
+    doctor = {row["check"]: row for row in almanac("doctor", "--json").json}
     assert doctor["cluster ft"]["seen"] == "observed 30 days ago"
     assert doctor["cluster ft"]["state"] == doctor["source ft ibnetdiscover"]["state"] == "warning"
     assert doctor["source ft ibnetdiscover"]["seen"].startswith(words)
-    assert words in embedded("today", "ft").out
+    assert words in almanac("today", "ft").out
     now = datetime.now(UTC)
-    (shown,) = read_overview(embedded_database, "ft", now).sources
-    (listed,) = Registry(embedded_database).runs.sources("ft")
+    (shown,) = read_overview(registry.database, "ft", now).sources
+    (listed,) = registry.runs.sources("ft")
     assert shown == listed
     assert shown.observed_at == observed
     assert freshness(shown, now).state == OLD
 
 
-def placed_application(answer: Samples) -> str:
-    """The only application that a placement is answer of."""
-    (labels,) = {labels for name, labels in answer if name == "almanac_placement_over_bound_ratio"}
-    return dict(labels)["application"]
-
-
 def test_hot_links_are_those_of_sweeps_after_the_last_scan(almanac: Almanac) -> None:
     counters = paths.DATA / "counters"
-    for name, moment in (
-        ("ibnetdiscover.txt", "01"),
-        ("sweep1-counters.txt.gz", "02"),
-        ("sweep2-counters.txt.gz", "03"),
-    ):
-        outcome = almanac("ingest", counters / name, "--cluster", "ft", "--observed-at", f"2025-01-{moment}")
-        assert outcome.code == 0, outcome.err
+    names = ("ibnetdiscover.txt", "sweep1-counters.txt.gz", "sweep2-counters.txt.gz")
+    for day, name in enumerate(names, start=1):
+        almanac.ok("ingest", counters / name, "--cluster", "ft", "--observed-at", f"2025-01-0{day}")
     answer = samples(almanac("metrics", "--top", 3).out)
     hot = [value for (name, _), value in answer.items() if name == "almanac_link_use_ratio"]
     assert 1 <= len(hot) <= 3
@@ -118,14 +106,152 @@ def test_hot_links_are_those_of_sweeps_after_the_last_scan(almanac: Almanac) -> 
 
 
 def test_the_last_placement_of_an_application_has_its_quality_and_regression(
-    almanac: Almanac, database: Database
+    almanac: Almanac, registry: Registry
 ) -> None:
-    registry = fill(Registry(database), job("7", 2))
+    fill(registry, job("7", 2))
     labels = (("application", "cg"), ("cluster", "toy"))
-    for number, (seconds, regressed) in enumerate(
-        [(4.0, None), (4.0, None), (4.1, None), (4.0, None), (4.0, None), (8.0, 1.0), (4.0, 0.0)]
-    ):
+    placements = ((4.0, None), *((4.0, ...),) * 3, (4.1, None), (8.0, 1.0), (4.0, 0.0))
+    for number, (seconds, regressed) in enumerate(placements):
         registry.placements.save(record(registry, "7", seconds=seconds, seed=number))
-        answer = samples(almanac("metrics").out)
-        assert answer.get(("almanac_placement_regressed", labels)) == regressed
-        assert answer["almanac_placement_over_bound_ratio", labels] == pytest.approx(seconds)
+        if regressed is not ...:
+            answer = samples(almanac("metrics").out)
+            assert answer.get(("almanac_placement_regressed", labels)) == regressed
+            assert answer["almanac_placement_over_bound_ratio", labels] == pytest.approx(seconds)
+
+
+DEPLOY = paths.ROOT / "deploy"
+RULES = DEPLOY / "prometheus" / "almanac.rules.yml"
+DASHBOARD = DEPLOY / "grafana" / "almanac.json"
+METRIC = re.compile(r"\balmanac_\w+")
+SELECTOR = re.compile(r"\b(almanac_\w+)\{([^}]*)\}")
+GROUPED = re.compile(r"\bby \(([^)]*)\)")
+LABEL = re.compile(r"(\w+)\s*(?:=~|!=|!~|=)")
+TEMPLATE = re.compile(r"\{\{ ?\$?(?:labels\.)?(\w+)")
+OF_TEMPLATES = {"value", "humanize", "humanizeDuration"}
+
+Labels = dict[str, set[str]]
+
+ELSEWHERE: dict[str, set[str]] = {
+    "almanac_database_up": set(),
+    "almanac_spool_entries": {"state"},
+    "almanac_spool_oldest_age_seconds": set(),
+    "almanac_task_age_seconds": {"task"},
+    "almanac_task_failing": {"task"},
+    "almanac_disk_free_bytes": set(),
+    "almanac_files_bytes": set(),
+}
+"""Labels of the series of `almanac serve`, and of one that a database named by its address has not."""
+
+
+def sweep(minutes: float, grown: int, errors: int) -> CounterSweep:
+    """Counters of two ports that send as much as they did before, and as many errors."""
+    traffic = {"xmit_bytes": (grown, False), "rcv_bytes": (grown, False)}
+    failures = {"symbol_errors": (errors, False), "link_downed": (errors, False)}
+    ports = {(LEAF_GUID, 0, 1): traffic | failures, (SPINE_GUID, 0, 1): traffic, (SPINE_GUID, 0, 2): traffic}
+    return CounterSweep.of(at(minutes), ports)
+
+
+def read(text: str) -> tuple[Labels, dict[str, float]]:
+    """Return the labels of each metric in the text format, and its largest value."""
+    labels: Labels = {}
+    largest: dict[str, float] = {}
+    for family in text_string_to_metric_families(text):
+        for sample in family.samples:
+            labels.setdefault(sample.name, set()).update(sample.labels)
+            largest[sample.name] = max(sample.value, largest.get(sample.name, sample.value))
+    return labels, largest
+
+
+def use(registry: Registry) -> None:
+    """Save a cluster with counters, errors, a running job and placements."""
+    fill(registry, job("7", 2))
+    registry.jobs.attach("7", "ring")
+    for seed, seconds in enumerate((4.0, 4.0, 4.1, 4.0, 4.0, 8.0)):
+        placed = record(registry, "7", seconds=seconds, seed=seed)
+        assert placed.evaluation is not None
+        registry.placements.save(replace(placed, in_order=Metrics.of(placed.evaluation)))
+    registry.save(Intake(cluster="toy", counters=(sweep(10, 0, 0), sweep(20, 10**12, 50))))
+
+
+def rules() -> list[dict[str, Any]]:
+    document = yaml.safe_load(RULES.read_text("utf-8"))
+    return [rule for group in document["groups"] for rule in group["rules"]]
+
+
+def panels() -> list[dict[str, Any]]:
+    return [one for one in json.loads(DASHBOARD.read_text("utf-8"))["panels"] if one["type"] != "row"]
+
+
+def expressions() -> Iterator[str]:
+    yield from (rule["expr"] for rule in rules())
+    yield from (target["expr"] for panel in panels() for target in panel["targets"])
+
+
+def test_rules_and_dashboard_use_metrics_and_labels_that_are_printed(
+    almanac: Almanac, registry: Registry
+) -> None:
+    use(registry)
+    printed, largest = read(almanac("metrics").out)
+    assert set(printed) == set(ABOUT) - set(ELSEWHERE)
+    printed |= ELSEWHERE
+    counts = ("ports_counted", "ports_over_limit", "errors", "port_error_limit_ratio", "flapping_link_downs")
+    assert [largest[f"almanac_{name}"] for name in counts] == [3, 1, 50, 25, 50]
+    assert largest["almanac_network_use_ratio"] == pytest.approx(10**12 / 600 / 50e9)
+    used: set[str] = set()
+    for expression in expressions():
+        names = set(METRIC.findall(expression))
+        assert names, expression
+        assert names <= set(ABOUT), expression
+        used |= names
+        for name, matchers in SELECTOR.findall(expression):
+            assert set(LABEL.findall(matchers)) <= printed[name], expression
+        for labels in GROUPED.findall(expression):
+            assert all(set(labels.split(", ")) <= printed[name] for name in names), expression
+    assert used == set(ABOUT), "metrics that nobody looks at"
+    texts = [(rule["expr"], text) for rule in rules() for text in rule["annotations"].values()]
+    texts += [(one["expr"], one.get("legendFormat", "")) for panel in panels() for one in panel["targets"]]
+    for expression, text in texts:
+        known = set().union(*(printed[name] for name in METRIC.findall(expression)))
+        assert set(TEMPLATE.findall(text)) - OF_TEMPLATES <= known, text
+
+
+def test_expressions_have_balanced_brackets_and_are_not_empty() -> None:
+    pairs = {")": "(", "}": "{", "]": "["}
+    for expression in expressions():
+        unclosed: list[str] = []
+        for sign in re.sub(r'"[^"]*"', '""', expression):
+            if sign in pairs.values():
+                unclosed.append(sign)
+            elif sign in pairs:
+                assert unclosed, expression
+                assert unclosed.pop() == pairs[sign], expression
+        assert not unclosed, expression
+
+
+def test_alerts_and_panels_have_names_of_their_own_and_panels_do_not_overlap() -> None:
+    alerts = [rule["alert"] for rule in rules()]
+    assert len(set(alerts)) == len(alerts)
+    assert {rule["labels"]["severity"] for rule in rules()} == {"info", "warning", "critical"}
+    dashboard = json.loads(DASHBOARD.read_text("utf-8"))["panels"]
+    assert len({panel["id"] for panel in dashboard}) == len(dashboard)
+    taken: set[tuple[int, int]] = set()
+    for panel in dashboard:
+        place = panel["gridPos"]
+        cells = {(place["x"] + dx, place["y"] + dy) for dx in range(place["w"]) for dy in range(place["h"])}
+        assert not cells & taken, panel["title"]
+        assert place["x"] + place["w"] <= 24
+        taken |= cells
+
+
+@pytest.mark.skipif(shutil.which("promtool") is None, reason="promtool is not installed")
+def test_promtool_accepts_the_rules_and_the_expressions_of_the_dashboard(
+    tmp_path: Path, processes: None
+) -> None:
+    recorded = [
+        {"record": f"panel{number}", "expr": target["expr"].replace("$cluster", ".*")}
+        for number, target in enumerate(target for panel in panels() for target in panel["targets"])
+    ]
+    other = tmp_path / "dashboard.yml"
+    other.write_text(yaml.safe_dump({"groups": [{"name": "dashboard", "rules": recorded}]}))
+    call = subprocess.run(["promtool", "check", "rules", RULES, other], capture_output=True, text=True)
+    assert call.returncode == 0, call.stderr

@@ -1,8 +1,7 @@
-"""What papers say of runs, the statistics of rank correlation, and how claims are counted."""
+"""The statistics of rank correlation, and how the papers' claims on simulated runs are counted."""
 
 from __future__ import annotations
 
-import importlib
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +12,7 @@ from scipy.stats import kendalltau, spearmanr
 
 import almanac.commands.placing.map as map_command
 from bench.simulation import claims, equal_time_2004, objectives, surveyor, tianhe3
-from bench.simulation.__main__ import HEAD, PARTS, main
+from bench.simulation.__main__ import main
 from bench.simulation.cases import fat_tree
 from bench.simulation.claims import (
     Outcome,
@@ -27,34 +26,13 @@ from bench.simulation.correlation import Case, _order
 from bench.simulation.placements import exchanged
 from bench.simulation.rank_statistics import draws, interval, kendall, spearman
 from bench.simulation.runs import VALUES, Effort, TracesMissing
-from bench.support.figure_page import page
-from bench.support.figures import Figure, Row, load, said, save
+from bench.support.figures import Row, said
 from ingest.generate.tori import torus
 from mapping.placement.strategies.baselines import in_order
-from registry.model import Allocation
+from registry.model import Allocation, Placement
 
-
-def test_every_value_has_its_sentence_and_place() -> None:
-    for key, one in said(VALUES).items():
-        assert one.where.startswith(f"{key[:4]}, "), key
-        assert one.quote, key
-
-
-def test_numbers_stand_in_the_sentence_that_is_quoted() -> None:
-    for key, one in said(VALUES).items():
-        if not isinstance(one.value, str):
-            assert f"{abs(one.value) * 100:g}%" in one.quote, key
-
-
-@pytest.mark.parametrize("name", PARTS)
-def test_every_part_has_a_module(name: str) -> None:
-    assert callable(importlib.import_module(f"bench.simulation.{PARTS[name]}").run)
-
-
-def test_a_part_that_there_is_not_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit):
-        main(["--only", "2004-figure-9"])
-    assert "there is no 2004-figure-9" in capsys.readouterr().err
+LOCAL, MEAN = "best random mapping with locality", "mean of the random mappings"
+EVERY = "all random mappings, with locality and without"
 
 
 def test_what_needs_traces_is_left_out_and_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -63,14 +41,6 @@ def test_what_needs_traces_is_left_out_and_named(tmp_path: Path, capsys: pytest.
     assert not list(tmp_path.glob("*.json"))
     with pytest.raises(TracesMissing, match="trace_npb_cg"):
         Effort(traces=tmp_path).trace("cg")
-
-
-def test_a_page_sets_ours_beside_what_the_paper_says_of_runs(tmp_path: Path) -> None:
-    figure = Figure(title="F", setting="S.", rows=(Row(what="w", ours=0.5, paper="2004-locality"),))
-    save("f", figure, Effort().to_json(), tmp_path, VALUES)
-    text = page(load(tmp_path), said(VALUES), HEAD)
-    assert "| w | 0.6 (2004, 5.2, Figure 8) | 0.5 |" in text
-    assert said(VALUES)["2004-locality"].quote in text
 
 
 @given(pairs=st.lists(st.tuples(st.integers(0, 5), st.integers(0, 5)), min_size=2, max_size=12))
@@ -92,8 +62,7 @@ def test_resamples_are_judged_row_by_row() -> None:
     for statistic in (spearman, kendall):
         together = statistic(x[chosen], y[chosen])
         np.testing.assert_allclose(together, [float(statistic(x[rows], y[rows])) for rows in chosen])
-    low, high = interval(np.arange(1001.0))
-    assert (low, high) == (25.0, 975.0)
+    assert interval(np.arange(1001.0)) == (25.0, 975.0)
 
 
 def test_orders_compare_one_number_after_the_other_and_ignore_rounding() -> None:
@@ -102,21 +71,19 @@ def test_orders_compare_one_number_after_the_other_and_ignore_rounding() -> None
 
 
 def test_regret_is_of_the_placements_that_a_metric_puts_first() -> None:
-    order = np.array([0.0, 0.0, 2.0])
-    case = Case(
-        fabric="f",
-        program="p",
-        kinds=("a", "b", "c"),
-        values={"m": order},
-        plain={"m": order},
-        seconds=np.array([3.0, 2.0, 1.0]),
-    )
+    order = {"m": np.array([0.0, 0.0, 2.0])}
+    seconds = np.array([3.0, 2.0, 1.0])
+    case = Case(fabric="f", program="p", kinds=("a", "b", "c"), values=order, plain=order, seconds=seconds)
     assert case.regret("m") == pytest.approx(1.5)
 
 
-def test_exchanges_keep_the_hosts_that_are_used() -> None:
+def on_torus() -> Placement:
     fabric = torus((3, 3))
-    placement = in_order(9, Allocation.of(fabric, fabric.hosts.tolist()))
+    return in_order(9, Allocation.of(fabric, fabric.hosts.tolist()))
+
+
+def test_exchanges_keep_the_hosts_that_are_used() -> None:
+    placement = on_torus()
     spoilt = exchanged(placement, 1, np.random.default_rng(1))
     assert int((spoilt.host_of_rank != placement.host_of_rank).sum()) == 2
     assert sorted(spoilt.host_of_rank.tolist()) == placement.host_of_rank.tolist()
@@ -128,13 +95,13 @@ def test_the_fat_tree_has_64_hosts_and_tables() -> None:
     assert fabric.tables is not None
 
 
-def outcome(throughput: float, peak: float = 1.0, traffic: float = 1.0) -> Outcome:
+def outcome(throughput: float, peak: float = 1.0) -> Outcome:
     return Outcome(
         throughput=throughput,
         peak_latency=peak,
         mean_latency=1.0,
         at=(1.0,),
-        traffic=(traffic,),
+        traffic=(1.0,),
         latency=(peak,),
     )
 
@@ -158,19 +125,16 @@ def cell(rows: list[Row], what: str, baseline: str) -> str:
 
 
 def test_a_claim_counts_the_networks_where_it_holds_against_the_best_of_the_others() -> None:
-    several = [tried(1.7, 1.0, 0.2), tried(1.5, 1.0, 0.5), tried(0.9, 1.0, 0.1)]
-    rows = rows_of_cg(several)
-    what, local = "CG: ours, networks with 60% more throughput or more", "best random mapping with locality"
-    assert cell(rows, what, local) == "1 of 3 (33%)"
-    mean = "mean of the random mappings"
-    assert cell(rows, "CG: ours, networks with 400% more throughput or more", mean) == "2 of 3 (67%)"
-    assert cell(rows, "CG: ours, largest gain of throughput over the networks", f"{mean}; best of them") == (
-        "11; 8"
-    )
-    every = "all random mappings, with locality and without"
-    assert cell(rows, "CG: ours, networks with more throughput than every random mapping", every) == (
-        "2 of 3 (67%)"
-    )
+    rows = rows_of_cg([tried(1.7, 1.0, 0.2), tried(1.5, 1.0, 0.5), tried(0.9, 1.0, 0.1)])
+    assert [
+        cell(rows, f"CG: ours, {what}", baseline)
+        for what, baseline in (
+            ("networks with 60% more throughput or more", LOCAL),
+            ("networks with 400% more throughput or more", MEAN),
+            ("largest gain of throughput over the networks", f"{MEAN}; best of them"),
+            ("networks with more throughput than every random mapping", EVERY),
+        )
+    ] == ["1 of 3 (33%)", "2 of 3 (67%)", "11; 8", "2 of 3 (67%)"]
 
 
 def test_coefficients_are_compared_with_that_of_the_best_mapping_with_locality() -> None:
@@ -183,58 +147,49 @@ def test_coefficients_are_compared_with_that_of_the_best_mapping_with_locality()
 
 
 def test_searches_are_compared_at_equal_cpu_time() -> None:
-    placement = in_order(9, Allocation.of(fabric := torus((3, 3)), fabric.hosts.tolist()))
+    mapping = equal_time_2004.Searched(placement=on_torus(), seconds=0.5, seeds=10)
     networks = [
         {
-            name: equal_time_2004.Compared(
-                searched=equal_time_2004.Searched(placement=placement, seconds=0.5, seeds=10),
-                coefficient=-0.1,
-                gain=gain,
-                lowest=gain > 0.6,
-            )
+            name: equal_time_2004.Compared(searched=mapping, coefficient=-0.1, gain=gain, lowest=gain > 0.6)
             for name in equal_time_2004.SEARCHES
         }
         for gain in (0.6, 0.7, 0.5)
     ]
     of_cg, of_sp = equal_time_2004.rows_of_cg(networks), equal_time_2004.rows_of_sp(networks)
-    assert cell(of_cg, "CG: ours, networks with 60% more throughput or more", equal_time_2004.LOCAL) == (
-        "2 of 3 (67%)"
-    )
+    assert cell(of_cg, "CG: ours, networks with 60% more throughput or more", LOCAL) == "2 of 3 (67%)"
     assert cell(of_cg, "CG: ours, CPU time", "s") == "median 0.5, 0.5 to 0.5"
-    assert cell(of_sp, "SP: ours, networks with the lowest peak latency", equal_time_2004.RANDOM) == (
-        "1 of 3 (33%)"
-    )
+    assert cell(of_sp, "SP: ours, networks with the lowest peak latency", EVERY) == "1 of 3 (33%)"
     assert {row.paper for row in (*of_cg, *of_sp)} - {""} <= said(VALUES).keys()
 
 
 def test_a_peak_is_lowest_where_it_is_below_that_of_every_random_mapping() -> None:
     rows = rows_of_sp([tried(1.0, 1.0, 1.0, peak=0.5), tried(1.0, 1.0, 1.0, peak=1.0)])
-    every = "all random mappings, with locality and without"
-    assert cell(rows, "SP: ours, networks with the lowest peak latency", every) == "1 of 2 (50%)"
+    assert cell(rows, "SP: ours, networks with the lowest peak latency", EVERY) == "1 of 2 (50%)"
 
 
-def test_every_key_that_rows_name_is_said() -> None:
-    known = said(VALUES)
-    one = [tried(1.0, 1.0, 1.0)]
+def test_every_key_that_rows_name_has_a_sentence() -> None:
+    known, one = said(VALUES), [tried(1.0, 1.0, 1.0)]
     rows = [*rows_of_cg(one), *rows_of_sp(one), *rows_of_rounds("is", one)]
     named = {row.paper for row in rows} | set(tianhe3.SAID.values()) | {"2011-measured", "2011-predicted"}
     assert named - {""} <= known.keys()
-    assert known["2004-locality"].value == claims.MORE
-    assert known["2004-random"].value == claims.MOST
+    assert (known["2004-locality"].value, known["2004-random"].value) == (claims.MORE, claims.MOST)
     assert surveyor.PHASES == 100
 
 
 def test_an_objective_is_judged_by_what_its_placements_take_over_the_fastest_of_the_case() -> None:
-    several = len(objectives.OBJECTIVES)
-    seconds = np.full((several, 2), 4.0)
+    seconds = np.full((len(objectives.OBJECTIVES), 2), 4.0)
     seconds[0], seconds[1] = (1.0, 4.0), (2.0, 2.0)
     case = objectives.Case(fabric="f", program="p", seconds=seconds, in_order=8.0)
     assert case.over_least[:3].tolist() == pytest.approx([2.0, 2.0, 4.0])
     rows = objectives.rows_of([case, case])
-    said_of = "within 0.5% of the best objective in 2 of 2 (100%)"
-    assert cell(rows, "all cases: congestion", objectives.BASELINE) == f"2.000, at most 2.000; {said_of}"
-    assert cell(rows, "f: hop-bytes", objectives.BASELINE) == "4.000, at most 4.000"
-    assert cell(rows, "all cases: ranks in order", objectives.BASELINE) == "8.000, at most 8.000"
+    assert [
+        cell(rows, what, objectives.BASELINE)
+        for what in ("all cases: congestion", "f: hop-bytes", "all cases: ranks in order")
+    ] == [
+        "2.000, at most 2.000; within 0.5% of the best objective in 2 of 2 (100%)",
+        "4.000, at most 4.000",
+        "8.000, at most 8.000",
+    ]
 
 
 def test_the_first_objective_is_the_default_of_the_command() -> None:

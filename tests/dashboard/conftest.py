@@ -1,4 +1,4 @@
-"""A registry with the shipped demo and a fabric that changed, on an embedded server of its own."""
+"""A registry with the shipped demo and a fabric that changed, and browsers."""
 
 from __future__ import annotations
 
@@ -10,21 +10,26 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import numpy as np
 import pytest
 import streamlit as st
 
 import almanac
+from almanac.demo.fill import CLUSTER
 from almanac.demo.fill import fill as fill_demonstration
 from ingest.options import Options
 from ingest.pipeline import ingest
 from mapping.placement.search.options import SearchOptions
+from mapping.service.live import traffic
 from mapping.service.placing import place
 from mapping.service.request import PlacementRequest
-from registry.database.local.server import stop
+from mapping.traffic.device_names import link_text
+from registry.database.driver import Database
+from registry.database.local.server import ServerAddress
 from registry.model import Job
 from registry.model.intake import Intake
 from registry.registry import Registry
-from tests.support import paths
+from tests.support import paths, servers
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
@@ -38,30 +43,26 @@ MARKUP = "<b>bold</b> **x** :red[y] [l](http://e.invalid) `c` $a$"
 """A job name that would show if it were taken for markup."""
 SCANNED = datetime(2026, 1, 1, 8, 30, 15, tzinfo=UTC)
 RESCANNED = SCANNED + timedelta(hours=4)
+Connect = Callable[[], Registry]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Filled:
     """Where the filled registry is, and ids in it: two placements of job 4711, one of no job."""
 
-    home: Path
+    address: ServerAddress
     first: str
     second: str
     alone: str
 
     def connect(self) -> Registry:
-        return Registry.open(home=self.home, idle_seconds=120)
+        return servers.opened(self.address)
 
 
-@pytest.fixture(scope="package")
-def filled(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Filled]:
-    home = tmp_path_factory.mktemp("filled")
-    try:
-        with Registry.open(home=home, idle_seconds=120) as registry:
-            first, second, alone = fill(registry)
-        yield Filled(home=home, first=first, second=second, alone=alone)
-    finally:
-        stop(home)
+@pytest.fixture(scope="session")
+def filled(embedded_server: ServerAddress) -> Filled:
+    address, (first, second, alone) = servers.filled("pages", fill)
+    return Filled(address=address, first=first, second=second, alone=alone)
 
 
 def fill(registry: Registry) -> tuple[str, str, str]:
@@ -86,20 +87,41 @@ def fill(registry: Registry) -> tuple[str, str, str]:
     return first, second, alone
 
 
-@pytest.fixture(scope="package")
-def demonstration(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """Home of a registry with all that ``almanac demo`` saves."""
-    home = tmp_path_factory.mktemp("demonstration")
-    try:
-        with Registry.open(home=home, idle_seconds=300) as registry:
-            fill_demonstration(registry)
-        yield home
-    finally:
-        stop(home)
+@pytest.fixture(scope="session")
+def demonstration(embedded_server: ServerAddress) -> ServerAddress:
+    """Return a registry with all that ``almanac demo`` saves."""
+    return servers.filled("demonstration", demonstrate)[0]
 
 
-@pytest.fixture(scope="package")
-def browser() -> Iterator[Browser]:
+def demonstrate(registry: Registry) -> None:
+    fill_demonstration(registry)
+
+
+@pytest.fixture(scope="session")
+def connect(demonstration: ServerAddress) -> Connect:
+    """Open what ``almanac demo`` saves."""
+    return lambda: servers.opened(demonstration)
+
+
+@pytest.fixture(scope="session")
+def hottest(connect: Connect) -> tuple[str, str]:
+    """Return the demonstration's link with the longest time, and its switch, as addresses name them."""
+    with connect() as registry:
+        live = traffic(registry, CLUSTER)
+    row = int(np.argmax(live.shared.seconds))
+    ends = [int(live.fabric.links.source[row]), int(live.fabric.links.target[row])]
+    switch = next(vertex for vertex in ends if vertex in live.fabric.switches)
+    return link_text(live.fabric, row), live.fabric.names[switch]
+
+
+@pytest.fixture
+def nothing(server: ServerAddress, database: Database) -> Connect:
+    """Open an empty registry."""
+    return lambda: servers.opened(server)
+
+
+@pytest.fixture(scope="session")
+def browser(processes: None) -> Iterator[Browser]:
     """The system's Chromium, drawing in software."""
     from bench.support.served_dashboard import chromium
 
@@ -112,7 +134,7 @@ def browser() -> Iterator[Browser]:
         yield launched
 
 
-@pytest.fixture(scope="package")
+@pytest.fixture(scope="session")
 def visitor(browser: Browser) -> Iterator[Visitor]:
     """One who looks at page after page."""
     from tests.support.browsing import visiting
@@ -121,21 +143,23 @@ def visitor(browser: Browser) -> Iterator[Visitor]:
         yield opened
 
 
-@pytest.fixture(scope="package")
-def served(filled: Filled, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+@pytest.fixture(scope="session")
+def served(filled: Filled, processes: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     """The dashboard on `filled`."""
     from bench.support.served_dashboard import serve
 
-    with serve({"ALMANAC_HOME": str(filled.home)}, tmp_path_factory.mktemp("served")) as running:
+    with serve(servers.variables(filled.address), tmp_path_factory.mktemp("served")) as running:
         yield running
 
 
-@pytest.fixture(scope="package")
-def demo(demonstration: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+@pytest.fixture(scope="session")
+def demo(
+    demonstration: ServerAddress, processes: None, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Served]:
     """The dashboard on what ``almanac demo`` saves."""
     from bench.support.served_dashboard import serve
 
-    with serve({"ALMANAC_HOME": str(demonstration)}, tmp_path_factory.mktemp("demo")) as running:
+    with serve(servers.variables(demonstration), tmp_path_factory.mktemp("demo")) as running:
         yield running
 
 
@@ -145,6 +169,3 @@ def forgetful() -> Iterator[None]:
     st.cache_resource.clear()
     yield
     st.cache_resource.clear()
-
-
-Connect = Callable[[], Registry]

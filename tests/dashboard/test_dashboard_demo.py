@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 import re
 from collections.abc import Iterator
@@ -34,12 +35,10 @@ from mapping.service.placing import subject_of
 from mapping.service.today import read_today
 from mapping.traffic.measured_gain import measured_gains
 from mapping.traffic.quality import regressions
-from registry.database.driver import Transaction
+from registry.database.local.server import ServerAddress
 from registry.registry import Registry
 from tests.dashboard.conftest import Connect
-from tests.dashboard.test_app import messages, page
-from tests.dashboard.test_views import titles, whole
-from tests.support import paths
+from tests.support import paths, servers
 
 KEPT = (
     *("Cluster", "Content", "Observation", "Routing", "Profile", "Job", "Placement", "LinkLoads", "Advice"),
@@ -48,26 +47,32 @@ KEPT = (
 """Labels of what a second run of the demo must not add to; that it ran is kept each time."""
 
 
-@pytest.fixture
-def connect(demonstration: Path) -> Connect:
-    return lambda: Registry.open(home=demonstration, idle_seconds=300)
+@pytest.fixture(scope="module")
+def registry(connect: Connect) -> Iterator[Registry]:
+    with connect() as opened:
+        yield opened
+
+
+@pytest.fixture(scope="module")
+def moment(registry: Registry) -> datetime:
+    """The time to which the demonstration is relative."""
+    found = stored_moment(registry)
+    assert found is not None
+    return found
 
 
 def counted(registry: Registry) -> dict[str, int]:
-    def work(transaction: Transaction) -> dict[str, int]:
-        return {
-            label: transaction.run(f"MATCH (n:{label}) RETURN count(n) AS nodes")[0]["nodes"]
-            for label in KEPT
-        }
+    def nodes(label: str) -> int:
+        rows = registry.database.read(lambda run: run.run(f"MATCH (n:{label}) RETURN count(n) AS nodes"))
+        return int(rows[0]["nodes"])
 
-    return registry.database.read(work)
+    return {label: nodes(label) for label in KEPT}
 
 
-def test_the_demo_replays_what_it_finds_beside_ranks_in_order_and_at_random(connect: Connect) -> None:
-    with connect() as registry:
-        placed = {info.id: info for info in registry.placements.history(CLUSTER, job=JOB)}
-        runs = registry.simulations.list(CLUSTER)
-        profile = registry.profiles.read(PROFILE).profile
+def test_the_demo_replays_what_it_finds_beside_ranks_in_order_and_at_random(registry: Registry) -> None:
+    placed = {info.id: info for info in registry.placements.history(CLUSTER, job=JOB)}
+    runs = registry.simulations.list(CLUSTER)
+    profile = registry.profiles.read(PROFILE).profile
     in_order, random, found = runs[::-1]
     assert [placed[run.placement].strategy for run in (in_order, random)] == list(BASELINES.values())
     assert {run.delivered_bytes for run in runs} == {profile.bytes.sum()}
@@ -78,41 +83,28 @@ def test_the_demo_replays_what_it_finds_beside_ranks_in_order_and_at_random(conn
     assert found.completion_seconds < in_order.completion_seconds < random.completion_seconds
 
 
-def made(registry: Registry) -> datetime:
-    """Return the time to which the demonstration is relative."""
-    moment = stored_moment(registry)
-    assert moment is not None
-    return moment
-
-
-def test_all_times_are_of_the_month_before_the_demonstration(connect: Connect) -> None:
-    with connect() as registry:
-        moment = made(registry)
-        seen = registry.fabrics.observations(CLUSTER)
-        jobs = [stored.job for stored in registry.jobs.list(CLUSTER)]
-        sweeps = registry.counters.recent(CLUSTER, timedelta(hours=2))
+def test_all_times_are_of_the_month_before_the_demonstration(registry: Registry, moment: datetime) -> None:
+    seen = registry.fabrics.observations(CLUSTER)
+    jobs = [stored.job for stored in registry.jobs.list(CLUSTER)]
+    sweeps = registry.counters.recent(CLUSTER, timedelta(hours=2))
     assert timedelta(0) <= datetime.now(UTC) - moment < timedelta(hours=1)
-    assert [moment - one.at for one in seen] == [
-        history.MONTH,
-        history.BEFORE_LOSS,
-        history.LOST,
-        history.MOVED,
-    ]
+    times = [moment - one.at for one in seen]
+    assert times == [history.MONTH, history.BEFORE_LOSS, history.LOST, history.MOVED]
     assert [one.source == generated_data.SOURCE for one in seen] == [True, True, True, False]
-    times = [time for job in jobs for time in (job.submitted_at, job.started_at, job.ended_at) if time]
-    assert moment - history.MONTH < min(times) < max(times) < moment
+    begins = [time for job in jobs for time in (job.submitted_at, job.started_at, job.ended_at) if time]
+    assert moment - history.MONTH < min(begins) < max(begins) < moment
     assert {job.id for job in jobs if job.ended_at is None} == set(RUNNING)
     assert {job.source for job in jobs} == {generated_data.SOURCE}
     assert sweeps is not None
     assert (moment - sweeps.start, sweeps.end) == (timedelta(hours=1), moment)
 
 
-def test_the_last_nightly_job_is_the_only_regression_and_its_cause_is_named(connect: Connect) -> None:
-    with connect() as registry:
-        (found,) = regressions(registry.placements.series())
-        placed = {info.id: info for info in registry.placements.history(CLUSTER)}
-        moment = made(registry)
-        lost = registry.fabrics.changes(CLUSTER, moment - history.BEFORE_LOSS, moment - history.LOST)
+def test_the_last_nightly_job_is_the_only_regression_and_its_cause_is_named(
+    registry: Registry, moment: datetime
+) -> None:
+    (found,) = regressions(registry.placements.series())
+    placed = {info.id: info for info in registry.placements.history(CLUSTER)}
+    lost = registry.fabrics.changes(CLUSTER, moment - history.BEFORE_LOSS, moment - history.LOST)
     good = placed[found.last_good]
     assert (found.cluster, found.job, found.role) == (CLUSTER, JOB, "present")
     assert found.changed == ("fabric", "routes")
@@ -122,25 +114,21 @@ def test_the_last_nightly_job_is_the_only_regression_and_its_cause_is_named(conn
     assert found.ratio > found.limit > found.centre > 1.0
 
 
-def test_the_slow_job_has_a_better_placement(connect: Connect) -> None:
-    with connect() as registry:
-        placed = {info.id: info for info in registry.placements.history(CLUSTER, job=JOB)}
-        (advice,) = (one for one in registry.advices.list(CLUSTER) if one.job == JOB)
+def test_the_slow_job_has_a_better_placement(registry: Registry) -> None:
+    placed = {info.id: info for info in registry.placements.history(CLUSTER, job=JOB)}
+    (advice,) = (one for one in registry.advices.list(CLUSTER) if one.job == JOB)
     present, proposed = placed[advice.present], placed[advice.proposed or ""]
     assert (present.role, proposed.role) == ("present", "proposed")
     assert present.strategy == BASELINES[IN_ORDER]
-    assert (present.congestion_seconds, proposed.congestion_seconds) == (
-        advice.present_seconds,
-        advice.proposed_seconds,
-    )
+    assert present.congestion_seconds == advice.present_seconds
+    assert proposed.congestion_seconds == advice.proposed_seconds
     assert advice.gain > 1.5
     assert 0 < advice.moved <= present.ranks
 
 
-def test_measured_runs_of_the_slow_job_are_named_as_made(connect: Connect) -> None:
-    with connect() as registry:
-        runs = registry.measured_runs.list(CLUSTER)
-        job = registry.jobs.read(JOB, CLUSTER).job
+def test_measured_runs_of_the_slow_job_are_named_as_made(registry: Registry) -> None:
+    runs = registry.measured_runs.list(CLUSTER)
+    job = registry.jobs.read(JOB, CLUSTER).job
     found, few = sorted(measured_gains(runs), key=lambda one: -len(one.placed))
     assert {run.launcher for run in runs} == {generated_data.SOURCE}
     assert (len(runs), len(found.in_order), len(found.placed), len(few.placed)) == (10, 4, 4, 2)
@@ -155,11 +143,11 @@ def test_measured_runs_of_the_slow_job_are_named_as_made(connect: Connect) -> No
     assert max(run.started_at + timedelta(seconds=run.wall_seconds) for run in runs) < job.ended_at
 
 
-def test_today_shows_the_moved_and_the_lost_cable_and_jobs_that_share_links(connect: Connect) -> None:
-    with connect() as registry:
-        moment = made(registry)
-        today = read_today(registry, CLUSTER, moment - timedelta(days=1))
-        planned = check(subject_of(registry, CLUSTER, moment - history.BEFORE_LOSS), ["wiring"])
+def test_today_shows_the_moved_and_the_lost_cable_and_jobs_that_share_links(
+    registry: Registry, moment: datetime
+) -> None:
+    today = read_today(registry, CLUSTER, moment - timedelta(days=1))
+    planned = check(subject_of(registry, CLUSTER, moment - history.BEFORE_LOSS), ["wiring"])
     assert today.scanned
     assert today.changes is not None
     gone, come = today.changes.cables_vanished, today.changes.cables_appeared
@@ -176,11 +164,10 @@ def test_today_shows_the_moved_and_the_lost_cable_and_jobs_that_share_links(conn
     assert not today.sources
 
 
-def test_the_optical_cluster_is_a_switch_within_its_limits_with_all_jobs_on_it(connect: Connect) -> None:
-    with connect() as registry:
-        switch = registry.optical.read(OPTICAL)
-        fabric = registry.fabrics.read(OPTICAL).fabric
-        jobs = [stored.job for stored in registry.jobs.list(OPTICAL)]
+def test_the_optical_cluster_is_a_switch_within_its_limits_with_all_jobs_on_it(registry: Registry) -> None:
+    switch = registry.optical.read(OPTICAL)
+    fabric = registry.fabrics.read(OPTICAL).fabric
+    jobs = [stored.job for stored in registry.jobs.list(OPTICAL)]
     assert switch.hosts == tuple(fabric.names[host] for host in fabric.hosts.tolist())
     assert len(switch.hosts) == math.prod(generated_data.OPTICAL_SIDES)
     topology = Topology.of(len(switch.hosts), switch.circuits)
@@ -191,54 +178,14 @@ def test_the_optical_cluster_is_a_switch_within_its_limits_with_all_jobs_on_it(c
     assert {sum(job.slots) for job in jobs} == {64}
 
 
-def test_the_saved_plan_moves_circuits_and_gains(connect: Connect) -> None:
-    with connect() as registry:
-        (info,) = registry.circuit_plans.list(OPTICAL)
-        plan = registry.circuit_plans.read(info.id).plan
-        assert registry.optical.read(OPTICAL).circuits == plan.present
+def test_the_saved_plan_moves_circuits_and_gains(registry: Registry) -> None:
+    (info,) = registry.circuit_plans.list(OPTICAL)
+    plan = registry.circuit_plans.read(info.id).plan
+    assert registry.optical.read(OPTICAL).circuits == plan.present
     assert set(info.jobs) == set(ON_CIRCUITS)
     assert plan.complete
     assert 1.0 < plan.gain <= plan.upper_bound / plan.present_throughput * (1 + 1e-9)
     assert len(plan.removed) > 0 < len(plan.inserted)
-
-
-def test_the_page_of_runs_shows_the_three_placements(connect: Connect) -> None:
-    app = page(connect, "runs", cluster=CLUSTER)
-    assert titles(app) == [
-        "Over time",
-        "Latency of messages",
-        "Estimate against simulation",
-        "Differences",
-        "Link utilisation",
-        "All runs",
-    ]
-    assert [metric.label.replace("\\", "") for metric in app.metric][:2] == ["A · in-order", "B · random"]
-    assert not app.error
-    assert "differ in their messages or networks" not in messages(app)
-    table = app.dataframe[-1].value
-    assert list(table["strategy"])[::-1][:2] == list(BASELINES.values())
-    facts = next(one.value for one in app.dataframe if "fact" in one.value.columns).set_index("fact")
-    assert [column for column in facts.columns if column != "differs"] == ["A", "B", "C"]
-    assert facts.loc["strategy", "A"] == "in-order"
-    gains = facts.loc["throughput over that of A"].to_dict()
-    assert float(gains["C"]) > 1.0 > float(gains["B"])
-    differs = facts["differs"].to_dict()
-    assert (differs["sent"], differs["network"]) == ("", "")
-
-
-def test_the_page_of_circuits_shows_the_plan_and_what_to_do_next(connect: Connect) -> None:
-    app = page(connect, "circuits", cluster=OPTICAL)
-    assert titles(app) == ["Circuits to move", "Search", "Routes", "Plans"]
-    assert not app.error
-    with connect() as registry:
-        (info,) = registry.circuit_plans.list(OPTICAL)
-    assert f"almanac cluster optical {OPTICAL} --applied {info.id}" in [code.value for code in app.code]
-    moves = app.dataframe[0].value
-    assert (list(moves["what"]).count("remove"), list(moves["what"]).count("add")) == (
-        info.removed,
-        info.inserted,
-    )
-    assert f"jobs {', '.join(ON_CIRCUITS)}" in whole(app)
 
 
 README = " ".join((paths.ROOT / "README.md").read_text("utf-8").split())
@@ -265,26 +212,28 @@ def shown_in_the_readme(printed: str) -> Iterator[str]:
 
 
 def test_a_second_run_of_the_demo_shows_the_same_and_adds_nothing(
-    demonstration: Path,
-    connect: Connect,
+    demonstration: ServerAddress,
+    registry: Registry,
+    moment: datetime,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    with connect() as registry:
-        before, moment = counted(registry), made(registry)
-        (info,) = registry.circuit_plans.list(OPTICAL)
-        runs = registry.simulations.list(CLUSTER)
+    before = counted(registry)
+    (info,) = registry.circuit_plans.list(OPTICAL)
+    runs = registry.simulations.list(CLUSTER)
+    in_time = contextlib.nullcontext(lambda: None)  # kernels are not compiled by another process
+    monkeypatch.setattr("almanac.demo.precompile.precompiled_kernels", lambda progress: in_time)
     config = tmp_path / "config.toml"
     config.write_text("")
     monkeypatch.setenv("ALMANAC_CONFIG", str(config))
-    monkeypatch.setenv("ALMANAC_HOME", str(demonstration))
+    for name, value in servers.variables(demonstration).items():
+        monkeypatch.setenv(name, value)
     with pytest.raises(SystemExit) as stop:
         main(["demo", "-o", str(tmp_path / "ranks")])
     assert not stop.value.code
-    with connect() as registry:
-        assert counted(registry) == before
-        assert stored_moment(registry) == moment
+    assert counted(registry) == before
+    assert stored_moment(registry) == moment
     printed = " ".join(capsys.readouterr().out.split())
     for words in (
         f"{PROFILE} on {CLUSTER}: profile sent in rounds; packets; routing: tables",

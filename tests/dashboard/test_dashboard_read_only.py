@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from typing import TypeVar, cast
 
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from dashboard.app import MOVED, PAGES
 from dashboard.layouts.drawing import draw_fabric
 from dashboard.layouts.free import free
 from dashboard.layouts.model import FREE
@@ -21,8 +19,8 @@ from registry.model.intake import Intake
 from registry.registry import Registry
 from tests.conftest import empty
 from tests.dashboard.conftest import Connect, fill
-from tests.dashboard.test_app import messages, page
-from tests.dashboard.views.test_job import WAIT
+from tests.dashboard.views.test_job import searched
+from tests.support.apps import PAGES, messages, page
 from tests.support.fat_tree import at
 from tests.support.small_fabrics import ring_of_switches
 
@@ -78,7 +76,7 @@ def shown(connect: Connect, name: str, **address: str) -> AppTest:
     return app
 
 
-@pytest.mark.parametrize("name", ["", *(entry.name for entry in PAGES[1:]), *MOVED])
+@pytest.mark.parametrize("name", PAGES)
 def test_every_page_is_shown(connect: Connect, name: str, readonly: ReadOnly) -> None:
     shown(connect, name, cluster="ndr")
     assert not readonly.refused
@@ -123,10 +121,7 @@ def test_a_search_says_that_its_placement_is_not_saved(connect: Connect, readonl
     app.button(key="find").click().run()
     app.number_input(key="place seconds").set_value(1)
     app.button(key="place").click().run()
-    end = time.monotonic() + WAIT
-    while not app.warning and time.monotonic() < end:
-        time.sleep(0.5)
-        app.run()
+    searched(app)
     assert "Not saved, since the database refused" in messages(app)
     assert "place show" not in [button.key for button in app.button]
     assert readonly.refused

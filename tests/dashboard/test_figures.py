@@ -38,20 +38,17 @@ def test_the_communication_matrix_is_a_picture_of_the_bytes() -> None:
     assert pixels[0, 1, :3].tolist() == [0xF9, 0xD4, 0x8B]  # the least, in the coldest colour
     assert pixels[1, 0, :3].tolist() == [0x6A, 0x0A, 0x33]  # the most
 
-
-@pytest.mark.parametrize("edges", [0, 1])
-def test_a_profile_with_no_or_one_pair_is_drawn(edges: int) -> None:
-    profile = Profile.from_edges([0] * edges, [1] * edges, [1.0] * edges, ranks=2)
-    spec(communication_matrix(communication(profile), 2, DARK))
+    for edges in (0, 1):
+        few = Profile.from_edges([0] * edges, [1] * edges, [1.0] * edges, ranks=2)
+        spec(communication_matrix(communication(few), 2, DARK))
 
 
-@pytest.mark.parametrize("theme", [LIGHT, DARK])
 @pytest.mark.parametrize(
-    "points",
+    ("points", "theme"),
     [
-        {"in order": 0.0},
-        {"now": 337e-6, "best possible": 337e-6},
-        {"best possible": 72.5e-6, "found": 270e-6, "random": 403e-6, "now": 337e-6},
+        ({"in order": 0.0}, LIGHT),
+        ({"now": 337e-6, "best possible": 337e-6}, DARK),
+        ({"best possible": 72.5e-6, "found": 270e-6, "random": 403e-6, "now": 337e-6}, LIGHT),
     ],
 )
 def test_a_gauge_names_each_value_with_three_digits(points: dict[str, float], theme: str) -> None:

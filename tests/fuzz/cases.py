@@ -29,6 +29,8 @@ LONGEST_MESSAGE = 4_000
 
 HOSTS: dict[str, Any] = {"hosts": ("node1", "node2", "node3"), "slots": (2,)}
 """Options of placements that name no hosts."""
+NAMES = ("x", "", "-", "../up", "/abs", "a.7.prof", "a!b", "0")
+"""Other names of files."""
 CHOICES: tuple[dict[str, Any], ...] = (
     {},
     {},
@@ -47,15 +49,7 @@ CHOICES: tuple[dict[str, Any], ...] = (
 
 
 class Case(NamedTuple):
-    """What a parser is given.
-
-    Attributes
-    ----------
-    format : str
-    files : tuple of Item
-    options : dict
-        Fields of `Options`.
-    """
+    """What a parser is given; the options are fields of `Options`."""
 
     format: str
     files: Sample
@@ -73,23 +67,10 @@ def beginnings(format: str) -> list[Case]:
 
 
 def check(case: Case, *, everybody: bool = False) -> bool:
-    """Recognise, read and merge the files of a case.
+    """Recognise, read and merge the files of a case; return whether they could be read.
 
-    Parameters
-    ----------
-    case : Case
-    everybody : bool
-        Ask all formats whether the files are theirs, not only that of the case.
-
-    Returns
-    -------
-    bool
-        Whether they could be read.
-
-    Raises
-    ------
-    Broken
-        Anything else than an `InputError` came out, or something that no database can hold.
+    With `everybody` all formats are asked whether the files are theirs, not only that of the case. `Broken`
+    is raised if anything else than an `InputError` came out, or something that no database can hold.
     """
     files = as_files(case.files)
     format = catalog.FORMATS.find(case.format)
@@ -109,7 +90,7 @@ def check(case: Case, *, everybody: bool = False) -> bool:
     source = Source(
         group=SourceGroup(path=files[0].path, files=tuple(files)), format=format.name, parsed=parsed
     )
-    together = [[source]] if parsed.fabric is None else [[source], [_scan(), source], [source, _scan()]]
+    together = [[source]] if parsed.fabric is None else [[source], [scan(), source], [source, scan()]]
     for sources in together:
         try:
             merge(sources, options)
@@ -119,7 +100,7 @@ def check(case: Case, *, everybody: bool = False) -> bool:
 
 
 @cache
-def _scan() -> Source:
+def scan() -> Source:
     """A whole scan of the machine that many samples are of: what a damaged one is merged with."""
     path = "infiniband/fattree2-64-ftree/ibnetdiscover.txt"
     scanned = file(read(path), path)
@@ -128,12 +109,12 @@ def _scan() -> Source:
 
 
 def _check_error(error: InputError | UnknownName | ConfigError) -> None:
-    told = str(error)
-    if not error.reason or "\n" in told:
-        raise Broken(f"an error that is no line of text: {told[:300]!r}")
-    if len(told) > LONGEST_MESSAGE:
-        raise Broken(f"an error of {len(told)} characters: {told[:100]!r}...")
-    told.encode()
+    text = str(error)
+    if not error.reason or "\n" in text:
+        raise Broken(f"an error that is no line of text: {text[:300]!r}")
+    if len(text) > LONGEST_MESSAGE:
+        raise Broken(f"an error of {len(text)} characters: {text[:100]!r}...")
+    text.encode()
 
 
 def _check_storable(value: Any, where: str) -> None:
@@ -182,24 +163,11 @@ def _other_files(random: Random, files: list[Item], samples: Sequence[Sample], g
     elif how == 1:
         changed.insert(other, files[at])
     elif how == 2:
-        names = (
-            "x",
-            "",
-            "-",
-            "../up",
-            "/abs",
-            "a.7.prof",
-            "a!b",
-            "0",
-            files[other].path,
-            f"{files[at].path}.1",
-        )
+        names = (*NAMES, files[other].path, f"{files[at].path}.1")
         changed[at] = Item(random.choice(names), files[at].data)
     elif how == 3:
-        changed[at], changed[other] = (
-            Item(files[at].path, files[other].data),
-            Item(files[other].path, files[at].data),
-        )
+        changed[at] = Item(files[at].path, files[other].data)
+        changed[other] = Item(files[other].path, files[at].data)
     elif how == 4:
         changed[at] = Item(files[at].path, random.choice((b"", b"\n", b"\0")))
     elif how == 5:
@@ -231,37 +199,22 @@ def name_of(case: Case) -> str:
 
 
 def keep(case: Case, place: Path, why: str) -> None:
-    """Write a case to a folder.
-
-    Parameters
-    ----------
-    place : Path
-        The folder; what it held is written over.
-    why : str
-        What is wrong with the case.
-    """
+    """Write a case to a folder, over what it held, with what is wrong with the case."""
     place.mkdir(parents=True, exist_ok=True)
     for index, item in enumerate(case.files):
         (place / f"file{index}").write_bytes(item.data)
-    about = {
-        "format": case.format,
-        "paths": [item.path for item in case.files],
-        "options": case.options,
-        "why": why,
-    }
+    paths = [item.path for item in case.files]
+    about = {"format": case.format, "paths": paths, "options": case.options, "why": why}
     (place / "case.json").write_text(json.dumps(about, indent=1))
 
 
 def load(place: Path) -> Case:
     """The case that a folder holds."""
     about = json.loads((place / "case.json").read_text())
-    files = tuple(
-        Item(path, (place / f"file{index}").read_bytes()) for index, path in enumerate(about["paths"])
-    )
-    options = {
-        key: tuple(value) if isinstance(value, list) else value for key, value in about["options"].items()
-    }
-    return Case(about["format"], files, options)
+    files = [Item(path, (place / f"file{at}").read_bytes()) for at, path in enumerate(about["paths"])]
+    given = about["options"].items()
+    options = {key: tuple(value) if isinstance(value, list) else value for key, value in given}
+    return Case(about["format"], tuple(files), options)
 
 
 def where(error: BaseException) -> str:

@@ -13,16 +13,11 @@ FOLDER = str(Path(ingest.__file__).parent)
 
 
 class Coverage:
-    """Counts new lines of `ingest` while it is entered; functions whose lines are all known cost nothing.
-
-    Attributes
-    ----------
-    new : int
-        Lines seen for the first time since it was entered last.
-    """
+    """Counts new lines of `ingest` while it is entered; functions whose lines are all known cost nothing."""
 
     def __init__(self) -> None:
         self.new = 0
+        """Lines seen for the first time since it was entered last."""
         self._left: dict[CodeType, set[int]] = {}
         self._foreign: set[CodeType] = set()
 

@@ -15,7 +15,7 @@ import psutil
 
 from ingest.formats.profiles import otf2 as otf2_archive
 
-CASE_SECONDS = 20
+CASE_SECONDS = 20.0
 """Most processor time of a case."""
 MEMORY = 2 << 30
 """Most bytes of address space that a case may add to what the program has."""
@@ -42,7 +42,7 @@ class Fence:
         # The library of OTF2 knows files only: its reader may write here and nowhere else.
         self._kept = tempfile.TemporaryDirectory(prefix="almanac-fuzz-")
         self._folder = tempfile.tempdir = self._kept.name
-        otf2_archive.SECONDS = CASE_SECONDS
+        otf2_archive.SECONDS = int(CASE_SECONDS) or 1
         sys.dont_write_bytecode = True
         self._filters = warnings.catch_warnings()
         signal.signal(signal.SIGPROF, _too_slow)
@@ -52,7 +52,7 @@ class Fence:
         used = resource.getrusage(resource.RUSAGE_SELF)
         hard = resource.getrlimit(resource.RLIMIT_CPU)[1]
         # The timer stops what runs in Python; the limit ends a process that does not come back to it.
-        seconds = int(used.ru_utime + used.ru_stime) + CASE_SECONDS + 10
+        seconds = int(used.ru_utime + used.ru_stime + CASE_SECONDS) + 10
         resource.setrlimit(resource.RLIMIT_CPU, (seconds, hard))
         space = psutil.Process().memory_info().vms + MEMORY
         resource.setrlimit(resource.RLIMIT_AS, (space, resource.getrlimit(resource.RLIMIT_AS)[1]))

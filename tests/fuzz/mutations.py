@@ -56,6 +56,9 @@ RUNS = (
 )  # fmt: skip
 ENDS = (b"\r\n", b"\r", b"\n\r", b"\x0c\n", b"\n\n", b"\x85", b" \n", b"\\\n")
 
+WINDOW = 4000
+"""Bytes of a large file in which a number or a word is looked for."""
+
 Mutation = Callable[[Random, bytes], bytes]
 
 _NUMBER = re.compile(rb"(?:0x)?[0-9][0-9a-fA-F]*(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?")
@@ -123,7 +126,7 @@ def lines(random: Random, data: bytes) -> bytes:
 
 
 def contradict(random: Random, data: bytes) -> bytes:
-    """A line told again with another number or word in it."""
+    """A line repeated with another number or word in it."""
     parts = data.split(b"\n")
     at = random.randrange(len(parts))
     change = random.choice((numbers, words))
@@ -133,17 +136,15 @@ def contradict(random: Random, data: bytes) -> bytes:
 
 def numbers(random: Random, data: bytes) -> bytes:
     """A number, or some, replaced by an extreme one or by one a little larger."""
-    found = list(_NUMBER.finditer(data))
+    found = _some(random, _NUMBER, data)
     if not found:
         return overwrite(random, data)
     chosen = random.sample(found, min(len(found), random.choice((1, 1, 1, 3))))
     for match in sorted(chosen, key=lambda match: -match.start()):
         digits = match.group()
-        near = (
-            b"%d" % (int(digits) + random.choice((-1, 1, 7)))
-            if digits.isdigit() and len(digits) < 30
-            else digits
-        )
+        near = digits
+        if digits.isdigit() and len(digits) < 30:
+            near = b"%d" % (int(digits) + random.choice((-1, 1, 7)))
         new = near if random.random() < 0.3 else random.choice(NUMBERS)
         data = data[: match.start()] + new + data[match.end() :]
     return data
@@ -151,7 +152,7 @@ def numbers(random: Random, data: bytes) -> bytes:
 
 def words(random: Random, data: bytes) -> bytes:
     """A word replaced by junk or by another word of the file, lost, or exchanged everywhere."""
-    found = list(_WORD.finditer(data))
+    found = _some(random, _WORD, data)
     if not found:
         return overwrite(random, data)
     match = random.choice(found)
@@ -159,6 +160,13 @@ def words(random: Random, data: bytes) -> bytes:
     if random.random() < 0.1:
         return data.replace(match.group(), new, 100)
     return data[: match.start()] + new + data[match.end() :]
+
+
+def _some(random: Random, pattern: re.Pattern[bytes], data: bytes) -> list[re.Match[bytes]]:
+    """Matches in a file; of a large one, those in a piece of it without the two that may be cut."""
+    start = random.randint(0, len(data) - WINDOW) if len(data) > WINDOW else 0
+    found = list(pattern.finditer(data, start, start + WINDOW))
+    return (found[1:-1] if start else found[:-1]) or found if len(data) > WINDOW else found
 
 
 def ends(random: Random, data: bytes) -> bytes:
@@ -200,7 +208,7 @@ def deep(random: Random, data: bytes) -> bytes:
 
 
 def run(random: Random, data: bytes) -> bytes:
-    """A piece repeated over 64 KiB, as much as a format is told by: what patterns may try in every way."""
+    """A piece repeated over 64 KiB, as much as a format is recognised by: what patterns may try."""
     start, end = span(random, data, 30)
     piece = random.choice((data[start:end], random.choice(RUNS))) or b" "
     filled = piece * (65_536 // len(piece))

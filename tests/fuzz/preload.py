@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import tests.fuzz.worker  # noqa: F401
 from ingest.catalog import FORMATS
+from tests.fuzz.cases import scan
 from tests.fuzz.samples import everything
 
 for _format in FORMATS:
     _format.parser()
 everything()
+scan()

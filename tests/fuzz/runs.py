@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import pickle
 from collections.abc import Iterable, Iterator
 from multiprocessing.connection import Connection
 
-from tests.fuzz.cases import load, name_of
+from tests.fuzz.cases import Case, keep, name_of
 from tests.fuzz.worker import Failure, Outcome, Task, work
 
 PATIENCE = 900
@@ -15,16 +16,10 @@ PATIENCE = 900
 
 
 def run(tasks: Iterable[Task]) -> Iterator[Outcome]:
-    """The outcomes of tasks, each as it comes.
-
-    Raises
-    ------
-    LookupError
-        A format without a sample.
-    """
+    """The outcomes of tasks, each as it comes; `LookupError` for a format without a sample."""
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # a process that forks has one thread
     context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["tests.fuzz.worker", "tests.fuzz.preload"])
+    context.set_forkserver_preload(["tests.fuzz.preload"])
     for task in tasks:
         task.folder.mkdir(parents=True, exist_ok=True)
         receiver, sender = context.Pipe(duplex=False)
@@ -32,32 +27,32 @@ def run(tasks: Iterable[Task]) -> Iterator[Outcome]:
         process.start()
         sender.close()
         try:
-            told = receiver.recv() if receiver.poll(task.seconds + PATIENCE) else None
+            outcome = receiver.recv() if receiver.poll(task.seconds + PATIENCE) else None
         except EOFError:
-            told = None
-        if told is None:
+            outcome = None
+        if outcome is None:
             process.kill()
         process.join()
         receiver.close()
-        if isinstance(told, LookupError):
-            raise told
-        yield told if isinstance(told, Outcome) else _lost(task, process.exitcode)
+        if isinstance(outcome, LookupError):
+            raise outcome
+        yield outcome if isinstance(outcome, Outcome) else _lost(task, process.exitcode)
 
 
 def _worker(task: Task, sender: Connection) -> None:
     try:
-        told: Outcome | LookupError = work(task)
+        outcome: Outcome | LookupError = work(task)
     except LookupError as error:
-        told = error
-    sender.send(told)
+        outcome = error
+    sender.send(outcome)
 
 
 def _lost(task: Task, status: int | None) -> Outcome:
     """The outcome of a worker that is gone: the case that it was at is what ended it."""
     if not task.current.exists():
         raise RuntimeError(f"a worker for {task.format} ended with status {status} before its first case")
-    case = load(task.current)
+    case: Case = pickle.loads(task.current.read_bytes())
     place = task.folder / name_of(case)
-    task.current.rename(place)
+    keep(case, place, "it ended the process")
     what = "the process waited for ever" if status is None else f"the process ended with status {status}"
     return Outcome(task.format, 0, 0, 0, (Failure(what, place),))

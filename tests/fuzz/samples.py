@@ -1,4 +1,4 @@
-"""What the fuzzer begins with: the samples of every format of the catalog, told by their content.
+"""What the fuzzer begins with: the samples of every format of the catalog, recognised by their content.
 
 A new format needs nothing here: what it recognises below ``tests/data`` is its sample. Formats without a file
 there, and sources of several files that do not lie in one archive, are listed.
@@ -52,6 +52,8 @@ WRITTEN = {
 }
 """Small samples of formats of which no file is kept."""
 
+SPLIT = "[4, 4]"
+SIZES = {"in_msg_nelems": 8, "out_msg_nelems": 8, "in_split_size": SPLIT, "out_split_size": SPLIT}
 TOGETHER = (
     ("netloc/eth-nodes.ndat", "netloc/eth-log-paths.ndat"),
     ("lldp/node1.json", "lldp/leaf1.json"),
@@ -113,14 +115,8 @@ def _trace(rank: int) -> Item:
     groups = json.dumps([{"pg_name": "0", "ranks": [], "group_size": 2}, {"pg_name": "1", "ranks": [1, 0]}])
     nodes: list[dict[str, object]] = [{"id": 1, "name": INIT, "inputs": {"values": [groups]}}]
     for name in ("allreduce", "_allgather_base", "all_to_allv", "broadcast", "recv" if rank else "send"):
-        sizes = {
-            "in_msg_nelems": 8,
-            "out_msg_nelems": 8,
-            "in_split_size": "[4, 4]",
-            "out_split_size": "[4, 4]",
-        }
-        told = {"collective_name": name, "dtype": "Float", "pg_name": "0", **sizes}
-        listed = [{"name": key, "type": "string", "value": value} for key, value in told.items()]
+        attributes = {"collective_name": name, "dtype": "Float", "pg_name": "0"} | SIZES
+        listed = [{"name": key, "type": "string", "value": value} for key, value in attributes.items()]
         values = [[], [7, False], ["0", "default_pg"], 1 - rank, name, [], [], 0, 1, 2]
         nodes.append({"id": 9, "name": CALL, "inputs": {"values": values}, "attrs": listed})
     document = {"schema": "1.1.1-chakra.0.0.4", "pid": 1, "nodes": nodes}

@@ -14,6 +14,11 @@ from typing import Any
 from tests.fuzz.mutations import ANY, Mutation, cut, entities, flip, numbers, overwrite, words
 
 PACKED = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, zipfile.ZIP_LZMA, zipfile.ZIP_BZIP2)
+DAMAGED = (zipfile.BadZipFile, zlib.error, lzma.LZMAError, OSError, ValueError, RuntimeError, EOFError)
+"""What comes of an archive that is damaged already; `NotImplementedError` is a `RuntimeError`."""
+KINDS = tuple(b"'%s'" % kind for kind in b"<f8 <i8 |O <c16 |S4 <U4 |b1 >i4 <m8[s] <f2".split())
+SHAPES = b"(1,);();(0,);(-1,);(999999999999,);(2, 2);(4294967296, 4294967296);(1.5,)".split(b";")
+"""Types and shapes in the header of an array."""
 
 
 def for_content(data: bytes) -> tuple[Mutation, ...]:
@@ -34,15 +39,14 @@ def json_value(random: Random, data: bytes) -> bytes:
         document = json.loads(data)
     except (ValueError, RecursionError):
         return words(random, data)
-    places = _places(document)
-    if not places:
+    if not isinstance(document, (dict, list)) or not document:
         return words(random, data)
-    holder, key = random.choice(places)
+    holder, key = _place(random, document)
     how = random.randrange(8)
     if how == 0:
         del holder[key]
     elif how == 1:
-        other, at = random.choice(places)
+        other, at = _place(random, document)
         holder[key] = other[at] if _holds_nothing(other[at]) else None
     elif how == 2 and isinstance(holder, list):
         holder.insert(key, holder[key])
@@ -64,19 +68,14 @@ JUNK_VALUES: tuple[Any, ...] = (
 )  # fmt: skip
 
 
-def _places(document: Any) -> list[tuple[Any, Any]]:
-    """Every list or object with every key of it."""
-    found: list[tuple[Any, Any]] = []
-    waiting = [document]
-    while waiting and len(found) < 20_000:
-        value = waiting.pop()
-        keys = (
-            list(value) if isinstance(value, dict) else range(len(value)) if isinstance(value, list) else ()
-        )
-        for key in keys:
-            found.append((value, key))
-            waiting.append(value[key])
-    return found
+def _place(random: Random, document: Any) -> tuple[Any, Any]:
+    """A list or object and a key of it, on any level: those near the top are as likely as the many below."""
+    holder = document
+    while True:
+        key = random.choice(list(holder)) if isinstance(holder, dict) else random.randrange(len(holder))
+        if _holds_nothing(holder[key]) or random.random() < 0.3:
+            return holder, key
+        holder = holder[key]
 
 
 def _holds_nothing(value: Any) -> bool:
@@ -89,16 +88,7 @@ def zip_member(random: Random, data: bytes) -> bytes:
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
             members = [(name, archive.read(name)) for name in archive.namelist()]
-    except (
-        zipfile.BadZipFile,
-        zlib.error,
-        lzma.LZMAError,
-        OSError,
-        ValueError,
-        NotImplementedError,
-        RuntimeError,
-        EOFError,
-    ):
+    except DAMAGED:
         return overwrite(random, data)
     out = io.BytesIO()
     at = random.randrange(len(members)) if members else 0
@@ -109,9 +99,8 @@ def zip_member(random: Random, data: bytes) -> bytes:
                 continue
             how = random.randrange(4)
             if how == 0:
-                archive.writestr(
-                    random.choice((f"x{name}", "../up.npy", "/abs.npy", "format.npy", "src.npy")), content
-                )
+                other = random.choice((f"x{name}", "../up.npy", "/abs.npy", "format.npy", "src.npy"))
+                archive.writestr(other, content)
             elif how > 1:
                 archive.writestr(name, _header(random, content))
     return out.getvalue()
@@ -120,31 +109,9 @@ def zip_member(random: Random, data: bytes) -> bytes:
 def _header(random: Random, content: bytes) -> bytes:
     """An array of NumPy whose header or content is damaged."""
     if random.random() < 0.5:
-        kinds = (
-            b"'<f8'",
-            b"'<i8'",
-            b"'|O'",
-            b"'<c16'",
-            b"'|S4'",
-            b"'<U4'",
-            b"'|b1'",
-            b"'>i4'",
-            b"'<m8[s]'",
-            b"'<f2'",
-        )
-        shapes = (
-            b"(1,)",
-            b"()",
-            b"(0,)",
-            b"(-1,)",
-            b"(999999999999,)",
-            b"(2, 2)",
-            b"(4294967296, 4294967296)",
-            b"(1.5,)",
-        )
         found = re.search(rb"'<[a-z][0-9]+'" if random.random() < 0.5 else rb"\([0-9, ]*\)", content)
         if found:
-            new = random.choice(kinds if found.group().startswith(b"'") else shapes)
+            new = random.choice(KINDS if found.group().startswith(b"'") else SHAPES)
             return content[: found.start()] + new + content[found.end() :]
     start = min(random.choice((0, 10, 128)), len(content))
     return content[:start] + random.choice((flip, cut, overwrite, numbers))(random, content[start:])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import time
 from collections.abc import Iterator
 from contextlib import nullcontext
@@ -24,32 +25,22 @@ CORPUS = 400
 
 
 class Task(NamedTuple):
-    """What a worker does.
-
-    Attributes
-    ----------
-    format : str
-    seed : int
-    mutants : int
-        Cases at most; 0: as many as there is time for.
-    seconds : float
-        Wall-clock time at most.
-    guided : bool
-        Damage further what reached new lines, and begin with the costly cases.
-    folder : Path
-        Where failures are kept, and in ``.current`` the case that the worker is at, should it end there.
-    """
+    """What a worker does."""
 
     format: str
     seed: int
     mutants: int
+    """Cases at most; 0: as many as there is time for."""
     seconds: float
+    """Wall-clock time at most."""
     guided: bool
+    """Damage further what reached new lines, and begin with the costly cases."""
     folder: Path
+    """Where failures are kept, and the case that the worker is at, should it end there."""
 
     @property
     def current(self) -> Path:
-        """Folder of the case that the worker is at."""
+        """File of the case that the worker is at, pickled, as it is written for each of them."""
         return self.folder / ".current"
 
 
@@ -61,17 +52,7 @@ class Failure(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """What became of a task.
-
-    Attributes
-    ----------
-    format : str
-    cases, read : int
-        Cases in all, and those that could be read.
-    lines : int
-        Lines of `ingest` that were reached, where the run was guided.
-    failures : tuple of Failure
-    """
+    """What became of a task: cases in all and read, and lines of `ingest` reached where it was guided."""
 
     format: str
     cases: int
@@ -81,13 +62,7 @@ class Outcome(NamedTuple):
 
 
 def work(task: Task) -> Outcome:
-    """Fuzz one format; the process is of no other use afterwards.
-
-    Raises
-    ------
-    LookupError
-        There is no sample of the format.
-    """
+    """Fuzz one format, of which there must be a sample; the process is of no other use afterwards."""
     corpus = beginnings(task.format)
     originals = len(corpus)
     if not corpus:
@@ -102,7 +77,7 @@ def work(task: Task) -> Outcome:
         if time.monotonic() > until or len(failures) >= MOST_FAILURES or 0 < task.mutants <= cases:
             break
         cases += 1
-        keep(case, task.current, "it ended the process")
+        task.current.write_bytes(pickle.dumps(case))
         small = sum(len(item.data) for item in case.files) < HUGE // 2  # tracing a large one takes its time
         try:
             with fence, coverage if task.guided and small else nullcontext():

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import tarfile
 from pathlib import Path
 
 import pytest
 
 from ingest.grouping import anchored, folder_of, gather
-from ingest.pipeline import plan
 from ingest.reading.source import SourceGroup, read_paths
 from tests.support.inputs import DATA, archive, file
 
@@ -100,12 +98,3 @@ def test_a_folder_of_two_archives_has_an_anchor_for_each() -> None:
     assert sorted(found["t/a.otf2"]) == sorted(names[:4])
     assert sorted(found["t/b.otf2"]) == sorted(names[4:7])
     assert {"t/c.def", "t/x/0.evt"} <= found.keys()
-
-
-def test_a_pattern_of_files_in_a_tar_is_read_in_its_order(tmp_path: Path) -> None:
-    path = tmp_path / "r.tar"
-    with tarfile.open(path, "w") as made:
-        for name in ("b.csv", "a.csv"):
-            (tmp_path / name).write_text("src,dst,bytes\n0,1,2\n")
-            made.add(tmp_path / name, name)
-    assert [profile.name for profile in plan([path]).profiles] == ["b", "a"]

@@ -12,9 +12,25 @@ from registry.errors import InvalidValue
 WHEN = datetime(2026, 1, 1, tzinfo=UTC)
 
 
-@pytest.mark.parametrize("values", [{"divide": 0}, {"parts": 0}, {"domain": -1}, {"collectives": "star"}])
-def test_options_out_of_range_are_refused(values: dict[str, object]) -> None:
-    with pytest.raises(InvalidValue):
+@pytest.mark.parametrize(
+    ("field", "values"),
+    [
+        ("divide", {"divide": 0}),
+        ("parts", {"parts": 0}),
+        ("domain", {"domain": -1}),
+        ("collectives", {"collectives": "star"}),
+        ("rate", {"rate": 0.0}),
+        ("rate", {"rate": -1.0}),
+        ("rate", {"rate": float("nan")}),
+        ("rate", {"rate": float("inf")}),
+        ("hosts", {"hosts": ("a", "a")}),
+        ("slots", {"hosts": ("a", "b", "c"), "slots": (1, 2)}),
+        ("slots", {"hosts": ("a", "b", "c"), "slots": (0,)}),
+        ("slots", {"hosts": ("a", "b", "c"), "slots": ()}),
+    ],
+)
+def test_options_out_of_range_are_refused(field: str, values: dict[str, object]) -> None:
+    with pytest.raises(InvalidValue, match=rf"^Options\.{field}"):
         Options(**values)  # type: ignore[arg-type]
 
 

@@ -14,14 +14,7 @@ import pytest
 from ingest.options import Options
 from ingest.pipeline import ingest, plan
 from ingest.writers.infiniband import fat_tree, forwarding_tables, ibnetdiscover_text, opensm_lfts_text
-from registry.errors import (
-    ConfigError,
-    DatabaseUnavailable,
-    InputError,
-    InvalidValue,
-    UnknownFormat,
-    UnknownName,
-)
+from registry.errors import ConfigError, InputError, UnknownFormat, UnknownName
 from registry.fabrics.fabrics import Snapshot
 from registry.ingest_runs.runs import Attempt, RunInfo
 from registry.model.intake import Intake, Receipt
@@ -63,11 +56,6 @@ class Shelf:
         self.errors.append((attempt, error))
 
 
-class Broken(Shelf):
-    def save(self, intake: Intake, progress: Progress = silent) -> Receipt:
-        raise DatabaseUnavailable("bolt://nowhere", "refused", "start it")
-
-
 @pytest.fixture
 def tree(tmp_path: Path) -> Path:
     """A folder with the scan and the tables of a small fabric, the scan of 2026-01-01, the files of 2020."""
@@ -90,27 +78,13 @@ def test_files_of_one_call_are_one_observation(tree: Path) -> None:
     assert intake.warnings == ()
 
 
-def test_a_fabric_a_profile_and_tables_go_together() -> None:
-    intake = plan([NDR, PROFILE, NDR_TABLES], Options(cluster="ndr", name="cg"))
-    assert [profile.name for profile in intake.profiles] == ["cg"]
-    assert intake.profiles[0].ranks == 16
-    assert intake.fabric is not None
-
-
-def test_observed_at_is_the_callers_then_the_scans_then_the_files(tree: Path) -> None:
+def test_observed_at_is_the_callers_then_the_scans_then_the_youngest_files(tree: Path) -> None:
     summer = datetime(2025, 7, 1, 12, tzinfo=timezone(timedelta(hours=2)))
-    assert plan([tree], Options(cluster="c", observed_at=summer)).observed_at == datetime(
-        2025, 7, 1, 10, tzinfo=UTC
-    )
-    naive = datetime(2025, 7, 1)
-    assert plan([tree], Options(cluster="c", observed_at=naive)).observed_at == datetime(
-        2025, 7, 1, tzinfo=UTC
-    )
+    for given, hour in ((summer, 10), (datetime(2025, 7, 1), 0)):
+        options = Options(cluster="c", observed_at=given)
+        assert plan([tree], options).observed_at == datetime(2025, 7, 1, hour, tzinfo=UTC)
     assert plan([tree], HERE).observed_at == datetime(2026, 1, 1, tzinfo=UTC)
     assert plan([tree / "tables.txt"], HERE).observed_at == datetime(2020, 1, 1, tzinfo=UTC)
-
-
-def test_without_a_time_in_the_scan_the_youngest_file_counts(tree: Path) -> None:
     scan = tree / "scan.txt"
     scan.write_text(scan.read_text().replace("# Topology", "# Some"))
     os.utime(scan, (1_609_459_200, 1_609_459_200))
@@ -133,47 +107,38 @@ def test_the_digest_is_that_of_the_content_not_of_its_packing(tree: Path, tmp_pa
     assert len(plain.digest) == 64
 
 
-def test_warnings_name_their_file() -> None:
-    intake = plan([NDR, NDR_TABLES], HERE)
-    assert intake.warnings == (
-        f"{NDR_TABLES}: 542 adapter ports have another GUID here than in the scan: identified by LID",
-    )
-
-
-def test_lids_that_changed_since_the_scan_are_counted(tree: Path) -> None:
+@pytest.mark.parametrize(
+    ("changes", "warned"),
+    [
+        ([("# lid 5 lmc 0", "# lid 500 lmc 0")], "1 adapter port has another LID here than in the scan"),
+        (
+            [("2c90000f00101", "2c90000f00fff"), ("# lid 5 lmc 0", "# lid 0 lmc 0")],
+            "1 adapter port of the scan is not in the tables",
+        ),
+    ],
+)
+def test_adapter_ports_that_the_tables_do_not_know_are_counted(
+    tree: Path, changes: list[tuple[str, str]], warned: str
+) -> None:
     scan = tree / "scan.txt"
-    scan.write_text(scan.read_text().replace("# lid 5 lmc 0", "# lid 500 lmc 0"))
+    for old, new in changes:
+        scan.write_text(scan.read_text().replace(old, new))
     (warning,) = plan([tree], HERE).warnings
-    assert warning.endswith("1 adapter port has another LID here than in the scan")
+    assert warning.endswith(warned)
 
 
 def test_switches_without_a_table_are_counted(tree: Path) -> None:
-    tables = tree / "tables.txt"
-    tables.write_text(
-        tables.read_text().split("Unicast", 2)[0] + "Unicast" + tables.read_text().split("Unicast", 2)[2]
-    )
+    head, _, *others = (tree / "tables.txt").read_text().split("Unicast")
+    (tree / "tables.txt").write_text("Unicast".join([head, *others]))
     (warning,) = plan([tree], HERE).warnings
     assert warning.endswith("1 switch of the scan has no table")
 
 
-def test_adapter_ports_that_the_tables_do_not_know_are_counted(tree: Path) -> None:
-    scan = tree / "scan.txt"
-    changed = (
-        scan.read_text().replace("2c90000f00101", "2c90000f00fff").replace("# lid 5 lmc 0", "# lid 0 lmc 0")
-    )
-    scan.write_text(changed)
-    (warning,) = plan([tree], HERE).warnings
-    assert warning.endswith("1 adapter port of the scan is not in the tables")
-
-
-def test_tables_of_another_fabric_are_refused(tree: Path) -> None:
+def test_tables_of_another_fabric_and_second_fabrics_or_tables_are_refused(tree: Path) -> None:
     with pytest.raises(UnknownName, match="0 of the 4 switches with tables are in the scan: are") as caught:
         plan([NDR, tree / "tables.txt"], HERE)
     assert caught.value.kind == "switch"
     assert caught.value.name == "0x0002c90000100100"
-
-
-def test_different_fabrics_or_two_sets_of_tables_in_one_call_are_refused(tree: Path) -> None:
     with pytest.raises(InputError, match=r"no host or switch in common with .*scan.txt"):
         plan([tree / "scan.txt", NDR], HERE)
     with pytest.raises(InputError, match="a second set of forwarding tables in one ingest"):
@@ -193,47 +158,42 @@ def test_one_name_does_not_fit_two_profiles_or_none(tree: Path) -> None:
         plan([tree], Options(cluster="c", name="x"))
 
 
-def test_no_files_are_an_error() -> None:
+def test_no_files_are_an_error_and_an_unrecognised_file_in_a_folder_is_named(tree: Path) -> None:
     with pytest.raises(InputError, match="no files"):
         plan([], HERE)
-
-
-def test_an_unrecognised_file_in_a_folder_is_named(tree: Path) -> None:
     (tree / "notes.txt").write_text("Dear diary, the fabric is fine.\n\nToday.\n")
     with pytest.raises(UnknownFormat) as caught:
         plan([tree], HERE)
     assert caught.value.path == str(tree / "notes.txt")
 
 
-def test_a_named_format_is_not_looked_for(tree: Path) -> None:
+def test_a_named_format_is_not_looked_for_and_reads_prof_files_one_by_one(tree: Path, tmp_path: Path) -> None:
     with pytest.raises(InputError, match="not the heading of a switch's table"):
         plan([tree / "scan.txt"], Options(cluster="c", format="opensm-lfts"))
     with pytest.raises(UnknownName, match="there is no format 'nonsense'"):
         plan([tree / "scan.txt"], Options(cluster="c", format="nonsense"))
-
-
-def test_a_named_format_reads_prof_files_one_by_one_where_it_is_not_made_of_several(tmp_path: Path) -> None:
+    (tmp_path / "profs").mkdir()
     for name in ("a.prof", "b.prof"):
-        (tmp_path / name).write_text("num: 2\n0 a\n1 b\n0 1\n1 0\n")
-    with pytest.raises(InputError, match="a second libtopomap of one fabric"):
-        plan([tmp_path], Options(cluster="c", format="libtopomap"))
-
-
-@pytest.mark.parametrize("rate", [0.0, -1.0, float("nan"), float("inf")])
-def test_a_rate_that_is_none_is_refused(rate: float) -> None:
-    with pytest.raises(InvalidValue, match=r"Options\.rate"):
-        Options(rate=rate)
+        (tmp_path / "profs" / name).write_text("num: 2\n0 a\n1 b\n0 1\n1 0\n")
+    reason = r"a second libtopomap of one fabric, the first is .*: ingest them one by one"
+    with pytest.raises(InputError, match=reason):
+        plan([tmp_path / "profs"], Options(cluster="c", format="libtopomap"))
 
 
 def test_ingest_saves_once_and_reports_all_warnings() -> None:
     shelf = Shelf()
-    report = ingest(shelf, [NDR, NDR_TABLES], HERE)
+    report = ingest(shelf, [NDR, PROFILE, NDR_TABLES], Options(cluster="ndr", name="cg"))
     (saved,) = shelf.saved
-    assert saved.fabric is report.intake.fabric
+    assert saved.fabric is report.intake.fabric is not None
+    assert [(profile.name, profile.ranks) for profile in saved.profiles] == [("cg", 16)]
     assert saved.key != ""
     assert saved.started_at is not None
     assert report.receipt is not None
     assert report.receipt.new_content
+    assert report.intake.warnings[1:] == (
+        f"{NDR_TABLES}: 542 adapter ports have another GUID here than in the scan: identified by LID",
+    )
+    assert report.intake.warnings[0].startswith(f"{PROFILE}: 4 edges from a rank to itself are dropped")
     assert report.warnings == (*report.intake.warnings, "from saving")
 
 
@@ -245,17 +205,19 @@ def test_a_dry_run_checks_everything_and_saves_nothing(tree: Path) -> None:
     assert ingest(None, [tree], HERE, dry_run=True).receipt is None
 
 
-def test_nothing_is_saved_where_one_file_is_bad(tree: Path) -> None:
+def test_a_call_that_fails_before_saving_is_recorded_with_the_recognised_formats(tree: Path) -> None:
     (tree / "tables.txt").write_text((tree / "tables.txt").read_text()[:-20])
     shelf = Shelf()
     with pytest.raises(InputError):
+        ingest(shelf, [tree], HERE, dry_run=True)
+    assert shelf.errors == []
+    with pytest.raises(InputError) as caught:
         ingest(shelf, [tree], HERE)
     assert shelf.saved == []
-
-
-def test_an_error_of_the_database_comes_through(tree: Path) -> None:
-    with pytest.raises(DatabaseUnavailable):
-        ingest(Broken(), [tree], HERE)
+    ((attempt, error),) = shelf.errors
+    assert error is caught.value
+    assert (attempt.cluster, attempt.files) == ("here", (str(tree),))
+    assert attempt.formats == ("ibnetdiscover", "opensm-lfts")
 
 
 def test_progress_reports_each_source(tree: Path) -> None:
@@ -266,24 +228,6 @@ def test_progress_reports_each_source(tree: Path) -> None:
 
     ingest(Shelf(), [tree], HERE, progress=progress)
     assert reports == [("scan.txt", 0, 2), ("tables.txt", 1, 2), ("checking", 2, 2)]
-
-
-def test_a_call_that_fails_before_saving_is_recorded_with_the_recognised_formats(tree: Path) -> None:
-    (tree / "tables.txt").write_text((tree / "tables.txt").read_text()[:-20])
-    shelf = Shelf()
-    with pytest.raises(InputError) as caught:
-        ingest(shelf, [tree], HERE)
-    ((attempt, error),) = shelf.errors
-    assert error is caught.value
-    assert (attempt.cluster, attempt.files) == ("here", (str(tree),))
-    assert attempt.formats == ("ibnetdiscover", "opensm-lfts")
-
-
-def test_a_dry_run_that_fails_is_not_recorded(tree: Path) -> None:
-    shelf = Shelf()
-    with pytest.raises(InputError):
-        ingest(shelf, [tree / "missing"], HERE, dry_run=True)
-    assert shelf.errors == []
 
 
 SWEEP = DATA / "counters/sweep1-counters.txt.gz"
@@ -298,14 +242,11 @@ def copied(folder: Path, source: Path, minute: float) -> Path:
     return there
 
 
-def test_traffic_and_errors_that_were_read_at_once_are_one_sweep(tmp_path: Path) -> None:
+def test_sweeps_that_were_read_at_once_are_one_and_others_stay_two(tmp_path: Path) -> None:
     files = [copied(tmp_path, SWEEP, 0), copied(tmp_path, ERRORS, 0.5)]
     (sweep,) = plan(files, HERE).counters
     assert sweep.at == datetime(2020, 1, 1, 0, 0, 30, tzinfo=UTC)
     assert {"xmit_bytes", "xmit_wait", "symbol_errors"} <= set(sweep.names)
-
-
-def test_sweeps_of_two_times_stay_two(tmp_path: Path) -> None:
     second = DATA / "counters/sweep2-counters.txt.gz"
     files = [copied(tmp_path, second, 0.2), copied(tmp_path, SWEEP, 0)]
     one, other = plan(files, HERE).counters

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ingest.rates import LANE_BYTES, WIDTHS, link_rate
+from ingest.rates import LANE_BYTES, WIDTHS, link_rate, printed_rate
 
 GIGABITS_OF_4X = {
     "SDR": 8, "DDR": 16, "QDR": 32, "FDR10": 40, "FDR": 54.54, "EDR": 100, "HDR": 200, "NDR": 400, "XDR": 800,
@@ -25,12 +25,19 @@ def test_rates_below_and_above_fdr_are_round_numbers() -> None:
     }  # fmt: skip
 
 
-@pytest.mark.parametrize("width", WIDTHS)
-def test_width_multiplies(width: int) -> None:
-    assert link_rate(width, "EDR") == width * 3.125e9
+def test_width_multiplies() -> None:
+    assert {width: link_rate(width, "EDR") for width in WIDTHS} == {
+        width: width * 3.125e9 for width in WIDTHS
+    }
 
 
 @pytest.mark.parametrize(("width", "speed"), [(3, "SDR"), (0, "SDR"), (4, "ABC"), (4, "")])
 def test_what_infiniband_does_not_have_is_refused(width: int, speed: str) -> None:
     with pytest.raises(KeyError):
         link_rate(width, speed)
+
+
+def test_rates_as_tools_print_them() -> None:
+    printed = {("4x", "HDR"): 25e9, ("2X", "50"): 12.5e9, ("4X", "FDR10"): 5e9}
+    assert {one: printed_rate(*one) for one in printed} == printed
+    assert [printed_rate(*one) for one in (("3x", "HDR"), ("??", "HDR"), ("4x", "???"))] == [None] * 3

@@ -19,12 +19,6 @@ from registry.model import Allocation
 from tests.support.search_problems import problem_on
 
 
-def sixteen() -> Problem:
-    fabric = torus((2, 2, 4))
-    allocation = Allocation.of(fabric, fabric.hosts.tolist(), 1)
-    return problem_on(fabric, nas.cg(16), allocation, "shortest-paths")
-
-
 class Clock:
     """A clock that is moved by hand."""
 
@@ -33,8 +27,18 @@ class Clock:
         monkeypatch.setattr("mapping.deadline.time.perf_counter", lambda: self.now)
 
 
-def test_what_is_left_after_preparations_is_the_whole(monkeypatch: pytest.MonkeyPatch) -> None:
-    clock = Clock(monkeypatch)
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    return Clock(monkeypatch)
+
+
+def sixteen() -> Problem:
+    fabric = torus((2, 2, 4))
+    allocation = Allocation.of(fabric, fabric.hosts.tolist(), 1)
+    return problem_on(fabric, nas.cg(16), allocation, "shortest-paths")
+
+
+def test_what_is_left_after_preparations_is_the_whole(clock: Clock) -> None:
     deadline = Deadline(seconds=10.0)
     clock.now += 6.0
     assert deadline.fraction == pytest.approx(0.6)
@@ -56,19 +60,14 @@ def claims(deadline: Deadline, clock: Clock, most: int, seconds_each: Callable[[
     return found
 
 
-def test_a_limit_in_seconds_ends_with_the_clock(monkeypatch: pytest.MonkeyPatch) -> None:
-    clock = Clock(monkeypatch)
+def test_a_limit_in_seconds_ends_with_the_clock(clock: Clock) -> None:
     deadline = Deadline(seconds=3.5)
     assert claims(deadline, clock, 10, lambda _: 2.0**-4) == [10, 10, 10, 10, 10, 6]
     assert (deadline.taken, deadline.fraction) == (56, 1.0)
 
 
-def test_no_claim_takes_longer_than_is_left_nor_much_longer_than_a_second(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    clock = Clock(monkeypatch)
-    deadline = Deadline(seconds=4.0)
-    assert claims(deadline, clock, 10**6, lambda _: 2.0**-10) == [1024, 1024, 1024, 1024]
+def test_no_claim_takes_longer_than_is_left_nor_much_longer_than_a_second(clock: Clock) -> None:
+    assert claims(Deadline(seconds=4.0), clock, 10**6, lambda _: 2.0**-10) == [1024, 1024, 1024, 1024]
     assert clock.now == 104.0
     deadline = Deadline(seconds=10.0)
     taken = claims(deadline, clock, 10**6, lambda number: 2.0**-10 if number < 3 else 2.0**-13)
@@ -76,15 +75,13 @@ def test_no_claim_takes_longer_than_is_left_nor_much_longer_than_a_second(
     assert clock.now == 114.0
 
 
-def test_claims_of_slow_steps_become_small_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    clock = Clock(monkeypatch)
+def test_claims_of_slow_steps_become_small_at_once(clock: Clock) -> None:
     assert claims(Deadline(seconds=9.0), clock, 500, lambda _: 2.0**-7) == [500] + [128] * 5 + [12]
     assert claims(Deadline(seconds=9.0), clock, 500, lambda _: 4.0) == [500]
     assert claims(Deadline(seconds=2.5), clock, 1, lambda _: 1.0) == [1, 1, 1]
 
 
-def test_preparations_do_not_count_as_steps(monkeypatch: pytest.MonkeyPatch) -> None:
-    clock = Clock(monkeypatch)
+def test_preparations_do_not_count_as_steps(clock: Clock) -> None:
     deadline = Deadline(seconds=100.0)
     assert deadline.claim(100) == 100
     clock.now += 50.0
@@ -94,38 +91,28 @@ def test_preparations_do_not_count_as_steps(monkeypatch: pytest.MonkeyPatch) -> 
     assert deadline.claim(100) == 10
 
 
-def test_steps_and_deadlines_without_limit_are_claimed_whole(monkeypatch: pytest.MonkeyPatch) -> None:
-    clock = Clock(monkeypatch)
-    for deadline in (Deadline(steps=10**8), Deadline()):
+def test_steps_and_deadlines_without_limit_are_claimed_whole(clock: Clock) -> None:
+    endless = Deadline()
+    for deadline in (Deadline(steps=10**8), endless):
         for _ in range(3):
             assert deadline.claim(10**5) == 10**5
             clock.now += 100.0
+    assert (endless.left, endless.fraction, endless.over) == (np.inf, 0.0, False)
 
 
-def test_preparations_that_take_all_of_it_leave_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    clock = Clock(monkeypatch)
-    deadline = Deadline(seconds=1.0)
+def test_preparations_take_seconds_and_no_steps(clock: Clock) -> None:
+    seconds, steps = Deadline(seconds=1.0), Deadline(steps=10)
     clock.now += 5.0
-    deadline.restart()
-    assert (deadline.fraction, deadline.claim(7)) == (1.0, 0)
-
-
-def test_a_budget_of_steps_does_not_know_of_preparations(monkeypatch: pytest.MonkeyPatch) -> None:
-    clock = Clock(monkeypatch)
-    deadline = Deadline(steps=10)
-    clock.now += 5.0
-    deadline.restart()
-    assert (deadline.claim(20), deadline.fraction) == (1, 0.1)
+    seconds.restart()
+    steps.restart()
+    assert (seconds.fraction, seconds.claim(7)) == (1.0, 0)
+    assert (steps.claim(20), steps.fraction) == (1, 0.1)
 
 
 def test_a_search_that_takes_long_to_set_up_begins_its_schedule_at_the_start(
-    monkeypatch: pytest.MonkeyPatch,
+    clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    fabric = torus((2, 2, 4))
-    problem = problem_on(
-        fabric, nas.cg(16), Allocation.of(fabric, fabric.hosts.tolist(), 1), "shortest-paths"
-    )
-    clock, fractions = Clock(monkeypatch), []
+    fractions = []
     begin, look = LoadSearch.__init__, LoadSearch.round
 
     def slow(self: LoadSearch, *given: object) -> None:
@@ -140,7 +127,7 @@ def test_a_search_that_takes_long_to_set_up_begins_its_schedule_at_the_start(
     monkeypatch.setattr(LoadSearch, "__init__", slow)
     monkeypatch.setattr(LoadSearch, "round", watched)
     start = np.arange(16, dtype=np.int32)
-    list(congestion_descent.refine(problem, start, Deadline(seconds=10.0), np.random.default_rng(0)))
+    list(congestion_descent.refine(sixteen(), start, Deadline(seconds=10.0), np.random.default_rng(0)))
     assert fractions == pytest.approx([0.0, 0.25, 0.5, 0.75])
 
 
@@ -148,20 +135,11 @@ def test_a_search_that_takes_long_to_set_up_begins_its_schedule_at_the_start(
 def test_every_annealing_search_restarts_the_clock_once_it_is_set_up(
     refiner: object, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    fabric = torus((2, 2, 4))
-    problem = problem_on(
-        fabric, nas.cg(16), Allocation.of(fabric, fabric.hosts.tolist(), 1), "shortest-paths"
-    )
     restarts = []
     monkeypatch.setattr(Deadline, "restart", lambda self: restarts.append(self.taken))
     start = np.arange(16, dtype=np.int32)
-    list(refiner.refine(problem, start, Deadline(steps=100), np.random.default_rng(0)))  # type: ignore[attr-defined]
+    list(refiner.refine(sixteen(), start, Deadline(steps=100), np.random.default_rng(0)))  # type: ignore[attr-defined]
     assert restarts == [0]
-
-
-def test_a_deadline_without_limit_never_ends() -> None:
-    deadline = Deadline()
-    assert (deadline.left, deadline.fraction, deadline.over, deadline.claim(9)) == (np.inf, 0.0, False, 9)
 
 
 def test_an_interrupt_ends_the_block_and_the_search() -> None:
@@ -173,8 +151,7 @@ def test_an_interrupt_ends_the_block_and_the_search() -> None:
     assert (deadline.interrupted, deadline.over, deadline.claim(9)) == (True, True, 0)
 
 
-def test_the_clock_of_a_pickled_deadline_goes_on_elsewhere(monkeypatch: pytest.MonkeyPatch) -> None:
-    clock = Clock(monkeypatch)
+def test_a_pickled_deadline_goes_on_elsewhere(clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("mapping.deadline.time.time", lambda: clock.now + 1e9)
     deadline = Deadline(seconds=10.0, workers=3)
     clock.now += 4.0
@@ -187,10 +164,7 @@ def test_the_clock_of_a_pickled_deadline_goes_on_elsewhere(monkeypatch: pytest.M
     assert pickle.loads(sent).left == pytest.approx(6.0)
 
 
-def test_stages_take_their_share_of_the_steps_or_end_at_their_part_of_the_time(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    clock = Clock(monkeypatch)
+def test_stages_take_their_share_of_the_steps_or_end_at_their_part_of_the_time(clock: Clock) -> None:
     whole = Deadline(seconds=12.0, workers=2)
     clock.now += 2.0
     stage = whole.stage(1 / 3, 0.5)

@@ -1,4 +1,4 @@
-"""A registry with a cluster that has data of every label."""
+"""The stores on both servers, and a registry with a cluster that has data of every label."""
 
 from __future__ import annotations
 
@@ -6,6 +6,12 @@ import pytest
 
 from registry.registry import Registry
 from tests.support.full_cluster import FullCluster, fill_all
+
+
+@pytest.fixture(params=["embedded", "neo4j"])
+def server_kind(request: pytest.FixtureRequest) -> str:
+    """Return each server in turn."""
+    return str(request.param)
 
 
 @pytest.fixture

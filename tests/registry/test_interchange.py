@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import networkx as nx
 import numpy as np
@@ -78,42 +79,40 @@ def test_parallel_cables_are_edges_of_their_own() -> None:
     assert graph.nodes["leaf0"]["forwards"]
 
 
-def test_a_plain_graph_is_a_fabric_whose_vertices_host_and_forward() -> None:
-    graph: nx.Graph[tuple[int, int]] = nx.Graph()
-    graph.add_edges_from(nx.grid_2d_graph(2, 2).edges, capacity=5.0)
+def fabric_from(graph: nx.Graph[Any]) -> Fabric:
     fabric = from_networkx(graph)
     assert isinstance(fabric, Fabric)
-    assert fabric.names == tuple(map(str, graph.nodes)) == ("(0, 0)", "(1, 0)", "(0, 1)", "(1, 1)")
+    return fabric
+
+
+def test_vertices_of_a_plain_graph_host_and_forward_unless_it_says_otherwise() -> None:
+    grid: nx.Graph[tuple[int, int]] = nx.Graph()
+    grid.add_edges_from(nx.grid_2d_graph(2, 2).edges, capacity=5.0)
+    fabric = fabric_from(grid)
+    assert fabric.names == tuple(map(str, grid.nodes)) == ("(0, 0)", "(1, 0)", "(0, 1)", "(1, 1)")
     assert fabric.forwards.all()
-    assert fabric.slots.tolist() == [1, 1, 1, 1]
-    assert fabric.cable_count == 4
+    assert (fabric.slots.tolist(), fabric.cable_count) == ([1, 1, 1, 1], 4)
     assert set(fabric.capacity.tolist()) == {5.0}
-
-
-def test_a_plain_graph_may_tell_slots_and_kinds() -> None:
-    graph: nx.DiGraph[str] = nx.DiGraph()
-    graph.add_node("s", slots=0)
-    graph.add_node("t", kind="switch")
-    graph.add_node("h", slots=3, forwards=False)
-    graph.add_edge("h", "s", capacity=1)
-    fabric = from_networkx(graph)
-    assert isinstance(fabric, Fabric)
+    star: nx.DiGraph[str] = nx.DiGraph()
+    star.add_node("s", slots=0)
+    star.add_node("t", kind="switch")
+    star.add_node("h", slots=3, forwards=False)
+    star.add_edge("h", "s", capacity=1)
+    fabric = fabric_from(star)
     assert (fabric.names, fabric.slots.tolist()) == (("s", "t", "h"), [0, 0, 3])
     assert (fabric.kind.tolist(), fabric.forwards.tolist()) == ([1, 1, 0], [True, True, False])
-
-
-def test_hosts_of_a_plain_graph_with_a_switch_forward_only_on_request() -> None:
-    graph: nx.Graph[str] = nx.Graph()
-    graph.add_node("s", slots=0)
-    graph.add_node("b", forwards=True)
-    graph.add_edges_from([("a", "s"), ("b", "s")], capacity=1.0)
-    fabric = from_networkx(graph)
-    assert isinstance(fabric, Fabric)
-    assert dict(zip(fabric.names, fabric.forwards.tolist(), strict=True)) == {
-        "s": True,
-        "b": True,
-        "a": False,
-    }
+    asked: nx.Graph[str] = nx.Graph()
+    asked.add_node("s", slots=0)
+    asked.add_node("b", forwards=True)
+    asked.add_edges_from([("a", "s"), ("b", "s")], capacity=1.0)
+    fabric = fabric_from(asked)  # hosts of a graph with a switch forward only on request
+    forwards = dict(zip(fabric.names, fabric.forwards.tolist(), strict=True))
+    assert forwards == {"s": True, "b": True, "a": False}
+    pair: nx.DiGraph[int] = nx.DiGraph()
+    pair.add_edge(1, 0, bytes=5)
+    profile = from_networkx(pair)
+    assert isinstance(profile, Profile)
+    assert (profile.ranks, profile.sender.tolist(), profile.messages.tolist()) == (2, [1], [0])
 
 
 def test_nodes_with_the_same_text_are_not_merged() -> None:
@@ -123,14 +122,6 @@ def test_nodes_with_the_same_text_are_not_merged() -> None:
     halves = graph_of((0, 1, {"capacity": 1.0, "cables": 1.5}))
     with pytest.raises(InvalidValue, match="cables: must be a whole number"):
         from_networkx(halves)
-
-
-def test_a_plain_graph_of_bytes_is_a_profile() -> None:
-    graph: nx.DiGraph[int] = nx.DiGraph()
-    graph.add_edge(1, 0, bytes=5)
-    profile = from_networkx(graph)
-    assert isinstance(profile, Profile)
-    assert (profile.ranks, profile.sender.tolist(), profile.messages.tolist()) == (2, [1], [0])
 
 
 def graph_of(*edges: tuple[object, object, dict[str, object]], kind: str | None = None) -> nx.DiGraph[object]:
@@ -161,7 +152,7 @@ def test_what_is_neither_fabric_nor_profile_is_refused(graph: nx.DiGraph[object]
         from_networkx(graph)
 
 
-def test_tables_of_a_fabric_name_what_they_tell() -> None:
+def test_tables_of_fabrics_and_profiles_have_names() -> None:
     axes = np.arange(16, dtype=np.int32).reshape(8, 2)
     torus = replace(fat_tree(), level=np.arange(8, dtype=np.int32), coordinates=axes)
     tables = fabric_tables(torus)
@@ -171,16 +162,9 @@ def test_tables_of_a_fabric_name_what_they_tell() -> None:
     assert (row["target"], row["source_guid"], row["target_guid"]) == ("leaf0", "0x0000000000a00000", "")
     assert (row["capacity"], row["cables"]) == (50e9, 1)
     assert tables["adapters"]["host"].tolist() == ["node00", "node01", "node02", "node03"]
-
-
-def test_a_table_of_a_profile_has_a_row_a_pair() -> None:
     table = Profile.from_edges([1, 0], [0, 1], [3.0, 4.0], messages=[1, 2]).to_pandas()
-    assert table.to_dict("list") == {
-        "source": [0, 1],
-        "target": [1, 0],
-        "bytes": [4.0, 3.0],
-        "messages": [2, 1],
-    }
+    columns = {"source": [0, 1], "target": [1, 0], "bytes": [4.0, 3.0], "messages": [2, 1]}
+    assert table.to_dict("list") == columns
 
 
 def test_a_table_of_the_history_has_a_row_a_placement(registry: Registry) -> None:
@@ -200,9 +184,9 @@ def test_a_table_of_the_history_has_a_row_a_placement(registry: Registry) -> Non
     assert len(history_table([])) == 0
 
 
-def test_py2neo_reads_the_same_database(registry: Registry, server_of: ServerAddress) -> None:
+def test_py2neo_reads_the_same_database(processes: None, registry: Registry, server: ServerAddress) -> None:
     registry.save(Intake(cluster="toy", observed_at=at(0), fabric=fat_tree()))
-    graph = py2neo_graph(server_of.uri, user=server_of.user, password=server_of.password, name=server_of.name)
+    graph = py2neo_graph(server.uri, user=server.user, password=server.password, name=server.name)
     statement = "MATCH (d:Device {cluster: $cluster, kind: 'host'}) RETURN d.name AS name ORDER BY name"
     names = [row["name"] for row in graph.run(statement, cluster="toy").data()]
     links = graph.evaluate("MATCH (:Device {kind: 'host'})-[l:LINK]->(:Device) RETURN count(l)")

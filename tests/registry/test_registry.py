@@ -31,7 +31,7 @@ from registry.ingest_runs.runs import RUN
 from registry.model import HostOrder, Job, Profile
 from registry.model.intake import Intake
 from registry.registry import Registry, default_home
-from tests.support import paths
+from tests.support import paths, servers
 from tests.support.concurrent_writers import CONTENTS
 from tests.support.fat_tree import at, fat_tree, tree_tables
 
@@ -86,7 +86,9 @@ def statements() -> Iterator[tuple[str, str]]:
 
 
 def test_all_of_an_intake_is_saved_and_in_the_receipt(registry: Registry) -> None:
-    receipt = registry.save(EVERYTHING)
+    shown: list[str] = []
+    receipt = registry.save(EVERYTHING, lambda phase, *numbers: shown.append(phase))
+    assert shown[0] == "saving the fabric"
     assert (receipt.cluster, receipt.new("jobs"), receipt.new("profiles")) == ("toy", 1, 1)
     assert (receipt.new_content, receipt.new_observation, receipt.new_routing) == (True, True, True)
     assert (len(receipt.ids("profiles")), len(receipt.ids("placements"))) == (1, 1)
@@ -96,62 +98,41 @@ def test_all_of_an_intake_is_saved_and_in_the_receipt(registry: Registry) -> Non
     assert registry.profiles.read("pair").id == receipt.ids("profiles")[0]
     assert registry.jobs.read("1").job == EVERYTHING.jobs[0]
     assert registry.placements.read(receipt.ids("placements")[0]).content == receipt.snapshot
-
-
-def test_a_run_remembers_what_it_recorded(registry: Registry) -> None:
-    receipt = registry.save(EVERYTHING)
     _, rows = registry.database.query(
-        "MATCH (r:IngestRun)-[:RECORDED]->(x) "
-        "RETURN r.files, r.digest, r.outcome, r.jobs, labels(x)[0], x.id ORDER BY labels(x)[0]"
+        "MATCH (r:IngestRun)-[:RECORDED]->(x) RETURN r.files, r.digest, r.outcome, r.jobs, labels(x)[0], x.id"
     )
     assert [row[:4] for row in rows] == [(["a", "b"], "0f", "saved", 1)] * 3
-    recorded = {label: identity for *_, label, identity in rows}
-    assert recorded["Profile"] == receipt.ids("profiles")[0]
-    assert recorded["Placement"] == receipt.ids("placements")[0]
-    assert recorded["Observation"] == registry.fabrics.observations("toy")[0].id
-
-
-def test_the_same_intake_again_adds_nothing_but_its_run(registry: Registry) -> None:
-    first = registry.save(EVERYTHING)
+    assert {label: identity for *_, label, identity in rows} == {
+        "Profile": receipt.ids("profiles")[0],
+        "Placement": receipt.ids("placements")[0],
+        "Observation": registry.fabrics.observations("toy")[0].id,
+    }
     nodes, relationships = counts(registry.database)
     again = registry.save(EVERYTHING)
-    assert counts(registry.database) == (nodes + 1, relationships)
-    assert (again.snapshot, again.routing, again.ids("profiles"), again.ids("placements")) == (
-        first.snapshot,
-        first.routing,
-        first.ids("profiles"),
-        first.ids("placements"),
-    )
+    assert counts(registry.database) == (nodes + 1, relationships)  # its run
+    assert (again.snapshot, again.routing) == (receipt.snapshot, receipt.routing)
+    assert all(again.ids(kind) == receipt.ids(kind) for kind in ("profiles", "placements"))
     assert (again.new_observation, again.new("jobs"), again.new("profiles")) == (False, 0, 0)
 
 
-@pytest.mark.parametrize(
-    "broken",
-    [
-        replace(EVERYTHING, jobs=(Job(id="1", hosts=("nodeX",), slots=(1,)),)),
-        replace(EVERYTHING, placements=(HostOrder(hosts=("nodeX",)),)),
-    ],
-    ids=["job", "placement"],
-)
-def test_an_intake_that_fails_at_its_end_leaves_nothing_but_its_run(
-    registry: Registry, broken: Intake
-) -> None:
-    nodes, relationships = counts(registry.database)
-    with pytest.raises(UnknownName, match="nodeX"):
-        registry.save(broken)
-    assert counts(registry.database) == (nodes + 1, relationships)
-    assert registry.fabrics.clusters() == ()
-
-
-def test_an_empty_intake_changes_nothing(registry: Registry) -> None:
+def test_an_intake_that_fails_at_its_end_leaves_nothing_but_its_run(registry: Registry) -> None:
     before = counts(registry.database)
     assert registry.save(Intake()).cluster is None
     assert counts(registry.database) == before
+    for number, broken in enumerate(
+        (
+            replace(EVERYTHING, jobs=(Job(id="1", hosts=("nodeX",), slots=(1,)),)),
+            replace(EVERYTHING, placements=(HostOrder(hosts=("nodeX",)),)),
+        )
+    ):
+        with pytest.raises(UnknownName, match="nodeX"):
+            registry.save(broken)
+        assert counts(registry.database) == (before[0] + number + 1, before[1])
+    assert registry.fabrics.clusters() == ()
 
 
-@pytest.mark.parametrize(
-    "missing",
-    [
+def test_an_intake_needs_cluster_and_time() -> None:
+    wrong: list[dict[str, Any]] = [
         {"fabric": fat_tree(), "observed_at": at(0)},
         {"cluster": "toy", "tables": tree_tables()},
         {"cluster": "toy", "fabric": fat_tree(), "observed_at": at(0).replace(tzinfo=None)},
@@ -159,53 +140,27 @@ def test_an_empty_intake_changes_nothing(registry: Registry) -> None:
         {"cluster": "a/b", "fabric": fat_tree(), "observed_at": at(0)},
         {"cluster": "a\nb"},
         {"cluster": "x" * 201},
-    ],
-)
-def test_an_intake_needs_cluster_and_time(missing: dict[str, Any]) -> None:
-    with pytest.raises(InvalidValue, match="Intake"):
-        Intake(**missing)
+    ]
+    for given in wrong:
+        with pytest.raises(InvalidValue, match="Intake"):
+            Intake(**given)
 
 
-def test_progress_is_reported(registry: Registry) -> None:
-    shown: list[str] = []
-    registry.save(EVERYTHING, lambda phase, *numbers: shown.append(phase))
-    assert shown[0] == "saving the fabric"
-
-
-def test_an_empty_database_gets_its_schema(database: Database, server: ServerAddress) -> None:
-    del database  # the fixture empties one server, which may be another than `server`
-    with server.connect() as opened:
-        opened.write(lambda tx: tx.run("MATCH (n) DETACH DELETE n"))
-    with Registry.open(server.uri, user=server.user, password=server.password, name=server.name) as opened:
-        assert opened.fabrics.clusters() == ()
-
-
-def test_a_schema_whose_creation_was_cut_off_is_finished_by_itself(
-    registry: Registry, server_of: ServerAddress
+def test_a_database_is_opened_with_the_schema_of_this_version_only(
+    registry: Registry, server: ServerAddress
 ) -> None:
-    set_version(registry, 2)
-    with Registry.open(
-        server_of.uri, user=server_of.user, password=server_of.password, name=server_of.name
-    ) as opened:
+    registry.database.write(lambda tx: tx.run("MATCH (n) DETACH DELETE n"))
+    with servers.opened(server) as opened:  # an empty one gets its schema
+        assert opened.fabrics.clusters() == ()
+    set_version(registry, 2)  # its creation was cut off
+    with servers.opened(server) as opened:
         assert current_version(opened.database) == MIGRATIONS[-1].version
     registry.save(EVERYTHING)
-    set_version(registry, 2)
     try:
-        with pytest.raises(SchemaVersionError, match="run almanac db migrate"):
-            Registry.open(
-                server_of.uri, user=server_of.user, password=server_of.password, name=server_of.name
-            )
-    finally:
-        set_version(registry, MIGRATIONS[-1].version)
-
-
-def test_a_database_of_another_version_is_refused(registry: Registry, server_of: ServerAddress) -> None:
-    set_version(registry, 99)
-    try:
-        with pytest.raises(SchemaVersionError, match="version 99"):
-            Registry.open(
-                server_of.uri, user=server_of.user, password=server_of.password, name=server_of.name
-            )
+        for version, reason in ((2, "run almanac db migrate"), (99, "version 99")):
+            set_version(registry, version)
+            with pytest.raises(SchemaVersionError, match=reason):
+                servers.opened(server)
     finally:
         set_version(registry, MIGRATIONS[-1].version)
 
@@ -223,9 +178,9 @@ def test_the_home_is_set_by_the_environment(monkeypatch: pytest.MonkeyPatch, tmp
 
 
 @pytest.fixture
-def start(server_of: ServerAddress) -> Iterator[Any]:
+def start(processes: None, server: ServerAddress) -> Iterator[Any]:
     """Starts processes of tests.support.concurrent_writers on the server of `database`; ends what is left."""
-    address = {name: getattr(server_of, name) for name in ("uri", "user", "password", "name")}
+    address = {name: getattr(server, name) for name in ("uri", "user", "password", "name")}
     started: list[subprocess.Popen[str]] = []
 
     def run(*words: object) -> subprocess.Popen[str]:
@@ -296,19 +251,19 @@ def planner(neo4j_server: ServerAddress, neo4j_database: Database) -> Iterator[n
         yield session
 
 
-@pytest.mark.parametrize("statement", [pytest.param(text, id=name) for name, text in statements()])
-def test_a_statement_neither_scans_the_graph_nor_multiplies(planner: neo4j.Session, statement: str) -> None:
-    plan = planner.run("EXPLAIN " + statement).consume().plan
-    assert plan is not None
-    operators = list(operators_of(plan))
-    assert not {name for name, _ in operators} & {"AllNodesScan", "DirectedAllRelationshipsScan"}
-    for name, leaves in operators:
-        # two nodes found by their ids, one of each, are not multiplied
-        assert name != "CartesianProduct" or all(leaf.startswith("NodeUniqueIndexSeek") for leaf in leaves)
-
-
-def test_the_statements_are_found() -> None:
-    assert len(dict(statements())) > 60
+def test_no_statement_scans_the_graph_or_multiplies(planner: neo4j.Session) -> None:
+    texts = dict(statements())
+    assert len(texts) > 60
+    for statement, text in texts.items():
+        plan = planner.run("EXPLAIN " + text).consume().plan
+        assert plan is not None
+        operators = list(operators_of(plan))
+        scans = {name for name, _ in operators} & {"AllNodesScan", "DirectedAllRelationshipsScan"}
+        assert not scans, statement
+        for name, leaves in operators:
+            # two nodes found by their ids, one of each, are not multiplied
+            single = all(leaf.startswith("NodeUniqueIndexSeek") for leaf in leaves)
+            assert name != "CartesianProduct" or single, statement
 
 
 def operators_of(plan: dict[str, Any]) -> Iterator[tuple[str, list[str]]]:

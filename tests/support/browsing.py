@@ -15,6 +15,8 @@ READY_MS = 90_000
 """Default time limit for everything that a test waits for: a page takes long on a busy machine."""
 expect.set_options(timeout=READY_MS)
 NARROW, WIDE = ViewportSize(width=1280, height=1000), ViewportSize(width=1920, height=1080)
+SCREEN = ViewportSize(width=1280, height=800)
+"""What a laptop shows without scrolling."""
 MAP = "[data-testid='fabric-map']"
 AT_REST = """
 root => new Promise(done => {

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import datetime
+from types import SimpleNamespace
 from typing import Any, TypeVar, cast
 
 import numpy as np
@@ -11,10 +12,13 @@ import numpy as np
 from registry.database.driver import Database, Transaction
 from registry.model import Allocation, Bound, Evaluation, Job, Placement, Profile
 from registry.model.intake import Intake
-from registry.records.placements.records import PRESENT, PROPOSED, PlacementRecord
+from registry.records.placements.records import PRESENT as PRESENT
+from registry.records.placements.records import PROPOSED as PROPOSED
+from registry.records.placements.records import PlacementRecord
 from registry.registry import Registry
 from registry.running.advice import AdviceRecord
-from tests.support.fat_tree import at, fat_tree, tree_tables
+from tests.support.fat_tree import at as at
+from tests.support.fat_tree import fat_tree, tree_tables
 
 T = TypeVar("T")
 
@@ -44,14 +48,9 @@ def job(
 
 def fill(registry: Registry, *jobs: Job, cluster: str = "toy") -> Registry:
     """Save a cluster: tables at minute 0, profiles ``ring`` and ``pair``, jobs reported at minute 1."""
+    profiles = RING, PAIR
     registry.save(
-        Intake(
-            cluster=cluster,
-            observed_at=at(0),
-            fabric=fat_tree(),
-            tables=tree_tables(),
-            profiles=(RING, PAIR),
-        )
+        Intake(cluster=cluster, observed_at=at(0), fabric=fat_tree(), tables=tree_tables(), profiles=profiles)
     )
     if jobs:
         registry.save(Intake(cluster=cluster, observed_at=at(1), jobs=jobs))
@@ -139,16 +138,13 @@ class CountingDatabase:
 
     def read(self, work: Callable[[Transaction], T]) -> T:
         def counted(transaction: Transaction) -> T:
-            outer = self
+            def run(statement: str, /, **parameters: object) -> list[dict[str, Any]]:
+                self.statements.append(statement)
+                found = transaction.run(statement, **parameters)
+                self.rows += len(found)
+                return found
 
-            class Counting:
-                def run(self, statement: str, /, **parameters: object) -> list[dict[str, Any]]:
-                    outer.statements.append(statement)
-                    found = transaction.run(statement, **parameters)
-                    outer.rows += len(found)
-                    return found
-
-            return work(cast(Transaction, Counting()))
+            return work(cast(Transaction, SimpleNamespace(run=run)))
 
         return self.database.read(counted)
 
@@ -167,19 +163,3 @@ def _counted(registry: Registry, asked: Callable[[Registry], object]) -> Countin
     counting = CountingDatabase(registry.database)
     asked(Registry(cast(Database, counting)))
     return counting
-
-
-__all__ = [
-    "PAIR",
-    "PRESENT",
-    "PROPOSED",
-    "RING",
-    "advise",
-    "at",
-    "fill",
-    "job",
-    "place",
-    "record",
-    "rows_of",
-    "statements_of",
-]

@@ -15,6 +15,7 @@ from registry.model import Profile
 from registry.model.intake import Intake
 from registry.registry import Registry
 from tests.support.fat_tree import at, fat_tree
+from tests.support.waiting import PATIENCE
 
 CONTENTS = (fat_tree(), fat_tree(without=(0,)), fat_tree(renamed={"leaf1": "x"}), fat_tree(leaves=3))
 
@@ -31,7 +32,7 @@ def write(registry: Registry, number: int, rounds: int) -> None:
 def read(registry: Registry, observations: int) -> None:
     """Read until everything is there; check that each fabric and its derived graph is one that was saved."""
     known = {content_hash(canonical(fabric)) for fabric in CONTENTS}
-    deadline = time.monotonic() + 120
+    deadline = time.monotonic() + PATIENCE
     while time.monotonic() < deadline:
         if registry.fabrics.clusters():
             snapshot = registry.fabrics.read("toy")
@@ -49,7 +50,7 @@ def hang(registry: Registry, written: int) -> None:
     def progress(phase: str, done: float, total: float | None = None, best: float | None = None) -> None:
         if phase == "saving the fabric" and (total is not None) == bool(written):
             print("in the middle", flush=True)
-            time.sleep(300)
+            time.sleep(3000)
 
     registry.save(Intake(cluster="toy", observed_at=at(0), fabric=CONTENTS[0]), progress)
 

@@ -8,9 +8,10 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
@@ -24,16 +25,33 @@ from tests.support.waiting import comes_true
 
 @dataclass(frozen=True, slots=True)
 class DaskCluster:
-    """A running scheduler with its workers, each a process with one thread."""
+    """A running scheduler with its workers, each a process with one thread.
+
+    Attributes
+    ----------
+    scheduler : int
+        Process.
+    workers : list of int
+        Processes.
+    logs : str
+        Folder of what they write.
+    """
 
     address: str
-    scheduler: subprocess.Popen[bytes]
-    workers: tuple[subprocess.Popen[bytes], ...]
-    logs: Path
+    scheduler: int
+    workers: list[int]
+    logs: str
 
     def log(self) -> str:
         """Return what scheduler and workers wrote."""
-        return "\n".join(path.read_text() for path in sorted(self.logs.glob("*.log")))
+        return "\n".join(path.read_text() for path in sorted(Path(self.logs).glob("*.log")))
+
+
+@contextlib.contextmanager
+def kept(folder: Path) -> Iterator[dict[str, Any]]:
+    """Start the Dask cluster of a test run, for `tests.support.servers.kept`."""
+    with dask_cluster(folder) as cluster:
+        yield asdict(cluster)
 
 
 @contextlib.contextmanager
@@ -51,14 +69,14 @@ def dask_cluster(
         _wait(lambda: found.exists() and found.read_text().endswith("}"), folder, [scheduler])
         address = json.loads(found.read_text())["address"]
         started = _start_workers(processes, folder, address, range(workers), environment or {})
-        yield DaskCluster(address, scheduler, started, folder)
+        yield DaskCluster(address, scheduler.pid, [worker.pid for worker in started], str(folder))
 
 
 @contextlib.contextmanager
 def more_workers(cluster: DaskCluster) -> Iterator[None]:
     """Start one more worker and end it afterwards."""
     with contextlib.ExitStack() as processes:
-        _start_workers(processes, cluster.logs, cluster.address, [len(cluster.workers)], {})
+        _start_workers(processes, Path(cluster.logs), cluster.address, [len(cluster.workers)], {})
         yield
 
 
@@ -84,19 +102,11 @@ def _process(
 ) -> Iterator[subprocess.Popen[bytes]]:
     """Run a scheduler or a worker; kill it afterwards."""
     program = f"distributed.cli.dask_{name.rstrip('0123456789')}"
+    local = ("--host", "127.0.0.1", "--dashboard-address", "127.0.0.1:0")
     own = {"PYTHONPATH": str(ROOT), "DASK_LOGGING__DISTRIBUTED": "info", **environment}
     with (folder / f"{name}.log").open("wb") as log:
         process = subprocess.Popen(
-            [
-                sys.executable,
-                "-m",
-                program,
-                *words,
-                "--host",
-                "127.0.0.1",
-                "--dashboard-address",
-                "127.0.0.1:0",
-            ],
+            [sys.executable, "-m", program, *words, *local],
             env={**os.environ, **own},
             stdout=log,
             stderr=log,

@@ -17,9 +17,13 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
+from registry.maintenance.cluster_deletion import delete_cluster
+from registry.registry import Registry
 from tests.support import paths
+from tests.support.forked import client
 
 RUN = ("sh", "python")
 """Languages of blocks that are run."""
@@ -61,18 +65,43 @@ def blocks(page: str) -> Iterator[Block]:
         yield Block(page.count("\n", 0, found.start(2)) + 1, found[2], found[3], notes)
 
 
-class Shell:
-    """A folder like a checkout, with its own home and registry, and the commands of a cluster."""
+SAMPLE = "docs/tutorials/sample-cluster.md"
+CLUSTER = "hpc1"
+"""Page that makes the sample cluster, which all others use, and the cluster's name."""
 
-    def __init__(self, folder: Path, home: Path) -> None:
+
+@cache
+def pages() -> dict[str, tuple[Block, ...]]:
+    """Return the blocks of each page of README and docs."""
+    files = [*paths.ROOT.glob("*.md"), *(paths.ROOT / "docs").rglob("*.md")]
+    return {
+        str(path.relative_to(paths.ROOT)): tuple(blocks(path.read_text("utf-8")))
+        for path in files
+        if path.name not in ("CHANGELOG.md", "commands.md")
+    }
+
+
+def runnable(page: str) -> tuple[Block, ...]:
+    """Return the blocks of a page that are run."""
+    return tuple(block for block in pages()[page] if block.language in RUN and not block.skipped)
+
+
+class Shell:
+    """A folder like a checkout, with its own home and registry, and the commands of a cluster.
+
+    ``almanac`` and blocks of Python run in children of the process at the address `forking`.
+    """
+
+    def __init__(self, folder: Path, home: Path, forking: str) -> None:
         self.folder, self.home, self.registry = folder, home, home / "registry"
+        self._forking = forking
         self._commands = folder / "bin"
         self._commands.mkdir(parents=True, exist_ok=True)
         for name in ("almanac", "tests"):
             (folder / name).symlink_to(paths.ROOT / name)
         (self._commands / "exported").touch()
-        call = f"exec {sys.executable} -c 'from almanac.cli import main; main()' \"$@\""
-        self._command("almanac", call)
+        for name in ("almanac", "block"):
+            client(self._commands / name, name, forking)
 
     def run(self, block: Block) -> None:
         """Run a block as printed; fail with what it printed if it fails."""
@@ -88,7 +117,7 @@ class Shell:
             text = f". {exported}\n{block.text}\nexport -p > {exported}"
             call = ["bash", "-euo", "pipefail", "-c", text]
         else:
-            call = [sys.executable, "-c", block.text]
+            call = [str(self._commands / "block"), "-c", block.text]
         kept = {name: value for name, value in os.environ.items() if not name.startswith(("ALMANAC", "XDG"))}
         environment = kept | {
             "HOME": str(self.home),
@@ -108,6 +137,19 @@ class Shell:
         assert done.returncode == 0, (
             f"line {block.line}, exit code {done.returncode}:\n{done.stdout}{done.stderr}"
         )
+
+    def run_page(self, page: str, folder: Path) -> None:
+        """Run a page in a new folder, on the registry of this one; delete what it adds there."""
+        shell = Shell(folder, self.home, self._forking)
+        for path in self.folder.iterdir():
+            if path.is_file():
+                shutil.copy2(path, folder)
+        for block in runnable(page):
+            shell.run(block)
+        with Registry.open(home=self.registry) as registry:
+            for cluster in registry.fabrics.clusters():
+                if cluster.name != CLUSTER:
+                    delete_cluster(registry.database, cluster.name)
 
     def _command(self, name: str, body: str) -> None:
         path = self._commands / name

@@ -40,6 +40,7 @@ def fat_tree(
     """
     names = [f"spine{s}" for s in range(spines)] + [f"leaf{v}" for v in range(leaves)]
     names += [f"node{h:02}" for h in range(leaves * hosts)]
+    called = [renamed.get(name, name) for name in names]
     switches, machines = spines + leaves, leaves * hosts
     ends: list[tuple[int, int, int, int, int, int]] = []  # vertex, port, adapter at each end
     for leaf in range(leaves):
@@ -53,14 +54,11 @@ def fat_tree(
             port = 1 + place * rails + rail
             ends.append((switches + machine, 1, machine * rails + rail, spines + leaf, port, -1))
     kept = [number for number in range(len(ends)) if number not in without]
-    capacity = [25e9 if number in slow else 50e9 for number in kept]
-    rng = np.random.default_rng(shuffle)
+    order = np.arange if shuffle is None else np.random.default_rng(shuffle).permutation
     count, a = len(names), machines * rails
-    vertex = np.arange(count, dtype=np.int32) if shuffle is None else rng.permutation(count).astype(np.int32)
-    adapter = np.arange(a, dtype=np.int32) if shuffle is None else rng.permutation(a).astype(np.int32)
-    row = np.arange(len(kept)) if shuffle is None else rng.permutation(len(kept))
+    vertex, adapter, row = order(count).astype(np.int32), order(a).astype(np.int32), order(len(kept))
     table = np.asarray([ends[number] for number in kept], np.int32).reshape(-1, 6)[row]
-    speed = np.asarray(capacity)[row]
+    speed = np.where(np.isin(kept, slow), 25e9, 50e9)[row]
     there, back = np.argsort(vertex), np.argsort(adapter)  # new number -> old number
     near, far = table[:, :3], table[:, 3:]
     source, target = np.vstack([near, far]), np.vstack([far, near])
@@ -68,7 +66,7 @@ def fat_tree(
     lid = np.r_[1 + np.arange(switches), np.zeros(machines)]
     hostwise = np.r_[np.zeros(switches), np.ones(machines)]
     return Fabric(
-        names=tuple(renamed.get(names[v], names[v]) for v in there),
+        names=tuple(called[v] for v in there),
         kind=np.where(hostwise > 0, HOST, SWITCH)[there],
         slots=hostwise.astype(int)[there],
         forwards=(hostwise == 0)[there],
@@ -85,7 +83,7 @@ def fat_tree(
             cables=np.ones(2 * len(kept), int),
         ),
         adapters=Adapters(
-            names=tuple(f"{_owner(x, rails, names, switches, renamed)} mlx5_{x % rails}" for x in back),
+            names=tuple(f"{called[switches + x // rails]} mlx5_{x % rails}" for x in back),
             guid=(ADAPTER_GUID + 16 * np.arange(a, dtype=np.uint64))[back],
             system_guid=(ADAPTER_GUID + 16 * np.arange(a, dtype=np.uint64))[back],
             host=vertex[switches + np.arange(a) // rails][back],
@@ -96,11 +94,6 @@ def fat_tree(
             port_lmc=np.zeros(a, int),
         ),
     )
-
-
-def _owner(adapter: int, rails: int, names: list[str], switches: int, renamed: Mapping[str, str]) -> str:
-    name = names[switches + adapter // rails]
-    return renamed.get(name, name)
 
 
 def tree_tables(

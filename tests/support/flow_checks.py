@@ -1,12 +1,19 @@
-"""Compare the flows of single pairs, as search kernels use them, with the exact loads of routes."""
+"""Compare routes with independent paths, and the flows of single pairs, as search kernels use them."""
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import networkx as nx
 import numpy as np
+import pytest
 
 from mapping.routing.kernels.flows import new_scratch, pair_flows
 from mapping.routing.routes import Routes
-from registry.model import Floats
+from mapping.selfcheck.oracles import Route
+from registry.model import Fabric, Floats
 
 
 def loads_by_flows(routes: Routes, i: int, j: int) -> Floats | None:
@@ -33,3 +40,71 @@ def check_flows(routes: Routes) -> None:
         assert loads is not None
         np.testing.assert_allclose(loads, routes.link_bytes([i], [j], [1.0]), atol=1e-12)
         np.testing.assert_allclose(loads.sum(), routes.distances[i, j])
+
+
+def check_loads(
+    routes: Routes, byte_between: Callable[[int, int], Floats | None], lost: type[Exception]
+) -> None:
+    """Compare loads, hops and distances of all pairs of hosts with the loads of one byte.
+
+    Parameters
+    ----------
+    byte_between
+        Function of two vertices that returns the loads of one byte, or None if no path joins them.
+    lost
+        Error of a pair that no path joins.
+    """
+    group, between = routes.grouped_hops()
+    assert group.dtype == np.int32
+    assert between.shape == (group.max() + 1,) * 2
+    assert not np.diagonal(between)[np.bincount(group) == 1].any()
+    connected = True
+    for i, j in itertools.permutations(range(len(routes.hosts)), 2):
+        expected = byte_between(int(routes.hosts[i]), int(routes.hosts[j]))
+        hops = np.inf if expected is None else expected.sum()
+        np.testing.assert_allclose([routes.distances[i, j], between[group[i], group[j]]], hops)
+        if expected is None:
+            connected = False
+            with pytest.raises(lost):
+                routes.link_bytes([i], [j], [1.0])
+            continue
+        load = routes.load([i], [j], [8.0])
+        np.testing.assert_allclose(load.link_bytes, 8.0 * expected, rtol=1e-12, atol=1e-12)
+        np.testing.assert_allclose(load.hops, [hops])
+    assert routes.connected == connected
+
+
+def on_links(fabric: Fabric, route: Route | None) -> Floats | None:
+    """Return the loads of one byte on a route."""
+    if route is None:
+        return None
+    loads = np.zeros(len(fabric.links))
+    for row, part in route:
+        loads[row] += part
+    return loads
+
+
+def on_paths(fabric: Fabric, paths: Sequence[Sequence[int]]) -> Floats:
+    """Return the loads of one byte that paths (vertices) share equally, parallel cables by capacity."""
+    loads, links = np.zeros(len(fabric.links)), fabric.links
+    for path in paths:
+        for a, b in itertools.pairwise(path):
+            rows = (links.source == a) & (links.target == b)
+            loads[rows] += links.capacity[rows] / links.capacity[rows].sum() / len(paths)
+    return loads
+
+
+def graph_between(fabric: Fabric, source: int, target: int) -> nx.DiGraph[Any]:
+    """Return the graph of two vertices and all others that forward."""
+    arcs = zip(fabric.links.source.tolist(), fabric.links.target.tolist(), strict=True)
+    graph: nx.DiGraph[Any] = nx.DiGraph(sorted(set(arcs)))
+    graph.add_nodes_from(range(len(fabric)))
+    return graph.subgraph([v for v in graph if fabric.forwards[v] or v in (source, target)])
+
+
+def shortest_ways(fabric: Fabric, source: int, target: int) -> list[list[int]]:
+    """Return all shortest paths, by vertices."""
+    try:
+        return list(nx.all_shortest_paths(graph_between(fabric, source, target), source, target))
+    except nx.NetworkXNoPath:
+        return []

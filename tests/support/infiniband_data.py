@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import gzip
 from dataclasses import replace
-from datetime import UTC, datetime
 from functools import cache
-from pathlib import Path
 
 from ingest.formats.fabrics import ibnetdiscover
 from ingest.formats.routes.dialects import OPENSM_LFTS
 from ingest.options import Options
-from ingest.reading.source import SourceFile
 from registry.model import Fabric
-from tests.support import paths
+from tests.support import inputs, paths
 
 DATA = paths.DATA
 SCANS = {
@@ -31,14 +27,8 @@ SCANS = {
 @cache
 def infiniband(name: str) -> Fabric:
     """Return the fabric of a folder of tests/data/infiniband, with its tables."""
-    scan, tables = (_source(DATA / "infiniband" / name / file) for file in SCANS[name])
-    fabric = ibnetdiscover.parse([scan], Options()).fabric
-    assert fabric is not None
-    return replace(fabric, tables=OPENSM_LFTS.parse([tables], Options()).tables)
-
-
-def _source(path: Path) -> SourceFile:
-    data = path.read_bytes()
-    if path.suffix == ".gz":
-        data = gzip.decompress(data)
-    return SourceFile(path=str(path), data=data, modified_at=datetime(2025, 1, 1, tzinfo=UTC))
+    scan, tables = (inputs.file(inputs.read(f"infiniband/{name}/{file}"), file) for file in SCANS[name])
+    return replace(
+        inputs.fabric_in(ibnetdiscover.parse([scan], Options())),
+        tables=OPENSM_LFTS.parse([tables], Options()).tables,
+    )

@@ -8,14 +8,16 @@ import tarfile
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
+import pytest
 from hypothesis import strategies as st
 
 from ingest.catalog import Parser
+from ingest.formats.profiles import openmpi_monitoring
 from ingest.options import Options
 from ingest.parsed import Parsed
 from ingest.reading.source import SourceFile
 from registry.errors import InputError
-from registry.model import Profile
+from registry.model import Fabric, Profile
 from tests.support import paths
 
 DATA = paths.DATA
@@ -65,6 +67,43 @@ def parse(
     return parser.parse([file(content, path)], options or Options())
 
 
+def fabric_of(
+    parser: Parser, content: str | bytes, options: Options | None = None, *, path: str = "input"
+) -> Fabric:
+    """Return the fabric that a parser makes of a file."""
+    return fabric_in(parse(parser, content, options, path=path))
+
+
+def fabric_in(parsed: Parsed) -> Fabric:
+    assert parsed.fabric is not None
+    return parsed.fabric
+
+
+def profile_of(
+    parser: Parser, content: str | bytes, options: Options | None = None, *, path: str = "input"
+) -> Profile:
+    """Return the profile that a parser makes of a file."""
+    (profile,) = parse(parser, content, options, path=path).profiles
+    return profile
+
+
+def hosts_of(parser: Parser, content: str | bytes, options: Options | None = None) -> tuple[str, ...]:
+    """Return the host of each rank."""
+    (placement,) = parse(parser, content, options).placements
+    return placement.hosts
+
+
+def refusal(
+    parser: Parser, content: str | bytes, options: Options | None = None, *, path: str = "input"
+) -> InputError:
+    """Return the error of a file that must be refused."""
+    with pytest.raises(InputError) as caught:
+        parse(parser, content, options, path=path)
+    assert caught.value.path is not None
+    assert caught.value.path.partition("!")[0] == path  # or a member of the archive
+    return caught.value
+
+
 def survives(parser: Parser, files: Sequence[SourceFile], options: Options | None = None) -> None:
     """Check that a parser reads or raises `InputError`, and that recognising a file never raises."""
     for given in files:
@@ -96,6 +135,22 @@ def damaged(draw: st.DrawFn, data: bytes) -> bytes:
     i, j = (draw(st.integers(0, len(lines) - 1)) for _ in range(2))
     lines[i], lines[j] = lines[j], lines[i]
     return b"\n".join(lines)
+
+
+def recorded(run: str, *kinds: str) -> Profile:
+    """Return what Open MPI's monitoring recorded of a run in tests/data."""
+    files = archive(f"openmpi/{run}.tar.gz")
+    return openmpi_monitoring.parse(files, Options(kinds=kinds) if kinds else Options()).profiles[0]
+
+
+def traffic_of(profile: Profile) -> dict[tuple[int, int], tuple[float, int]]:
+    """Return bytes and messages of each pair of ranks."""
+    return {(source, target): (size, count) for source, target, size, count in edges_of(profile)}
+
+
+def bytes_of(profile: Profile) -> dict[tuple[int, int], float]:
+    """Return the bytes of each pair of ranks."""
+    return {(source, target): size for source, target, size, _ in edges_of(profile)}
 
 
 def edges_of(profile: Profile) -> list[tuple[int, int, float, int]]:

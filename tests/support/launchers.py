@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from registry.database.local.end_with_parent import die_with_parent
-from tests.support.waiting import comes_true
+from tests.support.waiting import PATIENCE, comes_true
 
 OPEN_MPI_ON_LOOPBACK = ("--mca", "oob_tcp_if_include", "lo", "--mca", "btl_tcp_if_include", "lo")
 HYDRA_ON_LOOPBACK = ("-iface", "lo")
@@ -87,7 +87,7 @@ def printed(command: Sequence[object], environment: Mapping[str, str] | None = N
         env={**os.environ, **(environment or {})},
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=PATIENCE,
     )
     assert done.returncode == 0, done.stderr + done.stdout
     pairs = [line.split() for line in done.stdout.splitlines() if line.strip()]
@@ -102,6 +102,11 @@ class Slurm:
 
     environment: Mapping[str, str]
     nodes: tuple[str, ...]
+
+    @property
+    def folder(self) -> Path:
+        """Folder of slurm.conf."""
+        return Path(self.environment["SLURM_CONF"]).parent
 
 
 @contextlib.contextmanager

@@ -28,10 +28,11 @@ from filelock import FileLock
 from registry.database.local.end_with_parent import die_with_parent
 from registry.database.local.server import ServerAddress
 from registry.errors import DatabaseUnavailable
+from tests.support.servers import Unavailable
+from tests.support.waiting import PATIENCE
 
 VERSION = "5.26.16"
 IMAGE = f"neo4j:{VERSION}-community"
-START_SECONDS = 90.0
 FIRST_COMPILER_ONLY = "-XX:TieredStopAtLevel=1"
 """Option of Java. Servers of tests live for minutes: its second compiler costs them more than it saves."""
 QUICK_START = ("-XX:+UseSerialGC", FIRST_COMPILER_ONLY)
@@ -46,8 +47,11 @@ POM = f"""<project>
 """
 
 
-class NoNeo4j(Exception):
-    """Raised if Neo4j cannot run on this machine; the message lists what was tried."""
+@contextmanager
+def kept(folder: Path) -> Iterator[dict[str, str | None]]:
+    """Start the Neo4j of a test run, for `tests.support.servers.kept`."""
+    with neo4j(folder) as address:
+        yield {key: getattr(address, key) for key in ("uri", "user", "password", "name")}
 
 
 @contextmanager
@@ -56,7 +60,7 @@ def neo4j(folder: Path) -> Iterator[ServerAddress]:
 
     Raises
     ------
-    NoNeo4j
+    Unavailable
     """
     given = os.environ.get("ALMANAC_TEST_NEO4J_URI")
     if given:
@@ -77,7 +81,9 @@ def neo4j(folder: Path) -> Iterator[ServerAddress]:
 def docker_answers() -> bool:
     """Return True if a Docker engine answers, asked in a new process: the library leaves sockets open."""
     question = "import docker; docker.from_env(timeout=5).ping()"
-    asked = subprocess.run([sys.executable, "-c", question], capture_output=True, check=False, timeout=60)
+    asked = subprocess.run(
+        [sys.executable, "-c", question], capture_output=True, check=False, timeout=PATIENCE
+    )
     return asked.returncode == 0
 
 
@@ -94,7 +100,7 @@ def _container() -> Iterator[ServerAddress]:
 def _java_process(folder: Path) -> Iterator[ServerAddress]:
     java = shutil.which("java")
     if java is None:
-        raise NoNeo4j(
+        raise Unavailable(
             "no Neo4j for the tests: ALMANAC_TEST_NEO4J_URI is not set, no Docker engine answers, "
             "and there is no Java 17"
         )
@@ -133,7 +139,7 @@ def maven_jars() -> Path:
 
     Raises
     ------
-    NoNeo4j
+    Unavailable
     """
     cache = platformdirs.user_cache_path("fabric-almanac")
     wanted = cache / f"neo4j-{VERSION}"
@@ -143,7 +149,7 @@ def maven_jars() -> Path:
             return wanted
         maven = shutil.which("mvn")
         if maven is None:
-            raise NoNeo4j(f"no Neo4j for the tests: {wanted} is missing and there is no mvn to fill it")
+            raise Unavailable(f"no Neo4j for the tests: {wanted} is missing and there is no mvn to fill it")
         with tempfile.TemporaryDirectory(dir=cache) as folder:
             _copy_dependencies(maven, Path(folder))
             (Path(folder) / "lib").rename(wanted)
@@ -156,7 +162,7 @@ def _copy_dependencies(maven: str, folder: Path) -> None:
     command += ["-DincludeScope=runtime", f"-DoutputDirectory={folder / 'lib'}"]
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=850, check=False)
     if done.returncode:
-        raise NoNeo4j(f"no Neo4j for the tests: mvn failed: {(done.stdout + done.stderr)[-2000:]}")
+        raise Unavailable(f"no Neo4j for the tests: mvn failed: {(done.stdout + done.stderr)[-2000:]}")
 
 
 def _configuration(folder: Path, port: int) -> str:
@@ -187,7 +193,9 @@ def _set_password(java: str, jars: str, folder: Path, password: str) -> None:
         password,
     ]
     variables = {**os.environ, "NEO4J_HOME": str(folder), "NEO4J_CONF": str(folder / "conf")}
-    done = subprocess.run(command, env=variables, capture_output=True, text=True, check=False, timeout=120)
+    done = subprocess.run(
+        command, env=variables, capture_output=True, text=True, check=False, timeout=PATIENCE
+    )
     if done.returncode:
         raise RuntimeError(f"Neo4j takes no password: {done.stdout}{done.stderr}")
 
@@ -198,9 +206,9 @@ def await_answer(address: ServerAddress, process: subprocess.Popen[bytes] | psut
     Raises
     ------
     RuntimeError
-        It ended, or does not answer within `START_SECONDS`.
+        It ended, or does not answer within `PATIENCE` seconds.
     """
-    deadline = time.monotonic() + START_SECONDS
+    deadline = time.monotonic() + PATIENCE
     while True:
         try:
             address.connect().close()

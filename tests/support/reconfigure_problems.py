@@ -8,9 +8,12 @@ import networkx as nx
 from hypothesis import strategies as st
 
 from mapping.reconfiguration.model.problem import Application, Machine
+from mapping.reconfiguration.model.solution import SearchResult
 from mapping.reconfiguration.model.topology import Topology
 
 WEIGHTS = st.sampled_from([0.0, 0.5, 1.0, 2.0, 3.0, 7.0])
+HEAVY = Application.from_edges([0, 1, 2, 3, 4, 0], [1, 2, 3, 4, 5, 3], [1.0] * 5 + [10.0])
+"""A path of six, whose opposite ends of a ring exchange most."""
 
 
 @st.composite
@@ -90,3 +93,13 @@ def every_pair(vertices: int) -> Application:
     return Application.from_edges(
         [one for one, _ in pairs], [other for _, other in pairs], [1.0] * len(pairs)
     )
+
+
+def same_search(one: SearchResult, other: SearchResult) -> bool:
+    """Return True if two searches have the same trail, links, nodes, routes and loads."""
+    arrays = ("node_of_vertex", "route_ptr", "route", "node_load", "link_load")
+    first, second = (
+        (found.trail, links_of(found.topology), [getattr(found.solution, name).tobytes() for name in arrays])
+        for found in (one, other)
+    )
+    return first == second

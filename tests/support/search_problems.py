@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import cache
 
 import numpy as np
 from hypothesis import assume
@@ -17,9 +18,13 @@ from tests.support import paths
 from tests.support.small_fabrics import adapter_fabrics, allocations, plain_fabrics, profiles, table_fabrics
 
 BENCH = paths.DATA / "bench"
+Placed = tuple[Problem, Ints]
+"""A problem and a placement of its ranks, by host index."""
 
 
-def problem_on(fabric: Fabric, profile: Profile, allocation: Allocation, routing: str) -> Problem:
+def problem_on(
+    fabric: Fabric, profile: Profile, allocation: Allocation, routing: str = "shortest-paths"
+) -> Problem:
     routes = build_routes(routing, fabric, allocation.hosts)
     return Problem(profile=profile, allocation=allocation, routes=routes)
 
@@ -37,7 +42,7 @@ def problems(draw: st.DrawFn) -> Problem:
 
 
 @st.composite
-def placed_problems(draw: st.DrawFn) -> tuple[Problem, Ints]:
+def placed_problems(draw: st.DrawFn) -> Placed:
     """Draw a problem and some placement for it, by host index."""
     problem = draw(problems())
     slots = draw(st.permutations(range(len(problem.slot_host))))
@@ -45,7 +50,7 @@ def placed_problems(draw: st.DrawFn) -> tuple[Problem, Ints]:
 
 
 @st.composite
-def pinned(draw: st.DrawFn) -> tuple[Problem, Ints]:
+def pinned(draw: st.DrawFn) -> Placed:
     """Draw a problem with some pinned ranks, and a placement that honours them."""
     problem, start = draw(placed_problems())
     elsewhere = problem.slot_host[draw(st.permutations(range(len(problem.slot_host))))]
@@ -60,6 +65,11 @@ def torus8() -> Instance:
     return read(BENCH, "torus8", "fem_512")
 
 
+@cache
+def torus8_problem() -> Problem:
+    return problem_on(*torus8())
+
+
 def ring(hosts: int, ranks: int, *, slots: int = 1) -> tuple[Fabric, Profile, Allocation]:
     """Return ranks that communicate in a circle, on hosts cabled in a circle but listed in mixed order."""
     at = np.arange(hosts)
@@ -69,6 +79,16 @@ def ring(hosts: int, ranks: int, *, slots: int = 1) -> tuple[Fabric, Profile, Al
     profile = Profile.from_edges(rank, (rank + 1) % ranks, np.ones(ranks), ranks=ranks)
     order = np.random.default_rng(7).permutation(hosts)
     return fabric, profile, Allocation.of(fabric, order.tolist(), slots)
+
+
+def ring_problem(hosts: int, ranks: int, *, slots: int = 1) -> Problem:
+    return problem_on(*ring(hosts, ranks, slots=slots))
+
+
+def on_all_hosts(fabric: Fabric, profile: Profile) -> Problem:
+    """Return a profile on all hosts of a fabric and all their slots, in order."""
+    hosts = fabric.hosts
+    return problem_on(fabric, profile, Allocation.of(fabric, hosts.tolist(), fabric.slots[hosts].tolist()))
 
 
 def brute_hop_bytes(problem: Problem, host_of_rank: Ints) -> float:
@@ -93,3 +113,20 @@ def everything_on(fabric: Fabric, hosts: list[int] | None = None) -> Problem:
     chosen = fabric.hosts.tolist() if hosts is None else hosts
     profile = Profile.from_edges([0], [1], [1.0], ranks=2)
     return problem_on(fabric, profile, Allocation.of(fabric, chosen), "shortest-paths")
+
+
+class InterruptAt:
+    """Progress that ends a search at its n-th call (None: at no call) and keeps the best values reported."""
+
+    def __init__(self, call: int | None) -> None:
+        self.left = call
+        self.best = [np.inf]
+
+    def __call__(
+        self, phase: str, done: float, total: float | None = None, best: float | None = None
+    ) -> None:
+        self.best.extend([] if best is None else [best])
+        if self.left is not None:
+            self.left -= 1
+            if self.left == 0:
+                raise KeyboardInterrupt

@@ -23,6 +23,18 @@ from registry.model import Allocation, Fabric, Placement
 Message = tuple[int, int, int, float]
 
 
+def send(*sent: Message) -> Messages:
+    """Return messages of (rank, receiver, bytes, ready)."""
+    rank, receiver, size, ready = zip(*sent, strict=True) if sent else ((), (), (), ())
+    return Messages(
+        np.array(rank, np.int32),
+        np.array(receiver, np.int32),
+        np.array(size, np.int64),
+        np.array(ready, np.float64),
+        np.zeros(len(sent), np.int32),
+    )
+
+
 @dataclass
 class Case:
     """A tree of switches with hosts, the placement of ranks, and what they send."""
@@ -36,14 +48,7 @@ class Case:
 
     @property
     def messages(self) -> Messages:
-        rank, receiver, size, ready = zip(*self.sent, strict=True) if self.sent else ((), (), (), ())
-        return Messages(
-            np.array(rank, np.int32),
-            np.array(receiver, np.int32),
-            np.array(size, np.int64),
-            np.array(ready, np.float64),
-            np.zeros(len(self.sent), np.int32),
-        )
+        return send(*self.sent)
 
     def way(self, sender: int, receiver: int) -> list[int]:
         """Return the rows of the links from one rank's host to the other's."""

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
 from collections import deque
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 from hypothesis import strategies as st
+from numpy.typing import ArrayLike
 
 from registry.model import (
     HOST,
@@ -25,11 +27,8 @@ from registry.model import (
 CAPACITIES = (1.0, 2.0, 3.0, 5.0)
 
 
-@dataclass(frozen=True, kw_only=True)
-class _End:
-    vertex: int
-    adapter: int
-    port: int
+_End = tuple[int, int, int]
+"""Vertex, adapter and port."""
 
 
 class _Wiring:
@@ -41,21 +40,21 @@ class _Wiring:
 
     def switch_port(self, vertex: int) -> _End:
         self._used[vertex] = self._used.get(vertex, 0) + 1
-        return _End(vertex=vertex, adapter=-1, port=self._used[vertex])
+        return vertex, -1, self._used[vertex]
 
     def cable(self, a: _End, b: _End, capacity: float, back: float) -> None:
         self.rows += [(a, b, capacity), (b, a, back)]
 
     def links(self) -> Links:
-        tails, heads, capacity = zip(*self.rows, strict=True) if self.rows else ((), (), ())
+        near, far = (np.array([row[at] for row in self.rows], int).reshape(-1, 3).T for at in (0, 1))
         return Links.of(
-            [end.vertex for end in tails],
-            [end.vertex for end in heads],
-            list(capacity),
-            source_port=[end.port for end in tails],
-            target_port=[end.port for end in heads],
-            source_adapter=[end.adapter for end in tails],
-            target_adapter=[end.adapter for end in heads],
+            near[0],
+            far[0],
+            [capacity for _, _, capacity in self.rows],
+            source_port=near[2],
+            target_port=far[2],
+            source_adapter=near[1],
+            target_adapter=far[1],
         )
 
 
@@ -79,8 +78,7 @@ def adapter_fabrics(draw: st.DrawFn, *, max_switches: int = 4, max_hosts: int = 
             for number in range(1, draw(st.integers(1, 2)) + 1):
                 ports.append((len(owner) - 1, number))
                 leaf = wiring.switch_port(hosts + draw(st.integers(0, switches - 1)))
-                end = _End(vertex=host, adapter=len(owner) - 1, port=number)
-                wiring.cable(end, leaf, draw(capacity), draw(capacity))
+                wiring.cable((host, len(owner) - 1, number), leaf, draw(capacity), draw(capacity))
     order = draw(st.permutations(range(len(owner))))
     return Fabric(
         names=tuple([f"host{i}" for i in range(hosts)] + [f"switch{i}" for i in range(switches)]),
@@ -140,33 +138,20 @@ def table_fabrics(draw: st.DrawFn, *, broken: bool = False) -> Fabric:
     switches = fabric.switches.tolist()
     ports = np.full((len(switches), lids), NO_ROUTE, np.uint8)
     owner = np.zeros(lids, np.uint64)
-    for p in range(len(adapters.port_adapter)):
-        for lid in range(
-            int(adapters.port_lid[p]), int(adapters.port_lid[p]) + 2 ** int(adapters.port_lmc[p])
-        ):
-            owner[lid] = adapters.port_guid[p] if draw(st.booleans()) else 0
-            at_port = (links.target_adapter == adapters.port_adapter[p]) & (
-                links.target_port == adapters.port_number[p]
-            )
-            for switch, ways in _shortest_ways(fabric, int(np.flatnonzero(at_port)[0])).items():
-                ports[switches.index(switch), lid] = draw(st.sampled_from(ways))
+    for p, first in enumerate(adapters.port_lid.tolist()):
+        own = range(first, first + 2 ** int(adapters.port_lmc[p]))
+        owner[own] = adapters.port_guid[p] if draw(st.booleans()) else 0  # no tool names only some of them
+        at_port = links.target_adapter == adapters.port_adapter[p]
+        at_port &= links.target_port == adapters.port_number[p]
+        ways_to_port = _shortest_ways(fabric, int(np.flatnonzero(at_port)[0]))
+        for lid, (switch, ways) in itertools.product(own, ways_to_port.items()):
+            ports[switches.index(switch), lid] = draw(st.sampled_from(ways))
     if broken:
         for _ in range(draw(st.integers(1, 4))):
             s, lid = draw(st.integers(0, len(switches) - 1)), draw(st.integers(0, lids - 1))
             ports[s, lid] = draw(st.sampled_from([0, 1, 2, 3, 9, NO_ROUTE]))
-    tables = ForwardingTables(
-        switch_guid=fabric.guid[fabric.switches], ports=ports, lid_guid=_named_together(fabric, owner)
-    )
+    tables = ForwardingTables(switch_guid=fabric.guid[fabric.switches], ports=ports, lid_guid=owner)
     return replace(fabric, tables=tables)
-
-
-def _named_together(fabric: Fabric, owner: np.ndarray) -> np.ndarray:
-    """Draw a port's LIDs so that all or none of them are named: no tool reports only some."""
-    adapters = fabric.adapters
-    for p in range(len(adapters.port_adapter)):
-        first, end = int(adapters.port_lid[p]), int(adapters.port_lid[p]) + 2 ** int(adapters.port_lmc[p])
-        owner[first:end] = owner[first]
-    return owner
 
 
 def _shortest_ways(fabric: Fabric, last: int) -> dict[int, list[int]]:
@@ -211,6 +196,20 @@ def allocations(draw: st.DrawFn, fabric: Fabric, ranks: int, *, max_slots: int =
 
 def indices(values: Sequence[int]) -> Ints:
     return np.asarray(values, np.int32)
+
+
+def cabled(cables: str, hosts: int, capacity: ArrayLike = 1.0, *, slots: ArrayLike = 1) -> Fabric:
+    """Return hosts, numbered from 0, and switches after them, with cables such as ``0-2 1-2``."""
+    ends = np.array([cable.split("-") for cable in cables.split()], np.int64)
+    both, vertices = np.r_[ends, ends[:, ::-1]], int(ends.max()) + 1
+    return Fabric.from_arcs(
+        [f"v{v}" for v in range(vertices)],
+        both[:, 0],
+        both[:, 1],
+        np.tile(np.broadcast_to(np.asarray(capacity), len(ends)), 2),
+        slots=np.r_[np.broadcast_to(np.asarray(slots), hosts), np.zeros(vertices - hosts, int)],
+        forwards=np.arange(vertices) >= hosts,
+    )
 
 
 def ring_of_switches(switches: int) -> Fabric:

@@ -50,12 +50,9 @@ def shared_load(fabric: Fabric, jobs: tuple[JobTraffic, ...]) -> SharedLoad:
 def two_leaves(uplinks: int = 2) -> Fabric:
     """Return hosts a0 a1 on switch A, b0 b1 on switch B, joined by parallel cables of 1 byte/s."""
     names = ("a0", "a1", "b0", "b1", "A", "B")
-    cables = [(0, 4, 1, 1), (1, 4, 1, 2), (2, 5, 1, 1), (3, 5, 1, 2)]
+    cables = [(0, 4, 1, 1), (1, 4, 1, 2), (2, 5, 1, 1), (3, 5, 1, 2)]  # two vertices and their ports
     cables += [(4, 5, 10 + number, 10 + number) for number in range(uplinks)]
-    source = [a for a, b, _, _ in cables] + [b for a, b, _, _ in cables]
-    target = [b for a, b, _, _ in cables] + [a for a, b, _, _ in cables]
-    near = [p for _, _, p, q in cables] + [q for _, _, p, q in cables]
-    far = [q for _, _, p, q in cables] + [p for _, _, p, q in cables]
+    source, target, near, far = np.array(cables + [(b, a, q, p) for a, b, p, q in cables]).T
     return Fabric(
         names=names,
         kind=np.array([0, 0, 0, 0, 1, 1]),

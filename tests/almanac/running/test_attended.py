@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import os
 import pty
-import re
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Sequence
 from typing import Any
 
 import pytest
 
-from almanac.running.attended import Steps, attend
+from almanac.running.attended import attend
 from tests.support import paths
 from tests.support.launchers import HYDRA_ON_LOOPBACK, OPEN_MPI_ON_LOOPBACK, require
-from tests.support.waiting import comes_true
+from tests.support.waiting import PATIENCE, comes_true
+
+pytestmark = pytest.mark.usefixtures("processes")
 
 ATTEND = """
 import os, re, signal, sys
@@ -28,10 +28,12 @@ steps = Steps(re.compile(sys.argv[1].encode())) if sys.argv[1] else None
 code, seconds = attend(sys.argv[2:], os.environ, steps)
 end_as(code)
 """
-COUNTING = (
-    "n=0; trap 'n=$((n+1))' {signal}; echo ready; for i in 1 2 3 4 5; do sleep 0.1; done; exit $((40+n))"
-)
-"""Shell that ends with 40 and the number of signals that it got."""
+COUNTING = """
+n=0; trap 'n=$((n+1))' {signal}; echo ready
+while [ $n = 0 ]; do sleep 0.1; done
+sleep 0.3; exit $((40+n))
+"""
+"""Shell that ends with 40 and the number of signals that it got within some time of the first."""
 
 
 def start(words: Sequence[str], pattern: str = "", **settings: Any) -> subprocess.Popen[bytes]:
@@ -43,26 +45,34 @@ def start(words: Sequence[str], pattern: str = "", **settings: Any) -> subproces
     )
 
 
-@pytest.mark.parametrize("pattern", ["", "step"])
 @pytest.mark.parametrize(
-    "end", ["exit 0", "exit 3", "exit 143", "exit 255", "kill -SEGV $$", "kill -KILL $$"]
+    ("end", "pattern"),
+    [
+        *((end, "") for end in ("exit 0", "exit 143", "exit 255", "kill -SEGV $$", "kill -KILL $$")),
+        *((end, "step") for end in ("exit 3", "kill -SEGV $$")),
+    ],
 )
 def test_it_ends_as_the_launcher_ends(end: str, pattern: str) -> None:
     words = ["sh", "-c", f"echo out; echo err >&2; {end}"]
     plain = subprocess.run(words, capture_output=True, check=False)
     attended = start(words, pattern)
-    assert attended.communicate(timeout=60) == (plain.stdout, plain.stderr) == (b"out\n", b"err\n")
+    assert attended.communicate(timeout=300) == (plain.stdout, plain.stderr) == (b"out\n", b"err\n")
     assert attended.returncode == plain.returncode
 
 
-@pytest.mark.parametrize("name", ["TERM", "INT", "HUP", "USR1", "WINCH"])
-@pytest.mark.parametrize("group", [False, True])
+@pytest.mark.parametrize(
+    ("name", "group"),
+    [
+        *((name, False) for name in ("TERM", "HUP", "USR1", "WINCH")),
+        *((name, True) for name in ("INT", "TERM")),
+    ],
+)
 def test_a_signal_reaches_the_launcher_once(name: str, group: bool) -> None:
     with start(["sh", "-c", COUNTING.format(signal=name)]) as attended:
         assert attended.stdout is not None
         assert attended.stdout.readline() == b"ready\n"
         (os.killpg if group else os.kill)(attended.pid, getattr(signal, f"SIG{name}"))
-        assert attended.wait(60) == 41
+        assert attended.wait(300) == 41
 
 
 def test_an_interrupt_of_the_terminal_reaches_the_launcher_once() -> None:
@@ -72,9 +82,9 @@ def test_an_interrupt_of_the_terminal_reaches_the_launcher_once() -> None:
         os.execv(
             sys.executable, [sys.executable, "-c", ATTEND, "", "sh", "-c", COUNTING.format(signal="INT")]
         )
-    said = b""
-    while b"ready" not in said:
-        said += os.read(terminal, 100)
+    messages = b""
+    while b"ready" not in messages:
+        messages += os.read(terminal, 100)
     os.write(terminal, b"\x03")
     _, status = os.waitpid(child, 0)
     os.close(terminal)
@@ -82,11 +92,11 @@ def test_an_interrupt_of_the_terminal_reaches_the_launcher_once() -> None:
 
 
 def test_the_launcher_does_not_outlive_us() -> None:
-    with start(["sh", "-c", "echo $$; exec sleep 600"]) as attended:
+    with start(["sh", "-c", "echo $$; exec sleep 3000"]) as attended:
         assert attended.stdout is not None
         launcher = int(attended.stdout.readline())
         attended.kill()
-        attended.wait(60)
+        attended.wait(300)
     assert comes_true(lambda: not os.path.exists(f"/proc/{launcher}"))
 
 
@@ -98,7 +108,7 @@ def test_standard_input_and_unfinished_lines_pass(pattern: str) -> None:
     attended.stdin.write(b"no end of line")
     attended.stdin.flush()
     assert attended.stdout.read(14) == b"no end of line"
-    assert attended.communicate(b"\0" * 1_000_000, timeout=60)[0] == b"\0" * 1_000_000
+    assert attended.communicate(b"\0" * 1_000_000, timeout=300)[0] == b"\0" * 1_000_000
     assert attended.returncode == 0
 
 
@@ -108,13 +118,13 @@ def test_a_launcher_whose_output_nobody_reads_ends(pattern: str) -> None:
         assert attended.stdout is not None
         attended.stdout.read(10)
         attended.stdout.close()
-        assert attended.wait(60) == -signal.SIGPIPE
+        assert attended.wait(300) == -signal.SIGPIPE
 
 
 def test_a_daemon_that_keeps_the_output_open_is_not_waited_for() -> None:
-    words = ["sh", "-c", "sleep 60 & echo $!; exit 5"]
+    words = ["sh", "-c", "sleep 3000 & echo $!; exit 5"]
     with start(words, "step", stderr=subprocess.DEVNULL) as attended:
-        assert attended.wait(30) == 5
+        assert attended.wait(300) == 5
         assert attended.stdout is not None
         os.kill(int(attended.stdout.readline()), signal.SIGKILL)
 
@@ -133,15 +143,13 @@ def mpi(name: str, *words: str) -> list[str]:
     return [name, "--allow-run-as-root", "--oversubscribe", *OPEN_MPI_ON_LOOPBACK, "-n", "2", *words]
 
 
-@pytest.mark.parametrize("name", ["mpirun.openmpi", "mpiexec.hydra"])
-@pytest.mark.parametrize("code", [0, 7, 200])
+@pytest.mark.parametrize(("name", "code"), [("mpirun.openmpi", 7), ("mpiexec.hydra", 200)])
 def test_exit_codes_of_real_launchers(name: str, code: int) -> None:
     words = mpi(name, "sh", "-c", f"exit {code}")
     plain = subprocess.run(words, capture_output=True, check=False)
     attended = start(words, "step")
-    attended.communicate(timeout=120)
-    assert attended.returncode == plain.returncode
-    assert code == 0 or plain.returncode != 0
+    attended.communicate(timeout=PATIENCE)
+    assert attended.returncode == plain.returncode != 0
 
 
 @pytest.mark.parametrize(
@@ -151,35 +159,22 @@ def test_exit_codes_of_real_launchers(name: str, code: int) -> None:
 def test_real_launchers_are_ended_while_their_ranks_run(
     name: str, sent: signal.Signals, codes: set[int]
 ) -> None:
-    words = mpi(name, "sh", "-c", "echo running; exec sleep 600")
+    words = mpi(name, "sh", "-c", "echo running; exec sleep 3000")
     plain = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True)
     for one in (start(words), plain):
         assert one.stdout is not None
         assert [one.stdout.readline() for _ in range(2)] == [b"running\n"] * 2
         one.send_signal(sent)
-        one.communicate(timeout=60)
+        one.communicate(timeout=300)
         assert one.returncode in codes
 
 
-@pytest.mark.parametrize("moment", [0.0, 0.3])
-def test_a_launcher_is_ended_before_its_ranks_run(moment: float) -> None:
+def test_a_launcher_is_ended_before_its_ranks_run() -> None:
     """Only Open MPI: Hydra itself may crash or wait forever if it is interrupted while it starts."""
-    words = mpi("mpirun.openmpi", "sleep", "600")
+    words = mpi("mpirun.openmpi", "sleep", "3000")
     attended = start(["sh", "-c", 'echo ready; exec "$@"', "sh", *words])
     assert attended.stdout is not None
     assert attended.stdout.readline() == b"ready\n"
-    time.sleep(moment)
     attended.send_signal(signal.SIGTERM)
-    attended.communicate(timeout=60)
+    attended.communicate(timeout=300)
     assert attended.returncode != 0
-
-
-def test_steps_are_timed_by_their_lines_or_by_what_they_print() -> None:
-    lines = Steps(re.compile(rb"^step \d+"))
-    assert (lines.count, lines.seconds) == (0, None)
-    for piece, came in ((b"begin\nstep 1\nst", 10.0), (b"ep 2\n", 12.0), (b"other\nstep 3\nstep 4", 16.0)):
-        lines.add(piece, came)
-    assert (lines.count, lines.seconds) == (2, 3.0)
-    printed = Steps(re.compile(rb"took (\S+) s"))
-    printed.add(b"step 1 took 9.0 s\nstep 2 took 0.5 s\nstep 3 took 0.7 s\nstep 4 took long s\n", 0.0)
-    assert (printed.count, printed.seconds) == (3, 0.7)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+import select
 import signal
 import time
 from collections.abc import Callable
@@ -16,6 +17,8 @@ from almanac.running.call import Unplaced
 from almanac.running.guarded import PreparedChild, answer_within
 from registry.errors import ConfigError
 from tests.support.waiting import comes_true, has_ended
+
+pytestmark = pytest.mark.usefixtures("processes")
 
 
 def fail(error: BaseException) -> None:
@@ -45,10 +48,8 @@ def test_an_error_is_a_reason(work: object, reason: str) -> None:
 
 
 def test_what_takes_too_long_is_killed() -> None:
-    begin = time.monotonic()
     with pytest.raises(Unplaced, match=r"within 0\.2 s"):
-        answer_within(0.2, lambda: time.sleep(60))
-    assert time.monotonic() - begin < 30
+        answer_within(0.2, lambda: time.sleep(600))
 
 
 def finish_at_lowest_priority(path: Path) -> None:
@@ -95,22 +96,35 @@ def test_an_error_of_the_child_is_a_reason(work: Callable[[], None], reason: str
         child.answer(30, work, 0.0)
 
 
+def end_at_once(path: Path) -> None:
+    write_process(path)
+    os._exit(1)
+
+
 @pytest.mark.parametrize("moment", ["before it is asked", "while it works"])
-def test_a_child_that_is_killed_is_a_reason(moment: str) -> None:
-    kill = partial(os._exit, 1)
-    with PreparedChild(kill if moment == "before it is asked" else nothing) as child:
-        time.sleep(0.2)
+def test_a_child_that_is_killed_is_a_reason(moment: str, tmp_path: Path) -> None:
+    path = tmp_path / "process"
+    with PreparedChild(partial(end_at_once, path) if moment == "before it is asked" else nothing) as child:
+        if moment == "before it is asked":
+            assert comes_true(path.exists)
+            assert comes_true(lambda: has_ended(int(path.read_text())))
         with pytest.raises(Unplaced, match="ended unexpectedly"):
-            child.answer(30, kill, 0.0)
+            child.answer(30, partial(os._exit, 1), 0.0)
 
 
-def test_its_time_counts_from_its_start() -> None:
-    with PreparedChild(nothing) as child:
-        time.sleep(0.5)
-        begin = time.monotonic()
-        with pytest.raises(Unplaced, match=r"within 0\.5 s"):
-            child.answer(0.5, partial(time.sleep, 20), 0.0)
-        assert time.monotonic() - begin < 10
+def test_its_time_counts_from_its_start(monkeypatch: pytest.MonkeyPatch) -> None:
+    waits: list[float] = []
+
+    def nobody_answers(reading: object, writing: object, special: object, seconds: float) -> object:
+        waits.append(seconds)
+        return [], [], []
+
+    with PreparedChild(nothing) as child, monkeypatch.context() as patch:
+        child._began -= 20
+        patch.setattr(select, "select", nobody_answers)
+        with pytest.raises(Unplaced, match="within 300 s"):
+            child.answer(300, partial(len, "x"), 0.0)
+    assert 0 < waits[0] <= 280
 
 
 def test_a_child_that_is_not_asked_ends(tmp_path: Path) -> None:

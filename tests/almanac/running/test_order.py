@@ -25,6 +25,7 @@ from registry.model.intake import Intake
 from registry.model.measured_run import MeasuredRun
 from registry.registry import Registry
 from tests.support.fat_tree import at, fat_tree
+from tests.support.full_cluster import measured_run
 from tests.support.paths import ROOT
 
 
@@ -42,17 +43,9 @@ def job(registry: Registry, ranks: int = 4) -> JobEnvironment:
 
 
 def measured(here: JobEnvironment) -> MeasuredRun:
-    return MeasuredRun(
-        cluster="toy",
-        application="wrf",
-        program="x",
-        ranks=4,
-        launcher="l",
-        hosts=here.hosts,
-        slots=here.slots,
-        started_at=at(0),
-        wall_seconds=1.0,
-    )
+    job: dict[str, Any] = {"hosts": here.hosts, "slots": here.slots, "ranks": 4, "started_at": at(0)}
+    run = measured_run(application="wrf", program="x", launcher="l", wall_seconds=1.0, **job)
+    return replace(run, step_seconds=None, steps=0)
 
 
 @pytest.fixture
@@ -124,7 +117,7 @@ def test_a_placement_that_measured_worse_is_not_used_again(filled: Registry) -> 
     assert (found.text, found.placement) == ("", "")
     assert "measured worse: a run took 1.2 s with it (3 runs) and 0.95 s in order" in found.reasons[0]
     request = PlacementRequest(
-        profile="pairs", cluster="toy", hosts=here.hosts, slots=2, options=SearchOptions(seconds=0.2)
+        profile="pairs", cluster="toy", hosts=here.hosts, slots=2, options=SearchOptions(steps=100)
     )
     report = place(filled, request)
     assert report.measured
@@ -148,7 +141,7 @@ print(found.placement, *found.text.split(), *(name for name in large if name in 
 
 @pytest.mark.parametrize("written", [False, True])
 def test_a_known_placement_is_read_without_large_imports(
-    filled: Registry, server_of: ServerAddress, tmp_path: Path, written: bool
+    filled: Registry, server: ServerAddress, tmp_path: Path, written: bool, processes: None
 ) -> None:
     """They take longer than all else that such a run does; with its file, numpy is not needed either."""
     here = job(filled)
@@ -156,7 +149,7 @@ def test_a_known_placement_is_read_without_large_imports(
     filled.measured_runs.save(measured(here))
     if written:
         order.order_path(tmp_path, first.placement, LAUNCHERS[0]).write_text("as\nit\nis\nwritten\n")
-    names = {name: getattr(server_of, name) for name in ("uri", "user", "password", "name")}
+    names = {name: getattr(server, name) for name in ("uri", "user", "password", "name")}
     more = ("numpy",) if written else ()
     code = _KNOWN.format(hosts=job(filled).hosts, folder=str(tmp_path), more=more, **names)
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)

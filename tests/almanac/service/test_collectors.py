@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import threading
-import time
 from pathlib import Path
 
 import pytest
@@ -19,7 +18,7 @@ from tests.support.waiting import comes_true, has_ended
 
 
 @pytest.fixture
-def around(tmp_path: Path) -> Surroundings:
+def around(tmp_path: Path, processes: None) -> Surroundings:
     environment = {**os.environ, "ALMANAC_DB_PASSWORD": "hidden"}
     return Surroundings(Spool(tmp_path / "spool", 100_000), threading.Event(), environment)
 
@@ -85,7 +84,7 @@ def test_after_the_timeout_the_whole_group_is_killed(
 ) -> None:
     monkeypatch.setattr(collectors, "GRACE_SECONDS", 0.5)
     pids = tmp_path / "pids"
-    text = 'trap "" TERM; (trap "" TERM; sleep 1000 & echo $! >> "$1"; wait) & echo $$ $! >> "$1"; wait; wait'
+    text = 'trap "" TERM; (trap "" TERM; sleep 3000 & echo $! >> "$1"; wait) & echo $$ $! >> "$1"; wait; wait'
     with pytest.raises(CommandFailed, match="did not end within 1 s and was killed"):
         run_task(shell(text, str(pids), timeout=1), around)
     found = [int(pid) for pid in pids.read_text().split()]
@@ -95,13 +94,13 @@ def test_after_the_timeout_the_whole_group_is_killed(
 
 def test_what_a_command_leaves_behind_is_killed(around: Surroundings, tmp_path: Path) -> None:
     pid = tmp_path / "pid"
-    run_task(shell('sleep 1000 & echo $! > "$1"; echo done', str(pid)), around)
+    run_task(shell('sleep 3000 & echo $! > "$1"; echo done', str(pid)), around)
     assert comes_true(lambda: has_ended(int(pid.read_text())))
 
 
 def test_a_command_is_not_started_while_its_last_run_goes_on(around: Surroundings, tmp_path: Path) -> None:
     begun = tmp_path / "begun"
-    task = shell('echo x >> "$1"; sleep 1000', str(begun))
+    task = shell('echo x >> "$1"; sleep 3000', str(begun))
 
     def run_until_stopped() -> None:
         with pytest.raises(CommandFailed):
@@ -115,17 +114,15 @@ def test_a_command_is_not_started_while_its_last_run_goes_on(around: Surrounding
         run_task(task, again)
     run_task(collector("echo", "1", name="other"), again)
     around.stop.set()
-    first.join(20)
+    first.join(300)
     assert not first.is_alive()
     assert begun.read_text() == "x\n"
 
 
 def test_a_stop_of_the_service_ends_a_command(around: Surroundings) -> None:
-    threading.Timer(0.3, around.stop.set).start()
-    began = time.monotonic()
+    threading.Timer(0.1, around.stop.set).start()
     with pytest.raises(CommandFailed, match="the service stopped"):
-        run_task(collector("sleep", "1000"), around)
-    assert time.monotonic() - began < 10
+        run_task(collector("sleep", "3000", timeout=3000), around)
 
 
 def test_collectors_do_not_inherit_the_password(around: Surroundings) -> None:

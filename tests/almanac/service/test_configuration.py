@@ -85,25 +85,19 @@ def test_wrong_values_are_named_with_key_and_file(tmp_path: Path, text: str, key
     assert caught.value.path == str(tmp_path / "config.toml")
 
 
-@pytest.mark.parametrize(
-    ("content", "mode", "words"),
-    [
+def test_a_token_file_that_others_can_read_is_refused(tmp_path: Path) -> None:
+    token = tmp_path / "token"
+    for content, mode, words in (
         (None, 0, "No such file"),
         ("0123456789abcdef\n", 0o644, "chmod 600"),
         ("0123456789abcdef\n", 0o640, "chmod 600"),
         ("short\n", 0o600, "at least 16"),
         ("", 0o600, "at least 16"),
         ("0123456789abcdé \n", 0o600, "ASCII"),
-    ],
-)
-def test_a_token_file_that_others_can_read_is_refused(
-    tmp_path: Path, content: str | None, mode: int, words: str
-) -> None:
-    token = tmp_path / "token"
-    if content is not None:
-        token.write_text(content)
-        token.chmod(mode)
-    with pytest.raises(ConfigError, match=words) as caught:
-        service(tmp_path, f'[serve]\ntoken_file = "{token}"\n')
-    assert caught.value.key == "serve.token_file"
-    assert caught.value.path == str(token)
+    ):
+        if content is not None:
+            token.write_text(content)
+            token.chmod(mode)
+        with pytest.raises(ConfigError, match=words) as caught:
+            service(tmp_path, f'[serve]\ntoken_file = "{token}"\n')
+        assert (caught.value.key, caught.value.path) == ("serve.token_file", str(token))

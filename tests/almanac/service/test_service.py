@@ -7,7 +7,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator
@@ -28,14 +27,11 @@ from registry.database.local.files import ServerFiles
 from registry.database.local.server import ServerAddress, status, stop
 from registry.errors import DatabaseUnavailable
 from registry.registry import Registry
-from tests.support import paths
+from tests.support import paths, servers
 from tests.support.forwarder import Forwarder
-from tests.support.waiting import comes_true
+from tests.support.waiting import PATIENCE, comes_true
 
 LINKS = "source,source_port,target,target_port,rate\nn1,1,s1,1,4xHDR\nn2,1,s1,2,4xHDR\n"
-PATIENCE = 150.0
-"""Longest wait for what a busy machine does in seconds."""
-
 CONFIG = """
 home = "{home}"
 [serve]
@@ -48,7 +44,7 @@ interval_seconds = 1
 format = "links-csv"
 [[serve.collectors]]
 name = "stuck"
-command = ["sh", "-c", "sleep 1000 & echo $! >> {pids}; sleep 1000"]
+command = ["sh", "-c", "sleep 3000 & echo $! >> {pids}; sleep 3000"]
 cluster = "c"
 interval_seconds = 3600
 [[serve.collectors]]
@@ -100,7 +96,7 @@ class Running:
         token = (self.home / "serve.token").read_text().strip()
         request = urllib.request.Request(self.address + path, headers={"Authorization": f"Bearer {token}"})
         try:
-            with urllib.request.urlopen(request, timeout=30) as answer:
+            with urllib.request.urlopen(request, timeout=PATIENCE) as answer:
                 return json.loads(answer.read())
         except urllib.error.HTTPError as error:
             with error:
@@ -120,12 +116,12 @@ class Running:
 
 
 def until(condition: Callable[[], object], service: Running | None = None) -> None:
-    came = comes_true(condition, PATIENCE, unless=lambda: service and service.process.poll() is not None)
+    came = comes_true(condition, unless=lambda: service and service.process.poll() is not None)
     assert came, service and service.text()
 
 
 @pytest.fixture
-def service(tmp_path: Path) -> Iterator[Running]:
+def service(tmp_path: Path, processes: None) -> Iterator[Running]:
     running = Running(tmp_path)
     yield running
     running.process.kill()
@@ -151,10 +147,8 @@ def test_a_service_outlives_its_database_and_stops_in_order(service: Running) ->
     until(lambda: service.text().rpartition("database: ")[2].count("broken: ") >= 2, service)
 
     stuck = [int(pid) for pid in (service.folder / "pids").read_text().split()]
-    began = time.monotonic()
     service.process.send_signal(signal.SIGTERM)
-    assert service.process.wait(90) == 0
-    assert time.monotonic() - began < 90
+    assert service.process.wait(PATIENCE) == 0
     assert service.text().splitlines()[-1] == "stopped"
     assert "Traceback" not in service.text()
     until(lambda: not any(psutil.pid_exists(pid) for pid in stuck))
@@ -181,23 +175,14 @@ def test_a_service_outlives_its_database_and_stops_in_order(service: Running) ->
 
 
 @pytest.fixture
-def forwarded(server_of: ServerAddress, tmp_path: Path) -> Iterator[tuple[Forwarder, Service, list[str]]]:
+def forwarded(server: ServerAddress, tmp_path: Path) -> Iterator[tuple[Forwarder, Service, list[str]]]:
     """A service without tasks, on each server behind a forwarder, and the lines of its log."""
-    parts, lines = urlsplit(server_of.uri), list[str]()
+    parts, lines = urlsplit(server.uri), list[str]()
     assert parts.hostname is not None
     assert parts.port is not None
     forwarder = Forwarder((parts.hostname, parts.port))
-    path = tmp_path / "config.toml"
-    path.write_text(f'home = "{tmp_path}"\ndb = "bolt://127.0.0.1:{forwarder.port}"\n')
-    settings = load_settings(
-        None,
-        {
-            "ALMANAC_CONFIG": str(path),
-            "ALMANAC_DB_USER": server_of.user,
-            "ALMANAC_DB_PASSWORD": server_of.password,
-            "ALMANAC_DB_NAME": server_of.name or "",
-        },
-    )
+    there = {"ALMANAC_CONFIG": os.devnull, "ALMANAC_HOME": str(tmp_path)}
+    settings = load_settings(f"bolt://127.0.0.1:{forwarder.port}", {**servers.variables(server), **there})
     service = Service(settings, (), Spool(settings.spool, 10**6), lines.append)
     service.start()
     yield forwarder, service, lines

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import os
 import stat
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, cast
@@ -16,13 +15,7 @@ import pytest
 from almanac.service.entries import DamagedEntry, SpoolFull, read_entry
 from almanac.service.spool import DRAFT, MAX_TRIES, REJECTED, Applied, Spool
 from ingest.options import Options
-from registry.errors import (
-    ConfigError,
-    DatabaseError,
-    DatabaseUnavailable,
-    SchemaVersionError,
-    WritersPaused,
-)
+from registry.errors import ConfigError, DatabaseError, DatabaseUnavailable, SchemaVersionError, WritersPaused
 from registry.registry import Registry
 from tests.almanac.conftest import Almanac
 from tests.support import paths
@@ -71,60 +64,62 @@ AWAY = DatabaseUnavailable("bolt://x", "refused", "start it")
 
 
 def test_files_wait_while_the_database_is_away_and_are_saved_with_their_own_times(
-    offline: Almanac, folder: Path, tmp_path: Path, request: pytest.FixtureRequest
+    almanac: Almanac, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for name, port, when in (("first.csv", 1, MARCH), ("second.csv", 2, JANUARY)):
-        done = offline("ingest", "--spool", "--cluster", "c", scan(tmp_path, name, port, when))
-        assert (done.code, "queued as" in done.out) == (0, True)
-        (tmp_path / name).unlink()
-    listed = offline("spool", "list", "--json").json
-    assert [row["files"] for row in listed] == [[str(tmp_path / "first.csv")], [str(tmp_path / "second.csv")]]
-    assert offline("spool", "apply").code == 3
-    assert [row["rejected"] for row in offline("spool", "list", "--json").json] == [False, False]
-
-    almanac: Almanac = request.getfixturevalue("embedded")
-    applied = almanac("spool", "apply", "--json").json
+    queue = ("ingest", "--spool", "--cluster", "c")
+    with monkeypatch.context() as away:
+        away.setenv("ALMANAC_DB", "bolt://127.0.0.1:1")
+        for name, port, when in (("first.csv", 1, MARCH), ("second.csv", 2, JANUARY)):
+            assert "queued as" in almanac.ok(*queue, scan(tmp_path, name, port, when)).out
+            (tmp_path / name).unlink()
+        listed = almanac.json("spool", "list")
+        assert [row["files"] for row in listed] == [
+            [str(tmp_path / name)] for name in ("first.csv", "second.csv")
+        ]
+        almanac.refused("spool", "apply", code=3)
+        assert [row["rejected"] for row in almanac.json("spool", "list")] == [False, False]
+    applied = almanac.json("spool", "apply")
     assert [(row["entry"], row["outcome"]) for row in applied] == [
         (row["entry"], "applied") for row in listed
     ]
-    assert almanac("cluster", "list", "--json").json[0]["observations"] == 2
-    changes = almanac("cluster", "changes", "c", "--from", "2026-01-06", "--to", "2026-03-06", "--json").json
+    assert almanac.json("cluster", "list")[0]["observations"] == 2
+    changes = almanac.json("cluster", "changes", "c", "--from", "2026-01-06", "--to", "2026-03-06")
     assert (changes["hosts_appeared"], changes["hosts_vanished"]) == (["n1"], ["n2"])
     assert almanac("spool", "list").out == "nothing waits\n"
 
-
-def test_an_ingest_is_saved_after_those_that_wait(
-    offline: Almanac, folder: Path, tmp_path: Path, request: pytest.FixtureRequest
-) -> None:
-    assert json.loads(
-        offline("ingest", "--spool", "--json", "--cluster", "c", scan(tmp_path, "a.csv", 1, JANUARY)).out
-    ).keys() == {"queued"}
-    almanac: Almanac = request.getfixturevalue("embedded")
-    done = almanac("ingest", "--spool", "--json", "--cluster", "c", scan(tmp_path, "b.csv", 2, MARCH))
-    assert done.code == 0
-    assert done.json["files"] == [str(tmp_path / "b.csv")]
-    assert done.json["new_snapshot"]
+    with monkeypatch.context() as away:
+        away.setenv("ALMANAC_DB", "bolt://127.0.0.1:1")
+        assert almanac.json(*queue, scan(tmp_path, "a.csv", 3, datetime(2026, 4, 5, tzinfo=UTC))).keys() == {
+            "queued"
+        }
+    # an ingest is saved after those that wait
+    done = almanac.ok(*queue, "--json", scan(tmp_path, "b.csv", 4, datetime(2026, 5, 5, tzinfo=UTC)))
+    assert (done.json["files"], done.json["new_snapshot"]) == ([str(tmp_path / "b.csv")], True)
     assert "applied: " + str(tmp_path / "a.csv") in done.err
-    assert almanac("cluster", "list", "--json").json[0]["observations"] == 2
+    assert almanac.json("cluster", "list")[0]["observations"] == 4
     assert list(folder.glob("0*")) == []
 
 
 def test_a_faulty_file_is_rejected_with_its_reason_and_can_be_tried_again(
-    embedded: Almanac, folder: Path, tmp_path: Path
+    almanac: Almanac, folder: Path, tmp_path: Path
 ) -> None:
-    bad = tmp_path / "bad.csv"
+    bad, unknown = tmp_path / "bad.csv", tmp_path / "bad"
     bad.write_text("source,source_port,target,target_port,rate\nn1,one,s1,1,4xHDR\n")
-    done = embedded("ingest", "--spool", "--cluster", "c", bad)
-    assert done.code == 1
-    assert f"{bad}:2:" in done.err
-    assert embedded("ingest", "--spool", "--cluster", "c", scan(tmp_path)).code == 0
-    (row,) = embedded("spool", "list", "--json").json
+    assert f"{bad}:2:" in almanac.refused("ingest", "--spool", "--cluster", "c", bad)
+    almanac.ok("ingest", "--spool", "--cluster", "c", scan(tmp_path))
+    (row,) = almanac.json("spool", "list")
     assert row["rejected"]
     assert row["reason"].startswith("InputError: ")
-    assert "rejected: InputError" in embedded("spool", "list").out
-    again = embedded("spool", "apply", "--rejected", "--json")
+    assert "rejected: InputError" in almanac("spool", "list").out
+    again = almanac("spool", "apply", "--rejected", "--json")
     assert (again.code, [one["outcome"] for one in again.json]) == (1, ["rejected"])
-    assert embedded("ingest", "--spool", "--dry-run", bad).code == 2
+    almanac.refused("ingest", "--spool", "--dry-run", bad, code=2)
+    unknown.write_text("nothing that any tool prints\n")
+    Spool(folder, 10**6).queue([str(unknown)], Options(cluster="c"))
+    done = almanac("spool", "apply")
+    assert done.code == 1
+    assert max(map(len, done.out.splitlines())) < 400  # a reason is short in the log and whole in JSON
+    assert max(len(row["reason"]) for row in almanac.json("spool", "list")) > 400
 
 
 def test_standard_input_is_queued(
@@ -132,7 +127,7 @@ def test_standard_input_is_queued(
 ) -> None:
     with scan(tmp_path).open() as handle:
         monkeypatch.setattr("sys.stdin", handle)
-        assert offline("ingest", "--spool", "--cluster", "c", "-").code == 0
+        offline.ok("ingest", "--spool", "--cluster", "c", "-")
     (entry,) = map(read_entry, Spool(folder, 10**6).waiting())
     assert Path(entry.paths[0]).read_text() == LINKS.format(1)
 
@@ -152,23 +147,22 @@ def test_nobody_else_can_read_the_spool(spool: Spool, tmp_path: Path) -> None:
         Spool(spool.folder, 10)
 
 
-DAMAGES = {
+def changed(change: Callable[[str], str]) -> Callable[[Path], object]:
+    """Damage an entry by changing the text of its options."""
+    return lambda folder: (folder / "entry.json").write_text(change((folder / "entry.json").read_text()))
+
+
+DAMAGES: dict[str, Callable[[Path], object]] = {
     "shorter": lambda folder: (folder / "files/0/links.csv").write_text("x"),
     "missing": lambda folder: (folder / "files/0/links.csv").unlink(),
     "another": lambda folder: (folder / "files/0/more").write_text(""),
     "link": lambda folder: (folder / "files/0/more").symlink_to("/etc/passwd"),
     "no options": lambda folder: (folder / "entry.json").unlink(),
-    "half": lambda folder: (folder / "entry.json").write_text(
-        (folder / "entry.json").read_text()[:200],
-    ),
-    "list": lambda folder: (folder / "entry.json").write_text("[]"),
-    "version": lambda folder: (folder / "entry.json").write_text('{"version": 99}'),
-    "option": lambda folder: (folder / "entry.json").write_text(
-        (folder / "entry.json").read_text().replace('"strict"', '"stricter"')
-    ),
-    "outside": lambda folder: (folder / "entry.json").write_text(
-        (folder / "entry.json").read_text().replace('"files/0/links.csv"\n ]', '"/etc/passwd"\n ]')
-    ),
+    "half": changed(lambda text: text[:200]),
+    "list": changed(lambda text: "[]"),
+    "version": changed(lambda text: '{"version": 99}'),
+    "option": changed(lambda text: text.replace('"strict"', '"stricter"')),
+    "outside": changed(lambda text: text.replace('"files/0/links.csv"\n ]', '"/etc/passwd"\n ]')),
 }
 
 
@@ -234,18 +228,6 @@ def test_only_so_many_rejected_entries_are_kept(
     assert [folder.name for folder in spool.rejected()] == names[2:]
 
 
-def test_reasons_are_short_in_the_log_and_whole_in_json(
-    embedded: Almanac, folder: Path, tmp_path: Path
-) -> None:
-    bad = tmp_path / "bad"
-    bad.write_text("nothing that any tool prints\n")
-    Spool(folder, 10**6).queue([str(bad)], Options(cluster="c"))
-    done = embedded("spool", "apply")
-    assert done.code == 1
-    assert max(map(len, done.out.splitlines())) < 400
-    assert len(embedded("spool", "list", "--json").json[0]["reason"]) > 400
-
-
 def test_entries_keep_their_order_if_the_clock_goes_back(
     spool: Spool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -283,3 +265,26 @@ def test_two_processes_apply_each_entry_once(spool: Spool, tmp_path: Path) -> No
         (spool.folder / name / "entry.json").write_text("")
     next(held)
     assert list(spool.apply(cast(Registry, None), wait=False)) == []
+
+
+def test_options_times_and_folders_are_kept(spool: Spool, tmp_path: Path) -> None:
+    options = Options(cluster="c", hosts=("a", "b"), slots=(2, 3), observed_at=MARCH, rate=1e9, strict=True)
+    deep = tmp_path / "in" / "deep"
+    deep.mkdir(parents=True)
+    scan(deep, "x.csv", 3, JANUARY)
+    name = spool.queue([str(tmp_path / "in") + "/", str(scan(tmp_path, "top.csv"))], options)
+    entry = read_entry(spool.folder / name)
+    entry.check()
+    assert entry.options == options
+    copied, top = map(Path, entry.paths)
+    assert (copied / "deep" / "x.csv").stat().st_mtime == JANUARY.timestamp()
+    assert top.read_text() == LINKS.format(1)
+    assert entry.size == len(LINKS.format(3)) + len(LINKS.format(1))
+
+
+def test_recordings_of_one_folder_stay_one_recording(spool: Spool) -> None:
+    given = sorted((paths.DATA / "openmpi").rglob("*.prof"))
+    if not given:
+        pytest.skip("no recording is shipped unpacked")
+    entry = read_entry(spool.folder / spool.queue([str(one) for one in given], Options()))
+    assert len({Path(path).parent for path in entry.paths}) == len({one.parent for one in given})

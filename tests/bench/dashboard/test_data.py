@@ -14,7 +14,7 @@ from mapping.routing.forwarding_tables import complete
 
 PODS, LEAVES = 6, 6
 NOW = datetime(2026, 1, 31, 12, 0, tzinfo=UTC)
-HOSTS = [f"n{index:05d}" for index in range(10_000)]
+HOSTS = [f"n{index:05d}" for index in range(4_000)]
 
 
 @pytest.fixture(scope="module")
@@ -31,35 +31,31 @@ def test_every_device_has_an_identity_and_every_port_one_cable(whole: Machine) -
     assert len(set(zip(guid.tolist(), links.source_port.tolist(), strict=True))) == len(links)
 
 
-def test_the_two_rows_of_a_cable_tell_each_others_ports(whole: Machine) -> None:
+def test_the_two_rows_of_a_cable_name_each_others_ports(whole: Machine) -> None:
     links = whole.fabric.links
     there = zip(*(getattr(links, name).tolist() for name in ("source", "source_port")), strict=True)
     back = zip(*(getattr(links, name).tolist() for name in ("target", "target_port")), strict=True)
     assert set(there) == set(back)
 
 
-@pytest.mark.parametrize("number", range(len(story(PODS, LEAVES))))
-def test_the_tables_join_all_hosts_whatever_is_broken(whole: Machine, number: int) -> None:
-    assert complete(damaged(whole, story(PODS, LEAVES)[number]))
-
-
 def test_the_tables_follow_shortest_paths_and_spread_all_to_all_evenly(whole: Machine) -> None:
     fabric = whole.fabric
     hosts = fabric.hosts
-    source, target = (each.ravel() for each in np.meshgrid(np.arange(len(hosts)), np.arange(len(hosts))))
-    apart = source != target
-    bytes_ = np.ones(int(apart.sum()))
-    tables = build_routes("tables", fabric, hosts)
-    shortest = build_routes("shortest-paths", fabric, hosts)
-    loads, hops = tables.load(source[apart], target[apart], bytes_)
-    even, least = shortest.load(source[apart], target[apart], bytes_)
+    source, target = np.nonzero(~np.eye(len(hosts), dtype=bool))
+    (loads, hops), (even, least) = (
+        build_routes(name, fabric, hosts).load(source, target, np.ones(len(source)))
+        for name in ("tables", "shortest-paths")
+    )
     assert np.array_equal(hops, least)
     assert loads.max() <= 1.25 * even.max()
 
 
-def test_damage_takes_cables_away_and_slows_others(whole: Machine) -> None:
+def test_damage_takes_and_slows_cables_and_the_tables_still_join_all_hosts(
+    whole: Machine,
+) -> None:
     for damage in story(PODS, LEAVES):
         fabric = damaged(whole, damage)
+        assert complete(fabric)
         assert len(whole.fabric.links) - len(fabric.links) == 2 * len(damage.lost)
         assert (fabric.links.capacity < whole.fabric.links.capacity[0]).sum() == 2 * len(damage.slow)
 
@@ -71,9 +67,9 @@ def test_a_cable_that_there_is_not_cannot_be_lost(whole: Machine) -> None:
 
 
 def test_no_host_runs_two_jobs_at_once_and_a_quarter_runs_now() -> None:
-    planned = month(NOW, HOSTS, 1000, seed=0)
-    assert len(planned) == 1000
-    assert sum(one.job.ended_at is None for one in planned) == 250
+    planned = month(NOW, HOSTS, 400, seed=0)
+    assert len(planned) == 400
+    assert sum(one.job.ended_at is None for one in planned) == 100
     busy: dict[str, datetime] = {}
     for one in planned:
         job = one.job

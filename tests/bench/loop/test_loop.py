@@ -1,27 +1,31 @@
-"""The fabric of namespaces, the programs' traffic and estimates on it, and a small real run."""
+"""The fabric of namespaces, the programs' traffic and estimates on it, and small runs, also simulated."""
 
 from __future__ import annotations
 
 import os
+import shutil
+import xml.etree.ElementTree as ET
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from bench.loop.__main__ import Order, orders_of, summary, switch_bytes
+from bench.loop.__main__ import Order, main, orders_of, summary, switch_bytes
 from bench.loop.network import Refused, built, counted, existing
 from bench.loop.plan import Plan
 from bench.loop.programs import Output, Program, Runner
+from bench.loop.simulated import PROGRAMS, SimulatedRunner, platform
 from mapping import evaluate
 from mapping.placement.strategies.baselines import in_order
 from registry.model import Allocation
 
-PLAN = Plan(leaves=4, per_leaf=4, bits=8_000_000)
+PLAN, SMALL = Plan(leaves=4, per_leaf=4, bits=8_000_000), Plan(leaves=2, per_leaf=2, bits=8_000_000)
 """A byte takes a microsecond on each cable."""
+ALL_TO_ALL = Program(name="all-to-all", parts=4, bytes=1000)
 
 
 @pytest.fixture
-def small() -> Plan:
+def small(processes: None) -> Plan:
     plan = Plan(leaves=2, per_leaf=2, bits=50_000_000, prefix=f"loop-test{os.getpid()}-")
     try:
         with built(plan):
@@ -62,7 +66,7 @@ def test_all_commands_stay_inside_the_namespaces() -> None:
         # each leaf, 4 messages leave it; a rank in the middle sends 4, too.
         (Program(name="halo", parts=4, bytes=1000), 8000, 4000, 48_000),
         # A member of each group on each leaf: each sends 3 messages away. With a group on each leaf, none.
-        (Program(name="all-to-all", parts=4, bytes=1000), 12_000, 3000, 48_000),
+        (ALL_TO_ALL, 12_000, 3000, 48_000),
     ],
     ids=["halo", "all-to-all"],
 )
@@ -88,14 +92,17 @@ def test_output_is_read_by_rank() -> None:
             Output.of(broken)
 
 
+def measured(orders: list[Order], *runs: list[float]) -> list[Order]:
+    """Add the median seconds of the runs of each order."""
+    for order, medians in zip(orders, runs, strict=True):
+        order.medians += medians
+        order.counted += [1.0] * len(medians)
+    return orders
+
+
 def test_the_summary_states_what_was_faster_than_the_placement() -> None:
-    fabric = PLAN.fabric()
-    profile = Program(name="all-to-all", parts=4, bytes=1000).profile(16)
-    orders = orders_of(fabric, profile, [0, 1])
-    for order, runs in zip(orders, ([4.0, 5.0, 9.0], [2.0], [1.0], [3.0]), strict=True):
-        order.medians += runs
-        order.counted += [1.0] * len(runs)
-    found = summary(orders)
+    orders = orders_of(PLAN.fabric(), ALL_TO_ALL.profile(16), [0, 1])
+    found = summary(measured(orders, [4.0, 5.0, 9.0], [2.0], [1.0], [3.0]))
     assert found["faster_than_placed"] == ["random, seed 0"]
     assert found["placed_over_in_order"] == pytest.approx({"congestion_seconds": 0.25, "median_seconds": 0.4})
     assert found["placed_over_random"]["median_seconds"] == 1.0
@@ -103,17 +110,13 @@ def test_the_summary_states_what_was_faster_than_the_placement() -> None:
 
 
 def test_estimates_that_differ_by_bytes_of_barriers_share_a_rank() -> None:
-    fabric = PLAN.fabric()
-    profile = Program(name="all-to-all", parts=4, bytes=1000).profile(16)
-    first, placed, *_ = orders_of(fabric, profile, [])
+    profile = ALL_TO_ALL.profile(16)
+    first, placed, *_ = orders_of(PLAN.fabric(), profile, [])
     nearly = evaluate(Plan(bits=8_000_010).fabric(), profile, first.placement)
     orders = [first, placed, Order("random, seed 0", first.placement, nearly)]
-    for order, seconds in zip(orders, (3.0, 1.0, 4.0), strict=True):
-        order.medians.append(seconds)
-        order.counted.append(1.0)
     # Ranks 2.5, 1, 2.5 and 2, 1, 3: covariance 1.5, variances 1.5 and 2.
-    expected = round(1.5 / np.sqrt(1.5 * 2), 3)
-    assert summary(orders)["spearman_with_median_seconds"]["congestion_seconds"] == expected
+    found = summary(measured(orders, [3.0], [1.0], [4.0]))["spearman_with_median_seconds"]
+    assert found["congestion_seconds"] == round(1.5 / np.sqrt(1.5 * 2), 3)
 
 
 def test_a_program_runs_where_it_is_placed_and_the_cables_count_what_is_estimated(
@@ -154,7 +157,44 @@ def test_nothing_is_left_after_an_error(small: Plan) -> None:
     assert existing(small) == []
 
 
-def test_a_machine_without_a_program_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("bench.loop.network.PROGRAMS", ("ip-that-is-not-there",))
-    with pytest.raises(Refused, match="ip-that-is-not-there is not installed"), built(PLAN):
+def test_each_pair_of_simulated_hosts_has_the_route_over_its_leaves() -> None:
+    zone = ET.fromstring("".join(platform(SMALL)))[0]
+    assert {one.get("id") for one in zone.iter("link")} == {
+        f"{one.source}-{one.target}" for one in SMALL.cables()
+    }
+    routes = {
+        (one.get("src"), one.get("dst")): [step.get("id") for step in one] for one in zone.iter("route")
+    }
+    assert len(routes) == 4 * 3
+    assert routes["h01", "h02"] == ["h01-leaf1", "leaf1-h02"]
+    assert routes["h04", "h01"] == ["h04-leaf2", "leaf2-spine", "spine-leaf1", "leaf1-h01"]
+
+
+@pytest.mark.skipif(
+    os.environ.get("CI") != "true" and not all(map(shutil.which, PROGRAMS)),
+    reason="no SimGrid: apt-get install libsimgrid-dev",
+)
+def test_a_simulated_step_takes_as_long_as_its_bytes_on_the_busiest_cable(
+    processes: None, tmp_path: Path
+) -> None:
+    runner, fabric = SimulatedRunner(SMALL, tmp_path), SMALL.fabric()
+    runner.compile()
+    placement = in_order(4, Allocation.of(fabric, fabric.hosts.tolist()))
+    across = Program(name="all-to-all", parts=2, bytes=200_000)  # two messages on each cable of the spine
+    output = runner.run(across, placement, fabric, 2)
+    assert output.hosts == SMALL.hosts
+    assert output.seconds == pytest.approx([0.4 * 1.12, 0.4 * 1.12], rel=0.02)  # 1.12: headers of TCP
+
+
+def test_a_machine_without_a_program_is_refused_with_its_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(Refused, match="ip is not installed"), built(PLAN):
         pass
+    with pytest.raises(Refused, match="smpicc is not installed"):
+        SimulatedRunner(PLAN, tmp_path).compile()
+    main(["--trial"])
+    printed = capsys.readouterr().err
+    assert "not measured: ip is not installed; simulated with SimGrid's SMPI" in printed
+    assert "skipped: smpicc is not installed" in printed

@@ -11,21 +11,13 @@ import pytest
 
 from bench.quality.peers import __main__ as command
 from bench.quality.peers.measure import METRICS, score
-from bench.support.instances import Contest
+from bench.support.instances import Contest, on_all
 from ingest.generate.stencils import shuffled, stencil
 from ingest.generate.tori import torus
 from mapping.placement.strategies.baselines import in_order
-from registry.model import Allocation
 
-
-def small(seed: int | None = None) -> Contest:
-    fabric = torus((2, 4))
-    profile = stencil((2, 4), 5)
-    return Contest(
-        fabric=fabric,
-        profile=profile if seed is None else shuffled(profile, seed),
-        allocation=Allocation.of(fabric, fabric.hosts.tolist()),
-    )
+SMALL = on_all(torus((2, 4)), stencil((2, 4), 5))
+OTHER = on_all(torus((2, 4)), shuffled(stencil((2, 4), 5), 1))
 
 
 class Bench:
@@ -34,7 +26,7 @@ class Bench:
     def __init__(self, monkeypatch: pytest.MonkeyPatch, output: Path) -> None:
         self.runs = 0
         self.searches = 0
-        self.contest = small()
+        self.contest = SMALL
         self.output = output
         monkeypatch.setattr(command, "run_peers", self.run_peers)
         monkeypatch.setattr(command, "measure", self.measure)
@@ -47,9 +39,8 @@ class Bench:
 
     def measure(self, contest: Contest, limits: object, peers: list[dict[str, Any]]) -> dict[str, Any]:
         self.searches += 1
-        metrics = dict.fromkeys(METRICS, 1.0)
         best = {metric: {"value": 2.0, "peer": "x"} for metric in METRICS}
-        return {"bounds": metrics, "peers": peers, "best_peer": best, "ours": []}
+        return {"bounds": dict.fromkeys(METRICS, 1.0), "peers": peers, "best_peer": best, "ours": []}
 
     def __call__(self, *options: str) -> None:
         command.main(["--no-folder", "--output", str(self.output), *options])
@@ -60,24 +51,24 @@ class Bench:
         found: dict[str, Any] = one
         return found
 
+    @property
+    def instances(self) -> dict[str, Any]:
+        found: dict[str, Any] = json.loads(self.output.read_text())["instances"]
+        return found
+
 
 @pytest.fixture
 def bench(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Bench:
     return Bench(monkeypatch, tmp_path / "peers.json")
 
 
-def test_other_tools_are_run_alone_and_then_kept(bench: Bench) -> None:
+def test_other_tools_are_run_alone_and_then_kept_if_asked(bench: Bench) -> None:
     bench("--peers-only")
     assert (bench.runs, bench.searches, bench.output.exists()) == (1, 0, False)
     bench("--keep-peers")
     assert (bench.runs, bench.searches) == (1, 1)
-    (found,) = json.loads(bench.output.read_text())["instances"].values()
-    assert found["peers"] == bench.kept["results"]
-    assert found["peers_date"] == bench.kept["date"]
-
-
-def test_without_the_option_other_tools_are_run_again(bench: Bench) -> None:
-    bench("--peers-only")
+    (found,) = bench.instances.values()
+    assert (found["peers"], found["peers_date"]) == (bench.kept["results"], bench.kept["date"])
     bench()
     assert (bench.runs, bench.kept["results"][0]["run"]) == (2, 2)
 
@@ -86,29 +77,25 @@ def test_kept_results_need_the_same_limit_and_instance(bench: Bench) -> None:
     bench("--peers-only")
     bench("--peers-only", "--keep-peers", "--peer-seconds", "5")
     assert (bench.runs, bench.kept["peer_seconds"]) == (2, 5.0)
-    bench.contest = small(seed=1)
-    bench("--peers-only", "--keep-peers", "--peer-seconds", "5")
-    assert bench.runs == 3
-    bench("--peers-only", "--keep-peers", "--peer-seconds", "5")
-    assert bench.runs == 3
-    assert np.isclose(
-        bench.kept["results"][0]["hop_bytes"],
-        score(bench.contest, in_order(8, bench.contest.allocation))["hop_bytes"],
-    )
+    bench.contest = OTHER
+    for _ in range(2):
+        bench("--peers-only", "--keep-peers", "--peer-seconds", "5")
+        assert bench.runs == 3
+    expected = score(OTHER, in_order(8, OTHER.allocation))["hop_bytes"]
+    assert np.isclose(bench.kept["results"][0]["hop_bytes"], expected)
 
 
 def test_a_part_of_the_record_may_come_from_another_machine_and_limit(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     bench()
-    both = {"torus2x4/stencil8": small, "torus2x4/other": small}
-    monkeypatch.setattr(command, "structured", lambda: both)
+    both = ["torus2x4/stencil8", "torus2x4/other"]
+    monkeypatch.setattr(command, "structured", lambda: dict.fromkeys(both, lambda: SMALL))
     monkeypatch.setattr(command, "machine", lambda: {"processor": "another", "cores": 4})
     bench("--only", "other", "--peer-seconds", "5")
-    found = json.loads(bench.output.read_text())["instances"]
-    assert list(found) == list(both)
-    assert found["torus2x4/other"]["machine"]["processor"] == "another"
-    assert found["torus2x4/stencil8"]["machine"] != found["torus2x4/other"]["machine"]
-    assert [one["peer_seconds"] for one in found.values()] == [60.0, 5.0]
-    page = bench.output.with_suffix(".md").read_text()
-    assert "may take 5 or 60 s of processor time." in page
+    assert list(bench.instances) == both
+    first, second = bench.instances.values()
+    assert second["machine"]["processor"] == "another"
+    assert first["machine"] != second["machine"]
+    assert (first["peer_seconds"], second["peer_seconds"]) == (60.0, 5.0)
+    assert "may take 5 or 60 s of processor time." in bench.output.with_suffix(".md").read_text()

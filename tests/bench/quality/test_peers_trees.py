@@ -1,8 +1,9 @@
-"""Trees for TreeMatch, VieM and SharedMap, groups for Mt-KaHyPar, and the limits of processes."""
+"""Trees for TreeMatch, VieM and SharedMap, and groups for Mt-KaHyPar."""
 
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -14,22 +15,11 @@ from scipy.sparse import csr_array
 from bench.quality.peers import child, tree_tools
 from bench.quality.peers.files import guest_graph, write_metis
 from bench.quality.peers.hierarchies import halved, hierarchies, host_groups
-from bench.quality.peers.process import run
+from bench.quality.peers.process import Answer
 from bench.support.instances import Contest, Shape
 from ingest.generate.fat_trees import extended_generalised_fat_tree
 from ingest.generate.tori import torus
-from registry.model import Allocation, Fabric, Profile
-
-
-def ring_on(fabric: Fabric, ranks: int, slots: int | list[int] = 1, shape: Shape | None = None) -> Contest:
-    """A ring of ranks with 8 bytes to the next on all hosts of a machine."""
-    rank = np.arange(ranks)
-    return Contest(
-        fabric=fabric,
-        profile=Profile.from_edges(rank, (rank + 1) % ranks, np.full(ranks, 8.0), ranks=ranks),
-        allocation=Allocation.of(fabric, fabric.hosts.tolist(), slots),
-        shape=shape or Shape(),
-    )
+from tests.bench.quality.test_peers import ring_on
 
 
 def test_a_grid_is_cut_along_its_longest_side() -> None:
@@ -79,29 +69,31 @@ def test_a_metis_graph_numbers_vertices_from_one(tmp_path: Path) -> None:
     assert (tmp_path / "g").read_text() == "3 3 001\n2 8 3 8\n1 8 3 8\n1 8 2 8\n"
 
 
-REVERSED = """
-import sys
-head, *rows = open(sys.argv[1]).read().splitlines()
-assert int(head.split()[0]) == len(rows) == 6, head
-assert open(sys.argv[2]).read() == "tleaf 2 3 2 2 4\\n"
-open(sys.argv[3], "w").writelines(f"{leaf}\\n" for leaf in reversed(range(len(rows))))
-"""
+def treematch(leaves: Sequence[int]) -> Callable[[list[str], float], Answer]:
+    """Return what takes the place of a process of TreeMatch."""
+    trees = iter(("tleaf 2 3 2 2 4\n", "tleaf 2 2 3 3 4\n"))
+
+    def mapped(command: list[str], limit: float) -> Answer:
+        _, graph, tree, out = map(Path, command)
+        head, *rows = graph.read_text().splitlines()
+        assert int(head.split()[0]) == len(rows) == 6, head
+        assert tree.read_text() == next(trees)
+        out.write_text("".join(f"{leaf}\n" for leaf in leaves))
+        return Answer(tool="")
+
+    return mapped
 
 
-def program(path: Path, text: str) -> Path:
-    script = path / "tool.py"
-    script.write_text(text)
-    tool = path / "tool"
-    tool.write_text(f'#!/bin/sh\nexec {sys.executable} {script} "$@"\n')
-    tool.chmod(0o755)
-    return tool
+@pytest.fixture
+def only_treematch(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tree_tools, "program", lambda tool: tool if tool == "TreeMatch" else None)
 
 
+@pytest.mark.usefixtures("only_treematch")
 def test_leaves_become_slots_and_free_slots_are_ranks_without_traffic(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("TREEMATCH", str(program(tmp_path, REVERSED)))
-    monkeypatch.setattr(tree_tools, "PROGRAMS", {"TreeMatch": ("treematch", "TREEMATCH")})
+    monkeypatch.setattr(tree_tools, "run", treematch(range(5, -1, -1)))
     given = ring_on(torus((2, 3)), 5, shape=Shape(sides=(2, 3)))
     first, _ = tree_tools.tree_answers(given, given.allocation, ", all slots", tmp_path, 30.0)
     assert (first.tool, first.why) == ("TreeMatch (sides halved, all slots)", "")
@@ -110,20 +102,23 @@ def test_leaves_become_slots_and_free_slots_are_ranks_without_traffic(
     assert first.slot_of_rank.tolist() == [5, 2, 4, 1, 3]
 
 
-def test_a_prime_number_of_slots_has_no_groups(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("TREEMATCH", str(program(tmp_path, REVERSED)))
-    monkeypatch.setattr(tree_tools, "PROGRAMS", {"TreeMatch": ("treematch", "TREEMATCH")})
+def test_a_program_is_named_by_its_variable(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TREEMATCH", sys.executable)
+    assert tree_tools.program("TreeMatch") == sys.executable
+
+
+@pytest.mark.usefixtures("only_treematch")
+def test_a_prime_number_of_slots_has_no_groups(tmp_path: Path) -> None:
     given = ring_on(torus((5,)), 5)
     (answer,) = tree_tools.tree_answers(given, given.allocation, "", tmp_path, 30.0)
     assert (answer.tool, answer.why) == ("TreeMatch", "5 slots form no equal groups")
 
 
+@pytest.mark.usefixtures("only_treematch")
 def test_an_answer_for_other_leaves_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    short = "import sys\nopen(sys.argv[3], 'w').write('0\\n1\\n')\n"
-    monkeypatch.setenv("TREEMATCH", str(program(tmp_path, short)))
-    monkeypatch.setattr(tree_tools, "PROGRAMS", {"TreeMatch": ("treematch", "TREEMATCH")})
-    given = ring_on(torus((2, 3)), 6)
-    (answer,) = tree_tools.tree_answers(given, given.allocation, "", tmp_path, 30.0)
+    monkeypatch.setattr(tree_tools, "run", treematch([0, 1]))
+    given = ring_on(torus((2, 3)), 6, shape=Shape(sides=(2, 3)))
+    answer, *_ = tree_tools.tree_answers(given, given.allocation, "", tmp_path, 30.0)
     assert answer.why == "no readable answer: 2 places of 6"
 
 
@@ -136,17 +131,6 @@ def test_weights_are_scaled_until_their_sum_can_be_counted() -> None:
     assert scaled.indptr.tolist() == [0, 2, 3, 4, 4]
     assert tree_tools.LARGEST_SUM * 0.99 < scaled.data.sum() * tree.largest_distance <= tree_tools.LARGEST_SUM
     assert scaled.data.min() == 1
-
-
-def test_a_process_has_a_limit_of_processor_time() -> None:
-    busy = run([sys.executable, "-c", "while True: pass"], 0.5)
-    assert busy.why == "not done in 0.5 s"
-    assert busy.cpu_seconds < 2.5
-
-
-def test_a_process_gets_one_thread() -> None:
-    check = "import os, sys; sys.exit('threads: ' + os.environ['OMP_NUM_THREADS'])"
-    assert run([sys.executable, "-c", check], 30.0).why == "exit 1: threads: 1"
 
 
 def test_hosts_are_grouped_into_at_most_so_many_compact_parts() -> None:
@@ -165,7 +149,7 @@ def test_the_distance_of_groups_is_the_mean_of_their_hosts() -> None:
 
 
 class Steiner:
-    """Stands for Mt-KaHyPar: keeps what it is asked, fills block after block."""
+    """Stands for Mt-KaHyPar: keeps what it is asked, fills block after block; other calls return itself."""
 
     PresetType = SimpleNamespace(DEFAULT="default")
 
@@ -173,17 +157,8 @@ class Steiner:
         self.asked: list[tuple[int, list[int]]] = []
         self.surplus = surplus
 
-    def set_seed(self, seed: int) -> None:
-        pass
-
-    def initialize(self, threads: int) -> Steiner:
-        return self
-
-    def context_from_preset(self, preset: str) -> Steiner:
-        return self
-
-    def set_mapping_parameters(self, blocks: int, imbalance: float) -> None:
-        pass
+    def __getattr__(self, name: str) -> Callable[..., Steiner]:
+        return lambda *given: self
 
     def set_individual_target_block_weights(self, weights: list[int]) -> None:
         self.weights = weights
@@ -194,9 +169,6 @@ class Steiner:
 
     def create_target_graph(self, context: object, blocks: int, links: int, pairs: object, cost: Any) -> None:
         self.asked.append((self.ranks, cost))
-
-    def map_onto_graph(self, target: object, context: object) -> Steiner:
-        return self
 
     def get_partition(self) -> Any:
         filled = np.repeat(np.arange(len(self.weights)), self.weights)[: self.ranks]

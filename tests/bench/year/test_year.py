@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -21,7 +22,7 @@ from registry.registry import Registry
 
 START = datetime(2025, 1, 1, tzinfo=UTC)
 SMALL = Sizes(pods=2, leaves=4, jobs=40, advised=2, sweep_minutes=20)
-HOSTS = 32
+"""32 hosts."""
 
 
 def wires(fabric: Fabric) -> set[tuple[int, int, float]]:
@@ -77,8 +78,7 @@ def reported() -> list[tuple[Job, ...]]:
 def test_no_host_runs_two_jobs_at_once(reported: list[tuple[Job, ...]]) -> None:
     ended = sorted(
         (job.started_at, job.ended_at, job.hosts)
-        for jobs in reported
-        for job in jobs
+        for job in itertools.chain(*reported)
         if job.started_at is not None and job.ended_at is not None
     )
     busy: dict[str, datetime] = {}
@@ -100,15 +100,9 @@ def test_a_job_is_reported_when_it_starts_and_when_it_ends(reported: list[tuple[
     assert np.median([len(job.hosts) for job in started]) == 16
 
 
-@pytest.fixture
-def history(registry: Registry) -> History:
-    """One day of a cluster of 32 hosts."""
+def test_all_that_is_written_is_stored_and_every_read_finds_it(registry: Registry) -> None:
     history = History.begin(registry, SMALL, START)
     history.write_day(registry)
-    return history
-
-
-def test_all_that_is_written_is_stored_and_every_read_finds_it(history: History, registry: Registry) -> None:
     done = history.written
     assert (done.scans, done.sweeps, done.placements) == (24, 72, 4)
     assert len(registry.fabrics.observations(CLUSTER)) == 24
@@ -118,12 +112,12 @@ def test_all_that_is_written_is_stored_and_every_read_finds_it(history: History,
     assert len(registry.runs.list(CLUSTER, 1000)) == done.ingests
     stored = registry.jobs.list(CLUSTER)
     assert 0 < len(stored) <= done.jobs
-    job = stored[0].job
+    job, hour = stored[0].job, timedelta(hours=1)
     case = Case(
         registry=registry,
         now=history.time,
-        week_ago=START + timedelta(hours=2),
-        month_ago=START + timedelta(hours=1),
+        week_ago=START + 2 * hour,
+        month_ago=START + hour,
         job=job.id,
         hosts=job.hosts,
     )
@@ -136,16 +130,17 @@ def test_all_that_is_written_is_stored_and_every_read_finds_it(history: History,
     assert len(registry.fabrics.observations(CLUSTER)) == 25
 
 
-def test_a_run_goes_on_where_the_last_one_ended(history: History, registry: Registry, tmp_path: Path) -> None:
-    year, path = YearSoFar(history, days=1, write_seconds=2.0), tmp_path / "history.pickle"
-    year.save(path)
+def test_a_run_goes_on_where_the_last_one_ended(registry: Registry, tmp_path: Path) -> None:
+    history, path = History.begin(registry, SMALL, START), tmp_path / "history.pickle"
+    for _ in range(24):
+        history.hour()
+    YearSoFar(history, days=1, write_seconds=2.0).save(path)
     again = YearSoFar.at(path, registry, SMALL)
     assert (again.days, again.write_seconds, again.history.time) == (1, 2.0, history.time)
     for one, other in zip(history.hour(), again.history.hour(), strict=True):
         assert (one.jobs, one.observed_at) == (other.jobs, other.observed_at)
-        assert [sweep.values.tolist() for sweep in one.counters] == [
-            s.values.tolist() for s in other.counters
-        ]
+        first, second = ([sweep.values.tolist() for sweep in intake.counters] for intake in (one, other))
+        assert first == second
     with pytest.raises(SystemExit, match="of another size"):
         YearSoFar.at(path, registry, Sizes())
 

@@ -33,15 +33,5 @@ def test_each_module_imports_only_earlier_ones() -> None:
 
 def test_text_is_never_made_markup_and_nothing_comes_from_elsewhere() -> None:
     everything = script() + FOLDER.joinpath("style.css").read_text("utf-8")
-    for word in (
-        "innerHTML",
-        "outerHTML",
-        "insertAdjacent",
-        "document.write",
-        "eval(",
-        "Function(",
-        "http",
-        "@import",
-        "url(",
-    ):
-        assert word not in everything
+    forbidden = "innerHTML outerHTML insertAdjacent document.write eval( Function( http @import url("
+    assert not [word for word in forbidden.split() if word in everything]

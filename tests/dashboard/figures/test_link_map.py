@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from dashboard.components.fabric_map.picture import Item, Picture, Points, pack
@@ -55,9 +55,6 @@ def test_the_hot_end_stands_out_on_light_and_dark_pages(ramps: dict[str, tuple[s
     dark = [luminance(colour) for colour in ramps[DARK][1:]]  # the first is for no traffic
     assert light[1:] == sorted(light[1:], reverse=True)
     assert dark == sorted(dark)
-
-
-def test_the_hot_end_of_a_difference_stands_out_most() -> None:
     paper = {LIGHT: 1.0, DARK: luminance("#171614")}
     for theme, colours in colouring.DIFFERENCE.items():
         contrast = [abs(luminance(colour) - paper[theme]) for colour in colours]
@@ -65,7 +62,6 @@ def test_the_hot_end_of_a_difference_stands_out_most() -> None:
         assert min(contrast) == contrast[2]
 
 
-@settings(deadline=None)
 @given(plain_fabrics() | adapter_fabrics(), st.booleans())
 def test_a_picture_is_read_back_as_it_was(fabric: Fabric, lines: bool) -> None:
     drawing = draw_fabric(fabric)
@@ -123,14 +119,11 @@ def test_two_pictures_can_share_a_scale() -> None:
     assert colours.steps[-1].text == "8 to 10 s"
 
 
-def test_a_fabric_without_traffic_has_one_step() -> None:
+def test_no_traffic_and_values_that_are_not_known_are_steps_of_their_own() -> None:
     colours = colouring.load("t", "l", np.zeros(3))
     assert [step.text for step in colours.steps] == ["not known", "no traffic"]
     assert colours.step_of(colours.values).tolist() == [1, 1, 1]
     assert colours.marked == ""
-
-
-def test_values_that_are_not_known_are_a_step_of_their_own() -> None:
     colours = colouring.share("t", "l", np.array([np.nan, 0.0, 0.2, 0.5]))
     assert colours.step_of(colours.values).tolist() == [0, 1, 3, 6]
     assert colours.steps[-1].text == "40 to 50 %"
@@ -166,15 +159,11 @@ def test_only_the_requested_part_is_drawn() -> None:
     assert len(picture.a) == 1
     assert set(picture.vertices.tolist()) == {int(fabric.links.source[5]), int(fabric.links.target[5])}
     assert isinstance(picture.shape, Points)
-    assert {level.text for level in picture.shape.levels} <= {
-        "1 host",
-        "1 leaf switch",
-        "1 tier-2 switch",
-    }
+    assert {level.text for level in picture.shape.levels} <= {"1 host", "1 leaf switch", "1 tier-2 switch"}
     assert len(picture.shape.levels) == 2
 
 
-def test_a_pick_is_found_in_both_directions_and_back() -> None:
+def test_a_pick_is_found_in_both_directions_and_back_and_one_that_cannot_be_is_none() -> None:
     fabric = infiniband("ndr-dgx-minhop")
     picture = link_map(fabric, draw_fabric(fabric), loads(fabric), lines=False)
     for row in (0, 7, len(fabric.links) - 1):
@@ -186,13 +175,9 @@ def test_a_pick_is_found_in_both_directions_and_back() -> None:
     vertex = picture.place(Item(vertex=11))
     assert vertex is not None
     assert picture.item(None, vertex["vertex"]) == Item(vertex=11)
-
-
-@pytest.mark.parametrize("cable", [None, -1, 10**9, "1", 1.5, [], {}])
-def test_a_pick_that_cannot_be_is_none(cable: object) -> None:
-    fabric = infiniband("torus-4x4x4-dor")
-    picture = link_map(fabric, draw_fabric(fabric), loads(fabric), lines=False)
-    assert picture.item(cable, cable) is None
+    impossible: tuple[object, ...] = (None, -1, 10**9, "1", 1.5, [], {})
+    for wrong in impossible:
+        assert picture.item(wrong, wrong) is None
     assert picture.place(None) is None
     assert picture.place(Item(link=10**6)) is None
 

@@ -34,11 +34,7 @@ def test_hosts_with_the_same_switches_are_a_rack() -> None:
     assert found.what == RACKS
     assert [first[f"node{h:02}"] for h in range(12)] == ["node00"] * 4 + ["node04"] * 4 + ["node08"] * 4
     assert [first[f"leaf{v}"] for v in range(3)] == [f"leaf{v}" for v in range(3)]
-    assert sorted(found.names.values()) == [
-        "node00 + 3 hosts",
-        "node04 + 3 hosts",
-        "node08 + 3 hosts",
-    ]
+    assert sorted(found.names.values()) == [f"node{h:02} + 3 hosts" for h in (0, 4, 8)]
     assert sorted(fabric.names[v] for v in found.devices(fabric.names.index("node05"))) == [
         f"node{h:02}" for h in range(4, 8)
     ]
@@ -66,20 +62,20 @@ def test_what_is_connected_below_the_top_is_a_pod() -> None:
     assert {first[name] for name in ("h0a", "h0b", "l0a", "p0b")} == {"l0a"}
     assert (first["c0"], first["c1"]) == ("c0", "c1")
     assert found.names[fabric.names.index("l0a")] == "l0a + 3 switches, 2 hosts"
-
-
-def test_top_switches_with_the_same_pods_become_one_if_lines_are_still_too_many() -> None:
-    fabric = three_levels()
-    found = collapsed(fabric, 3)
-    assert found is not None
-    assert names(fabric, found)["c1"] == "c0"
+    fewer = collapsed(fabric, 3)
+    assert fewer is not None
+    assert names(fabric, fewer)["c1"] == "c0"  # top switches with the same pods become one
     assert collapsed(fabric, 1) is None
+    drawn = draw_fabric(fabric)
+    colours = colouring.capacity("t", "l", fabric.links.capacity)
+    picture = link_map(fabric, drawn, colours, lines=True, groups=fewer)
+    assert isinstance(picture.shape, Points)
+    assert [level.text for level in picture.shape.levels] == ["2 pods", "1 switch group"]
 
 
 def test_groups_of_a_dragonfly_and_nothing_for_a_torus() -> None:
     fabric = dragonfly(4, 2, 2)
-    drawn = draw_fabric(fabric)
-    found = collapse(fabric, drawn.layout, drawn.cables, 100)
+    drawn, found = draw_fabric(fabric), collapsed(fabric, 100)
     assert found is not None
     assert found.what == PARTS
     assert drawn.layout.group is not None
@@ -105,21 +101,7 @@ def test_a_line_between_groups_has_the_busiest_link_of_all_its_cables() -> None:
     ]
     assert max(mine) in picture.rows
     assert isinstance(picture.shape, Points)
-    assert [level.text for level in picture.shape.levels] == [
-        "3 racks",
-        "3 leaf switches",
-        "2 tier-2 switches",
-    ]
+    texts = [level.text for level in picture.shape.levels]
+    assert texts == ["3 racks", "3 leaf switches", "2 tier-2 switches"]
     assert sorted(picture.shape.cables.tolist()) == [1] * 6 + [4] * 3
     assert "node04 + 3 hosts" in picture.names
-
-
-def test_every_pod_is_on_one_level() -> None:
-    fabric = three_levels()
-    drawn = draw_fabric(fabric)
-    found = collapse(fabric, drawn.layout, drawn.cables, 3)
-    picture = link_map(
-        fabric, drawn, colouring.capacity("t", "l", fabric.links.capacity), lines=True, groups=found
-    )
-    assert isinstance(picture.shape, Points)
-    assert [level.text for level in picture.shape.levels] == ["2 pods", "1 switch group"]

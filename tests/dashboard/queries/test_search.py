@@ -9,7 +9,7 @@ from dashboard.queries.search import search
 from dashboard.state.viewer import Viewer
 from mapping.traffic.device_names import link_text
 from tests.dashboard.conftest import MARKUP, Filled
-from tests.dashboard.test_app import address, page
+from tests.support.apps import address, page
 
 SEEN = Viewer()
 

@@ -76,6 +76,11 @@ def ended(searches: Searches, job: str) -> SearchStatus:
     return found
 
 
+def state(searches: Searches, job: str) -> str:
+    now = searches.status(job)
+    return "" if now is None else now.state
+
+
 def test_a_search_reports_its_progress_and_result(searches: Searches) -> None:
     assert searches.status("c/1") is None
     assert searches.start("c/1", searching(SECONDS, steps=2000))
@@ -89,10 +94,14 @@ def test_a_search_reports_its_progress_and_result(searches: Searches) -> None:
     assert found.done == found.total == 2000
 
 
-def test_a_stopped_search_keeps_the_best_so_far_as_incomplete(searches: Searches) -> None:
+@pytest.mark.parametrize("closing", [False, True])
+def test_a_stopped_search_keeps_the_best_so_far_as_incomplete(searches: Searches, closing: bool) -> None:
     searches.start("c/1", searching(10 * SECONDS))
     assert comes_true(lambda: (now := searches.status("c/1")) and now.best is not None and now.done > 0)
-    searches.stop("c/1")
+    if closing:
+        searches.close()
+    else:
+        searches.stop("c/1")
     found = ended(searches, "c/1")
     assert found.state == DONE
     assert found.done < found.total
@@ -112,22 +121,17 @@ def waiting_for(event: threading.Event) -> Callable[[Registry, Progress], Placem
     return work
 
 
-def test_there_is_one_search_at_a_time_of_a_job(searches: Searches) -> None:
+def test_there_is_one_search_at_a_time_of_a_job_and_its_error_is_stored(searches: Searches) -> None:
     go = threading.Event()
     assert searches.start("c/1", waiting_for(go))
     assert not searches.start("c/1", waiting_for(go))
     assert searches.start("c/2", waiting_for(go))
     go.set()
-    assert ended(searches, "c/1").state == FAILED
-    assert searches.start("c/1", waiting_for(go))
-
-
-def test_the_error_of_a_search_is_stored(searches: Searches) -> None:
-    go = threading.Event()
-    go.set()
-    searches.start("c/1", waiting_for(go))
     found = ended(searches, "c/1")
+    assert found.state == FAILED
     assert isinstance(found.error, InvalidValue)
+    assert searches.start("c/1", waiting_for(go))
+    ended(searches, "c/1")
     searches.forget("c/1")
     assert searches.status("c/1") is None
 
@@ -144,26 +148,18 @@ def test_a_search_that_is_stopped_before_it_has_anything_ends_without_a_placemen
     assert (found.state, found.result, found.error) == (STOPPED, None, None)
 
 
-def _state(searches: Searches, job: str) -> str:
-    now = searches.status(job)
-    return "" if now is None else now.state
-
-
 def test_searches_wait_for_their_turn_and_can_be_stopped_meanwhile(searches: Searches) -> None:
     go = threading.Event()
     for number in range(AT_ONCE):
         searches.start(f"c/{number}", waiting_for(go))
-        assert comes_true(lambda job=f"c/{number}": _state(searches, job) == RUNNING)  # type: ignore[misc]
+        assert comes_true(lambda job=f"c/{number}": state(searches, job) == RUNNING)  # type: ignore[misc]
     searches.start("late", waiting_for(go))
     searches.start("later", waiting_for(go))
     searches.stop("late")
-    now = [searches.status(job) for job in ("late", "later")]
-    assert [status and status.state for status in now] == [STOPPED, WAITING]
+    assert [state(searches, job) for job in ("late", "later")] == [STOPPED, WAITING]
     go.set()
     assert ended(searches, "later").state == FAILED
-    late = searches.status("late")
-    assert late is not None
-    assert late.state == STOPPED
+    assert state(searches, "late") == STOPPED
 
 
 def test_a_search_is_stopping_until_it_has_ended(searches: Searches) -> None:
@@ -175,7 +171,7 @@ def test_a_search_is_stopping_until_it_has_ended(searches: Searches) -> None:
         raise AssertionError
 
     searches.start("c/1", work)
-    assert comes_true(lambda: _state(searches, "c/1") == RUNNING)
+    assert comes_true(lambda: state(searches, "c/1") == RUNNING)
     searches.stop("c/1")
     now = searches.status("c/1")
     assert now is not None
@@ -185,19 +181,11 @@ def test_a_search_is_stopping_until_it_has_ended(searches: Searches) -> None:
     assert ended(searches, "c/1").state == STOPPED
 
 
-def test_closing_stops_all() -> None:
-    made = Searches(connect)
-    made.start("c/1", searching(10 * SECONDS))
-    assert comes_true(lambda: (now := made.status("c/1")) and now.done > 0)
-    made.close()
-    assert ended(made, "c/1").ended
-
-
-@pytest.mark.parametrize(("done", "total", "share"), [(0, 0, 0), (5, 10, 0.5), (12, 10, 1), (-1, 10, 0)])
-def test_the_share_that_is_done_stays_between_nothing_and_all(
-    done: float, total: float, share: float
-) -> None:
-    assert SearchStatus(done=done, total=total).share == share
+def test_the_share_that_is_done_stays_between_nothing_and_all() -> None:
+    shares = [
+        SearchStatus(done=done, total=total).share for done, total in ((0, 0), (5, 10), (12, 10), (-1, 10))
+    ]
+    assert shares == [0, 0.5, 1, 0]
 
 
 ENDING = """
@@ -213,7 +201,7 @@ print("searching")
 """
 
 
-def test_a_server_that_ends_does_not_wait_for_its_searches() -> None:
+def test_a_server_that_ends_does_not_wait_for_its_searches(processes: None) -> None:
     ended = subprocess.run(
         [sys.executable, "-c", ENDING], cwd=ROOT, capture_output=True, text=True, timeout=300, check=True
     )

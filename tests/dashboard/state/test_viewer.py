@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -22,18 +25,9 @@ def test_names_are_shown_as_they_are_unless_they_are_hidden(user: str) -> None:
     assert hidden != Viewer(key=b"other" * 8).name(user)
 
 
-def test_no_name_has_no_pseudonym() -> None:
+def test_pseudonyms_differ_and_are_an_hmac_and_no_plain_hash() -> None:
     assert Viewer(key=KEY).name("") == ""
-
-
-def test_pseudonyms_of_many_users_differ() -> None:
     assert len({pseudonym(f"user{k}", KEY) for k in range(5000)}) == 5000
-
-
-def test_a_pseudonym_is_an_hmac_and_no_plain_hash() -> None:
-    import base64
-    import hashlib
-
     plain = base64.b32encode(hashlib.sha256(b"ann").digest()).decode().lower()
     assert not plain.startswith(pseudonym("ann", KEY).removeprefix("user-"))
 
@@ -67,18 +61,12 @@ def test_only_one_users_jobs_are_seen_and_none_of_nobody() -> None:
 def test_messages_lose_the_folders_that_may_be_names(text: str, shown: str) -> None:
     assert Viewer(key=KEY).message(text) == shown
     assert Viewer().message(text) == text
-
-
-def test_paths_lose_their_folders_only_where_names_are_hidden() -> None:
     assert Viewer(key=KEY).path("/home/ann/my scans/a.txt") == "a.txt"
     assert Viewer().path("/home/ann/a.txt") == "/home/ann/a.txt"
 
 
-def test_access_without_limits_shows_everything() -> None:
+def test_without_limits_everything_is_shown_and_a_named_user_is_the_same_for_everybody() -> None:
     assert EVERYTHING.viewer({}, {}) == Viewer()
-
-
-def test_a_named_user_is_the_same_for_everybody() -> None:
     assert Access(only="ann").viewer({"sub": "bob"}, {"X-User": "bob"}) == Viewer(only="ann")
 
 

@@ -10,27 +10,24 @@ import socket
 import ssl
 import subprocess
 import threading
-import time
-import urllib.error
-import urllib.request
 from base64 import b64encode
 from collections.abc import Iterator
 from contextlib import contextmanager
-from datetime import UTC, datetime, timedelta
+from http import HTTPStatus
+from http.client import HTTPSConnection
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
-from cryptography import x509
-from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.x509.oid import NameOID
 from playwright.sync_api import Browser, HttpCredentials, Page, expect
 
 from bench.support.served_dashboard import ARGUMENTS, Served, serve
 from tests.dashboard.conftest import Filled
-from tests.support import paths
+from tests.support import paths, servers
 from tests.support.browsing import READY_MS, WIDE, keep, settle
+from tests.support.dask_cluster import self_signed
 from tests.support.openid_provider import Provider, new_key, provider
+from tests.support.waiting import comes_true
 
 GUIDE = paths.ROOT / "docs" / "how-to" / "dashboard.md"
 USERS = {
@@ -81,7 +78,7 @@ def guarded(filled: Filled, issuer: Provider, tmp_path_factory: pytest.TempPathF
     told.write_text(issuer.secrets_toml("http://127.0.0.1:{port}/oauth2callback"))
     told.chmod(0o600)
     settings = {
-        "ALMANAC_HOME": str(filled.home),
+        **servers.variables(filled.address),
         "ALMANAC_DASHBOARD_ONLY_USER": "login:preferred_username",
         "ALMANAC_DASHBOARD_OPERATORS": "root",
         "NO_PROXY": "127.0.0.1",
@@ -122,31 +119,24 @@ def test_a_user_sees_their_own_jobs_until_they_log_out(
     expect(person.get_by_text(NOBODY)).to_be_visible()
     anonymous(person, guarded.url)
     assert not issuer.refused
-
-
-def test_an_operator_sees_all_jobs(person: Page, guarded: Served, issuer: Provider) -> None:
-    log_in(person, guarded, issuer, "root")
-    assert shown(person, guarded.url, DEMOS)
-    assert shown(person, guarded.url, EVES)
-
-
-def test_a_login_without_the_claim_shows_nothing_but_a_message(
-    person: Page, guarded: Served, issuer: Provider
-) -> None:
-    log_in(person, guarded, issuer, "nameless")
-    told = person.get_by_text("your login has no user name")
-    expect(told).to_be_visible()
+    log_in(person, guarded, issuer, "nameless")  # without the claim
+    expect(person.get_by_text("your login has no user name")).to_be_visible()
     expect(person.get_by_role("heading", level=1)).to_have_count(0)
     expect(person.get_by_role("button", name="Log out")).to_be_visible()
 
 
-def test_a_login_that_another_signed_is_none(person: Page, guarded: Served, issuer: Provider) -> None:
+def test_a_login_that_another_signed_is_none_and_an_operators_shows_all_jobs(
+    person: Page, guarded: Served, issuer: Provider
+) -> None:
     issuer.signs = new_key()
     try:
         log_in(person, guarded, issuer, "root")
     finally:
         issuer.signs = issuer.published
     anonymous(person, guarded.url)
+    log_in(person, guarded, issuer, "root")
+    assert shown(person, guarded.url, DEMOS)
+    assert shown(person, guarded.url, EVES)
 
 
 def test_a_cookie_that_the_server_did_not_sign_is_none(person: Page, guarded: Served) -> None:
@@ -173,14 +163,14 @@ def nginx(folder: Path, upstream: str) -> Iterator[int]:
         free.bind(("127.0.0.1", 0))
         port = int(free.getsockname()[1])
     (folder / "users").write_text("".join(f"{user}:{{PLAIN}}{PASSWORD}\n" for user in ("eve", "demo")))
-    certify(folder)
+    certificate, key = self_signed(folder)
     server = re.search(r"```nginx\n(.*?)```", GUIDE.read_text("utf-8"), re.DOTALL)
     assert server is not None
     text = server[1]
     for told, put in {
         "listen 443 ssl;": f"listen 127.0.0.1:{port} ssl;",
-        "/etc/ssl/almanac.pem": f"{folder}/certificate",
-        "/etc/ssl/almanac.key": f"{folder}/key",
+        "/etc/ssl/almanac.pem": str(certificate),
+        "/etc/ssl/almanac.key": str(key),
         "/etc/nginx/almanac.users": f"{folder}/users",
         "http://127.0.0.1:8501": upstream,
     }.items():
@@ -193,52 +183,20 @@ def nginx(folder: Path, upstream: str) -> Iterator[int]:
     (folder / "nginx.conf").write_text(f"{whole}{text}}}\n")
     process = subprocess.Popen([program, "-p", folder, "-e", folder / "log", "-c", folder / "nginx.conf"])
     try:
-        await_port(port, process)
+        assert comes_true(lambda: answers(port), unless=lambda: process.poll() is not None)
         yield port
     finally:
         process.terminate()
         process.wait(30)
 
 
-def await_port(port: int, process: subprocess.Popen[bytes]) -> None:
-    end = time.monotonic() + 30
-    while True:
-        try:
-            socket.create_connection(("127.0.0.1", port), 1).close()
-            return
-        except OSError:
-            assert process.poll() is None
-            assert time.monotonic() < end
-            time.sleep(0.1)
-
-
-def certify(folder: Path) -> None:
-    """A certificate of the machine's own, and its key."""
-    key, now = new_key(), datetime.now(UTC)
-    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, HOST)])
-    certificate = (
-        x509.CertificateBuilder()
-        .subject_name(name)
-        .issuer_name(name)
-        .public_key(key.public_key())
-        .serial_number(x509.random_serial_number())
-        .not_valid_before(now - timedelta(days=1))
-        .not_valid_after(now + timedelta(days=1))
-        .add_extension(x509.SubjectAlternativeName([x509.DNSName(HOST)]), critical=False)
-        .sign(key, hashes.SHA256())
-    )
-    (folder / "certificate").write_bytes(certificate.public_bytes(serialization.Encoding.PEM))
-    (folder / "key").write_bytes(
-        key.private_bytes(
-            serialization.Encoding.PEM,
-            serialization.PrivateFormat.PKCS8,
-            serialization.NoEncryption(),
-        )
-    )
+def answers(port: int) -> bool:
+    with socket.socket() as tried:
+        return tried.connect_ex(("127.0.0.1", port)) == 0
 
 
 @pytest.fixture(scope="module")
-def echo() -> Iterator[str]:
+def echo(processes: None) -> Iterator[str]:
     """A server that answers with the headers of what it is asked."""
 
     class Handler(BaseHTTPRequestHandler):
@@ -260,47 +218,33 @@ def echo() -> Iterator[str]:
         thread.join()
 
 
-def asked(port: int, user: str | None, **headers: str) -> dict[str, str]:
-    """What a server behind the proxy is told when it is asked through it."""
-    anyone = ssl.create_default_context()
-    anyone.check_hostname, anyone.verify_mode = False, ssl.CERT_NONE
+def asked(port: int, user: str | None, **headers: str) -> tuple[int, dict[str, str]]:
+    """The status of an answer through the proxy, and what a server behind it was told."""
     if user is not None:
         headers["Authorization"] = f"Basic {b64encode(f'{user}:{PASSWORD}'.encode()).decode()}"
-    request = urllib.request.Request(f"https://127.0.0.1:{port}/", headers={"Host": HOST, **headers})
-    opener = urllib.request.build_opener(
-        urllib.request.ProxyHandler({}), urllib.request.HTTPSHandler(context=anyone)
-    )
-    with opener.open(request, timeout=30) as answer:
-        return {name.lower(): value for name, value in json.load(answer).items()}
+    connection = HTTPSConnection("127.0.0.1", port, context=ssl._create_unverified_context())
+    connection.request("GET", "/", headers={"Host": HOST, **headers})
+    answer = connection.getresponse()
+    body = answer.read()
+    connection.close()
+    told = json.loads(body) if answer.status == HTTPStatus.OK else {}
+    return answer.status, {name.lower(): value for name, value in told.items()}
 
 
 def test_the_guides_proxy_names_the_user_whatever_the_browser_sent(echo: str, tmp_path: Path) -> None:
     with nginx(tmp_path, echo) as port:
-        told = asked(port, "eve", **{"X-Forwarded-User": "root"})
-        assert told["x-forwarded-user"] == "eve"
-        assert told["host"] == HOST
-        with pytest.raises(urllib.error.HTTPError, match="401") as refused:
-            asked(port, None)
-        refused.value.close()
-        with pytest.raises(urllib.error.HTTPError, match="401") as refused:
-            asked(port, "mallory")
-        refused.value.close()
-
-
-@pytest.fixture(scope="module")
-def behind(filled: Filled, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
-    """Pages that go by the proxy's header."""
-    settings = {"ALMANAC_HOME": str(filled.home), "ALMANAC_DASHBOARD_ONLY_USER": "header:X-Forwarded-User"}
-    with serve(settings, tmp_path_factory.mktemp("behind")) as running:
-        yield running
+        status, told = asked(port, "eve", **{"X-Forwarded-User": "root"})
+        assert (status, told["x-forwarded-user"], told["host"]) == (HTTPStatus.OK, "eve", HOST)
+        assert [asked(port, user)[0] for user in (None, "mallory")] == [HTTPStatus.UNAUTHORIZED] * 2
 
 
 def test_pages_behind_the_guides_proxy_show_each_user_their_own_jobs(
-    browser: Browser, behind: Served, tmp_path: Path
+    browser: Browser, filled: Filled, tmp_path: Path
 ) -> None:
     here = [*ARGUMENTS, f"--host-resolver-rules=MAP {HOST} 127.0.0.1"]
     launched = browser.browser_type.launch(executable_path=shutil.which("chromium"), args=here)
-    with nginx(tmp_path, behind.url) as port:
+    settings = {**servers.variables(filled.address), "ALMANAC_DASHBOARD_ONLY_USER": "header:X-Forwarded-User"}
+    with serve(settings, tmp_path) as behind, nginx(tmp_path, behind.url) as port:
         for user, seen in (("eve", {EVES}), ("demo", {DEMOS})):
             context = launched.new_context(
                 viewport=WIDE,
@@ -311,8 +255,3 @@ def test_pages_behind_the_guides_proxy_show_each_user_their_own_jobs(
             assert {job for job in (EVES, DEMOS) if shown(page, url, job)} == seen
             context.close()
     launched.close()
-
-
-def test_pages_that_go_by_a_header_show_nothing_without_it(person: Page, behind: Served) -> None:
-    anonymous(person, behind.url)
-    expect(person.get_by_text("Open them through the proxy that logs you in")).to_be_visible()

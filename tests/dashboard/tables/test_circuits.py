@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import fields
 from datetime import UTC, datetime
 from typing import Any
 
@@ -54,39 +55,16 @@ def stored(**changed: Any) -> StoredCircuitPlan:
 
 
 def info(**changed: Any) -> CircuitPlanInfo:
-    fields: dict[str, Any] = {
-        "id": "r1",
-        "recorded_at": AT,
-        "applied_at": None,
-        "cluster": "toy",
-        "profiles": ("f", "f"),
-        "profile_names": ("run",),
-        "applications": ("cg",),
-        "jobs": ("1", "2"),
-        "nodes": 4,
-        "max_degree": 2,
-        "max_edges": 4,
-        "circuits": 3,
-        "removed": 1,
-        "inserted": 1,
-        "throughput": 1.0,
-        "present_throughput": 0.5,
-        "upper_bound": 1.25,
-        "bound": "ports",
-        "gain": 2.0,
-        "reconfiguration_seconds": 3.0,
-        "break_even_seconds": 6.0,
-        "method": "best",
-        "seed": 7,
-        "complete": True,
-        "parameters": {},
-        "wall_seconds": 1.0,
-        "code_version": "1",
-    }
-    return CircuitPlanInfo(**{**fields, **changed})
+    """What a list has of that plan, for two jobs of a cluster."""
+    record, plan = reconfiguration_record(), circuit_plan()
+    found: dict[str, Any] = {field.name: getattr(plan, field.name, None) for field in fields(CircuitPlanInfo)}
+    found |= {name: getattr(record, name) for name in ("wall_seconds", "code_version", "parameters")}
+    found |= {"id": "r1", "recorded_at": AT, "cluster": "toy", "profiles": ("f", "f"), "jobs": ("1", "2")}
+    found |= {"profile_names": ("run",), "applications": ("cg",), "circuits": 3, "removed": 1, "inserted": 1}
+    return CircuitPlanInfo(**(found | changed))
 
 
-def test_a_plan_is_one_row_and_what_is_unknown_is_empty() -> None:
+def test_a_plan_is_a_row_or_a_text_and_what_is_unknown_is_empty() -> None:
     rows = plans_table([info(), info(id="r2", cluster=None, jobs=(), gain=None, removed=None, applied_at=AT)])
     assert rows["plan"].tolist() == ["r1", "r2"]
     assert rows["cluster"].tolist() == ["toy", ""]
@@ -96,9 +74,6 @@ def test_a_plan_is_one_row_and_what_is_unknown_is_empty() -> None:
     assert str(rows["saved at (UTC)"].iloc[0]) == "2026-01-02 03:04:05"
     assert rows["applied at (UTC)"].isna().tolist() == [True, False]
     assert len(plans_table([])) == 0
-
-
-def test_the_text_of_a_plan_has_its_jobs_and_gain() -> None:
     assert option_text(info()) == "toy · 2 running jobs: run · 2 × · 2026-01-02 03:04:05 UTC · r1"
     assert about(info(jobs=("1",))) == "1 running job: run"
 
@@ -125,23 +100,13 @@ def test_without_known_circuits_all_are_put_in() -> None:
 
 def test_circuits_to_remove_come_before_those_to_add() -> None:
     assert moves_table(stored()).to_numpy().tolist() == [[REMOVED, "=n1", "n2"], [INSERTED, "n0", "n3"]]
-    told = facts(stored())
-    assert told == {
-        "Profiles/s": "1",
-        "Gain": "2 ×",
-        "Moves": "2",
-        "Pays after": "6 s",
-    }
+    assert facts(stored()) == {"Profiles/s": "1", "Gain": "2 ×", "Moves": "2", "Pays after": "6 s"}
     assert facts(stored(gain=1.0, break_even_seconds=math.inf))["Pays after"] == "never"
 
 
 def test_throughput_is_compared_as_far_as_it_is_known() -> None:
     rows = throughputs(circuit_plan())
-    assert dict(zip(rows["series"], rows["value"], strict=True)) == {
-        PRESENT: 0.5,
-        PROPOSED: 1.0,
-        UPPER_BOUND: 1.25,
-    }
+    assert rows.set_index("series")["value"].to_dict() == {PRESENT: 0.5, PROPOSED: 1.0, UPPER_BOUND: 1.25}
     assert throughputs(circuit_plan(**UNKNOWN))["series"].tolist() == [PROPOSED, UPPER_BOUND]
     assert len(throughputs(circuit_plan(**UNKNOWN, **UNLIMITED))) == 0
 
@@ -154,8 +119,11 @@ def test_the_trail_has_iterations_and_the_best_until_then() -> None:
     assert trail_table(circuit_plan(**UNLIMITED))["throughput"].isna().all()
 
 
-@pytest.mark.parametrize("theme", [LIGHT, DARK])
-@pytest.mark.parametrize("changed", [{}, UNKNOWN, UNLIMITED], ids=["known", "unknown", "without limit"])
+@pytest.mark.parametrize(
+    ("changed", "theme"),
+    [({}, LIGHT), (UNKNOWN, DARK), (UNLIMITED, LIGHT)],
+    ids=["known", "unknown", "without limit"],
+)
 def test_figures_draw_what_the_tables_hold(changed: dict[str, Any], theme: str) -> None:
     one = stored(**changed)
     table = circuits_table(one)

@@ -24,6 +24,7 @@ from dashboard.tables.history import (
 )
 from mapping.traffic.quality import by_application, judge
 from registry.model.placement_series import PlacementSeries
+from tests.dashboard.test_figures import spec
 
 NASTY = "<img src=x onerror=alert(1)> datum.x'\"\\ {{y}}"
 
@@ -31,39 +32,23 @@ NASTY = "<img src=x onerror=alert(1)> datum.x'\"\\ {{y}}"
 def series(worst: list[float], **columns: Any) -> PlacementSeries:
     """Placements an hour apart with these worst links (s), all of bound 1 s and 4 s in order."""
     n = len(worst)
-    plain: dict[str, Any] = {field.name: ("",) * n for field in fields(PlacementSeries)}
-    numbers = [name for name in plain if name.endswith(("seconds", "hop_bytes", "dilation"))]
-    plain |= {name: np.full(n, np.nan) for name in numbers}
-    start = np.datetime64("2026-01-01T00:00:00", "us")
-    plain |= {
-        "id": tuple(f"p{k}" for k in range(n)),
-        "cluster": ("c",) * n,
-        "application": ("cg",) * n,
-        "profile": ("f1",) * n,
-        "profile_name": ("cg_16",) * n,
-        "role": ("proposed",) * n,
-        "strategy": ("greedy",) * n,
-        "recorded_at": start + np.arange(n) * np.timedelta64(1, "h"),
-        "ranks": np.full(n, 16),
-        "complete": np.ones(n, bool),
-        "congestion_seconds": np.asarray(worst, float),
-        "network_congestion_seconds": np.asarray(worst, float) / 2,
-        "hop_bytes": np.full(n, 1e6),
-        "average_dilation": np.full(n, 2.0),
-        "bound_congestion_seconds": np.ones(n),
-        "in_order_congestion_seconds": np.full(n, 4.0),
-        "background": ("",) * n,
+    costs = [field.name for field in fields(PlacementSeries) if field.name.endswith(("seconds", "hop_bytes"))]
+    texts = {"cluster": "c", "application": "cg", "profile": "f1", "profile_name": "cg_16"}
+    texts |= {"role": "proposed", "strategy": "greedy"}
+    numbers = dict.fromkeys(costs, np.nan) | {"hop_bytes": 1e6, "average_dilation": 2.0}
+    numbers |= {"bound_congestion_seconds": 1.0, "in_order_congestion_seconds": 4.0}
+    numbers |= {"in_order_average_dilation": np.nan}
+    plain: dict[str, Any] = {
+        field.name: (texts.get(field.name, ""),) * n for field in fields(PlacementSeries)
     }
+    plain |= {name: np.full(n, value) for name, value in numbers.items()}
+    plain |= {"congestion_seconds": np.asarray(worst), "network_congestion_seconds": np.asarray(worst) / 2}
+    plain |= {"id": tuple(f"p{k}" for k in range(n)), "ranks": np.full(n, 16), "complete": np.ones(n, bool)}
+    plain["recorded_at"] = np.datetime64("2026-01-01", "us") + np.arange(n) * np.timedelta64(1, "h")
     return PlacementSeries(**{name: columns.get(name, plain[name]) for name in plain})
 
 
 WORSE = series([2.0] * 8 + [5.0] + [2.0])
-
-
-def spec(chart: alt.TopLevelMixin) -> dict[str, Any]:
-    with alt.data_transformers.enable("default", max_rows=None):
-        made: dict[str, Any] = chart.to_dict()
-    return made
 
 
 def test_each_application_of_each_cluster_has_a_chart_and_those_that_got_worse_come_first() -> None:
@@ -92,7 +77,7 @@ def test_charts_are_ordered_by_their_newest_regression() -> None:
     assert [(panel.title, panel.flagged) for panel in found] == [("cg on c", 2), ("ft on c", 1)]
 
 
-def test_charts_hold_the_newest_placements_and_older_ones_that_are_flagged() -> None:
+def test_charts_hold_the_newest_placements_and_some_older_ones_that_are_flagged() -> None:
     worst = [2.0] * 8 + [5.0] + [2.0] * (POINTS + 50)
     many = series(worst)
     quality = judge(many)
@@ -101,9 +86,6 @@ def test_charts_hold_the_newest_placements_and_older_ones_that_are_flagged() -> 
     assert len(table) == POINTS + 1
     assert table["placement"].iloc[0] == "p8"
     assert table["placement"].iloc[-1] == many.id[-1]
-
-
-def test_a_history_of_many_regressions_is_not_drawn_whole() -> None:
     many = series([2.0, 2.0, 2.0, 5.0] * 200)
     all_flagged = replace(judge(many), regression=np.ones(800, bool))
     table = points(many, all_flagged, np.arange(800), "congestion_seconds")
@@ -118,11 +100,10 @@ def test_limits_are_drawn_in_the_unit_of_the_cost() -> None:
     assert points(WORSE, quality, np.arange(10), "hop_bytes")["limit"].isna().all()
 
 
-@pytest.mark.parametrize("theme", [LIGHT, DARK])
-def test_a_chart_marks_what_got_worse_and_takes_no_text_for_an_expression(theme: str) -> None:
+def test_a_chart_marks_what_got_worse_and_takes_no_text_for_an_expression() -> None:
     nasty = series([2.0] * 8 + [5.0], application=(NASTY,) * 9, strategy=(NASTY,) * 9)
     table = points(nasty, judge(nasty), np.arange(9), "congestion_seconds")
-    drawn = drawings.sparkline(table, f"{NASTY} on c", "Worst link (s)", 1.0, theme)
+    drawn = drawings.sparkline(table, f"{NASTY} on c", "Worst link (s)", 1.0, DARK)
     made = spec(
         alt.LayerChart.from_dict({**drawn.spec, "data": {"values": []}})
     )  # checked against the schema
@@ -148,15 +129,12 @@ def test_a_chart_has_the_layers_that_have_rows_and_its_band_ends_at_the_limit() 
     assert alone.spec["encoding"]["x"]["scale"]["domain"] == ["2025-12-31T00:00:00Z", "2026-01-02T00:00:00Z"]
 
 
-def test_the_list_has_all_costs_and_how_far_from_the_bound() -> None:
+def test_the_list_has_all_costs_and_the_text_of_a_placement_the_worst() -> None:
     table = placements_table(WORSE, judge(WORSE), np.asarray([8, 0]))
     assert table["placement"].tolist() == ["p8", "p0"]
     assert table["Worst link"].tolist() == [5.0, 2.0]
     assert table["over bound"].tolist() == [5.0, 2.0]
     assert table["regression"].tolist() == [True, False]
-
-
-def test_the_text_of_a_placement_has_application_job_cost_time_and_id() -> None:
     named = series([2e-3], job=("4711",))
     assert option_text(named, 0) == "cg · job 4711 · 2 ms · greedy · 2026-01-01 00:00:00 UTC · p0"
 
@@ -182,10 +160,7 @@ def test_applications_of_two_clusters_are_medians_of_their_placements() -> None:
     assert table["over bound"].tolist() == [3.0, 8.0]
     assert spec(drawings.two_clusters(table, ("c", "d"), LIGHT))["layer"]
     assert applications_table(both, ["c"])["cluster"].tolist() == ["c"]
-
-
-def test_applications_without_a_bound_are_counted_and_not_judged() -> None:
     unbounded = series([2.0, 3.0], bound_congestion_seconds=np.full(2, np.nan))
     (one,) = by_application(unbounded)
     assert one.placements == 2
-    assert np.isnan(one.over_bound)
+    assert np.isnan(one.over_bound)  # counted and not judged

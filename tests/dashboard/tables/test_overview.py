@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import fields, replace
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import numpy as np
-import pytest
 
 from dashboard.state.viewer import OTHERS, Viewer
 from dashboard.tables.overview import (
@@ -51,11 +51,8 @@ def test_busy_links_are_measured_ones_and_name_their_jobs_as_far_as_may_be_seen(
     assert first.short == short_link(FABRIC, 5)
     assert find_link(FABRIC, first.full) == 5
     assert busiest_links(shared, share, 10, Viewer(only="bob"))[0].jobs == f"{OTHERS}, 2"
-
-
-def test_without_counters_links_are_those_with_the_longest_estimated_time() -> None:
     shared = SharedLoad.of(FABRIC, [loaded("1", "ann", 3, 3.0), loaded("2", "bob", 4, 6.0)])
-    found = busiest_links(shared, None, 10, Viewer())
+    found = busiest_links(shared, None, 10, Viewer())  # without counters: by the estimated time
     capacity = FABRIC.links.capacity
     assert capacity[3] == capacity[4]
     assert [(one.row, one.part, one.jobs) for one in found] == [(4, 1.0, "2"), (3, 0.5, "1")]
@@ -63,41 +60,19 @@ def test_without_counters_links_are_those_with_the_longest_estimated_time() -> N
 
 
 def running(job: str, user: str, gain: float | None) -> RunningJob:
-    advice = None
-    if gain is not None:
-        advice = StoredAdvice(
-            id=f"a{job}",
-            cluster="c",
-            job=job,
-            at=NOW - timedelta(hours=2),
-            present="p1",
-            proposed="p2",
-            present_seconds=gain,
-            proposed_seconds=1.0,
-            moved=4,
-        )
+    """A job, with the advice of a search unless none was made."""
+    found: dict[str, Any] = {"at": NOW - timedelta(hours=2), "present": "p1", "proposed": "p2", "moved": 4}
+    found |= {"present_seconds": gain, "proposed_seconds": 1.0}
+    advice = StoredAdvice(id=f"a{job}", cluster="c", job=job, **found)
     stored = StoredJob(id=f"c/{job}", cluster="c", job=Job(id=job, user=user), profile="f", as_of=NOW)
-    return RunningJob(stored=stored, application="cg", present=None, advice=advice)
+    known = None if gain is None else advice
+    return RunningJob(stored=stored, application="cg", present=None, advice=known)
 
 
 def test_the_distance_from_best_is_that_of_how_a_job_runs() -> None:
-    metrics = Metrics(
-        congestion_seconds=3.0, network_congestion_seconds=1.0, hop_bytes=1.0, average_dilation=1.0
-    )
-    present = PresentPlacement(
-        id="p1",
-        recorded_at=NOW,
-        snapshot="s",
-        tables=None,
-        profile="f",
-        routing="shortest-paths",
-        rails="all",
-        placement=None,
-        missing_hosts=(),
-        metrics=metrics,
-        bound_seconds=1.5,
-        loads=None,
-    )
+    metrics = Metrics(**dict.fromkeys((field.name for field in fields(Metrics)), 3.0))
+    nothing: dict[str, Any] = {field.name: None for field in fields(PresentPlacement)}
+    present = PresentPlacement(**(nothing | {"metrics": metrics, "bound_seconds": 1.5}))
     job = replace(running("1", "ann", None), present=present)
     assert jobs_to_act([job], Viewer())[0].distance == 2.0
     for unknown in (None, replace(present, bound_seconds=None), replace(present, metrics=None)):
@@ -105,12 +80,8 @@ def test_the_distance_from_best_is_that_of_how_a_job_runs() -> None:
 
 
 def test_jobs_come_by_their_gain_then_those_not_searched() -> None:
-    jobs = [
-        running("3", "ann", None),
-        running("4", "ann", 1.0),
-        running("1", "ann", 1.5),
-        running("2", "bob", 3.0),
-    ]
+    gains = (("3", "ann", None), ("4", "ann", 1.0), ("1", "ann", 1.5), ("2", "bob", 3.0))
+    jobs = [running(*one) for one in gains]
     listed = jobs_to_act(jobs, Viewer())
     assert [one.key for one in listed] == ["c/2", "c/1", "c/4", "c/3"]
     assert (listed[0].label, listed[0].gain, listed[0].moves) == ("2 · cg · bob", 3.0, 4)
@@ -119,11 +90,11 @@ def test_jobs_come_by_their_gain_then_those_not_searched() -> None:
     assert "bob" not in jobs_to_act(jobs, Viewer(key=b"k" * 32))[0].label
 
 
-@pytest.mark.parametrize("rerouted", [True, False])
-def test_new_tables_are_a_change_of_their_own(rerouted: bool) -> None:
-    lines = changes_lines(compare(FABRIC, fat_tree(without=(0,))), rerouted)
-    assert ("the forwarding tables changed" in lines) is rerouted
-    assert lines[0].endswith(" vanished")
+def test_new_tables_are_a_change_of_their_own() -> None:
+    for rerouted in (True, False):
+        lines = changes_lines(compare(FABRIC, fat_tree(without=(0,))), rerouted)
+        assert ("the forwarding tables changed" in lines) is rerouted
+        assert lines[0].endswith(" vanished")
     assert changes_lines(Changes(), False) == []
 
 
@@ -132,14 +103,14 @@ def test_events_come_worst_first_with_the_page_that_shows_them() -> None:
         Finding(Severity.WARNING, "a", "MF0;a:MQM9700/U1:3: one cable up", 2, "rails"),
         Finding(Severity.ERROR, "b", "b is cut off"),
     ]
-    state = SourceState(
-        cluster="c",
-        format="perfquery",
-        last_at=NOW,
-        last_outcome="failed",
-        last_good_at=NOW - timedelta(days=1),
-        error="cut off",
-    )
+    good = NOW - timedelta(days=1)
+    failed: dict[str, Any] = {
+        "last_at": NOW,
+        "last_outcome": "failed",
+        "last_good_at": good,
+        "error": "cut off",
+    }
+    state = SourceState(cluster="c", format="perfquery", **failed)
     scanned = NOW - timedelta(minutes=3)
     listed = events(found, (), ["cable vanished"], [state], NOW, scanned)
     assert [(one.word, one.where) for one in listed] == [

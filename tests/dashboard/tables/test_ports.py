@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import datetime
+from types import SimpleNamespace
 from typing import Any, cast
 
 import numpy as np
@@ -21,23 +21,11 @@ from tests.mapping.traffic.test_port_table import CAPACITY, link_of, shared
 from tests.support.fat_tree import at, fat_tree
 
 
-@dataclass
-class Start:
-    """A job that started at a time, as a running job."""
-
-    started_at: datetime | None
-
-    @property
-    def stored(self) -> Any:
-        return type("Stored", (), {"job": self})
-
-
 def live(starts: dict[str, datetime | None], load: Any) -> Live:
     """Running jobs with these loads and start times."""
-    found = type(
-        "Running", (), {"shared": load, "fabric": load.fabric, "job": lambda _, job: Start(starts[job])}
-    )
-    return cast(Live, found())
+    one = SimpleNamespace
+    jobs = {job: one(stored=one(job=one(started_at=time))) for job, time in starts.items()}
+    return cast(Live, one(shared=load, fabric=load.fabric, job=jobs.__getitem__))
 
 
 def test_the_ports_of_a_device_have_neighbours_use_and_errors() -> None:
@@ -52,12 +40,7 @@ def test_the_ports_of_a_device_have_neighbours_use_and_errors() -> None:
     )
     assert rows[0] == row
     assert table["port"].tolist() == ["1", "2", "3", "4"]
-    assert table.iloc[0].to_dict() == {
-        "port": "1",
-        "to": "node00:1",
-        "use": 0.5,
-        "errors": ports.BEYOND,
-    }
+    assert table.iloc[0].to_dict() == {"port": "1", "to": "node00:1", "use": 0.5, "errors": ports.BEYOND}
     assert table["to"].tolist()[2:] == ["spine0:1", "spine1:1"]
     assert table["errors"].tolist()[1:] == [ports.NOT_COUNTED] * 3
     _, timed = ports.device_ports(fabric, leaf, share=None, seconds=seconds, excess=None)
@@ -71,7 +54,7 @@ def test_the_state_of_errors_follows_their_limit() -> None:
     assert found == [ports.NOT_COUNTED, ports.FINE, ports.SOME, ports.SOME, ports.BEYOND]
 
 
-def test_the_growth_of_counters_is_listed_with_its_state() -> None:
+def test_the_growth_of_counters_is_listed_with_its_state_and_by_time() -> None:
     found = history(*STEPS)
     table = ports.growth_table(found.growth(found.ports_of_device("leaf0")))
     assert table.to_dict("records") == [
@@ -79,10 +62,6 @@ def test_the_growth_of_counters_is_listed_with_its_state() -> None:
         {"counter": "link downs", "new": "2", "per hour": 6.0, "state": ports.SOME},
         {"counter": "wait (ticks)", "new": "1,200", "per hour": 3600.0, "state": ""},
     ]
-
-
-def test_new_errors_are_added_up_by_time_and_counter() -> None:
-    found = history(*STEPS)
     table = ports.new_errors(found, found.ports_of_device("leaf0"))
     assert table[["counter", "errors"]].to_dict("records") == [
         {"counter": "link downs", "errors": 2},
@@ -118,12 +97,9 @@ def test_a_job_owns_nothing_before_its_start() -> None:
     assert found[ports.NOT_ATTRIBUTED] == pytest.approx([0.4, 0.0], abs=1e-6)
 
 
-def test_jobs_of_others_are_not_named() -> None:
+def test_jobs_of_others_are_not_named_and_nothing_is_attributed_without_a_scale_or_jobs() -> None:
     hidden = Viewer(only="nobody")
     assert set(owners({"a": at(-60), "b": at(-60)}, 1.0, hidden)) == {OTHERS, ports.NOT_ATTRIBUTED}
-
-
-def test_without_a_scale_or_jobs_nothing_is_attributed() -> None:
     assert owners({"a": at(-60), "b": at(-60)}, float("nan")) == {
         ports.NOT_ATTRIBUTED: pytest.approx([0.5, 0.25])
     }
@@ -147,14 +123,14 @@ def test_events_are_sentences() -> None:
     ]
 
 
-@pytest.mark.parametrize("theme", [LIGHT, DARK])
-def test_charts_over_time_are_valid_and_described(theme: str) -> None:
+def test_charts_over_time_are_valid_and_described() -> None:
     found = history(*STEPS)
     rows = ports.owners_over_time(found, None, link_of(fat_tree(), "leaf0", 1), Viewer(), 1.0)
     errors = ports.new_errors(found, found.ports_of_device("leaf0"))
-    for made in (
-        spec(over_time.utilisation(rows, "Utilisation", theme)),
-        spec(over_time.new_errors(errors, "New errors", theme)),
-    ):
+    charts = (
+        over_time.utilisation(rows, "Utilisation", LIGHT),
+        over_time.new_errors(errors, "New errors", DARK),
+    )
+    for made in map(spec, charts):
         assert made["title"]
         assert made["description"].startswith(made["title"])

@@ -76,16 +76,13 @@ def test_without_times_there_are_shares_of_the_traffic_and_no_slowdowns(untimed:
     )
 
 
-def test_the_busiest_links_are_those_with_the_highest_utilisation(
+def test_the_heat_map_holds_the_share_of_each_job_on_the_busiest_links(
     shared: SharedLoad, untimed: SharedLoad
 ) -> None:
     """By bytes links 3 (5 s), 0 (4 s) and 2 (2 s); by utilisation links 0 and 3 (0.5), then link 2."""
     assert busiest(shared, interference(shared), 3, by_jobs=1).tolist() == [0, 3, 2]
     assert busiest(untimed, interference(untimed), 3, by_jobs=1).tolist() == [3, 0, 2]
     assert busiest(shared, interference(shared), 3).tolist() == [0]
-
-
-def test_the_heat_map_holds_the_share_of_each_job(shared: SharedLoad) -> None:
     found = all_links(shared)
     assert found.of_capacity
     assert found.links["share"].tolist() == pytest.approx([0.5, 0.5, 0.4, 0.1])
@@ -94,16 +91,13 @@ def test_the_heat_map_holds_the_share_of_each_job(shared: SharedLoad) -> None:
         found.links["share"].tolist()
     )
     assert found.rows == ("b · cg", "c · cg", "a · cg")
-
-
-def test_jobs_with_little_traffic_share_a_row(shared: SharedLoad) -> None:
-    found = all_links(shared, most=1)
-    assert found.rows == ("b · cg", REST)
-    rest = found.cells[found.cells["row"] == REST]
+    few = all_links(shared, most=1)
+    assert few.rows == ("b · cg", REST)  # jobs with little traffic share a row
+    rest = few.cells[few.cells["row"] == REST]
     assert rest.set_index("place")["share"].to_dict() == pytest.approx({1: 0.3, 2: 0.5, 4: 0.1})
 
 
-def test_jobs_that_the_viewer_may_not_see_have_no_name_anywhere(shared: SharedLoad) -> None:
+def test_jobs_that_the_viewer_may_not_see_have_no_name_and_users_pseudonyms(shared: SharedLoad) -> None:
     viewer = Viewer(only="ann")
     found = interference(shared)
     assert all_links(shared, viewer).rows == ("c · cg", "a · cg", OTHERS)
@@ -113,36 +107,22 @@ def test_jobs_that_the_viewer_may_not_see_have_no_name_anywhere(shared: SharedLo
     text = pair_text(shared, 0, viewer)
     assert "job b" not in text
     assert OTHERS in text
-
-
-def test_users_are_shown_as_pseudonyms(shared: SharedLoad) -> None:
-    viewer, found = Viewer(key=b"k"), interference(shared)
+    viewer = Viewer(key=b"k")
     assert set(sharing_table(shared, found, viewer)["user"]) == {viewer.name("ann"), viewer.name("bob")}
     text = pair_text(shared, 0, viewer)
     assert "ann" not in text
     assert viewer.name("ann") in text
-
-
-def test_the_two_jobs_with_most_bytes_on_a_link_are_named(shared: SharedLoad) -> None:
     assert pair_text(shared, 0, Viewer()).endswith(": job a (cg, ann) and job b (cg, bob).")
 
 
 def test_the_jobs_that_share_links_with_each_job(shared: SharedLoad) -> None:
     assert sharers(shared, Viewer()) == {"a": ["b"], "b": ["a"], "c": [], "d": []}
     assert sharers(shared, Viewer(only="ann"))["a"] == [OTHERS]
-
-
-def test_jobs_with_most_common_links_come_first_and_further_ones_are_counted(shared: SharedLoad) -> None:
     fabric = shared.fabric
     links = {"a": [0, 1, 2, 3], "b": [0], "c": [0, 1], "d": [1, 2, 3], "e": [3]}
     jobs = [load(fabric, job, rows, [1.0] * len(rows)) for job, rows in links.items()]
-    assert sharers(SharedLoad.of(fabric, jobs), Viewer())["a"] == ["d", "c", "b", "1 more"]
-
-
-def rows_of(made: dict[str, Any]) -> list[str]:
-    """Return the rows of the cells."""
-    rows: list[str] = made["vconcat"][0]["layer"][0]["encoding"]["y"]["scale"]["domain"]
-    return rows
+    most = ["d", "c", "b", "1 more"]  # by common links
+    assert sharers(SharedLoad.of(fabric, jobs), Viewer())["a"] == most
 
 
 def spec(shared: SharedLoad, theme: str) -> dict[str, Any]:
@@ -154,15 +134,13 @@ def spec(shared: SharedLoad, theme: str) -> dict[str, Any]:
 def test_the_heat_map_is_drawn_with_a_description(
     shared: SharedLoad, untimed: SharedLoad, theme: str
 ) -> None:
-    made = spec(shared, theme)
+    made, other = spec(shared, theme), spec(untimed, theme)
     assert made["description"].startswith("Share of the link's capacity: jobs by links, 4 rows")
-    assert rows_of(made) == [
-        ALL_JOBS,
-        "b · cg",
-        "c · cg",
-        "a · cg",
-    ]
-    assert rows_of(spec(untimed, theme))[0] == "a · cg"
+    rows, others = (
+        one["vconcat"][0]["layer"][0]["encoding"]["y"]["scale"]["domain"] for one in (made, other)
+    )
+    assert rows == [ALL_JOBS, "b · cg", "c · cg", "a · cg"]
+    assert others[0] == "a · cg"
 
 
 def test_text_of_jobs_is_data_of_the_chart_never_an_expression() -> None:

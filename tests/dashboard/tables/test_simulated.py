@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import altair as alt
 import numpy as np
-import pytest
 
 from dashboard.figures import simulated as drawings
 from dashboard.figures.style import DARK, LIGHT
@@ -28,7 +28,8 @@ from dashboard.tables.simulated import (
 from registry import units
 from registry.model import Simulation
 from registry.records.simulations import SimulationInfo, StoredSimulation
-from tests.dashboard.tables.test_history import NASTY, series, spec
+from tests.dashboard.tables.test_history import NASTY, series
+from tests.dashboard.test_figures import spec
 from tests.registry.model.test_trace import simulation
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
@@ -36,45 +37,20 @@ NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 
 def info(number: int, placement: str, **changed: Any) -> SimulationInfo:
     """A run that was saved so many minutes after noon."""
-    fields: dict[str, Any] = {
-        "id": f"s{number}",
-        "recorded_at": NOON + timedelta(minutes=number),
-        "cluster": "c",
-        "snapshot": "c/1",
-        "placement": placement,
-        "profile": "f1",
-        "trace": "t1",
-        "mode": "packets",
-        "routing": "tables",
-        "seed": 3,
-        "complete": True,
-        "completion_seconds": 4.0,
-        "delivered_bytes": 100.0,
-        "messages": 7,
-        "packet_hops": 20,
-        "mean_latency_seconds": 0.4,
-        "median_latency_seconds": 0.5,
-        "latency_99_seconds": 0.9,
-        "max_latency_seconds": 1.0,
-        "parameters": {"scale": 2.0, "packet_bytes": 2048},
-        "wall_seconds": 1.0,
-        "code_version": "1",
+    found: dict[str, Any] = {
+        field.name: getattr(simulation(), field.name, None) for field in fields(SimulationInfo)
     }
-    return SimulationInfo(**{**fields, **changed})
+    found |= {"id": f"s{number}", "recorded_at": NOON + timedelta(minutes=number), "placement": placement}
+    found |= {"cluster": "c", "snapshot": "c/1", "profile": "f1", "trace": "t1", "code_version": "1"}
+    found |= {"median_latency_seconds": 0.5, "latency_99_seconds": 0.9, "max_latency_seconds": 1.0}
+    found |= {"parameters": {"scale": 2.0, "packet_bytes": 2048}, "wall_seconds": 1.0}
+    return SimulationInfo(**(found | changed))
 
 
 def stored(run: SimulationInfo, result: Simulation) -> StoredSimulation:
-    return StoredSimulation(
-        id=run.id,
-        cluster=run.cluster,
-        recorded_at=run.recorded_at,
-        placement=run.placement,
-        content=run.snapshot,
-        profile=run.profile,
-        trace=run.trace,
-        simulation=result,
-        parameters=run.parameters,
-    )
+    same = ("id", "cluster", "recorded_at", "placement", "profile", "trace", "parameters")
+    of_run = {name: getattr(run, name) for name in same}
+    return StoredSimulation(**of_run, content=run.snapshot, simulation=result)
 
 
 def view(*runs: SimulationInfo, worst: tuple[float, ...] = (2.0, 3.0, 5.0), **columns: Any) -> SimulatedRuns:
@@ -93,34 +69,24 @@ def test_the_list_has_costs_of_the_placement_and_of_the_simulation() -> None:
     np.testing.assert_array_equal(table["Worst link"], [np.nan, 5.0, 2.0])
     assert table["application"].tolist() == ["", "cg", "cg"]
     assert table["sent"].tolist() == ["3 rounds", *["trace t1, 2 times as fast"] * 2]
-
-
-@pytest.mark.parametrize(
-    ("parameters", "text"),
-    [
+    text = "cg · greedy · 4 s · p0 · 2026-01-01 12:00:00 UTC · s0"
+    assert option_text(seen, info(0, "p0")) == text
+    for parameters, sent in (
         ({}, "trace t1, as recorded"),
         ({"scale": "inf"}, "trace t1, all at once"),
         ({"scale": 0.25, "first": 10}, "trace t1, 0.25 times as fast, first 10 messages"),
-    ],
-)
-def test_what_was_sent_is_shown_in_words(parameters: dict[str, Any], text: str) -> None:
-    assert sent_text(info(0, "p0", parameters=parameters)) == text
+    ):
+        assert sent_text(info(0, "p0", parameters=parameters)) == sent
 
 
 def test_runs_are_one_replay_where_only_the_placement_differs() -> None:
     one = info(0, "p0")
     assert replay(one) == replay(info(1, "p1", completion_seconds=9.0, code_version="2", wall_seconds=3.0))
-    others: list[dict[str, Any]] = [
-        {"cluster": "d"},
-        {"snapshot": "c/2"},
-        {"profile": "f2"},
-        {"trace": None},
-        {"mode": "flits"},
-        {"routing": "up-down"},
-        {"seed": 4},
-        {"parameters": {"scale": 2.0, "packet_bytes": 4096}},
-    ]
-    assert len({replay(one), *(replay(info(0, "p0", **changed)) for changed in others)}) == 9
+    others: dict[str, Any] = {"cluster": "d", "snapshot": "c/2", "profile": "f2", "trace": None}
+    others |= {"mode": "flits", "routing": "up-down", "seed": 4}
+    others |= {"parameters": {"scale": 2.0, "packet_bytes": 4096}}
+    changed = {replay(info(0, "p0", **{name: value})) for name, value in others.items()}
+    assert len({replay(one), *changed}) == 9
 
 
 def test_the_newest_run_of_each_placement_of_the_newest_replay_is_chosen_the_oldest_first() -> None:
@@ -175,10 +141,13 @@ def test_points_begin_with_nothing_and_long_runs_are_thinned() -> None:
     assert (len(second), second["at"].iloc[0], second["at"].iloc[-1]) == (POINTS, 0.0, 4000.0)
 
 
-def test_latencies_are_shown_at_the_stored_percentiles() -> None:
+def test_latencies_are_shown_at_the_stored_percentiles_and_on_a_linear_scale_if_one_is_zero() -> None:
     table = latencies({"A": simulation()})
     assert table["percentile"].tolist() == ["0", "1", "5", "25", "50", "75", "95", "99", "99.9", "100"]
     assert table["latency"].iloc[[0, -1]].tolist() == [0.1, 1.0]
+    assert spec(drawings.latencies(table, LIGHT))["encoding"]["y"]["scale"]["type"] == "log"
+    zero = latencies({"A": simulation(latency_seconds=np.linspace(0.0, 1.0, 10))})
+    assert "type" not in spec(drawings.latencies(zero, LIGHT))["encoding"]["y"]["scale"]
 
 
 def test_only_complete_runs_of_evaluated_placements_are_compared_with_estimates() -> None:
@@ -188,18 +157,17 @@ def test_only_complete_runs_of_evaluated_placements_are_compared_with_estimates(
     assert table["static"].tolist() == [2.0, 5.0]
 
 
-@pytest.mark.parametrize("theme", [LIGHT, DARK])
-def test_pictures_take_no_text_for_an_expression(theme: str) -> None:
+def test_pictures_take_no_text_for_an_expression() -> None:
     runs = [info(number, f"p{number}") for number in range(3)]
     seen = view(*runs, strategy=(NASTY,) * 3)
     named = {label(seen, run, number): simulation() for number, run in enumerate(runs)}
     assert list(named)[1] == f"B · {NASTY} · p1"
     table = predicted(seen, runs, "hop_bytes")
     charts: list[alt.TopLevelMixin] = [
-        drawings.over_time(over_time(named), "delivered", "Delivered bytes", units.BYTES, theme),
-        drawings.over_time(over_time(named), "latency", "Mean latency", units.SECONDS, theme),
-        drawings.latencies(latencies(named), theme),
-        drawings.against_static(table, ["s1"], "Hop-bytes", units.BYTES, theme),
+        drawings.over_time(over_time(named), "delivered", "Delivered bytes", units.BYTES, DARK),
+        drawings.over_time(over_time(named), "latency", "Mean latency", units.SECONDS, DARK),
+        drawings.latencies(latencies(named), DARK),
+        drawings.against_static(table, ["s1"], "Hop-bytes", units.BYTES, DARK),
     ]
     for chart in charts:
         made = spec(chart)
@@ -207,15 +175,3 @@ def test_pictures_take_no_text_for_an_expression(theme: str) -> None:
         for channel in (channel for encoding in encodings for channel in encoding.values()):
             told = channel if isinstance(channel, dict) else {}
             assert "onerror" not in str({name: part for name, part in told.items() if name != "scale"})
-
-
-def test_a_latency_of_zero_makes_the_scale_linear() -> None:
-    table = latencies({"A": simulation(latency_seconds=np.linspace(0.0, 1.0, 10))})
-    assert "type" not in spec(drawings.latencies(table, LIGHT))["encoding"]["y"]["scale"]
-    above = latencies({"A": simulation()})
-    assert spec(drawings.latencies(above, LIGHT))["encoding"]["y"]["scale"]["type"] == "log"
-
-
-def test_the_text_of_a_run_has_application_strategy_completion_placement_time_and_id() -> None:
-    run = info(0, "p0")
-    assert option_text(view(run), run) == "cg · greedy · 4 s · p0 · 2026-01-01 12:00:00 UTC · s0"

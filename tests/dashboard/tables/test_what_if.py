@@ -70,13 +70,6 @@ def test_every_link_is_there_once_and_what_is_gone_has_no_value(case: Jobs, data
         assert values[k] == found.after.seconds[drawn.row_after[k]]
 
 
-def test_an_added_cable_is_there_and_nothing_is_gone() -> None:
-    found, drawn = parallel(Change(added=("A:B",)))
-    assert not drawn.gone.any()
-    assert rows_of(drawn.fabric) == rows_of(found.after.fabric)
-    assert [step.dashed for step in picture(found, drawn, lines=True).steps].count(True) == 0
-
-
 @pytest.mark.parametrize("lines", [True, False])
 def test_a_cable_that_is_gone_is_dashed_named_and_counted(lines: bool) -> None:
     found, drawn = parallel(Change(down_links=("A:10",)))
@@ -102,14 +95,18 @@ def test_remaining_and_removed_cables_are_separate_lines() -> None:
     assert between == [(True, 1), (False, 2)]
 
 
-def test_a_switch_that_is_gone_leaves_its_cables_dashed() -> None:
+def test_a_switch_that_is_gone_leaves_its_cables_dashed_and_an_added_cable_none() -> None:
     found, drawn = parallel(Change(down_switches=("B",)))
     shown = picture(found, drawn, lines=False)
     assert [step.label for step in shown.steps if step.dashed] == [f"{GONE} · 4"]
     assert len(shown.a) == len(picture(*parallel(Change()), lines=False).a)
+    found, drawn = parallel(Change(added=("A:B",)))
+    assert not drawn.gone.any()
+    assert rows_of(drawn.fabric) == rows_of(found.after.fabric)
+    assert not any(step.dashed for step in picture(found, drawn, lines=True).steps)
 
 
-def test_cells_stay_where_they_were_when_cables_go() -> None:
+def test_cells_stay_where_they_were_when_cables_go_and_lines_if_none_goes() -> None:
     fabric = two_leaves(4)
     drawing = draw_fabric(fabric)
     found, drawn = parallel(Change(down_links=("A:11",)), uplinks=4)
@@ -117,11 +114,7 @@ def test_cells_stay_where_they_were_when_cables_go() -> None:
     before = colouring.load("title", "legend", found.before.seconds)
     same = link_map(fabric, drawing, before, lines=False)
     assert picture(found, drawn, lines=False).drawing == same.drawing
-
-
-def test_lines_are_as_before_where_nothing_is_gone() -> None:
-    fabric = two_leaves(3)
-    pairs = draw_fabric(fabric).cables
+    pairs = drawing.cables
     values = np.arange(1.0, len(fabric.links) + 1)
     one, other = bundles(fabric, pairs, values), bundles(fabric, pairs, values, np.zeros(len(pairs), bool))
     assert np.array_equal(one.cable, other.cable)

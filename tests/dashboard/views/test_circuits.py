@@ -3,27 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import cast
 
 import pytest
 import streamlit as st
 
 from dashboard.queries.circuits import visible_plans
 from dashboard.state.viewer import Access, Viewer
-from registry.database.driver import Database
-from registry.database.local.server import ServerAddress
 from registry.model import Job, Profile
 from registry.model.intake import Intake
-from registry.registry import Registry
-from tests.conftest import empty
 from tests.dashboard.conftest import MARKUP, Connect
-from tests.dashboard.queries.test_fabric import CountingDatabase
-from tests.dashboard.test_app import address, messages, page
-from tests.dashboard.test_views import seen_by, titles, whole
 from tests.registry.model.test_circuit_plan import circuit_plan, optical_switch, reconfiguration_record
+from tests.support.apps import CIRCUITS, address, captions, messages, page, seen_by, titles, whole
 from tests.support.fat_tree import at, fat_tree
 
-CIRCUITS = "circuits"
 TAB = {"tab": "circuits"}
 HOSTS = ("node00", "node01", "node02", "node03")
 
@@ -35,13 +27,6 @@ class Planned:
     connect: Connect
     jobs: str
     alone: str
-
-
-@pytest.fixture
-def nothing(embedded_server: ServerAddress, embedded_database: Database) -> Connect:
-    empty(embedded_database)
-    server = embedded_server
-    return lambda: Registry.open(server.uri, user=server.user, password=server.password, name=server.name)
 
 
 @pytest.fixture
@@ -72,14 +57,6 @@ def planned(nothing: Connect) -> Planned:
     return Planned(connect=nothing, jobs=both, alone=alone)
 
 
-def test_an_empty_registry_shows_what_to_run(nothing: Connect) -> None:
-    app = page(nothing, CIRCUITS)
-    commands = [code.value for code in app.code]
-    assert "almanac demo" in commands
-    assert any(command.startswith("almanac cluster optical NAME") for command in commands)
-    assert "The registry holds no" in messages(app)
-
-
 def test_a_plan_is_shown_with_all_that_it_is_for(planned: Planned) -> None:
     app = page(planned.connect, CIRCUITS, plan=planned.alone)
     assert titles(app) == ["Circuits to move", "Search", "Routes", "Plans"]
@@ -101,6 +78,7 @@ def test_a_plan_of_a_cluster_is_shown_by_its_hosts(planned: Planned) -> None:
         ["add", "node00", "node03"],
     ]
     assert list(app.dataframe[3].value["plan"]) == [planned.jobs, planned.alone]
+    assert MARKUP not in captions(app)
     told = f"almanac cluster optical toy --applied {planned.jobs}"
     assert told in [code.value for code in app.code]
     with planned.connect() as registry:
@@ -111,7 +89,9 @@ def test_a_plan_of_a_cluster_is_shown_by_its_hosts(planned: Planned) -> None:
     assert told not in [code.value for code in app.code]
 
 
-def test_what_is_chosen_is_in_the_address(planned: Planned) -> None:
+def test_what_is_chosen_is_in_the_address_and_a_cluster_without_plans_leads_to_another(
+    planned: Planned,
+) -> None:
     with planned.connect() as registry:
         registry.save(Intake(cluster="other", observed_at=at(0), fabric=fat_tree()))
     app = page(planned.connect, CIRCUITS, plan=planned.jobs)
@@ -121,11 +101,6 @@ def test_what_is_chosen_is_in_the_address(planned: Planned) -> None:
     assert address(app) == {**TAB, "plan": planned.alone, "cluster": "toy"}
     app.selectbox(key="choose cluster").set_value("other").run()
     assert address(app) == {**TAB, "cluster": "other"}
-
-
-def test_a_cluster_without_plans_says_so_and_leads_to_one_that_has_some(planned: Planned) -> None:
-    with planned.connect() as registry:
-        registry.save(Intake(cluster="other", observed_at=at(0), fabric=fat_tree()))
     app = seen_by(Access(only="ann"), planned.connect, CIRCUITS)  # ann sees no plan without a cluster
     assert "Cluster other has no circuit plan" in messages(app)
     (link,) = app.get("page_link")
@@ -154,17 +129,3 @@ def test_one_user_sees_the_plans_of_their_own_jobs_only(planned: Planned) -> Non
     app = seen_by(Access(only="eve"), planned.connect, CIRCUITS, plan=planned.jobs)
     assert planned.jobs not in whole(app)
     assert not app.dataframe
-
-
-def test_the_page_takes_two_statements(planned: Planned) -> None:
-    with planned.connect() as opened:
-        database = CountingDatabase(opened.database)
-        registry = Registry(cast(Database, database))
-        assert registry.circuit_plans.read(visible_plans(registry, Viewer())[0].id).id == planned.alone
-        assert len(database.statements) == 2
-
-
-def test_markup_in_names_does_nothing(planned: Planned) -> None:
-    app = page(planned.connect, CIRCUITS)
-    assert not any(MARKUP in element.value for element in app.markdown)
-    assert not any(MARKUP in element.value for element in app.caption)

@@ -4,57 +4,43 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
-from typing import Any
 
 import pytest
 
 from dashboard.state.viewer import Access
-from registry.database.driver import Database
 from registry.errors import InputError
 from registry.ingest_runs.runs import Attempt
 from registry.model import Job
 from registry.model.intake import Intake
-from registry.registry import Registry
-from tests.conftest import empty
 from tests.dashboard.conftest import Connect
-from tests.dashboard.test_app import messages, page
-from tests.dashboard.test_views import seen_by, whole
+from tests.support.apps import captions, messages, numbers, page, seen_by, whole
 from tests.support.fat_tree import fat_tree
 
 FILE = "/home/eve/scan.txt"
 
 
 @pytest.fixture
-def toy(embedded_server: Any, embedded_database: Database) -> Connect:
+def toy(nothing: Connect) -> Connect:
     """A cluster with an old scan that failed since, and with jobs of now."""
-    empty(embedded_database)
-    server = embedded_server
-
-    def connect() -> Registry:
-        return Registry.open(server.uri, user=server.user, password=server.password, name=server.name)
-
     now = datetime.now(UTC)
     plain = Intake(cluster="toy", files=("f",), started_at=now - timedelta(hours=2))
     scan = replace(plain, source="scan", fabric=fat_tree(), observed_at=now - timedelta(days=40, hours=1))
     jobs = replace(plain, source="jobs", jobs=(Job(id="1", hosts=("node00",), slots=(1,)),), files_at=now)
-    with connect() as registry:
+    with nothing() as registry:
         registry.save(scan)
         registry.save(jobs)
         attempt = Attempt(started_at=now, cluster="toy", formats=("scan",), files=(FILE,))
         registry.failed(attempt, InputError("cut off", path=FILE))
-    return connect
+    return nothing
 
 
 def test_failures_come_first_with_their_cause_and_the_command(toy: Connect) -> None:
     app = page(toy, "data", cluster="toy")
-    numbers = {one.label: one.value for one in app.metric}
-    assert numbers["Sources"] == "2"
-    assert numbers["Newest data"] == "0 seconds" or numbers["Newest data"].endswith(("seconds", "second"))
-    assert numbers["Oldest data"] == "40 days"
-    assert numbers["Ingest runs in 24 h"] == "3"
-    badges = "\n".join(one.value for one in app.markdown)
+    shown = numbers(app)
+    assert (shown["Sources"], shown["Oldest data"], shown["Ingest runs in 24 h"]) == ("2", "40 days", "3")
+    assert shown["Newest data"].endswith(("seconds", "second"))
     for text in ("1 failing", "1 failed", "failing: scan · toy"):
-        assert text in badges.replace("\\", "")
+        assert text in captions(app)
     assert f"observed 40 days ago, ingested 2 hours ago; the last try failed: {FILE}: cut off" in [
         one.value for one in app.text
     ]

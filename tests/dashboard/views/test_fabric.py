@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
-import pandas as pd
 import pytest
 from streamlit.testing.v1 import AppTest
 from streamlit.testing.v1.element_tree import Button
@@ -22,36 +19,12 @@ from mapping.traffic.interference import interference
 from mapping.traffic.short_names import short_link
 from registry.model import Fabric
 from registry.model.intake import Intake
-from registry.registry import Registry
 from tests.dashboard.conftest import RESCANNED, Connect, Filled
-from tests.dashboard.test_app import FABRIC, address, messages, nothing, page
-
-__all__ = ["nothing"]
-
-
-@pytest.fixture(scope="module")
-def connect(demonstration: Path) -> Connect:
-    return lambda: Registry.open(home=demonstration, idle_seconds=120)
-
-
-@pytest.fixture(scope="module")
-def hottest(connect: Connect) -> tuple[str, str]:
-    """The hottest link and its switch, by the names that the address takes."""
-    with connect() as registry:
-        live = traffic(registry, CLUSTER)
-        row = int(np.argmax(live.shared.seconds))
-        links = live.fabric.links
-        ends = [int(links.source[row]), int(links.target[row])]
-        switch = next(v for v in ends if v in live.fabric.switches)
-        return link_text(live.fabric, row), live.fabric.names[switch]
+from tests.support.apps import FABRIC, address, captions, messages, numbers, page, table
 
 
 def maps(app: AppTest) -> int:
     return len(app.get("bidi_component"))
-
-
-def captions(app: AppTest) -> str:
-    return "\n".join(element.value for element in app.caption).replace("\\", "")
 
 
 def test_a_fabric_without_cables_is_reported(nothing: Connect) -> None:
@@ -59,17 +32,6 @@ def test_a_fabric_without_cables_is_reported(nothing: Connect) -> None:
     with nothing() as registry:
         registry.save(Intake(cluster="one", fabric=alone, observed_at=RESCANNED))
     assert "This fabric has no cables." in messages(page(nothing, FABRIC))
-
-
-@pytest.mark.parametrize("name", [FABRIC])
-def test_an_empty_registry_shows_what_to_run(nothing: Connect, name: str) -> None:
-    app = page(nothing, name)
-    assert "almanac demo" in [code.value for code in app.code]
-
-
-def table_with(app: AppTest, column: str) -> pd.DataFrame:
-    """The first table with a column."""
-    return next(table.value for table in app.dataframe if column in table.value.columns)
 
 
 def of_buttons(app: AppTest, start: str) -> list[Button]:
@@ -87,10 +49,8 @@ def test_the_page_shows_the_measured_load_and_the_busiest_links(connect: Connect
     busiest = int(rates.hottest(1)[0])
     first, *others = of_buttons(app, "hot ")
     assert first.key == f"hot {busiest}"
-    assert (
-        first.label.replace("\\", "")
-        == f"**{100 * rates.share[busiest]:.3g} %** {short_link(fabric, busiest)}"
-    )
+    label = f"**{100 * rates.share[busiest]:.3g} %** {short_link(fabric, busiest)}"
+    assert first.label.replace("\\", "") == label
     assert len(others) == 8
     assert f"{len(RUNNING)} running jobs, {len(RUNNING)} with known traffic" in captions(app)
 
@@ -104,29 +64,23 @@ def test_the_estimated_load_scales_each_job_by_its_time_per_iteration(connect: C
     busiest = int(np.argmax(share))
     assert first.key == f"hot {busiest}"
     assert first.label.startswith(f"**{100 * share[busiest]:.3g}".replace(".", "\\."))
-    shown = {
-        one.label: one.value
-        for one in page(connect, FABRIC, colour="estimated", link=link_text(live.fabric, busiest)).metric
-    }
-    assert shown["Estimated"].replace("\\", "") == f"{100 * share[busiest]:.3g} %"
+    shown = page(connect, FABRIC, colour="estimated", link=link_text(live.fabric, busiest))
+    assert numbers(shown)["Estimated"] == f"{100 * share[busiest]:.3g} %"
 
 
 def test_a_fabric_without_traffic_and_counters_is_shown_by_capacity(filled: Filled) -> None:
     app = page(filled.connect, FABRIC, cluster="tree")
     assert maps(app) == 1
     assert app.segmented_control(key="choose view").value == "capacity"
-    facts = table_with(app, "fact").set_index("fact")["value"]
+    facts = table(app, "fact").set_index("fact")["value"]
     assert (facts["hosts"], facts["cables"]) == ("63", "94")
-    assert "No running job has known traffic" in messages(
-        page(filled.connect, FABRIC, cluster="tree", colour="estimated")
-    )
-    assert "two counter sweeps" in messages(page(filled.connect, FABRIC, cluster="tree", colour="errors"))
+    for colour, text in (("estimated", "No running job has known traffic"), ("errors", "two counter sweeps")):
+        assert text in messages(page(filled.connect, FABRIC, cluster="tree", colour=colour))
 
 
 @pytest.mark.parametrize("colour", ["measured", "estimated", "difference", "errors", "capacity", "predicted"])
-@pytest.mark.parametrize("shape", ["cells", "lines"])
-def test_every_look_of_the_fabric_is_drawn(connect: Connect, colour: str, shape: str) -> None:
-    app = page(connect, FABRIC, colour=colour, shape=shape)
+def test_cells_are_drawn_in_every_colour(connect: Connect, colour: str) -> None:
+    app = page(connect, FABRIC, colour=colour, shape="cells")
     assert maps(app) == 1
     assert not app.warning
     assert not app.info
@@ -140,16 +94,15 @@ def test_an_unknown_look_is_reported(connect: Connect) -> None:
 def test_errors_are_those_that_the_command_counts(connect: Connect) -> None:
     app = page(connect, FABRIC, colour="errors")
     with connect() as registry:
-        table = read_ports(registry, traffic(registry, CLUSTER), ErrorLimits())
-        worst = table.top(1)[0]
-    assert table.errors is not None
+        found = read_ports(registry, traffic(registry, CLUSTER), ErrorLimits())
+        worst = found.top(1)[0]
+    assert found.errors is not None
     (first, *_) = of_buttons(app, "errors ")
     label = first.label.replace("\\", "")
     for error in worst.errors:
         assert f"{error.growth:,} {WORDS[error.counter]}" in label
-    beyond = int((table.errors.excess > 1).sum())
-    shown = "\n".join(text.value for text in app.markdown).replace("\\", "")
-    assert f"{beyond} of {len(table.errors.grown):,} ports beyond limits" in shown
+    beyond = int((found.errors.excess > 1).sum())
+    assert f"{beyond} of {len(found.errors.grown):,} ports beyond limits" in captions(app)
     first.click().run()
     assert address(app)["link"] == worst.name
 
@@ -160,19 +113,18 @@ def test_a_busy_link_leads_to_its_owners_over_time_and_its_ranks(connect: Connec
     row = int((first.key or "").removeprefix("hot "))
     first.click().run()
     link = address(app)["link"]
-    users = table_with(app, "part")
+    users = table(app, "part")
     assert set(users["job"]) <= set(RUNNING)
     assert users["part"].sum() == pytest.approx(1)
-    owners = table_with(app, "owner")
+    owners = table(app, "owner")
     with connect() as registry:
         fabric, rates = registry.fabrics.read(CLUSTER).fabric, registry.counters.rates(CLUSTER)
     assert find_links(fabric, link).tolist() == [row]
     last = owners[owners["time"] == owners["time"].max()]
     assert last["share"].sum() == pytest.approx(float(rates.share[row]), rel=1e-5)
-    metrics = {metric.label: metric.value for metric in app.metric}
-    assert metrics["Measured"] == f"{100 * rates.share[row]:.3g} %"
+    assert numbers(app)["Measured"] == f"{100 * rates.share[row]:.3g} %"
     ranks = page(connect, FABRIC, link=link, show="ranks")
-    assert len(table_with(ranks, "from rank")) > 0
+    assert len(table(ranks, "from rank")) > 0
 
 
 def test_another_job_on_a_link_can_be_chosen(connect: Connect, hottest: tuple[str, str]) -> None:
@@ -197,26 +149,22 @@ def test_the_ends_and_the_other_direction_of_a_link_are_one_click_away(
     assert {"switch", "host"} & set(address(app))
 
 
-def test_a_switch_lists_its_ports_and_the_jobs_below_it(connect: Connect, hottest: tuple[str, str]) -> None:
+def test_a_switch_lists_its_ports_which_open_links_and_the_jobs_below_it(
+    connect: Connect, hottest: tuple[str, str]
+) -> None:
     app = page(connect, FABRIC, switch=hottest[1])
     with connect() as registry:
         fabric = registry.fabrics.read(CLUSTER).fabric
     vertex = fabric.names.index(hottest[1])
-    ports = table_with(app, "port")
-    assert len(ports) == int((fabric.links.source == vertex).sum())
-    assert {"to", "use", "errors"} < set(ports.columns)
-    jobs = table_with(page(connect, FABRIC, switch=hottest[1], show="jobs"), "hosts here")
+    assert len(table(app, "port", "to", "use", "errors")) == int((fabric.links.source == vertex).sum())
+    jobs = table(page(connect, FABRIC, switch=hottest[1], show="jobs"), "hosts here")
     assert set(jobs["job"]) <= set(RUNNING)
     assert (jobs["hosts here"] <= jobs["of its hosts"]).all()
-    app.button(key="clear pick").click().run()
-    assert "switch" not in address(app)
-
-
-def test_a_port_of_a_switch_opens_its_link(connect: Connect, hottest: tuple[str, str]) -> None:
-    app = page(connect, FABRIC, switch=hottest[1])
     chosen = app.selectbox(key="port to open")
     chosen.set_value(next(row for row in chosen.options if " → " in row)).run()
     assert address(app)["link"].startswith(f"{hottest[1]}:")
+    app.button(key="clear pick").click().run()
+    assert not {"link", "switch"} & set(address(app))
 
 
 def test_the_moved_cable_is_in_the_errors_and_the_history_of_its_switch(connect: Connect) -> None:
@@ -224,46 +172,42 @@ def test_the_moved_cable_is_in_the_errors_and_the_history_of_its_switch(connect:
         fabric = registry.fabrics.read(CLUSTER).fabric
     switch = next(name for name in fabric.names if history.MOVED_AT in name)
     app = page(connect, FABRIC, switch=switch, show="errors")
-    growth = table_with(app, "counter").set_index("counter")
+    growth = table(app, "counter", "new").set_index("counter")
     assert (growth.loc["symbol errors", "new"], growth.loc["receive errors", "new"]) == ("36", "16")
     assert growth.loc["receive errors", "state"] == ports.BEYOND
-    assert table_with(app, "errors").groupby("counter")["errors"].sum().to_dict() == {
-        "symbol errors": 36,
-        "receive errors": 16,
-    }
+    grown = table(app, "errors").groupby("counter")["errors"].sum()
+    assert grown.to_dict() == {"symbol errors": 36, "receive errors": 16}
     assert f"{history.MOVED_AT}" in captions(app)
     moved = page(connect, FABRIC, switch=switch, show="history")
-    events = table_with(moved, "what changed")["what changed"].tolist()
+    events = table(moved, "what changed")["what changed"].tolist()
     assert any(f"port {history.PORT}: " in event and event.endswith("added") for event in events)
     assert any(event.endswith("removed") for event in events)
 
 
-def test_a_host_has_its_own_address(connect: Connect) -> None:
+def test_a_host_has_its_own_address_and_an_unknown_name_is_reported(connect: Connect) -> None:
     with connect() as registry:
         live = traffic(registry, CLUSTER)
     host = live.fabric.names[int(live.placements[0].host_of_rank[0])]
     app = page(connect, FABRIC, host=host, show="jobs")
-    assert live.shared.jobs[0].job in set(table_with(app, "hosts here")["job"])
+    assert live.shared.jobs[0].job in set(table(app, "hosts here")["job"])
     old = page(connect, FABRIC, device=host)
     assert host in [element.value.replace("\\", "") for element in old.header]
-    assert "here is no" in messages(page(connect, FABRIC, switch=host))
+    wrong = {"link": "nowhere:99", "switch": host, "host": "nowhere:99", "device": "nowhere:99"}
+    for name, text in wrong.items():
+        assert "here is no" in messages(page(connect, FABRIC, **{name: text}))
 
 
-@pytest.mark.parametrize("what", ["name", "guid", "link"])
-def test_things_are_found_by_name_guid_and_port(
-    connect: Connect, hottest: tuple[str, str], what: str
+def test_things_are_found_by_name_guid_and_port_or_the_closest_are_offered(
+    connect: Connect, hottest: tuple[str, str]
 ) -> None:
+    link, switch = hottest
     with connect() as registry:
         fabric = registry.fabrics.read(CLUSTER).fabric
-    vertex = fabric.names.index(hottest[1])
-    text = {"name": hottest[1], "guid": f"0x{int(fabric.guid[vertex]):016x}", "link": hottest[0]}[what]
-    app = page(connect, FABRIC)
-    app.text_input(key="find").set_value(text).run()
-    given = address(app)
-    assert given.get("link") == hottest[0] if what == "link" else given.get("switch") == hottest[1]
-
-
-def test_a_search_without_success_offers_the_closest(connect: Connect, hottest: tuple[str, str]) -> None:
+    guid = f"0x{int(fabric.guid[fabric.names.index(switch)]):016x}"
+    for text, expected in ((switch, {"switch": switch}), (guid, {"switch": switch}), (link, {"link": link})):
+        app = page(connect, FABRIC)
+        app.text_input(key="find").set_value(text).run()
+        assert address(app).items() >= expected.items()
     app = page(connect, FABRIC)
     app.text_input(key="find").set_value(hottest[1][:-1]).run()
     assert "There is no device" in messages(app)
@@ -272,34 +216,23 @@ def test_a_search_without_success_offers_the_closest(connect: Connect, hottest: 
     assert address(app)["device"] in {(button.key or "").removeprefix("closest ") for button in close}
 
 
-@pytest.mark.parametrize("name", ["link", "switch", "host", "device", "placement", "cluster"])
-def test_an_unknown_name_in_the_address_is_reported(connect: Connect, name: str) -> None:
-    assert "here is no" in messages(page(connect, FABRIC, **{name: "nowhere:99"}))
-
-
-def test_a_placement_is_shown_on_its_own_fabric(filled: Filled) -> None:
+def test_a_placement_is_shown_on_its_own_fabric_and_determines_its_cluster(filled: Filled) -> None:
     app = page(filled.connect, FABRIC, cluster="tree", placement=filled.alone)
-    table = table_with(app, "of the worst")
-    assert table.iloc[0]["of the worst"] == 1
+    assert table(app, "of the worst").iloc[0]["of the worst"] == 1
     assert not app.select_slider
     app.button(key="running").click().run()
     assert address(app) == {"cluster": "tree"}
-
-
-def test_a_placement_alone_in_the_address_determines_its_cluster(filled: Filled) -> None:
     app = page(filled.connect, FABRIC, placement=filled.alone)
     assert "Traffic of placement" in messages(app)
 
 
 def test_the_fabric_as_of_a_time_before_two_cables_were_lost(filled: Filled) -> None:
-    cables = []
-    for at in ("2026-01-01T09:00", "2026-01-01T23:00"):
+    for at, cables in (("2026-01-01T09:00", "96"), ("2026-01-01T23:00", "94")):
         app = page(filled.connect, FABRIC, cluster="tree", at=at)
-        cables.append(int(str(table_with(app, "fact").set_index("fact").loc["cables", "value"])))
-    assert cables[0] == cables[1] + 2
+        assert table(app, "fact").set_index("fact").loc["cables", "value"] == cables
 
 
-def test_the_slider_has_a_stop_at_each_change_and_now(filled: Filled) -> None:
+def test_the_slider_has_a_stop_at_each_change_and_other_times_are_reported(filled: Filled) -> None:
     app = page(filled.connect, FABRIC, cluster="tree", at=RESCANNED.isoformat())
     slider = app.select_slider[0]
     assert slider.value == RESCANNED.isoformat()
@@ -307,9 +240,6 @@ def test_the_slider_has_a_stop_at_each_change_and_now(filled: Filled) -> None:
     assert slider.options[-1] == "now"
     slider.set_value("now").run()
     assert "at" not in address(app)
-
-
-def test_a_time_before_the_first_scan_or_an_invalid_one_is_reported(filled: Filled) -> None:
     early = page(filled.connect, FABRIC, cluster="tree", at="2020-01-01")
     assert "was not observed at or before" in messages(early)
     assert "is not a time such as" in messages(page(filled.connect, FABRIC, cluster="tree", at="soon").run())
@@ -320,11 +250,14 @@ CHANGES = "changes"
 
 def test_the_changes_are_listed_and_drawn(filled: Filled) -> None:
     app = page(filled.connect, FABRIC, cluster="tree", colour=CHANGES)
-    lines = list(table_with(app, "what changed")["what changed"])
+    lines = list(table(app, "what changed")["what changed"])
     assert "host node0042 vanished" in lines
     assert sum("vanished" in line for line in lines) == 3
     assert "1 host vanished, 2 cables vanished" in captions(app)
     assert maps(app) == 1
+    never = page(filled.connect, FABRIC, cluster="ndr", colour=CHANGES)
+    assert "did not change until then" in captions(never)
+    assert maps(never) == 1
 
 
 def test_the_old_address_of_the_changes_leads_to_any_two_states(filled: Filled) -> None:
@@ -345,12 +278,6 @@ def test_a_state_of_the_change_history_is_compared_with_the_one_before(connect: 
     states[1].click().run()
     assert "1 cable vanished" in captions(app)
     assert "appeared" not in captions(app)
-
-
-def test_a_cluster_that_never_changed_is_reported(filled: Filled) -> None:
-    app = page(filled.connect, FABRIC, cluster="ndr", colour=CHANGES)
-    assert "did not change until then" in captions(app)
-    assert maps(app) == 1
 
 
 def test_the_past_is_shown_with_the_jobs_of_then(connect: Connect) -> None:

@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
-import pandas as pd
 import pytest
 from streamlit.runtime.fragment import MemoryFragmentStorage
 from streamlit.testing.v1 import AppTest
 
 from almanac.demo.fill import CLUSTER
 from dashboard.state.viewer import Viewer
-from dashboard.views.job import TABS
 from dashboard.widgets.messages import plain
 from ingest.options import Options
 from ingest.pipeline import ingest
@@ -25,38 +20,9 @@ from registry import units
 from registry.errors import InvalidValue
 from registry.model import Job
 from registry.model.intake import Intake
-from registry.registry import Registry
 from tests.dashboard.conftest import DATA, MARKUP, SCANNED, Connect, Filled
-from tests.dashboard.test_app import JOBS, address, messages, nothing, page
-
-__all__ = ["nothing"]
-
-WAIT = 120.0
-"""Seconds; far more than any of it takes."""
-
-
-@pytest.fixture(scope="module")
-def connect(demonstration: Path) -> Connect:
-    return lambda: Registry.open(home=demonstration, idle_seconds=120)
-
-
-def table(app: AppTest, *columns: str) -> pd.DataFrame:
-    """The table that has these columns."""
-    found = [one.value for one in app.dataframe if set(columns) <= set(one.value.columns)]
-    assert len(found) == 1, [list(one.value.columns) for one in app.dataframe]
-    value: pd.DataFrame = found[0]
-    return value
-
-
-def numbers(app: AppTest) -> dict[str, str]:
-    """The numbers at the top of the page by their label."""
-    shown = {metric.label: metric.value for metric in app.metric}
-    return {label.replace("\\", ""): value.replace("\\", "") for label, value in shown.items()}
-
-
-def captions(app: AppTest) -> str:
-    shown = [element.value for kind in (app.caption, app.markdown) for element in kind]
-    return "\n".join(shown).replace("\\", "")
+from tests.support.apps import JOBS, address, captions, messages, numbers, page, table
+from tests.support.waiting import comes_true
 
 
 def test_a_placement_without_a_job_is_shown(filled: Filled) -> None:
@@ -99,27 +65,22 @@ def test_two_placements_of_a_job_are_compared(filled: Filled) -> None:
     assert not app.error
     costs = table(app, "cost", "found")
     assert {filled.first, "random mean", "best possible"} <= set(costs.columns)
-    assert costs["cost"].tolist() == [
-        "Worst link",
-        "Worst link between switches",
-        "Hop-bytes",
-        "Average dilation",
-    ]
+    names = ["Worst link", "Worst link between switches", "Hop-bytes", "Average dilation"]
+    assert costs["cost"].tolist() == names
     app.selectbox(key="choose beside").set_value("in-order").run()
     assert address(app)["beside"] == "in-order"
     assert "in order" in table(app, "cost", "found").columns
     ranks = page(filled.connect, JOBS, **given, tab="ranks")
     assert {"host", filled.first, "placed"} <= set(table(ranks, "host", "placed").columns)
+    matrix = page(filled.connect, JOBS, **given, tab="communication")
+    assert matrix.get("vega_lite_chart")
+    assert not matrix.warning
 
 
 def test_a_jobs_other_placement_can_be_chosen(filled: Filled) -> None:
     app = page(filled.connect, JOBS, job="4711", beside="in-order", tab="runs")
-    assert address(app) == {
-        "job": "ndr/4711",
-        "placement": filled.second,
-        "beside": "in-order",
-        "tab": "runs",
-    }
+    shown = {"job": "ndr/4711", "placement": filled.second, "beside": "in-order", "tab": "runs"}
+    assert address(app) == shown
     assert set(table(app, "placement", "what")["placement"]) == {filled.first, filled.second}
     app.selectbox(key="choose placement").set_value(filled.first).run()
     assert not app.exception
@@ -128,87 +89,51 @@ def test_a_jobs_other_placement_can_be_chosen(filled: Filled) -> None:
     assert set(facts["fact"]) >= {"placement", "strategy", "seed", "snapshot", "code version"}
 
 
-@pytest.mark.parametrize("tab", TABS)
-def test_every_tab_is_drawn(filled: Filled, tab: str) -> None:
-    app = page(filled.connect, JOBS, job="ndr/4711", tab=tab)
-    assert not app.error
-    assert not app.warning
-
-
-def test_the_worst_links_are_listed_with_both_placements_times(filled: Filled) -> None:
+def test_the_worst_links_are_listed_with_both_times_and_the_ranks_that_load_one(filled: Filled) -> None:
     app = page(filled.connect, JOBS, placement=filled.second, tab="links")
     links = table(app, "from", "to", "kind")
     columns = [name for name in links.columns if name.startswith(("In order", "Found"))]
     assert len(columns) == 2
     worst = links[columns].max(axis=1)
     assert worst.is_monotonic_decreasing
-
-
-def test_the_ranks_that_load_a_link_are_shown(filled: Filled) -> None:
-    app = page(filled.connect, JOBS, placement=filled.second, tab="links")
-    app.selectbox(key="choose link").set_value(_first_link(app)).run()
+    app.selectbox(key="choose link").set_value(links.iloc[0]["from"]).run()
     assert not app.exception
     pairs = table(app, "from rank", "to rank")
     assert len(pairs) > 0
     assert "link" in address(app)
     again = page(filled.connect, JOBS, **address(app))
     assert table(again, "from rank", "to rank").equals(pairs)
+    unknown = page(filled.connect, JOBS, placement=filled.second, link="nowhere:1", tab="links")
+    assert "nowhere" in messages(unknown)
 
 
-def _first_link(app: AppTest) -> str:
-    """The name of the link that the table shows first, as the address tells it."""
-    links = table(app, "from", "to", "kind")
-    return str(links.iloc[0]["from"])
-
-
-def test_an_unknown_link_is_reported(filled: Filled) -> None:
-    app = page(filled.connect, JOBS, placement=filled.second, link="nowhere:1", tab="links")
-    assert "nowhere" in messages(app)
-
-
-@pytest.fixture
-def file_chosen(filled: Filled, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], AppTest]:
-    """Opens a job and chooses a format, which a test of Streamlit cannot do in a menu."""
-
+def test_a_launcher_file_comes_with_the_command_that_uses_it_or_why_there_is_none(
+    filled: Filled, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def opened(name: str) -> AppTest:
+        """Choose a format, which a test of Streamlit cannot do in a menu."""
         chosen = iter([name])
         monkeypatch.setattr("streamlit.menu_button", lambda *of, **options: next(chosen, None))
         return page(filled.connect, JOBS, job="ndr/4711", placement=filled.second)
 
-    return opened
-
-
-def test_a_launcher_file_comes_with_the_command_that_uses_it(
-    filled: Filled, file_chosen: Callable[[str], AppTest]
-) -> None:
-    app = file_chosen("openmpi-rankfile")
-    assert not app.exception
+    app = opened("openmpi-rankfile")
     (command,) = (code.value for code in app.code)
     assert f"{filled.second}-openmpi-rankfile.txt" in command
     assert command.startswith("mpirun")
     (button,) = (one for one in app.get("download_button") if "openmpi" in one.proto.label)
     assert button
-
-
-def test_a_format_that_cannot_express_the_placement_says_why(file_chosen: Callable[[str], AppTest]) -> None:
-    """These two launchers give consecutive ranks to a host, which this placement does not."""
-    for name in ("torchrun-rank-order", "deepspeed-hostfile"):
-        app = file_chosen(name)
-        assert not app.exception
+    for name in ("torchrun-rank-order", "deepspeed-hostfile"):  # give consecutive ranks to a host
+        app = opened(name)
         assert "rank" in messages(app)
         assert not app.code
 
 
-def test_a_job_without_a_placement_shows_what_to_do(filled: Filled) -> None:
+def test_a_job_without_a_placement_shows_what_to_do_and_its_name_as_it_is(filled: Filled) -> None:
     app = page(filled.connect, JOBS, job="tree/9")
     assert [code.value for code in app.code] == [
         "almanac job attach 9 PROFILE --cluster tree",
         "almanac map PROFILE --job 9 --cluster tree",
     ]
-
-
-def test_markup_in_a_job_name_is_shown_as_it_is(filled: Filled) -> None:
-    app = page(filled.connect, JOBS, job="tree/9")
     shown = [element.value for kind in (app.header, app.caption) for element in kind]
     assert any(plain(MARKUP) in text for text in shown)
     assert not any(MARKUP in text for text in shown)
@@ -228,17 +153,6 @@ def test_the_page_of_a_running_job_opens_on_its_advice_or_what_was_found_since(c
     assert numbers(app)["Better"] == units.short(shown, "s")
 
 
-def test_another_users_job_is_unknown_where_only_ones_own_are_shown(
-    filled: Filled, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("dashboard.app.current", lambda access: Viewer(only="eve"))
-    for given in ({"job": "ndr/4711"}, {"placement": filled.second}, {"placement": filled.alone}):
-        app = page(filled.connect, JOBS, **given)
-        assert "There is no" in messages(app)
-        assert not any(button.key and button.key.startswith("closest") for button in app.button)
-        assert not app.metric
-
-
 def test_users_are_shown_as_pseudonyms(filled: Filled, monkeypatch: pytest.MonkeyPatch) -> None:
     viewer = Viewer(key=b"secret")
     monkeypatch.setattr("dashboard.app.current", lambda access: viewer)
@@ -249,21 +163,18 @@ def test_users_are_shown_as_pseudonyms(filled: Filled, monkeypatch: pytest.Monke
 
 def searched(app: AppTest) -> str:
     """What the page says when the search has ended."""
-    end = time.monotonic() + WAIT
-    while any(button.key == "place stop" for button in app.button):
-        assert time.monotonic() < end
-        time.sleep(0.2)
-        app.run()
+    assert comes_true(lambda: "place stop" not in [button.key for button in app.run().button])
     assert not app.exception
     return "\n".join(element.value for element in app.success).replace("\\", "")
 
 
 @pytest.fixture
-def small(nothing: Connect) -> Connect:
+def small(nothing: Connect, monkeypatch: pytest.MonkeyPatch) -> Connect:
     """A tree of 64 hosts and a job of 27 ranks on it, with its profile; no placement yet.
 
     No placement of it meets a bound, so that a search goes on until it is stopped.
     """
+    monkeypatch.setattr("dashboard.views.placement_search.cores", lambda: 2)  # no search in other processes
     tree = DATA / "infiniband" / "fattree2-64-broken-link"
     hosts = tuple(f"node{number:04}" for number in range(1, 10))
     job = Job(id="7", state="RUNNING", user="ann", started_at=SCANNED, hosts=hosts, slots=(3,) * 9)
@@ -275,10 +186,9 @@ def small(nothing: Connect) -> Connect:
     return nothing
 
 
-def test_dialogs_and_searches_are_outside_of_what_refreshes(
+def test_a_search_runs_behind_the_page_and_is_saved_to_the_history(
     small: Connect, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A fragment inside another one can leave the window empty."""
     around, register = [], MemoryFragmentStorage.register
 
     def recorded(self: MemoryFragmentStorage, key: str, fragment: Any, **of: Any) -> None:
@@ -287,25 +197,17 @@ def test_dialogs_and_searches_are_outside_of_what_refreshes(
 
     monkeypatch.setattr(MemoryFragmentStorage, "register", recorded)
     app = page(small, JOBS, job="tree/7")
+    assert "almanac map" in app.code[0].value
     alone = len(around)
     app.button(key="find").click().run()
     assert len(around) >= alone + 2  # the page's and the dialog's
-    app.number_input(key="place seconds").set_value(1)
-    app.button(key="place").click().run()
-    searched(app)
-    assert set(around) == {None}
-
-
-def test_a_search_runs_behind_the_page_and_is_saved_to_the_history(small: Connect) -> None:
-    app = page(small, JOBS, job="tree/7")
-    assert "almanac map" in app.code[0].value
-    app.button(key="find").click().run()
     app.number_input(key="place seconds").set_value(1)
     app.button(key="place").click().run()
     assert not app.exception
     other = page(small, JOBS, job="tree/7")  # a session that did not begin it
     assert [b.key for b in other.button if b.key == "place stop"] or other.success
     told = searched(app)
+    assert set(around) == {None}  # a fragment inside another one can leave the window empty
     assert told.startswith("Saved to the history as p")
     found = told.split()[5].rstrip(":")
     with small() as registry:

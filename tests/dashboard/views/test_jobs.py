@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -21,12 +20,8 @@ from mapping.service.live import traffic
 from mapping.traffic.interference import interference
 from registry.model import Job
 from registry.model.intake import Intake
-from registry.registry import Registry
 from tests.dashboard.conftest import MARKUP, SCANNED, Connect, Filled
-from tests.dashboard.test_app import INTERFERENCE, JOBS, address, messages, nothing, page
-from tests.dashboard.views.test_job import captions, numbers, table
-
-__all__ = ["nothing"]
+from tests.support.apps import INTERFERENCE, JOBS, address, captions, messages, numbers, page, table
 
 RUN = {*RUNNING, *ON_CIRCUITS}
 """Jobs that run, on both clusters of the demo."""
@@ -35,11 +30,6 @@ NIGHTLY = {str(int(JOB) - night) for night in NIGHTS}
 ALL = {*NIGHTLY, JOB, *RUN}
 LATELY = f"{datetime.now(UTC) - timedelta(minutes=30):%Y-%m-%dT%H:%M}"
 """After all jobs that ended."""
-
-
-@pytest.fixture(scope="module")
-def connect(demonstration: Path) -> Connect:
-    return lambda: Registry.open(home=demonstration, idle_seconds=120)
 
 
 def listed(app: AppTest) -> pd.DataFrame:
@@ -58,17 +48,14 @@ def test_all_jobs_are_listed_with_what_judges_them(connect: Connect) -> None:
     assert jobs.loc["4713", "job"] == "4713 · AI training · bob"
     assert set(str(jobs.loc["4713", "shares links with"]).split(", ")) == set(RUNNING) - {"4713"}
     assert (jobs.loc[sorted(NIGHTLY), "shares links with"] == "").all()
-
-
-def test_distance_and_gain_are_those_of_the_registry(connect: Connect) -> None:
     with connect() as registry:
         advice = {one.job: one for one in registry.advices.list(CLUSTER)}
         placed = registry.placements.read(advice["4713"].present)
     assert placed.evaluation is not None
     bound = placed.evaluation.bounds["congestion_seconds"].value
-    job = listed(page(connect, JOBS, cluster=CLUSTER)).set_index("id").loc["4713"]
-    assert job["distance from best"] == pytest.approx(placed.evaluation.congestion_seconds / bound)
-    assert job["possible gain"] == pytest.approx(advice["4713"].gain)
+    distance = placed.evaluation.congestion_seconds / bound
+    assert jobs.loc["4713", "distance from best"] == pytest.approx(distance)
+    assert jobs.loc["4713", "possible gain"] == pytest.approx(advice["4713"].gain)
 
 
 @pytest.mark.parametrize(
@@ -95,36 +82,9 @@ def test_a_choice_that_no_job_fits_is_reported_and_undone_by_a_button(connect: C
     assert len(listed(app)) == len(ALL)
 
 
-def test_a_filter_is_kept_in_the_address_and_begins_at_the_first_page(connect: Connect) -> None:
-    app = page(connect, JOBS, page="1")
-    app.button_group(key="choose state").set_value("COMPLETED").run()
-    assert address(app) == {"state": "COMPLETED"}
-    app.text_input(key="write text").set_value(" 47 ").run()
-    assert address(app) == {"state": "COMPLETED", "text": "47"}
-    app.number_input(key="number over").set_value(1.5).run()
-    assert address(app) == {"state": "COMPLETED", "text": "47", "over": "1.5"}
-    app.number_input(key="number over").set_value(None).run()
-    assert "over" not in address(app)
-
-
-def test_invalid_numbers_and_pages_are_reported_or_ignored(connect: Connect) -> None:
-    assert "is not a number of 1 or more" in messages(page(connect, JOBS, gain="much"))
-    assert len(listed(page(connect, JOBS, page="-3"))) == len(ALL)
-    beyond = page(connect, JOBS, page="99")
-    beyond.button(key="page back").click().run()
-    assert "page" not in address(beyond)
-    assert len(listed(beyond)) == len(ALL)
-
-
-def test_a_job_can_be_opened_by_the_keyboard(connect: Connect) -> None:
-    app = page(connect, JOBS, state="RUNNING")
-    chooser = app.selectbox(key="job to open")
-    assert len(chooser.options) == len(RUN)
-    chooser.set_value(chooser.options[0]).run()
-    assert not app.exception
-
-
-def test_many_jobs_come_page_by_page(nothing: Connect, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_many_jobs_come_page_by_page_and_invalid_pages_are_ignored(
+    nothing: Connect, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("dashboard.views.jobs.ROWS", 2)
     jobs = tuple(Job(id=str(number), name="j", state="PENDING") for number in range(1, 6))
     with nothing() as registry:
@@ -138,6 +98,11 @@ def test_many_jobs_come_page_by_page(nothing: Connect, monkeypatch: pytest.Monke
             app.button(key="page on").click().run()
     assert sorted(seen) == ["1", "2", "3", "4", "5"]
     assert app.button(key="page on").disabled
+    assert len(listed(page(nothing, JOBS, page="-3"))) == 2
+    beyond = page(nothing, JOBS, page="99")
+    beyond.button(key="page back").click().run()
+    assert address(beyond)["page"] == "3"
+    assert len(listed(beyond)) == 1
 
 
 def test_the_file_holds_all_rows_and_nothing_that_is_computed(
@@ -187,6 +152,8 @@ def test_running_jobs_are_set_against_the_links_they_share(connect: Connect) -> 
     assert shown["Largest slowdown"] == f"{found.slowdowns.max():.3g} ×"
     row = busiest(live.shared, found, 1)[0]
     assert shown["Busiest of these links"] == f"{found.utilisation[row]:.0%} of its capacity"
+    for links in ("shared", "odd"):
+        assert len(table(page(connect, INTERFERENCE, links=links), "place", "link")) <= 20
 
 
 def test_without_times_of_iterations_no_slowdown_is_shown(connect: Connect) -> None:
@@ -197,13 +164,6 @@ def test_without_times_of_iterations_no_slowdown_is_shown(connect: Connect) -> N
     assert numbers(app)["Busiest of these links"] == "unknown"
     assert "estimated share of a link" in captions(app)
     assert table(app, "job", "slowdown")["slowdown"].isna().all()
-
-
-@pytest.mark.parametrize("kind", ["shared", "all", "odd"])
-def test_every_choice_of_links_is_drawn(connect: Connect, kind: str) -> None:
-    app = page(connect, INTERFERENCE, cluster=CLUSTER, links=kind)
-    assert not app.error
-    assert len(table(app, "place", "link")) <= 20
 
 
 def test_other_users_jobs_have_no_name_there(connect: Connect, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -218,12 +178,9 @@ def test_other_users_jobs_have_no_name_there(connect: Connect, monkeypatch: pyte
     assert table(app, "job", "slowdown").empty
 
 
-def test_a_fabric_without_running_jobs_shows_how_to_ingest_jobs(filled: Filled) -> None:
+def test_a_fabric_without_running_jobs_or_before_its_first_scan_is_reported(filled: Filled) -> None:
     app = page(filled.connect, INTERFERENCE, cluster="tree")
     assert "No job was running then" in messages(app)
     assert "scontrol show jobs -d | almanac ingest --cluster tree -" in [code.value for code in app.code]
-
-
-def test_a_time_before_the_first_scan_is_reported(filled: Filled) -> None:
     app = page(filled.connect, INTERFERENCE, cluster="tree", at="2020-01-01T00:00")
     assert "was not observed at or before" in messages(app)

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
 import streamlit as st
 from streamlit.testing.v1 import AppTest
 
-from almanac.demo.fill import CLUSTER, JOB
-from almanac.demo.generated_data import SOURCE
 from dashboard.views.measured import MEASURE
 from mapping.placement.search.options import SearchOptions
 from mapping.service.placing import place
@@ -19,13 +16,9 @@ from mapping.service.request import PlacementRequest
 from registry.model import Profile
 from registry.model.intake import Intake
 from registry.model.measured_run import MeasuredRun
-from registry.registry import Registry
 from tests.dashboard.conftest import Connect
-from tests.dashboard.test_app import JOBS, nothing, page
-from tests.dashboard.views.test_job import captions, numbers
+from tests.support.apps import JOBS, captions, numbers, page
 from tests.support.fat_tree import at, fat_tree
-
-__all__ = ["nothing"]
 
 TRENDS = "trends"
 GAIN = "Measured gain"
@@ -115,20 +108,3 @@ def test_a_second_program_with_the_same_placement_is_counted(nothing: Connect, p
     app = page(nothing, JOBS, placement=placed.placement or "", tab="runs")
     assert "1 more program: see Runs" in captions(app)
     assert sorted(row["placed (s)"] for row in listed(app)) == [0.002, 1.0]
-
-
-def test_the_demonstration_shows_made_runs_beside_the_estimate(demonstration: Path) -> None:
-    def connect() -> Registry:
-        return Registry.open(home=demonstration, idle_seconds=120)
-
-    app = page(connect, JOBS, job=f"{CLUSTER}/{JOB}", tab="runs")
-    assert numbers(app)[GAIN] == "1.08 ×"  # 61.95 s in order, 57.1 s placed
-    assert "check_circle: not worse than in order" in captions(app)
-    assert "a run: 57.1 s placed (4 runs), 62 s in order (4 runs)" in captions(app)
-    assert len(listed(app)) == 2
-    app = page(connect, TRENDS, cluster=CLUSTER)
-    rows = {row["verdict"]: row for row in listed(app)}
-    assert {row["launcher"] for row in rows.values()} == {SOURCE}
-    assert rows["● not worse than in order"]["measured gain"] == pytest.approx(61.95 / 57.1)
-    assert rows["○ too few runs to judge"]["runs placed"] == 2
-    assert not listed(page(connect, TRENDS, cluster=CLUSTER, application="LULESH"))

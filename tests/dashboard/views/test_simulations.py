@@ -3,27 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any, cast
+from typing import Any
 
-import pandas as pd
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from dashboard.queries.simulated import simulated, whole_runs
+from dashboard.queries.simulated import simulated
 from dashboard.state.viewer import Access, Viewer
-from registry.database.driver import Database
-from registry.errors import DatabaseUnavailable
 from registry.records.simulations import SimulationRecord
 from registry.registry import Registry
-from tests.dashboard.conftest import Connect, Filled
-from tests.dashboard.queries.test_fabric import CountingDatabase
-from tests.dashboard.test_app import address, messages, nothing, page
-from tests.dashboard.test_views import seen_by
+from tests.dashboard.conftest import Filled
 from tests.registry.model.test_trace import simulation
-
-__all__ = ["nothing"]
-
-RUNS = "runs"
+from tests.support.apps import RUNS, address, messages, page, seen_by, table, titles
 
 
 def record(registry: Registry, placement: str, **changed: Any) -> SimulationRecord:
@@ -64,30 +55,19 @@ def runs(filled: Filled) -> dict[str, str]:
     return found
 
 
-def facts(app: AppTest) -> pd.DataFrame:
-    (found,) = [one.value for one in app.dataframe if "fact" in one.value.columns]
-    table: pd.DataFrame = found.set_index("fact")
-    return table
-
-
 def listed(app: AppTest) -> list[str]:
-    (found,) = [one.value for one in app.dataframe if "run" in one.value.columns]
-    return list(found["run"])
-
-
-def test_an_empty_registry_shows_what_to_run(nothing: Connect) -> None:
-    app = page(nothing, RUNS)
-    assert "almanac demo" in [code.value for code in app.code]
-    assert "The registry holds no" in messages(app)
+    return list(table(app, "run")["run"])
 
 
 def test_the_page_opens_on_the_newest_run_and_those_of_its_replay(
     filled: Filled, runs: dict[str, str]
 ) -> None:
-    app = page(filled.connect, RUNS)
+    app = page(filled.connect, RUNS, curve="latency")
+    charts = ["Over time", "Latency of messages", "Estimate against simulation"]
+    assert titles(app) == [*charts, "Differences", "Link utilisation", "All runs"]
     assert listed(app) == [runs[name] for name in ("second", "first", "flits", "cut")]
     assert app.multiselect(key="choose run").value == [runs["first"], runs["second"]]
-    beside = facts(app)
+    beside = table(app, "fact").set_index("fact")
     assert tuple(beside.loc["placement"]) == (filled.first, filled.second, "≠")
     assert beside.loc["throughput over that of A", "A"] == "1.000"
     assert beside.loc["Worst link, estimated", "A"]
@@ -99,30 +79,23 @@ def test_runs_of_the_address_are_compared_with_a_warning_if_they_differ(
     filled: Filled, runs: dict[str, str]
 ) -> None:
     app = page(filled.connect, RUNS, run=f"{runs['flits']},{runs['second']}")
-    assert tuple(facts(app).loc["mode"]) == ("flits", "packets", "≠")
+    assert tuple(table(app, "fact").set_index("fact").loc["mode"]) == ("flits", "packets", "≠")
     assert "differ in their messages or networks" in messages(app)
     app.multiselect(key="choose run").set_value([runs["second"]]).run()
     assert not app.exception
     assert address(app)["run"] == runs["second"]
-    assert list(facts(app).columns) == ["A", "differs"]
+    assert list(table(app, "fact").set_index("fact").columns) == ["A", "differs"]
 
 
 def test_links_are_shown_by_the_part_of_the_run_in_which_they_were_sending(
     filled: Filled, runs: dict[str, str]
 ) -> None:
     app = page(filled.connect, RUNS, map=runs["second"])
-    (table,) = [one.value for one in app.dataframe if {"from", "to", "A"} <= {*one.value.columns}]
-    parts = [name for name in table.columns if name in ("A", "B")]
-    assert len(parts) == 2
-    assert table[parts].max().tolist() == pytest.approx([0.8, 0.8])
+    links = table(app, "from", "to", "A", "B")
+    assert links[["A", "B"]].max().tolist() == pytest.approx([0.8, 0.8])
     assert any(text.value.startswith("B · ") and "80.0 % of the run on" in text.value for text in app.text)
     app.selectbox(key="choose map").set_value(runs["first"]).run()
     assert any(text.value.startswith("A · ") and "% of the run on" in text.value for text in app.text)
-
-
-def test_the_mean_latency_over_time_can_be_drawn(filled: Filled, runs: dict[str, str]) -> None:
-    app = page(filled.connect, RUNS, curve="latency")
-    assert len(app.get("vega_lite_chart")) == 2
 
 
 def test_runs_are_narrowed_by_cluster_application_and_placement(filled: Filled, runs: dict[str, str]) -> None:
@@ -163,23 +136,7 @@ def test_an_unknown_name_is_reported_and_the_closest_can_be_clicked(
 def test_an_interrupted_run_is_reported(filled: Filled, runs: dict[str, str]) -> None:
     app = page(filled.connect, RUNS, run=runs["cut"])
     assert "only the traffic delivered until then" in messages(app)
-    assert facts(app).loc["interrupted", "A"] == "yes"
-
-
-def test_a_database_that_is_down_is_reported_and_found_again(filled: Filled, runs: dict[str, str]) -> None:
-    down = [True]
-
-    def connect() -> Registry:
-        if down[0]:
-            raise DatabaseUnavailable("bolt://127.0.0.1:1", "connection refused", "start it")
-        return filled.connect()
-
-    app = page(connect, RUNS)
-    assert "The database does not answer" in messages(app)
-    down[0] = False
-    app.button(key="try_again").click().run()
-    assert not app.exception
-    assert not app.error
+    assert table(app, "fact").set_index("fact").loc["interrupted", "A"] == "yes"
 
 
 def test_one_user_sees_the_runs_of_their_jobs_only(filled: Filled, runs: dict[str, str]) -> None:
@@ -190,18 +147,3 @@ def test_one_user_sees_the_runs_of_their_jobs_only(filled: Filled, runs: dict[st
     app = seen_by(Access(only="eve"), filled.connect, RUNS, run=runs["second"])
     assert not app.dataframe
     assert not app.error
-
-
-def test_the_view_takes_few_statements(filled: Filled, runs: dict[str, str]) -> None:
-    with filled.connect() as opened:
-        database = CountingDatabase(opened.database)
-        registry = Registry(cast(Database, database))
-        for viewer, most in ((Viewer(), (3, 1)), (Viewer(only="x"), (4, 2))):
-            for allowed in most:
-                database.statements.clear()
-                simulated(registry, viewer)
-                assert len(database.statements) <= allowed
-        for allowed in (1, 0):
-            database.statements.clear()
-            whole_runs(registry, (runs["first"], runs["second"]))
-            assert len(database.statements) <= allowed

@@ -1,17 +1,24 @@
-"""Fabrics by formula: counts, diameters and mean distances are those of closed forms and of the papers."""
+"""Fabrics by formula: counts, diameters, mean distances and bisections are those of closed forms and papers.
+
+The bisection is the least capacity, in one direction, of cables whose removal parts the hosts in halves,
+wherever switches then stand; every cut in halves is tried.
+"""
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Callable
+from itertools import combinations
 
 import networkx as nx
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.sparse import csr_array
-from scipy.sparse.csgraph import connected_components, shortest_path
+from scipy.linalg import eigvalsh
+from scipy.sparse import coo_array, csr_array
+from scipy.sparse.csgraph import connected_components, maximum_flow, shortest_path
 
 from ingest.generate.dragonfly import dragonfly
 from ingest.generate.fat_trees import (
@@ -22,10 +29,13 @@ from ingest.generate.fat_trees import (
     ranger_like,
     three_level,
 )
+from ingest.generate.hyperx import hyperx
 from ingest.generate.irregular import autonet, irregular
 from ingest.generate.percs import GIB, percs
+from ingest.generate.pods import GIGABIT, RailPods, rail_pods
+from ingest.generate.slim_fly import field, prime_power, slim_fly, switch_graph
 from ingest.generate.tianhe3 import tianhe3
-from ingest.generate.tori import hypercube, mesh, torus
+from ingest.generate.tori import chordal_ring, hypercube, mesh, torus
 from registry.errors import InvalidValue
 from registry.model import Fabric, Floats, Longs
 
@@ -49,15 +59,8 @@ def mean_distance(distances: Floats) -> float:
 
 
 def symmetric(fabric: Fabric) -> bool:
-    rows = {
-        (a, b, c)
-        for a, b, c in zip(
-            fabric.links.source.tolist(),
-            fabric.links.target.tolist(),
-            fabric.links.capacity.tolist(),
-            strict=True,
-        )
-    }
+    links = fabric.links
+    rows = set(zip(links.source.tolist(), links.target.tolist(), links.capacity.tolist(), strict=True))
     return all((b, a, c) in rows for a, b, c in rows)
 
 
@@ -84,24 +87,22 @@ MACHINES: dict[str, Callable[[], Fabric]] = {
     "tianhe3": lambda: tianhe3(2, 3, chips=5),
     "irregular": irregular,
     "autonet": autonet,
+    "hyperx": lambda: hyperx((3, 4), 2, widths=(1, 2)),
+    "slim-fly": lambda: slim_fly(4, 1),
+    "rail-pods": lambda: rail_pods(RailPods(2, 2, 4, rails=2, spines=2)),
+    "chordal-ring": lambda: chordal_ring(16, 4),
 }
 
 
 @pytest.mark.parametrize("name", MACHINES)
-def test_links_go_both_ways_and_join_all_hosts(name: str) -> None:
-    fabric = MACHINES[name]()
-    assert symmetric(fabric)
-    assert connected_components(adjacency(fabric), directed=False)[0] == 1
-    assert bool((fabric.slots[fabric.hosts] == 1).all())
-
-
-@pytest.mark.parametrize("name", MACHINES)
-def test_one_call_gives_the_same_fabric_twice(name: str) -> None:
+def test_links_go_both_ways_join_all_hosts_and_are_the_same_twice(name: str) -> None:
     one, other = MACHINES[name](), MACHINES[name]()
+    assert symmetric(one)
+    assert connected_components(adjacency(one), directed=False)[0] == 1
+    assert bool((one.slots[one.hosts] == 1).all())
     assert one.names == other.names
-    assert np.array_equal(one.links.source, other.links.source)
-    assert np.array_equal(one.links.target, other.links.target)
-    assert np.array_equal(one.links.capacity, other.links.capacity)
+    for column in ("source", "target", "capacity"):
+        assert np.array_equal(getattr(one.links, column), getattr(other.links, column))
 
 
 @given(st.lists(st.integers(1, 5), min_size=1, max_size=3), st.booleans())
@@ -127,18 +128,20 @@ def test_distances_on_a_torus_follow_the_closed_form(sides: tuple[int, ...], dia
     expected = sum((k // 2) * ((k + 1) // 2) / k for k in sides) * nodes / (nodes - 1)
     assert mean_distance(distances) == pytest.approx(expected)
     assert distances.max() == diameter
+    if sides == (12, 12, 12):  # Hoefler and Snir 2011, 5.3.1: average dilation 9.00 of the initial order
+        assert mean_distance(distances) == pytest.approx(9.0052, abs=1e-4)
 
 
-def test_the_mean_distance_of_the_papers_torus_is_9() -> None:
-    """Hoefler and Snir 2011, 5.3.1: average dilation 9.00 of the initial order."""
-    assert mean_distance(host_distances(torus((12, 12, 12)))) == pytest.approx(9.0052, abs=1e-4)
-
-
-def test_capacities_of_a_torus_follow_its_dimensions() -> None:
+def test_capacities_of_tori_hyperx_and_chords_follow_their_dimensions() -> None:
     fabric = torus((3, 4), capacity=(2.0, 5.0))
     assert fabric.coordinates is not None
     moved = fabric.coordinates[fabric.links.source] != fabric.coordinates[fabric.links.target]
     assert np.array_equal(fabric.links.capacity, np.where(moved[:, 0], 2.0, 5.0))
+    fabric = hyperx((3, 2), 2, widths=(1, 4), capacity=(5.0, 7.0), host_capacity=2.0)
+    rates = Counter(fabric.links.capacity.tolist())
+    assert rates == {2.0: 2 * 12, 5.0: 2 * 2 * 3, 7.0: 2 * 3 * 4}
+    fabric = chordal_ring(8, (2, 4), capacity=(1.0, 2.0, 3.0))
+    assert Counter(fabric.links.capacity.tolist()) == {1.0: 16, 2.0: 16, 3.0: 8}
 
 
 def test_percs_is_the_papers_network() -> None:
@@ -186,14 +189,11 @@ def test_an_extended_generalised_fat_tree_has_the_published_counts(data: st.Data
             assert (near == at - 1).sum() == (below[at - 1] if at else 0)
 
 
-def test_hosts_of_a_leaf_follow_one_another() -> None:
+def test_hosts_of_a_leaf_follow_one_another_and_the_large_tree_has_20000() -> None:
     fabric = three_level(3, 4, 5)
     leaf = fabric.neighbour[fabric.indptr[fabric.hosts]]
     assert np.array_equal(leaf - leaf[0], np.arange(60) // 5)
     assert host_distances(fabric).max() == 6
-
-
-def test_the_large_fat_tree_has_20000_hosts_without_oversubscription() -> None:
     fabric = three_level()
     assert (len(fabric.hosts), len(fabric.switches), fabric.cable_count) == (20_000, 2_400, 60_000)
 
@@ -256,47 +256,339 @@ def test_tianhe3_reproduces_the_papers_table_of_hops() -> None:
     assert np.array_equal(hops, table)
 
 
-def test_an_irregular_network_keeps_the_papers_rules() -> None:
+def test_an_irregular_network_keeps_the_papers_rules_and_follows_the_seed() -> None:
     """Orduna et al. 2004, 5.1: 16 switches of four hosts and three links to others, one a pair."""
-    for seed in range(20):
-        fabric = irregular(seed=seed)
+    made = [irregular(seed=seed) for seed in range(20)]
+    for fabric in made:
         assert degrees(fabric, fabric.switches) == {(4, 3): 16}
         assert bool((fabric.cables == 1).all())
         assert len(fabric.hosts) == 64
+    assert len({fabric.neighbour.tobytes() for fabric in made}) == 20
+    assert degrees(autonet(), autonet().switches) == {(4, 3): 10}
 
 
-def test_irregular_networks_differ_by_seed() -> None:
-    seen = {irregular(seed=seed).neighbour.tobytes() for seed in range(20)}
-    assert len(seen) == 20
+# HyperX, Slim Fly, pods, chordal rings
 
 
-def test_the_autonet_example_has_three_links_a_switch() -> None:
-    fabric = autonet()
-    assert degrees(fabric, fabric.switches) == {(4, 3): 10}
+def switch_distances(fabric: Fabric) -> Floats:
+    """Links between switches, over switches alone."""
+    among = adjacency(fabric)[fabric.switches][:, fabric.switches]
+    return np.asarray(shortest_path(among, unweighted=True))
 
 
-WRONG: dict[str, Callable[[], Fabric]] = {
-    "torus.sides": lambda: torus(()),
-    "torus.wraps": lambda: torus((3, 3), wraps=(True,)),
-    "torus.capacity": lambda: torus((3, 3), capacity=0.0),
-    "torus.slots": lambda: torus((3, 3), slots=0),
-    "hypercube.dimensions": lambda: hypercube(25),
-    "percs.supernodes": lambda: percs(34, 1),
-    "percs.hosting": lambda: percs(3, hosting="dense"),
-    "percs.capacities": lambda: percs(3, capacities=(1.0, float("nan"), 1.0)),
-    "fat_tree.parents": lambda: extended_generalised_fat_tree((2, 2), (1,)),
-    "fat_tree.children": lambda: extended_generalised_fat_tree((0,), (1,)),
-    "director_tree.lines": lambda: director_tree(50, 4, 2, 5),
-    "director_tree.cables": lambda: director_tree(500, 4, 2, 4, ports=8),
-    "dragonfly.g": lambda: dragonfly(4, 2, 2, 10),
-    "tianhe3.chips": lambda: tianhe3(2, 2, chips=5),
-    "irregular.ports": lambda: irregular(ports=6),
-    "irregular.links": lambda: irregular(5, links=3),
-}
+@given(
+    st.lists(st.integers(1, 4), min_size=1, max_size=3),
+    st.integers(1, 3),
+    st.lists(st.integers(1, 3), min_size=3),
+)
+@settings(max_examples=40)
+def test_a_hyperx_has_the_published_counts_and_distances(
+    sides: list[int], hosts: int, widths: list[int]
+) -> None:
+    """Ahn et al. 2009, section 3."""
+    bundle = widths[: len(sides)]
+    fabric = hyperx(sides, hosts, widths=bundle)
+    switches = math.prod(sides)
+    assert (len(fabric.switches), len(fabric.hosts)) == (switches, switches * hosts)
+    between = sum(switches * k * (s - 1) for s, k in zip(sides, bundle, strict=True)) // 2
+    assert fabric.cable_count == switches * hosts + between
+    found = switch_distances(fabric)
+    assert found.max() == sum(side > 1 for side in sides)
+    if switches > 1:
+        mean = sum(1 - 1 / side for side in sides) * switches / (switches - 1)
+        assert mean_distance(found) == pytest.approx(mean)
 
 
-@pytest.mark.parametrize("field", WRONG)
-def test_a_parameter_out_of_range_is_named(field: str) -> None:
+def test_a_hyperx_of_sides_2_is_a_hypercube_and_one_of_a_single_side_a_complete_graph() -> None:
+    cube = nx.Graph(zip(*pairs(hyperx((2, 2, 2, 2), 1)), strict=True))
+    assert nx.utils.graphs_equal(cube, nx.Graph(zip(*direct(hypercube(4)), strict=True)))
+    line = nx.Graph(zip(*pairs(hyperx((7,), 1)), strict=True))
+    assert nx.is_isomorphic(line, nx.complete_graph(7))
+
+
+def pairs(fabric: Fabric) -> tuple[list[int], list[int]]:
+    """Ends of links between switches, counted from the first switch."""
+    rows = fabric.network_link
+    first = int(fabric.switches[0])
+    return (fabric.links.source[rows] - first).tolist(), (fabric.links.target[rows] - first).tolist()
+
+
+def direct(fabric: Fabric) -> tuple[list[int], list[int]]:
+    return fabric.links.source.tolist(), fabric.links.target.tolist()
+
+
+@pytest.mark.parametrize("q", [2, 3, 4, 5, 7, 8, 9, 16, 25, 27])
+def test_tables_of_a_finite_field_keep_its_laws(q: int) -> None:
+    numbers = field(q)
+    some = np.arange(q)
+    for table in (numbers.add, numbers.multiply):
+        assert np.array_equal(table, table.T)
+        left = table[table[:, :, None], some]
+        right = table[some[:, None, None], table[None, :, :]]
+        assert np.array_equal(left, right)
+    assert np.array_equal(numbers.add[0], some)
+    assert np.array_equal(numbers.multiply[1], some)
+    assert all(sorted(row) == list(range(q)) for row in numbers.add.tolist())
+    assert all(sorted(row) == list(range(q)) for row in numbers.multiply[1:].tolist())
+    spread = numbers.multiply[some[:, None, None], numbers.add[None, :, :]]
+    products = numbers.multiply
+    assert np.array_equal(spread, numbers.add[products[:, :, None], products[:, None, :]])
+
+
+@pytest.mark.parametrize("q", [6, 12, 15, 100])
+def test_there_is_no_field_of_a_number_that_is_no_prime_power(q: int) -> None:
+    with pytest.raises(InvalidValue, match="no power of a prime"):
+        prime_power(q)
+
+
+@pytest.mark.parametrize(
+    ("q", "delta"), [(3, -1), (4, 0), (5, 1), (7, -1), (8, 0), (9, 1), (11, -1), (13, 1)]
+)
+def test_a_slim_fly_has_the_published_degree_and_diameter_2(q: int, delta: int) -> None:
+    """Besta and Hoefler 2014, II-B: 2 q^2 switches of degree (3 q - d) / 2, diameter 2."""
+    graph: nx.Graph[int] = nx.Graph(switch_graph(q).tolist())
+    degree, switches = (3 * q - delta) // 2, 2 * q * q
+    assert len(graph) == switches
+    assert {count for _, count in graph.degree} == {degree}
+    assert graph.number_of_edges() == len(switch_graph(q)) == switches * degree // 2
+    assert nx.diameter(graph) == 2
+    mean = (degree + 2 * (switches - 1 - degree)) / (switches - 1)
+    assert nx.average_shortest_path_length(graph) == pytest.approx(mean)
+
+
+def test_a_slim_fly_balances_hosts_and_cables_by_default() -> None:
+    """Besta and Hoefler 2014, II-B2: p = ceil(k' / 2); for q = 19: k' = 29, p = 15, 10,830 hosts."""
+    fabric = slim_fly(19, capacities=(1.0, 2.0))
+    assert (len(fabric.switches), len(fabric.hosts)) == (722, 10830)
+    assert fabric.cable_count == 10830 + 722 * 29 // 2
+    ends = np.isin(fabric.links.source, fabric.hosts) | np.isin(fabric.links.target, fabric.hosts)
+    assert np.array_equal(fabric.links.capacity, np.where(ends, 1.0, 2.0))
+    some = fabric.hosts[[0, 1, 15, -1]]
+    assert shortest_path(adjacency(fabric), unweighted=True, indices=some)[:, some].max() <= 4
+    assert len(slim_fly(4, 1).hosts) == 32
+    assert nx.is_isomorphic(nx.Graph(switch_graph(5).tolist()), nx.hoffman_singleton_graph())
+
+
+def test_accelerators_of_a_rail_pod_meet_on_nvlink_and_on_their_rail() -> None:
+    """2 links within a domain and within a rail of a pod, 4 elsewhere."""
+    pods, domains, gpus, rails = 2, 3, 8, 4
+    fabric = rail_pods(RailPods(pods, domains, gpus, rails=rails, spines=5, cables=2))
+    gpu = np.arange(pods * domains * gpus)
+    domain, pod, rail = gpu // gpus, gpu // gpus // domains, gpu % gpus % rails
+    near = (domain[:, None] == domain) | ((pod[:, None] == pod) & (rail[:, None] == rail))
+    expected = np.where(near, 2, 4)
+    np.fill_diagonal(expected, 0)
+    assert np.array_equal(host_distances(fabric), expected)
+    assert (len(fabric.hosts), len(fabric.switches)) == (48, 6 + 8 + 5)
+    assert fabric.cable_count == 2 * 48 + pods * rails * 5 * 2
+    assert bool((~fabric.forwards[fabric.hosts]).all())
+
+
+def test_a_rail_pod_is_the_published_scalable_unit_by_default() -> None:
+    """DGX SuperPOD: 32 servers of 8 accelerators and rails a unit; NVLink 4 has 450 GB/s each way."""
+    fabric = rail_pods(RailPods())
+    assert len(fabric.hosts) == 2 * 32 * 8
+    leaves = [vertex for vertex in fabric.switches if fabric.names[vertex][:3] in ("p0r", "p1r")]
+    assert len(leaves) == 16
+    below = fabric.links.target[np.isin(fabric.links.source, leaves)]
+    assert np.isin(below, fabric.hosts).sum() == 16 * 32
+    assert sorted(set(fabric.links.capacity.tolist())) == [50e9, 450e9] == [400 * GIGABIT, 3600 * GIGABIT]
+
+
+def test_rails_without_spines_are_joined_by_accelerators_that_relay() -> None:
+    fabric = rail_pods(RailPods(1, 4, 2, spines=0, relays=True))
+    found = host_distances(fabric)
+    assert found.max() == 4
+    with pytest.raises(InvalidValue, match=r"rail_pods\.spines"):
+        rail_pods(RailPods(1, 4, 2, spines=0))
+
+
+@given(st.integers(3, 30), st.sets(st.integers(2, 15), max_size=3))
+def test_a_chordal_ring_is_the_circulant_graph(nodes: int, lengths: set[int]) -> None:
+    chords = sorted(length for length in lengths if 2 * length <= nodes)
+    fabric = chordal_ring(nodes, chords)
+    graph = nx.Graph(zip(*direct(fabric), strict=True))
+    assert nx.utils.graphs_equal(graph, nx.circulant_graph(nodes, [1, *chords]))
+    assert fabric.cable_count == graph.number_of_edges()
+    assert bool((fabric.cables == 1).all())
+
+
+@pytest.mark.parametrize(
+    ("chord", "mean"), [(2, 2.4), (3, 2.133), (4, 2.0), (5, 2.133), (6, 1.933), (7, 2.267)]
+)
+def test_distances_on_chordal_rings_are_those_of_the_paper(chord: int, mean: float) -> None:
+    """Ajwani et al. 2013, Figure 10: mean shortest paths of C(16; 2) to C(16; 7)."""
+    fabric = chordal_ring(16, chord)
+    assert mean_distance(host_distances(fabric)) == pytest.approx(mean, abs=5e-4)
+    assert fabric.cable_count == 32
+
+
+WRONG: dict[str, list[Callable[[], object]]] = {
+    "torus.sides": [lambda: torus(())],
+    "torus.wraps": [lambda: torus((3, 3), wraps=(True,))],
+    "torus.capacity": [lambda: torus((3, 3), capacity=0.0)],
+    "torus.slots": [lambda: torus((3, 3), slots=0)],
+    "hypercube.dimensions": [lambda: hypercube(25)],
+    "percs.supernodes": [lambda: percs(34, 1)],
+    "percs.hosting": [lambda: percs(3, hosting="dense")],
+    "percs.capacities": [lambda: percs(3, capacities=(1.0, float("nan"), 1.0))],
+    "fat_tree.parents": [lambda: extended_generalised_fat_tree((2, 2), (1,))],
+    "fat_tree.children": [lambda: extended_generalised_fat_tree((0,), (1,))],
+    "director_tree.lines": [lambda: director_tree(50, 4, 2, 5)],
+    "director_tree.cables": [lambda: director_tree(500, 4, 2, 4, ports=8)],
+    "dragonfly.g": [lambda: dragonfly(4, 2, 2, 10)],
+    "tianhe3.chips": [lambda: tianhe3(2, 2, chips=5)],
+    "irregular.ports": [lambda: irregular(ports=6)],
+    "irregular.links": [lambda: irregular(5, links=3)],
+    "hyperx.sides": [lambda: hyperx((), 1), lambda: hyperx((0, 2), 1)],
+    "hyperx.hosts": [lambda: hyperx((2, 2), 0)],
+    "hyperx.widths": [lambda: hyperx((2, 2), 1, widths=(1,)), lambda: hyperx((2, 2), 1, widths=0)],
+    "hyperx.capacity": [lambda: hyperx((2, 2), 1, capacity=(1.0,)), lambda: hyperx((2,), 1, capacity=-1.0)],
+    "hyperx.host_capacity": [lambda: hyperx((2, 2), 1, host_capacity=float("inf"))],
+    "hyperx.slots": [lambda: hyperx((2, 2), 1, slots=0)],
+    "slim_fly.q": [lambda: slim_fly(6), lambda: slim_fly(2), lambda: slim_fly(15), lambda: slim_fly(257)],
+    "slim_fly.hosts": [lambda: slim_fly(5, 0)],
+    "slim_fly.capacities": [lambda: slim_fly(5, capacities=(1.0, 0.0))],
+    "rail_pods.pods": [lambda: rail_pods(RailPods(0))],
+    "rail_pods.domains": [lambda: rail_pods(RailPods(1, 0))],
+    "rail_pods.gpus": [lambda: rail_pods(RailPods(1, 1, 0))],
+    "rail_pods.rails": [lambda: RailPods(1, 1, 8, rails=3), lambda: RailPods(1, 1, 8, rails=16)],
+    "rail_pods.spines": [lambda: RailPods(2, 1, 2, spines=0, relays=True), lambda: RailPods(spines=-1)],
+    "rail_pods.cables": [lambda: rail_pods(RailPods(cables=0))],
+    "rail_pods.capacities": [lambda: rail_pods(RailPods(capacities=(1.0, 1.0, float("nan"))))],
+    "chordal_ring.nodes": [lambda: chordal_ring(2, ())],
+    "chordal_ring.chords": [
+        lambda: chordal_ring(9, 5), lambda: chordal_ring(9, 1), lambda: chordal_ring(9, (2, 2)),
+    ],
+    "chordal_ring.capacity": [lambda: chordal_ring(9, 2, capacity=(1.0, 1.0, 1.0))],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "call"), [(name, call) for name, calls in WRONG.items() for call in calls])
+def test_a_parameter_out_of_range_is_named(name: str, call: Callable[[], object]) -> None:
     with pytest.raises(InvalidValue) as caught:
-        WRONG[field]()
-    assert caught.value.field == field
+        call()
+    assert caught.value.field == name
+
+
+# bisection and mean distance
+
+ENOUGH = 1 << 20
+
+
+def bisection(fabric: Fabric) -> float:
+    """The least of all cuts in halves, tried one by one."""
+    hosts = fabric.hosts
+    first, others = int(hosts[0]), hosts[1:].tolist()
+    halves = ([first, *rest] for rest in combinations(others, len(hosts) // 2 - 1))
+    return min(_cut(fabric, half) for half in halves)
+
+
+def _cut(fabric: Fabric, half: list[int]) -> float:
+    """Least capacity from these hosts to the others; where there are switches, by the flow between them."""
+    inside = np.zeros(len(fabric), bool)
+    inside[half] = True
+    source, target, capacity = fabric.links.source, fabric.links.target, fabric.links.capacity
+    if not len(fabric.switches):
+        return float(capacity[inside[source] & ~inside[target]].sum())
+    n, rest = len(fabric), np.setdiff1d(fabric.hosts, half)
+    rows = np.r_[source, np.full(len(half), n), rest]
+    columns = np.r_[target, half, np.full(len(rest), n + 1)]
+    sizes = np.r_[capacity, np.full(len(half) + len(rest), ENOUGH)].astype(np.int32)
+    graph = csr_array(coo_array((sizes, (rows, columns)), shape=(n + 2, n + 2)), dtype=np.int32)
+    return float(maximum_flow(graph, n, n + 1).flow_value)
+
+
+CLOSED_FORMS: dict[str, tuple[Callable[[], Fabric], float]] = {
+    # A torus whose longest side k is even: 2 N / k, half of it where there is no way around.
+    "torus 4 x 4": (lambda: torus((4, 4)), 8),
+    "torus 6 x 2": (lambda: torus((6, 2)), 4),
+    "torus 4 x 2 x 2": (lambda: torus((4, 2, 2)), 8),
+    "torus 4 x 4 of two capacities": (lambda: torus((4, 4), capacity=(5.0, 1.0)), 8),
+    "mesh 4 x 4": (lambda: mesh((4, 4)), 4),
+    "mesh 6 x 2": (lambda: mesh((6, 2)), 2),
+    # A hypercube of n dimensions: 2^(n-1).
+    "hypercube of 4": (lambda: hypercube(4), 8),
+    # A tree that is not oversubscribed: every host of a half sends at its full rate.
+    "2-ary 3-tree": (lambda: k_ary_n_tree(2, 3), 4),
+    "3-ary 2-tree and a half": (lambda: extended_generalised_fat_tree((3, 4), (1, 3)), 6),
+    # Oversubscribed m_1 : w_2, so much less.
+    "2:1 tree": (lambda: extended_generalised_fat_tree((4, 2), (1, 2)), 2),
+    "4:1 tree": (lambda: extended_generalised_fat_tree((4, 2), (1, 1)), 1),
+    "4:3 tree, parallel cables": (lambda: extended_generalised_fat_tree((4, 2), (1, 1), cables=(1, 3)), 3),
+    # Ahn et al. 2009, 3.2: the least of P K_i S_i / 4.
+    "hyperx 4 x 3": (lambda: hyperx((4, 3), 1, host_capacity=99.0), 12),
+    "hyperx 4 x 2": (lambda: hyperx((4, 2), 1, host_capacity=99.0), 4),
+    "hyperx 4 x 2, wider": (lambda: hyperx((4, 2), 1, widths=(1, 3), host_capacity=99.0), 8),
+    "complete graph of 8": (lambda: hyperx((8,), 1, host_capacity=99.0), 16),
+    # Groups kept whole, one cable between any two: (g / 2)^2 (Kim et al. 2008).
+    "dragonfly": (lambda: dragonfly(3, 1, 1, 4), 4),
+    # Pods kept whole: pods / 2 * rails * spines * cables.
+    "rail pods": (lambda: rail_pods(RailPods(2, 1, 4, rails=2, spines=1, capacities=(9.0, 9.0, 1.0))), 2),
+    "wider rail pods": (
+        lambda: rail_pods(RailPods(2, 1, 4, rails=2, spines=2, cables=2, capacities=(9.0, 9.0, 1.0))), 8,
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", CLOSED_FORMS)
+def test_no_cut_in_halves_is_less_than_the_closed_form(name: str) -> None:
+    build, expected = CLOSED_FORMS[name]
+    assert bisection(build()) == expected
+
+
+@pytest.mark.parametrize(
+    ("chord", "width", "least"), [(2, 6, 3), (3, 8, 6), (4, 8, 8), (5, 8, 6), (6, 10, 8), (7, 8, 5)]
+)
+def test_bisections_of_chordal_rings_are_those_of_the_paper(chord: int, width: int, least: int) -> None:
+    """Ajwani et al. 2013, section 5: exhaustive widths, and bounds ceil(n a / 4) of the connectivity a."""
+    fabric = chordal_ring(16, chord)
+    adjacency = np.zeros((16, 16))
+    adjacency[fabric.links.source, fabric.links.target] = 1.0
+    connectivity = eigvalsh(np.diag(adjacency.sum(axis=1)) - adjacency)[1]
+    formula = min(
+        4 - 2 * math.cos(2 * math.pi * k / 16) - 2 * math.cos(2 * math.pi * k * chord / 16)
+        for k in range(1, 16)
+    )
+    assert connectivity == pytest.approx(formula)
+    assert math.ceil(16 * connectivity / 4 - 1e-9) == least
+    assert _exhaustive(adjacency) == width
+
+
+def _exhaustive(adjacency: np.ndarray[tuple[int, int], np.dtype[np.float64]]) -> int:
+    """All halves of 16 nodes at once."""
+    sides = np.array([[0, *rest] for rest in combinations(range(1, 16), 7)])
+    inside = np.zeros((len(sides), 16))
+    np.put_along_axis(inside, sides, 1.0, axis=1)
+    return int(((inside @ adjacency) * (1 - inside)).sum(axis=1).min())
+
+
+@pytest.mark.parametrize("supernodes", [2, 6, 10])
+def test_halves_of_percs_are_joined_by_a_d_link_for_each_pair_of_supernodes(supernodes: int) -> None:
+    """Hoefler and Snir 2011, 5.3.2: one D link joins any two supernodes, so (s / 2)^2 halves of them."""
+    fabric = percs(supernodes)
+    upper = np.arange(len(fabric)) // 32 >= supernodes // 2
+    across = upper[fabric.links.source] & ~upper[fabric.links.target]
+    assert across.sum() == (supernodes // 2) ** 2
+    assert bool((fabric.links.capacity[across] == 10 * GIB).all())
+
+
+@pytest.mark.parametrize("sides", [(7,), (4, 4), (5, 3, 2)])
+def test_distances_on_a_mesh_follow_the_closed_form(sides: tuple[int, ...]) -> None:
+    """Sum over dimensions of (k^2 - 1) / (3 k), a node and itself counted too."""
+    nodes = math.prod(sides)
+    expected = sum((k * k - 1) / (3 * k) for k in sides) * nodes / (nodes - 1)
+    assert mean_distance(host_distances(mesh(sides))) == pytest.approx(expected)
+    assert host_distances(mesh(sides)).max() == sum(k - 1 for k in sides)
+
+
+def test_the_mean_distance_of_a_hypercube_is_half_its_dimensions() -> None:
+    assert mean_distance(host_distances(hypercube(6))) == pytest.approx(3 * 64 / 63)
+    assert host_distances(hypercube(6)).max() == 6
+
+
+@pytest.mark.parametrize(("k", "n"), [(2, 4), (3, 3), (4, 2)])
+def test_distances_on_a_k_ary_n_tree_follow_the_closed_form(k: int, n: int) -> None:
+    """k^l - k^(l-1) hosts are 2 l links away: those below the same switch of level l first."""
+    total = sum(2 * level * (k**level - k ** (level - 1)) for level in range(1, n + 1))
+    assert mean_distance(host_distances(k_ary_n_tree(k, n))) == pytest.approx(total / (k**n - 1))

@@ -7,12 +7,13 @@ from typing import Any
 import networkx as nx
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from ingest.generate.streams import LogNormal, StreamGraph, stream, stream_graph, stream_weights
 from registry.errors import InvalidValue
 from registry.model import Longs
+from tests.support.inputs import bytes_of
 
 SIZES, SEEDS = st.integers(1, 150), st.integers(0, 1000)
 
@@ -50,14 +51,18 @@ def test_property_2_no_kernel_both_joins_and_splits(vertices: int, seed: int) ->
     assert not ((reached > 1) & (left > 1)).any()
 
 
-@given(st.integers(200, 500), SEEDS)
-@settings(max_examples=30)
-def test_properties_1_and_2_edges_are_few_and_most_kernels_filters(vertices: int, seed: int) -> None:
-    found = stream_graph(vertices, seed=seed)
-    reached, left = degrees(found)
-    assert len(found.source) < 1.25 * vertices
-    filters = (reached == 1) & (left == 1)
-    assert filters.sum() > 0.6 * vertices
+@pytest.mark.parametrize("vertices", [300, 500])
+def test_properties_1_2_and_4_edges_are_few_kernels_filters_splits_early_and_joins_late(
+    vertices: int,
+) -> None:
+    """In sum over twenty graphs: of a single one nothing is certain, since it is drawn."""
+    drawn = [stream_graph(vertices, seed=seed) for seed in range(20)]
+    reached, left = (np.array(ends) for ends in zip(*map(degrees, drawn), strict=True))
+    assert sum(len(found.source) for found in drawn) < 20 * 1.25 * vertices
+    assert ((reached == 1) & (left == 1)).sum() > 20 * 0.6 * vertices
+    third = vertices // 3
+    assert (left > 1)[:, :third].sum() > 2 * (reached > 1)[:, :third].sum()
+    assert (reached > 1)[:, -third:].sum() > 2 * (left > 1)[:, -third:].sum()
 
 
 @given(SIZES, SEEDS, st.sampled_from([1, 3]), st.sampled_from([0.12, 0.5]))
@@ -86,30 +91,15 @@ def test_the_level_is_the_longest_way_from_a_source(vertices: int, seed: int) ->
     assert found.level.tolist() == expected
 
 
-@given(st.integers(300, 600), SEEDS)
-@settings(max_examples=40)
-def test_property_4_splits_are_near_sources_and_joins_near_sinks(vertices: int, seed: int) -> None:
-    found = stream_graph(vertices, seed=seed)
-    reached, left = degrees(found)
-    third = vertices // 3
-    early, late = np.arange(vertices) < third, np.arange(vertices) >= vertices - third
-    assert ((left > 1) & early).sum() > ((reached > 1) & early).sum()
-    assert ((reached > 1) & late).sum() > ((left > 1) & late).sum()
-
-
-def test_the_same_seed_gives_the_same_bytes_and_another_another_graph() -> None:
+def test_the_structure_follows_the_seed_and_not_the_weights() -> None:
     one, again, other = (stream_graph(200, seed=seed) for seed in (3, 3, 4))
     for name in StreamGraph._fields:
         assert getattr(one, name).tobytes() == getattr(again, name).tobytes()
     assert one.target.tolist() != other.target.tolist()
-
-
-def test_the_structure_does_not_depend_on_the_weights() -> None:
-    one = stream_graph(200, seed=3)
-    other = stream_graph(200, seed=3, vertex=LogNormal(1.0, 0.0), edge=LogNormal(5.0, 0.0))
-    assert one.target.tolist() == other.target.tolist()
-    assert set(other.vertex_weight.tolist()) == {1.0}
-    assert set(other.edge_weight.tolist()) == {5.0}
+    flat = stream_graph(200, seed=3, vertex=LogNormal(1.0, 0.0), edge=LogNormal(5.0, 0.0))
+    assert one.target.tolist() == flat.target.tolist()
+    assert set(flat.vertex_weight.tolist()) == {1.0}
+    assert set(flat.edge_weight.tolist()) == {5.0}
 
 
 def test_weights_have_the_given_mean_and_spread() -> None:
@@ -119,13 +109,17 @@ def test_weights_have_the_given_mean_and_spread() -> None:
         assert np.log(weight).std() == pytest.approx(spread, rel=0.05)
 
 
-@given(st.integers(2, 60), SEEDS)
-def test_the_profile_is_the_graph_without_the_weights_of_kernels(vertices: int, seed: int) -> None:
-    profile, found = stream(vertices, seed=seed), stream_graph(vertices, seed=seed)
+@given(SIZES, SEEDS, st.floats(0.1, 10.0), st.floats(0.0, 3.0))
+def test_a_profile_and_weights_of_one_seed_are_the_graph(
+    vertices: int, seed: int, weight: float, spread: float
+) -> None:
+    found = stream_graph(vertices, vertex=LogNormal(weight, spread), seed=seed)
+    profile = stream(vertices, seed=seed)
     assert profile.ranks == vertices
-    sent = set(zip(profile.sender.tolist(), profile.partner.tolist(), profile.bytes.tolist(), strict=True))
-    made = set(zip(found.source.tolist(), found.target.tolist(), found.edge_weight.tolist(), strict=True))
-    assert sent == made
+    ends = zip(found.source.tolist(), found.target.tolist(), strict=True)
+    assert bytes_of(profile) == dict(zip(ends, found.edge_weight.tolist(), strict=True))
+    weights = stream_weights(vertices, vertex_weight=weight, vertex_spread=spread, seed=seed)
+    assert weights.tolist() == found.vertex_weight.tolist()
 
 
 @pytest.mark.parametrize(
@@ -149,22 +143,7 @@ def test_parameters_out_of_range_are_named(vertices: int, options: dict[str, Any
         stream_graph(vertices, **options)
 
 
-@given(SIZES, SEEDS, st.floats(0.1, 10.0), st.floats(0.0, 3.0))
-def test_a_profile_and_weights_of_one_seed_are_the_graph(
-    vertices: int, seed: int, weight: float, spread: float
-) -> None:
-    found = stream_graph(vertices, vertex=LogNormal(weight, spread), seed=seed)
-    profile = stream(vertices, seed=seed)
-    assert profile.ranks == vertices
-    assert sorted(profile.bytes.tolist()) == sorted(found.edge_weight.tolist())
-    weights = stream_weights(vertices, vertex_weight=weight, vertex_spread=spread, seed=seed)
-    assert weights.tolist() == found.vertex_weight.tolist()
-
-
-@pytest.mark.parametrize(
-    ("values", "field"),
-    [({"vertices": 0}, "vertices"), ({"vertex_weight": 0.0}, "weight"), ({"vertex_spread": -1.0}, "spread")],
-)
-def test_weights_refuse_what_is_none(values: dict[str, Any], field: str) -> None:
-    with pytest.raises(InvalidValue, match=field):
-        stream_weights(**{"vertices": 3} | values)
+def test_weights_refuse_what_is_none() -> None:
+    for field, values in (("vertices", {"vertices": 0}), ("weight", {"vertex_weight": 0.0})):
+        with pytest.raises(InvalidValue, match=field):
+            stream_weights(**{"vertices": 3} | values)

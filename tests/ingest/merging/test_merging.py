@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
+from dataclasses import replace
 from itertools import permutations
 from pathlib import Path
 from typing import Any
@@ -21,7 +23,7 @@ from registry.fabrics.contents import canonical, content_hash
 from registry.model import HOST, NO_PORT, Adapters, Fabric, Links, Ports
 from registry.model.intake import Intake
 from registry.model.links import DOWN
-from tests.support.ibnetdiscover_scans import TREE, fabric_of, raw
+from tests.support.ibnetdiscover_scans import TREE, fabric_of, raw, swap
 from tests.support.inputs import DATA
 from tests.support.small_fabrics import adapter_fabrics
 
@@ -35,6 +37,11 @@ TOOLS = (
     "iblinkinfo-l.txt",
     "opensm-subnet.lst",
 )
+
+
+def both(one: Fabric, other: Fabric) -> tuple[Fabric, Sequence[str]]:
+    """Two fabrics, from sources a and b, as one, and the warnings."""
+    return merge_fabrics([SourceFabric(path="a", fabric=one), SourceFabric(path="b", fabric=other)])
 
 
 def merged(*paths: Path) -> Intake:
@@ -86,7 +93,7 @@ def test_the_order_of_sources_that_agree_does_not_matter() -> None:
     assert len(found) == 1
 
 
-def test_lists_of_nodes_add_their_names_and_guids() -> None:
+def test_lists_ufm_and_a_database_get_what_they_lack_from_another() -> None:
     lists = (TREE_FOLDER / "ibhosts.txt", TREE_FOLDER / "ibswitches.txt")
     both = merged(*lists, TREE_FOLDER / "iblinkinfo.txt")
     assert both.warnings == ()
@@ -94,24 +101,20 @@ def test_lists_of_nodes_add_their_names_and_guids() -> None:
     assert np.array_equal(fabric(both).adapters.guid, scan.adapters.guid)
     assert np.array_equal(fabric(both).adapters.port_guid, scan.adapters.port_guid)
     assert fabric(both).cable_count == 96
-
-
-@pytest.mark.parametrize("names", [["ibnetdiscover-l.txt"], ["ibhosts.txt", "ibswitches.txt"]])
-def test_lists_of_nodes_are_no_fabric_alone(names: list[str]) -> None:
-    with pytest.raises(
-        InputError,
-        match=r"ingest it together with a source of the cables \(ibnetdiscover, ",
-    ) as caught:
-        merged(*(TREE_FOLDER / name for name in names))
-    assert caught.value.path == str(TREE_FOLDER / names[0])
-
-
-def test_ufm_and_a_database_get_speeds_and_lids_from_another() -> None:
     scan = fabric_of(raw("infiniband/fattree2-64-ftree/ibnetdiscover.txt"))
     for name in ("ufm_links.json", "ibdiagnet2.db_csv"):
         both = merged(DATA / "formats" / name, TREE_FOLDER / "ibnetdiscover.txt")
         assert both.warnings[1].endswith("96 capacities missing in one are taken from the other")
         assert np.array_equal(fabric(both).adapters.port_lid, scan.adapters.port_lid)
+
+
+@pytest.mark.parametrize("names", [["ibnetdiscover-l.txt"], ["ibhosts.txt", "ibswitches.txt"]])
+def test_lists_of_nodes_are_no_fabric_alone(names: list[str]) -> None:
+    with pytest.raises(
+        InputError, match=r"ingest it together with a source of the cables \(ibnetdiscover, "
+    ) as caught:
+        merged(*(TREE_FOLDER / name for name in names))
+    assert caught.value.path == str(TREE_FOLDER / names[0])
 
 
 def test_a_speed_that_is_assumed_gives_way_in_either_order(tmp_path: Path) -> None:
@@ -147,11 +150,19 @@ def test_a_cable_of_one_source_alone_is_reported_and_the_first_wins(tmp_path: Pa
         assert fabric(found).cable_count == cables
 
 
+def test_another_lid_of_a_switch_is_reported_and_the_first_is_taken() -> None:
+    other = swap(TREE, r'("leaf01" (?:enhanced port 0 )?lid )3', r"\g<1>30")
+    found, notes = both(fabric_of(TREE), fabric_of(other))
+    assert found.lid[found.names.index("leaf01")] == 3
+    assert [note.split(": ", 1)[1] for note in notes] == [
+        "switch leaf01 has LID 3 in the first and 30 in the second: the first is taken"
+    ]
+
+
 def test_a_cable_that_moved_is_reported_at_both_places(tmp_path: Path) -> None:
     moved = re.sub(r'^Switch(.*0300"[^\n]*\n(?:\[[^\n]*\n)*?)\[4\]', r"Switch\1[9]", TREE, flags=re.M)
     moved = re.sub(r'("S-0002c90000100300")\[4\]', r"\1[9]", moved)
-    one, two = fabric_of(TREE), fabric_of(moved)
-    _, notes = merge_fabrics([SourceFabric(path="a", fabric=one), SourceFabric(path="b", fabric=two)])
+    _, notes = both(fabric_of(TREE), fabric_of(moved))
     assert [note.split(": ", 1)[1] for note in notes] == [
         "cable leaf01:4 - spine01:1 is only in a: it is kept",
         "cable leaf01:9 - spine01:1 is only in b: it is left out",
@@ -202,17 +213,15 @@ def test_a_port_that_is_down_in_one_and_linked_in_the_other(tmp_path: Path) -> N
         could_be=np.zeros(2),
     )
     other = Fabric(**_columns(scan) | {"ports": ports})
-    found, _ = merge_fabrics([SourceFabric(path="a", fabric=scan), SourceFabric(path="b", fabric=other)])
+    found, _ = both(scan, other)
     assert found.ports.number.tolist() == [30]
 
 
 def test_a_made_up_name_gives_way_to_a_real_one() -> None:
     nameless = fabric_of(TREE.replace("node0001 mlx5_0", "Mellanox Technologies"))
     assert any(name.startswith("guid-0x") for name in nameless.names)
-    for order in permutations(
-        [SourceFabric(path="a", fabric=nameless), SourceFabric(path="b", fabric=fabric_of(TREE))]
-    ):
-        found, warnings = merge_fabrics(order)
+    for order in permutations([nameless, fabric_of(TREE)]):
+        found, warnings = both(*order)
         assert found.names == fabric_of(TREE).names
         assert warnings == ()
 
@@ -223,8 +232,8 @@ def test_adapters_without_a_name_are_of_the_machine_that_another_tool_knows() ->
     nameless = re.sub(r"node000[12] mlx5_0", "Mellanox Technologies", TREE)
     one, two = fabric_of(nameless), fabric_of(known)
     assert (len(one.hosts), len(two.hosts)) == (6, 5)
-    for order in permutations([SourceFabric(path="a", fabric=one), SourceFabric(path="b", fabric=two)]):
-        found, warnings = merge_fabrics(order)
+    for order in permutations([one, two]):
+        found, warnings = both(*order)
         assert found.names == two.names
         assert warnings == ()
         assert len(found.adapters) == 6
@@ -237,7 +246,7 @@ def test_two_planes_of_the_same_hosts_are_one_fabric() -> None:
     plane = TREE.replace("2c9000010", "2c9000090").replace("2c90000f0", "2c90000fa")
     plane = plane.replace("leaf", "other-leaf").replace("spine", "other-spine").replace("mlx5_0", "mlx5_1")
     one, two = fabric_of(TREE), fabric_of(plane)
-    found, warnings = merge_fabrics([SourceFabric(path="a", fabric=one), SourceFabric(path="b", fabric=two)])
+    found, warnings = both(one, two)
     assert len(found.hosts) == len(one.hosts)
     assert len(found.switches) == 2 * len(one.switches)
     assert found.cable_count == 2 * one.cable_count
@@ -251,31 +260,9 @@ def test_two_planes_of_the_same_hosts_are_one_fabric() -> None:
 def test_switches_of_two_planes_may_have_the_same_names() -> None:
     plane = TREE.replace("2c9000010", "2c9000090").replace("2c90000f0", "2c90000fa")
     plane = re.sub(r"lid (\d+)", lambda match: f"lid {int(match[1]) + 100}", plane)
-    sources = [
-        SourceFabric(path="a", fabric=fabric_of(TREE)),
-        SourceFabric(path="b", fabric=fabric_of(plane)),
-    ]
-    found, _ = merge_fabrics(sources)
+    found, _ = both(fabric_of(TREE), fabric_of(plane))
     assert "leaf01 [switch 0x0002c90000900300]" in found.names
     assert len(found.switches) == 8
-
-
-def test_the_same_tool_twice_is_two_observations() -> None:
-    with pytest.raises(
-        InputError, match=r"a second ibnetdiscover of one fabric, the first is .*: ingest them one by one"
-    ):
-        merged(
-            TREE_FOLDER / "ibnetdiscover.txt", DATA / "infiniband/fattree2-64-broken-link/ibnetdiscover.txt"
-        )
-
-
-def test_fabrics_with_nothing_in_common_are_refused() -> None:
-    with pytest.raises(InputError, match="no host or switch in common"):
-        merged(
-            TREE_FOLDER / "ibnetdiscover.txt",
-            MIXED / "opensm-subnet.lst",
-            DATA / "public/ndr-dgx.ibnetdiscover",
-        )
 
 
 # a scheduler's tree beside a scan
@@ -325,10 +312,7 @@ def test_a_schedulers_file_beside_the_scan_of_its_machine_adds_nothing(name: str
 
 
 def test_capacities_of_a_source_without_ports_are_of_each_cable() -> None:
-    tree, scan = tree_of_a_scheduler(), fabric_of(TREE)
-    found, warnings = merge_fabrics(
-        [SourceFabric(path="tree", fabric=tree), SourceFabric(path="scan", fabric=scan)]
-    )
+    found, warnings = both(tree_of_a_scheduler(), fabric_of(TREE))
     hosts = found.kind[found.links.source] == HOST
     assert set(found.links.capacity[hosts].tolist()) == {1.0}
     assert sum("has 1 bytes/s in the first and 2.5e+10" in warning for warning in warnings) == 6
@@ -341,15 +325,13 @@ def test_a_bundle_with_another_number_of_cables_is_reported() -> None:
     cables = np.where(scan.kind[source] + scan.kind[target] == 2, 3, 1)
     links = Links.of(source, target, cables * 25e9, cables=cables)
     plain = Fabric(**_columns(scan) | {"links": links, "adapters": Adapters(), "guid": np.zeros(len(scan))})
-    one, two = SourceFabric(path="a", fabric=scan), SourceFabric(path="b", fabric=plain)
-    for order, counts in (
-        ((one, two), "2 cables in the first and 3"),
-        ((two, one), "3 cables in the first and 2"),
-    ):
-        merged_fabric, notes = merge_fabrics(order)
+    for first, second, here, there in ((scan, plain, 2, 3), (plain, scan, 3, 2)):
+        found, notes = both(first, second)
         assert len(notes) == 4
-        assert notes[0].endswith(f"leaf01 - spine01 has {counts} in the second: the first is taken")
-        assert merged_fabric.cable_count == order[0].fabric.cable_count
+        assert notes[0].endswith(
+            f"leaf01 - spine01 has {here} cables in the first and {there} in the second: the first is taken"
+        )
+        assert found.cable_count == first.cable_count
 
 
 # properties
@@ -358,9 +340,7 @@ def test_a_bundle_with_another_number_of_cables_is_reported() -> None:
 @settings(deadline=None)
 @given(adapter_fabrics())
 def test_a_fabric_beside_itself_is_itself(found: Fabric) -> None:
-    again, warnings = merge_fabrics(
-        [SourceFabric(path="a", fabric=found), SourceFabric(path="b", fabric=found)]
-    )
+    again, warnings = both(found, found)
     assert warnings == ()
     assert known(again) == known(found)
 
@@ -376,26 +356,14 @@ def test_what_a_poorer_source_lacks_comes_from_the_richer_one(
     poorer = Fabric(
         **_columns(found)
         | {
-            "lid": np.zeros(len(found)) if "lid" in lacks else found.lid,
-            "links": Links.of(
-                links.source,
-                links.target,
-                np.ones(len(links)) if "rates" in lacks else links.capacity,
-                source_port=links.source_port,
-                target_port=links.target_port,
-                source_adapter=links.source_adapter,
-                target_adapter=links.target_adapter,
-            ),
-            "adapters": Adapters(
-                names=adapters.names,
-                guid=np.zeros(len(adapters), np.uint64) if "guid" in lacks else adapters.guid,
-                system_guid=np.zeros(len(adapters), np.uint64) if "system" in lacks else adapters.system_guid,
-                host=adapters.host,
-                port_adapter=adapters.port_adapter,
-                port_number=adapters.port_number,
-                port_guid=adapters.port_guid,
+            "lid": found.lid * ("lid" not in lacks),
+            "links": replace(links, capacity=np.ones(len(links))) if "rates" in lacks else links,
+            "adapters": replace(
+                adapters,
+                guid=adapters.guid * np.uint64("guid" not in lacks),
+                system_guid=adapters.system_guid * np.uint64("system" not in lacks),
+                port_guid=adapters.port_guid * np.uint64("ports" not in lacks),
                 port_lid=adapters.port_lid * ("lid" not in lacks),
-                port_lmc=adapters.port_lmc,
             ),
         }
     )

@@ -71,10 +71,12 @@ def test_a_scan_with_fewer_than_half_of_the_last_ones_devices_is_rejected(
     given(scanned, path, 12)  # the cluster's last scan by now
 
 
-def test_scans_of_the_same_fabric_with_faults_are_accepted(scanned: Registry) -> None:
+def test_scans_with_faults_and_first_data_of_other_clusters_are_accepted(scanned: Registry) -> None:
     given(scanned, DEAD_SPINE, 11)
     given(scanned, INFINIBAND / "fattree2-64-broken-link/ibnetdiscover.txt", 12)
     assert len(scanned.fabrics.observations("c")) == 3
+    ingest(scanned, [NDR, NDR_TABLES], Options(cluster="other"))
+    assert len(scanned.fabrics.clusters()) == 2
 
 
 @pytest.mark.parametrize("number", [5, 10, 11])
@@ -136,11 +138,6 @@ def test_tables_with_a_switch_that_was_down_at_the_last_scan_are_accepted(regist
     given(registry, TREE, 2)
     given(registry, DEAD_SPINE, 3)
     given(registry, TREE_TABLES, 4)
-
-
-def test_the_first_data_of_a_cluster_and_those_of_others_are_not_compared(scanned: Registry) -> None:
-    ingest(scanned, [NDR, NDR_TABLES], Options(cluster="other"))
-    assert len(scanned.fabrics.clusters()) == 2
 
 
 def planned(path: Path) -> Fabric:

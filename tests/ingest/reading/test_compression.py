@@ -34,25 +34,18 @@ def test_archive_members_that_are_links_or_devices_are_refused(kind: bytes) -> N
 
 
 @pytest.mark.parametrize("squeeze", [gzip.compress, lzma.compress])
-def test_a_decompression_bomb_is_stopped_at_the_limit(squeeze: type[bytes]) -> None:
-    bomb = squeeze(bytes(10_000_000))
-    assert len(bomb) < 20_000
-    with pytest.raises(InputError, match="unpacks to more than 1 MB"):
-        decompress(bomb, "bomb", 1_000_000)
-    assert len(decompress(bomb, "bomb", 10_000_000)) == 10_000_000
-
-
-@pytest.mark.parametrize("squeeze", [gzip.compress, lzma.compress])
-def test_a_bomb_uses_little_more_memory_than_the_limit(
+def test_a_bomb_is_stopped_at_the_limit_with_little_more_memory_than_that(
     squeeze: type[bytes], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(compression, "_CHUNK", 1 << 16)
-    bomb = squeeze(bytes(30_000_000))
+    bomb = squeeze(bytes(20_000_000))
+    assert len(bomb) < 40_000
     tracemalloc.start()
-    with pytest.raises(InputError, match="unpack it first"):
-        decompress(bomb, "bomb", 3_000_000)
-    assert tracemalloc.get_traced_memory()[1] < 15_000_000  # an xz stream has a dictionary of 8 MiB
+    with pytest.raises(InputError, match=r"unpacks to more than 1 MB.*unpack it first"):
+        decompress(bomb, "bomb", 1_000_000)
+    assert tracemalloc.get_traced_memory()[1] < 13_000_000  # an xz stream has a dictionary of 8 MiB
     tracemalloc.stop()
+    assert len(decompress(bomb, "bomb", 20_000_000)) == 20_000_000
 
 
 def test_content_does_not_depend_on_the_size_of_a_chunk(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -63,27 +56,13 @@ def test_content_does_not_depend_on_the_size_of_a_chunk(monkeypatch: pytest.Monk
         assert [decompress(one, "f") for one in packed] == [content + b"b"] * 2
 
 
-def test_an_archive_is_limited_in_the_sum_of_its_members() -> None:
+def test_an_archive_is_limited_in_the_sum_and_number_of_members(monkeypatch: pytest.MonkeyPatch) -> None:
     data = tar({"a": bytes(600), "b": gzip.compress(bytes(600))})
     with pytest.raises(InputError, match="unpacks to more than"):
         list(members(data, "a.tar", 1000))
-
-
-def test_an_archive_is_limited_in_its_number_of_members(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(compression, "MAX_MEMBERS", 2)
     with pytest.raises(InputError, match="more than 2 members"):
         list(members(tar({"a": b"", "b": b"", "c": b""}), "a.tar"))
-
-
-def test_an_xz_stream_that_asks_for_too_much_memory_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(compression, "XZ_MEMORY", 1 << 16)
-    with pytest.raises(InputError, match="damaged"):
-        decompress(lzma.compress(b"x"), "f.xz")
-
-
-@pytest.mark.parametrize("squeeze", [gzip.compress, lzma.compress])
-def test_several_streams_one_behind_the_other_are_read_as_one(squeeze: type[bytes]) -> None:
-    assert decompress(squeeze(b"a") + squeeze(b"b"), "f") == b"ab"
 
 
 @pytest.mark.parametrize("squeeze", [gzip.compress, lzma.compress])
@@ -93,9 +72,12 @@ def test_cut_off_compressed_data_are_an_error(squeeze: type[bytes]) -> None:
         decompress(whole[:-9], "f")
 
 
-def test_a_cut_off_archive_is_an_error() -> None:
+def test_a_cut_archive_and_an_xz_stream_of_much_memory_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(InputError, match="damaged"):
         list(members(tar({"a": bytes(5000)})[:2000], "a.tar"))
+    monkeypatch.setattr(compression, "XZ_MEMORY", 1 << 16)
+    with pytest.raises(InputError, match="damaged"):
+        decompress(lzma.compress(b"x"), "f.xz")
 
 
 @given(st.binary(max_size=2000), st.sampled_from([b"", b"\x1f\x8b\x08", b"\xfd7zXZ\x00"]))

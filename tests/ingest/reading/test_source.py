@@ -19,27 +19,22 @@ from hypothesis import strategies as st
 from ingest.reading import source
 from ingest.reading.source import SourceFile, read_paths
 from registry.errors import InputError
+from tests.support import inputs
 from tests.support.inputs import tar, tar_of
 
 
 def file(data: bytes) -> SourceFile:
-    return SourceFile(path="f", data=data, modified_at=datetime(2026, 1, 1, tzinfo=UTC))
+    return inputs.file(data, "f")
 
 
 @pytest.mark.parametrize("squeeze", [bytes, gzip.compress, lzma.compress])
 def test_compression_is_recognised_by_content_not_by_name(tmp_path: Path, squeeze: type[bytes]) -> None:
     path = tmp_path / "scan.txt"
     path.write_bytes(squeeze(b"hello\n"))
+    os.utime(path, (1_600_000_000, 1_600_000_000))
     (group,) = read_paths([path])
     assert group.path == str(path)
     assert [read.data for read in group.files] == [b"hello\n"]
-
-
-def test_time_of_a_file_is_its_modification_time_in_utc(tmp_path: Path) -> None:
-    path = tmp_path / "f"
-    path.write_bytes(b"x")
-    os.utime(path, (1_600_000_000, 1_600_000_000))
-    (group,) = read_paths([path])
     assert group.files[0].modified_at == datetime.fromtimestamp(1_600_000_000, UTC)
 
 
@@ -53,31 +48,22 @@ def test_members_of_an_archive_are_sources_of_their_own(tmp_path: Path, mode: st
     assert groups[0].files[0].modified_at == datetime.fromtimestamp(1_700_000_000, UTC)
 
 
-def test_a_folder_of_prof_files_is_one_source(tmp_path: Path) -> None:
-    for rank in range(3):
-        (tmp_path / f"app.{rank}.prof").write_bytes(b"%d" % rank)
-    (group,) = read_paths([tmp_path])
-    assert group.path == str(tmp_path)
-    assert [read.data for read in group.files] == [b"0", b"1", b"2"]
-
-
-def test_an_archive_of_prof_files_is_one_source(tmp_path: Path) -> None:
+def test_prof_files_of_a_folder_or_archive_are_one_source_also_named_one_by_one(tmp_path: Path) -> None:
+    paths = [tmp_path / name for name in ("a/x.0.prof", "a/x.1.prof", "b/y.0.prof")]
+    for path in paths:
+        path.parent.mkdir(exist_ok=True)
+        path.write_bytes(path.name.encode())
+    for named in (paths, [tmp_path / "a", tmp_path / "b"]):
+        groups = read_paths(named)
+        assert [group.path for group in groups] == [str(tmp_path / "a"), str(tmp_path / "b")]
+        assert [[read.data for read in group.files] for group in groups] == [
+            [b"x.0.prof", b"x.1.prof"],
+            [b"y.0.prof"],
+        ]
     path = tmp_path / "profile.tgz"
     path.write_bytes(tar({"d/app.0.prof": b"0", "d/app.1.prof": b"1"}, mode="w:gz"))
     (group,) = read_paths([path])
     assert [read.path for read in group.files] == [f"{path}!d/app.0.prof", f"{path}!d/app.1.prof"]
-
-
-def test_prof_files_named_one_by_one_are_one_source_a_folder(tmp_path: Path) -> None:
-    paths = [tmp_path / name for name in ("a/x.0.prof", "a/x.1.prof", "b/y.0.prof")]
-    for path in paths:
-        path.parent.mkdir(exist_ok=True)
-        path.write_bytes(b"x")
-    groups = read_paths(paths)
-    assert [(group.path, len(group.files)) for group in groups] == [
-        (str(tmp_path / "a"), 2),
-        (str(tmp_path / "b"), 1),
-    ]
 
 
 def test_a_mixed_folder_gives_every_file_and_walks_folders_in_name_order(tmp_path: Path) -> None:
@@ -95,18 +81,22 @@ def test_standard_input_is_read_by_the_name_dash(monkeypatch: pytest.MonkeyPatch
     assert group.files[0].data == b"piped"
 
 
-def test_a_missing_file_is_an_error_that_names_it(tmp_path: Path) -> None:
+def test_missing_files_and_empty_or_large_folders_are_errors(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     with pytest.raises(InputError, match="No such file") as caught:
         read_paths([tmp_path / "nowhere"])
     assert caught.value.path == str(tmp_path / "nowhere")
-
-
-def test_an_empty_folder_and_an_empty_archive_are_errors(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="folder is empty"):
         read_paths([tmp_path])
     (tmp_path / "a.tar").write_bytes(tar_of(directory("d")))
     with pytest.raises(InputError, match="the archive contains no files"):
         read_paths([tmp_path / "a.tar"])
+    monkeypatch.setattr(source, "MAX_MEMBERS", 1)
+    for name in ("a", "b"):
+        (tmp_path / name).write_bytes(b"x")
+    with pytest.raises(InputError, match="more than 1 files"):
+        read_paths([tmp_path])
 
 
 def directory(name: str) -> tarfile.TarInfo:
@@ -126,40 +116,25 @@ def test_a_link_to_a_folder_and_a_pipe_in_a_folder_are_refused(tmp_path: Path) -
         read_paths([tmp_path / "e"])
 
 
-def test_a_folder_is_limited_in_its_number_of_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(source, "MAX_MEMBERS", 1)
-    for name in ("a", "b"):
-        (tmp_path / name).write_bytes(b"x")
-    with pytest.raises(InputError, match="more than 1 files"):
-        read_paths([tmp_path])
-
-
 @pytest.mark.parametrize(
-    ("data", "reason", "line"),
+    ("data", "reason", "line", "text"),
     [
-        (b"", "empty", None),
-        (b" \n\t\r\n", "empty", None),
-        (b"one\ntwo\n\0\n", "binary", 3),
-        (b"one\ncaf\xe9 here\nthree", "0xe9 is not UTF-8", 2),
+        (b"", "empty", None, None),
+        (b" \n\t\r\n", "empty", None, None),
+        (b"one\ntwo\n\0\n", "binary", 3, None),
+        (b"one\ncaf\xe9 here\nthree", "0xe9 is not UTF-8", 2, "caf\\xe9 here"),
     ],
 )
-def test_text_that_is_none_is_an_error_with_its_line(data: bytes, reason: str, line: int | None) -> None:
+def test_text_that_is_none_is_an_error_with_its_line(
+    data: bytes, reason: str, line: int | None, text: str | None
+) -> None:
     with pytest.raises(InputError, match=reason) as caught:
         file(data).text()
-    assert caught.value.line == line
-
-
-def test_wrong_encoding_shows_the_line() -> None:
-    with pytest.raises(InputError) as caught:
-        file(b"one\ncaf\xe9 here\nthree").text()
-    assert caught.value.text == "caf\\xe9 here"
-
-
-def test_byte_order_mark_and_carriage_returns_are_taken_off() -> None:
-    assert file(b"\xef\xbb\xbfa\r\nb\n\nc").lines() == ["a", "b", "", "c"]
+    assert (caught.value.line, text in (None, caught.value.text)) == (line, True)
 
 
 def test_only_line_feeds_end_lines_so_that_line_numbers_agree_with_editors() -> None:
+    assert file(b"\xef\xbb\xbfa\r\nb\n\nc").lines() == ["a", "b", "", "c"]
     assert file("a\x0bb\x85c\u2028d\ne\n".encode()).lines() == ["a\x0bb\x85c\u2028d", "e"]
 
 

@@ -18,21 +18,17 @@ from tests.support.inputs import file
 PAIR = Profile.from_edges([2, 0], [0, 2], [8, 2.5], ranks=4, messages=[2, 1])
 
 
-def test_a_profile_is_written_as_rows_in_the_order_of_its_pairs() -> None:
+def test_profiles_and_weights_are_written_as_rows_or_arrays() -> None:
     assert write(PAIR) == b"# ranks: 4\nsrc,dst,bytes,messages\n0,2,2.5,1\n2,0,8,2\n"
     assert list(formats_of(PAIR)) == ["edge-csv", "npz"]
-
-
-def test_an_archive_has_the_columns_and_the_number_of_ranks() -> None:
     found = np.load(io.BytesIO(npz_bytes(PAIR)))
     assert {name: found[name].tolist() for name in found.files} == {
         "src": [0, 2], "dst": [2, 0], "bytes": [2.5, 8.0], "messages": [1, 2], "ranks": 4,
     }  # fmt: skip
-
-
-def test_weights_are_rows_of_a_rank_and_its_computation() -> None:
     weights = np.array([1.0, 0.1])
     assert write(weights).decode() == weights_csv(weights) == "rank,weight\n0,1.0\n1,0.1\n"
+    with pytest.raises(InvalidValue, match="must be one of edge-csv, npz"):
+        write(make(PROFILES.find("ring"), {"ranks": "4"}), "xml")
 
 
 def test_a_fabric_is_made_of_text_and_written() -> None:
@@ -50,8 +46,3 @@ def test_devices_of_a_scan_are_a_fabric_and_a_scan() -> None:
     assert (len(fabric.hosts), len(fabric.switches)) == (6, 4)
     group = SourceGroup(path="x", files=(file(write(made)),))
     assert formats.recognise(group).name == "ibnetdiscover"
-
-
-def test_a_format_of_another_kind_is_refused() -> None:
-    with pytest.raises(InvalidValue, match="must be one of edge-csv, npz"):
-        write(make(PROFILES.find("ring"), {"ranks": "4"}), "xml")

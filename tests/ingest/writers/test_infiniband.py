@@ -36,10 +36,16 @@ def test_devices_have_guids_names_ports_and_aligned_lids() -> None:
     ]
 
 
-def test_cables_between_two_switches_use_ports_of_their_own() -> None:
+def test_cables_directors_and_pods_have_the_given_sizes_and_ports() -> None:
     spine, leaf, *_ = fat_tree(1, 2, 1, cables=3)
     assert [port.peer_port for port in spine.ports.values()] == [3, 4, 5]
     assert len(leaf.ports) == 5
+    tree = director_tree(4, 2, 2, line_chips=2, spine_chips=1)
+    assert [len(device.ports) for device in tree if device.kind == "S"] == [2, 3, 3, 2, 3, 3, 4, 4, 4, 4]
+    assert sum(device.kind == "H" for device in tree) == 8
+    pods = three_level_tree(3, 2, 4)
+    assert sum(device.kind == "H" for device in pods) == 24
+    assert [len(device.ports) for device in pods[:4]] == [3] * 4
 
 
 def test_the_scan_of_a_leaf_lists_its_host_and_its_spine() -> None:
@@ -73,15 +79,6 @@ def test_equal_paths_are_used_in_turn_by_lid() -> None:
     other = [device.ports[1].lid for device in devices[-4:]]
     used = tables.ports[2, other].tolist()
     assert sorted(used) == [5, 5, 6, 6]
-
-
-def test_directors_and_pods_have_the_given_sizes() -> None:
-    tree = director_tree(4, 2, 2, line_chips=2, spine_chips=1)
-    assert [len(device.ports) for device in tree if device.kind == "S"] == [2, 3, 3, 2, 3, 3, 4, 4, 4, 4]
-    assert sum(device.kind == "H" for device in tree) == 8
-    pods = three_level_tree(3, 2, 4)
-    assert sum(device.kind == "H" for device in pods) == 24
-    assert [len(device.ports) for device in pods[:4]] == [3] * 4
 
 
 @pytest.mark.parametrize(

@@ -1,27 +1,28 @@
-"""The catalog of checks."""
+"""The catalog of checks, and its small checks: cables, speeds, ports that are down, and shared identities."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from mapping.checks.catalog import CHECKS, check, worst
 from mapping.checks.finding import Severity, Subject
 from registry.catalog import Entry
 from registry.errors import UnknownName
-from tests.support.checked_fabrics import fabric_of_cables
+from registry.model import Fabric
+from registry.model.links import ACTIVE, DOWN, TRAINING
+from tests.support.checked_fabrics import fabric_of_cables, findings_of, with_ports
+from tests.support.infiniband_data import infiniband
 
 
-def test_a_fabric_without_tables_or_adapters_can_be_checked() -> None:
-    fabric = fabric_of_cables(["a", "b"], [("a", "b")], set())
-    assert check(Subject(fabric=fabric)) == ()
-    assert worst(check(Subject(fabric=fabric))) is None
-
-
-def test_an_unknown_check_is_refused_with_the_closest() -> None:
+def test_a_fabric_without_tables_or_adapters_can_be_checked_but_not_by_an_unknown_check() -> None:
+    subject = Subject(fabric=fabric_of_cables(["a", "b"], [("a", "b")], set()))
+    assert check(subject) == ()
+    assert worst(check(subject)) is None
     with pytest.raises(UnknownName, match="credit-loops"):
-        check(Subject(fabric=fabric_of_cables(["a", "b"], [("a", "b")], set())), ["credit-loop"])
+        check(subject, ["credit-loop"])
 
 
 def test_every_check_has_its_own_function_and_findings_have_its_name() -> None:
@@ -53,3 +54,102 @@ def test_a_plug_in_that_fails_is_a_finding_and_the_other_checks_run(monkeypatch:
     monkeypatch.setitem(CHECKS._own, "odd", replace(entry, package=""))
     with pytest.raises(KeyError):
         check(subject)
+
+
+def test_a_host_with_fewer_rails_than_its_kind_is_named() -> None:
+    findings = findings_of(infiniband("ndr-dgx-minhop"), "rails")
+    (finding,) = findings
+    assert (finding.check, finding.count) == ("rails", 10)
+    assert "3 cables up" in finding.text
+    assert finding.subject in finding.text
+
+
+def test_a_leaf_with_fewer_uplinks_than_the_others_is_named() -> None:
+    leaves, spines = [f"leaf{i}" for i in range(5)], ["spine0", "spine1"]
+    hosts = [f"n{i}" for i in range(5)]
+    cables = [(leaf, spine) for leaf in leaves for spine in spines if (leaf, spine) != ("leaf3", "spine1")]
+    cables += list(zip(hosts, leaves, strict=True))
+    fabric = fabric_of_cables(hosts + leaves + spines, cables, {*leaves, *spines})
+    (finding,) = findings_of(fabric, "uplinks")
+    assert (finding.check, finding.subject) == ("uplinks", "leaf3")
+    assert "1 cables to other switches, 4 of 5 leaf switches have 2" in finding.text
+
+
+def test_a_host_without_a_cable_is_an_error() -> None:
+    hosts = ["n0", "n1", "n2", "n3"]
+    findings = check(Subject(fabric=fabric_of_cables([*hosts, "s"], [(n, "s") for n in hosts[:3]], {"s"})))
+    assert [(f.severity, f.subject) for f in findings] == [(Severity.ERROR, "n3")]
+    assert worst(findings) is Severity.ERROR
+
+
+def test_ports_that_are_down_are_reported_by_device_and_state() -> None:
+    fabric = with_ports(("leaf01", 30, DOWN, 0.0), ("leaf01", 31, DOWN, 0.0), ("leaf02", 30, TRAINING, 0.0))
+    findings = check(Subject(fabric=fabric), ["down-ports"])
+    assert [(f.severity, f.subject, f.count) for f in findings] == [
+        (Severity.WARNING, "leaf02", 1),
+        (Severity.NOTE, "leaf01", 2),
+    ]
+    assert findings[1].text == "leaf01 ports 30, 31: down"
+
+
+def test_names_guids_and_lids_of_two_devices_are_found() -> None:
+    (finding,) = findings_of(infiniband("mixed-speeds-oversubscribed"), "identities")
+    assert finding.subject == "Quantum Mellanox Technologies"
+    fabric = infiniband("fattree2-64-traffic")
+    adapters = fabric.adapters
+    guid, lid = np.array(adapters.guid), np.array(adapters.port_lid)
+    guid[1], lid[5] = guid[0], lid[4]
+    twice = replace(fabric, adapters=replace(adapters, guid=guid, port_lid=lid))
+    findings = findings_of(twice, "identities")
+    assert [finding.severity for finding in findings] == [Severity.ERROR] * 2
+    assert findings[0].text.startswith("node GUID 0x")
+    assert findings[1].subject == f"LID {int(lid[4])}"
+
+
+def first_cable(fabric: Fabric) -> tuple[int, int]:
+    """Rows of both directions of the cable between the first leaf and the first spine."""
+    leaf, spine = fabric.vertices(["leaf01", "spine01"], kind="switch").tolist()
+    source, target = fabric.links.source, fabric.links.target
+    (up,) = np.flatnonzero((source == leaf) & (target == spine)).tolist()
+    (down,) = np.flatnonzero((source == spine) & (target == leaf)).tolist()
+    return up, down
+
+
+def test_a_cable_that_could_be_faster_is_reported_once_for_both_of_its_ends() -> None:
+    fabric = infiniband("fattree2-64-traffic")
+    row, _ = first_cable(fabric)
+    rate, near, far = (
+        column[row].item()
+        for column in (fabric.links.capacity, fabric.links.source_port, fabric.links.target_port)
+    )
+    faster = with_ports(("leaf01", near, ACTIVE, 2 * rate), ("spine01", far, ACTIVE, 2 * rate))
+    (finding,) = findings_of(faster, "slow-links")
+    assert finding.severity is Severity.WARNING
+    assert finding.subject == f"leaf01:{near} - spine01:{far}"
+    assert not findings_of(with_ports(("leaf01", near, ACTIVE, rate)), "slow-links")
+
+
+def test_a_cable_slower_than_nearly_all_others_is_a_note_and_at_half_their_speed_a_warning() -> None:
+    fabric = infiniband("fattree2-64-traffic")
+    assert not findings_of(fabric, "slow-links")
+    for factor, severity in ((0.75, Severity.NOTE), (0.5, Severity.WARNING)):
+        capacity = np.array(fabric.links.capacity)
+        capacity[[*first_cable(fabric)]] *= factor
+        slower = replace(fabric, links=replace(fabric.links, capacity=capacity))
+        (finding,) = findings_of(slower, "slow-links")
+        assert finding.severity is severity
+        assert "31 of 32 cables leaf# - spine# run at" in finding.text
+
+
+def test_a_slow_cable_among_others_of_its_kind_is_found_in_a_fabric_of_two_speeds() -> None:
+    # half of the hosts are storage with half of the speed: only by kind is one of the others slow
+    hosts = [f"node{number}" for number in range(12)] + [f"store{number}" for number in range(12)]
+    fabric = fabric_of_cables([*hosts, "leaf"], [(host, "leaf") for host in hosts], {"leaf"})
+    stored = np.asarray([name.startswith("store") for name in fabric.names])
+    links, slow = fabric.links, fabric.names.index("node3")
+    capacity = np.where(stored[links.source] | stored[links.target], 0.5, 1.0)
+    assert not findings_of(replace(fabric, links=replace(links, capacity=capacity)), "slow-links")
+    capacity[(links.source == slow) | (links.target == slow)] = 0.25
+    (finding,) = findings_of(replace(fabric, links=replace(links, capacity=capacity)), "slow-links")
+    assert (finding.severity, finding.subject) == (Severity.WARNING, "node3 - leaf")
+    assert "11 of 12 cables leaf - node#" in finding.text

@@ -34,7 +34,7 @@ def plan_of(text: str) -> IntendedWiring:
 PLAN = plan_of(TEXT)
 
 
-def rewired(fabric: Fabric, cables: list[tuple[int, int]]) -> Fabric:
+def rewired(cables: list[tuple[int, int]], fabric: Fabric = TREE) -> Fabric:
     """The fabric with only these cables, each given as the rows of its two directions."""
     rows = np.asarray([row for cable in cables for row in cable], np.int64)
     return replace(fabric, links=fabric.links.take(rows), tables=None)
@@ -52,40 +52,33 @@ def pairs(fabric: Fabric) -> list[tuple[int, int]]:
 
 def turned(fabric: Fabric, first: tuple[int, int], second: tuple[int, int]) -> Fabric:
     """The fabric with the far ends of two cables exchanged."""
-    links = fabric.links
-    columns = {name: getattr(links, name).copy() for name in ("target", "target_port", "target_adapter")} | {
-        name: getattr(links, name).copy() for name in ("source", "source_port", "source_adapter")
-    }
-    (a, back_a), (b, back_b) = first, second
-    for name in ("target", "target_port", "target_adapter"):
-        columns[name][[a, b]] = columns[name][[b, a]]
-    for name in ("source", "source_port", "source_adapter"):
-        columns[name][[back_a, back_b]] = columns[name][[back_b, back_a]]
+    links, columns = fabric.links, {}
+    for end, rows in zip(("target", "source"), zip(first, second, strict=True), strict=True):
+        for name in (end, f"{end}_port", f"{end}_adapter"):
+            columns[name] = getattr(links, name).copy()
+            columns[name][[*rows]] = columns[name][[*reversed(rows)]]
     return replace(fabric, links=Links(capacity=links.capacity, cables=links.cables, **columns), tables=None)
-
-
-def test_the_sample_plan_is_the_wiring_of_the_fabric_that_it_was_made_for() -> None:
-    found = compare(PLAN, TREE)
-    assert (found.matching, found.empty, found.unknown_devices) == (96, True, ())
-    assert list(find(Subject(fabric=TREE, plan=PLAN))) == []
 
 
 CABLES = pairs(TREE)
 
 
-def test_the_cables_are_all_there() -> None:
+def test_the_sample_plan_is_the_wiring_of_the_fabric_that_it_was_made_for() -> None:
     assert len(CABLES) == TREE.cable_count == 96
+    found = compare(PLAN, TREE)
+    assert (found.matching, found.empty, found.unknown_devices) == (96, True, ())
+    assert list(find(Subject(fabric=TREE, plan=PLAN))) == []
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(st.sets(st.integers(0, 95), min_size=1, max_size=6))
 def test_pulled_cables_are_missing(pulled: set[int]) -> None:
-    found = compare(PLAN, rewired(TREE, [cable for k, cable in enumerate(CABLES) if k not in pulled]))
+    found = compare(PLAN, rewired([cable for k, cable in enumerate(CABLES) if k not in pulled]))
     assert (len(found.missing), found.matching) == (len(pulled), 96 - len(pulled))
     assert [len(found.unexpected), len(found.swapped), len(found.moved)] == [0, 0, 0]
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(st.sets(st.integers(1, 96), min_size=1, max_size=6))
 def test_cables_that_no_line_plans_are_unexpected_between_planned_devices(forgotten: set[int]) -> None:
     lines = TEXT.splitlines()
@@ -98,11 +91,11 @@ def test_cables_that_no_line_plans_are_unexpected_between_planned_devices(forgot
     assert [len(found.missing), len(found.swapped), len(found.moved)] == [0, 0, 0]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40)
 @given(st.integers(0, 95), st.integers(0, 95))
 def test_two_cables_with_their_ends_exchanged_are_swapped(one: int, other: int) -> None:
-    far = [TREE.names[TREE.links.target[CABLES[k][0]]] for k in (one, other)]
-    near = [TREE.names[TREE.links.source[CABLES[k][0]]] for k in (one, other)]
+    rows = [CABLES[one][0], CABLES[other][0]]
+    near, far = TREE.links.source[rows].tolist(), TREE.links.target[rows].tolist()
     if one == other or far[0] == near[1] or far[1] == near[0]:
         return
     found = compare(PLAN, turned(TREE, CABLES[one], CABLES[other]))
@@ -110,16 +103,6 @@ def test_two_cables_with_their_ends_exchanged_are_swapped(one: int, other: int) 
     assert (len(mix.planned), len(mix.found), found.matching) == (2, 2, 94)
     assert {end for wire in mix.planned for end in wire} == {end for wire in mix.found for end in wire}
     assert [len(found.missing), len(found.unexpected), len(found.moved)] == [0, 0, 0]
-
-
-def test_three_cables_in_a_ring_are_one_mix() -> None:
-    up = [k for k, (row, _) in enumerate(CABLES) if TREE.forwards[TREE.links.source[row]]
-          and TREE.forwards[TREE.links.target[row]]]  # fmt: skip
-    a, b, c = (CABLES[k] for k in (up[0], up[9], up[18]))
-    links = turned(TREE, a, b)
-    found = compare(PLAN, turned(links, pairs(links)[up[0]], c))
-    assert sum(len(mix.found) for mix in found.swapped) >= 2
-    assert found.missing == found.unexpected == ()
 
 
 def test_a_cable_in_a_free_port_was_moved() -> None:
@@ -154,22 +137,11 @@ def test_a_port_that_is_not_understood_is_any_port_of_that_device(label: str) ->
     assert not compare(plan_of(wrong), TREE).empty
 
 
-@pytest.mark.parametrize(
-    "label", ["1", "P1", "port 1", "mlx5_0/1", "mlx5_0:1", "HCA-1", "HCA-1 Port 1", "hca1/1", "1/1", "MLX5-0"]
-)
-def test_words_for_ports(label: str) -> None:
-    assert compare(plan_of(TEXT.replace("mlx5_0", label)), TREE).empty
-
-
 def test_a_scan_without_ports_is_compared_by_how_many_cables_join_two_devices() -> None:
     links = TREE.links
-    unknown = np.full(len(links), NO_PORT, np.int32)
-    plain = replace(
-        TREE,
-        tables=None,
-        links=Links.of(links.source, links.target, links.capacity, cables=links.cables),
-    )
-    assert (plain.links.source_port == unknown).all()
+    portless = Links.of(links.source, links.target, links.capacity, cables=links.cables)
+    plain = replace(TREE, tables=None, links=portless)
+    assert (plain.links.source_port == NO_PORT).all()
     assert compare(PLAN, plain).empty
     other = TEXT.replace("leaf08,Port 9,spine01", "leaf08,Port 9,spine02")
     other = other.replace("leaf08,Port 10,spine02,Port 8", "leaf08,Port 10,spine02,Port 9")
@@ -179,9 +151,8 @@ def test_a_scan_without_ports_is_compared_by_how_many_cables_join_two_devices() 
 
 def test_findings_describe_cables() -> None:
     swapped = turned(TREE, CABLES[0], CABLES[5])
-    texts = [
-        finding.text for finding in find(Subject(fabric=rewired(swapped, pairs(swapped)[:-1]), plan=PLAN))
-    ]
+    pulled = Subject(fabric=rewired(pairs(swapped)[:-1], swapped), plan=PLAN)
+    texts = [finding.text for finding in find(pulled)]
     assert any(text.startswith("swapped: ") and " instead of " in text for text in texts)
     assert any(text.startswith("the planned cable ") and text.endswith(" is missing") for text in texts)
     extra = plan_of(TEXT.replace("leaf08,Port 9,spine01,Port 8,Data\n", ""))

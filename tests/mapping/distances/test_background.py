@@ -19,11 +19,8 @@ def line() -> tuple[Fabric, Placement, Placement]:
     """Hosts a - b - c in a line of cables of 2 bytes/s; a placement on a and b, one on a and c."""
     fabric = Fabric.from_arcs(list("abc"), [0, 1, 1, 2], [1, 0, 2, 1], 2.0)
     near, far = (Allocation.of(fabric, hosts) for hosts in (["a", "b"], ["a", "c"]))
-    return (
-        fabric,
-        Placement(host_of_rank=near.hosts, allocation=near, strategy="given"),
-        Placement(host_of_rank=far.hosts, allocation=far, strategy="given"),
-    )
+    first, second = (Placement(host_of_rank=on.hosts, allocation=on, strategy="given") for on in (near, far))
+    return fabric, first, second
 
 
 OURS = Profile.from_edges([0], [1], [6.0])
@@ -35,7 +32,7 @@ def others() -> tuple[Fabric, Placement, Evaluation]:
     return fabric, near, evaluate(fabric, THEIRS, far)
 
 
-def test_bytes_of_others_are_added_where_we_load_a_link() -> None:
+def test_bytes_of_others_are_added_where_we_load_a_link_as_often_as_they_repeat() -> None:
     fabric, ours, theirs = others()
     found = evaluate(fabric, OURS, ours, costs=CostModel(background=Background.added([theirs])))
     assert found.congestion_seconds == (6 + 1) / 2
@@ -43,31 +40,22 @@ def test_bytes_of_others_are_added_where_we_load_a_link() -> None:
     assert found.hop_bytes == 6.0
     assert found.link_bytes.tolist() == [6.0, 0.0, 0.0, 0.0]
     assert found.background == "added: 20 bytes of 1 other job on all links"
-
-
-def test_other_jobs_may_repeat_in_our_period() -> None:
-    fabric, ours, theirs = others()
     both = Background.added([theirs, theirs], times=[1.0, 3.0])
     assert evaluate(fabric, OURS, ours, costs=CostModel(background=both)).congestion_seconds == (6 + 4) / 2
 
 
-def test_capacity_is_reduced_by_the_rates_of_others() -> None:
+def test_capacity_is_reduced_by_the_rates_of_others_but_not_below_the_floor() -> None:
     fabric, ours, theirs = others()
     found = evaluate(fabric, OURS, ours, costs=CostModel(background=Background.reduced([theirs], 2.0)))
     assert found.congestion_seconds == 6 / (2 - 0.5)
     assert found.background == (
         "reduced: the capacity that 1 other job leaves, at least 0.01 of each link (2 links at that)"
     )
-
-
-def test_a_stated_part_of_a_link_is_always_left() -> None:
-    fabric, ours, theirs = others()
     full = Background.reduced([theirs], 0.25, floor=0.1)
     np.testing.assert_allclose(full.capacity(fabric), [0.2, 0.2, 0.2, 0.2])
     assert full.floored(fabric) == 4
-    assert evaluate(fabric, OURS, ours, costs=CostModel(background=full)).congestion_seconds == pytest.approx(
-        30.0
-    )
+    found = evaluate(fabric, OURS, ours, costs=CostModel(background=full))
+    assert found.congestion_seconds == pytest.approx(30.0)
 
 
 def test_a_link_with_exactly_the_floor_left_is_not_counted_as_floored() -> None:
@@ -82,34 +70,24 @@ def test_a_link_with_exactly_the_floor_left_is_not_counted_as_floored() -> None:
 
 @given(case=placed_problems(), data=st.data())
 def test_no_other_load_changes_nothing_and_more_never_helps(case: tuple, data: st.DataObject) -> None:  # type: ignore[type-arg]
-    problem, host_of_rank = case
-    fabric, m = problem.routes.fabric, len(problem.routes.fabric.links)
-    placement = Placement(
-        host_of_rank=problem.allocation.hosts[host_of_rank], allocation=problem.allocation, strategy="given"
-    )
-    routing = problem.routes.name
-    alone = evaluate(fabric, problem.profile, placement, costs=CostModel(routing=routing))
+    problem, hosts = case
+    fabric, allocation, m = problem.routes.fabric, problem.allocation, len(problem.routes.fabric.links)
+    placement = Placement(host_of_rank=allocation.hosts[hosts], allocation=allocation, strategy="given")
     load = np.array(data.draw(st.lists(st.integers(0, 9), min_size=m, max_size=m)), np.float64)
-    for kind in ("added", "reduced"):
-        nothing = Background(kind=kind, load=np.zeros(m))
-        beside = Background(kind=kind, load=load)
-        same = evaluate(
-            fabric, problem.profile, placement, costs=CostModel(routing=routing, background=nothing)
-        )
-        worse = evaluate(
-            fabric, problem.profile, placement, costs=CostModel(routing=routing, background=beside)
-        )
+
+    def beside(background: Background | None) -> Evaluation:
+        costs = CostModel(routing=problem.routes.name, background=background)
+        return evaluate(fabric, problem.profile, placement, costs=costs)
+
+    alone, capacity = beside(None), fabric.links.capacity
+    for kind, slow in (
+        ("added", (alone.link_bytes + load) / capacity),
+        ("reduced", alone.link_bytes / np.maximum(capacity - load, 0.01 * capacity)),
+    ):
+        same, worse = (beside(Background(kind=kind, load=one)) for one in (np.zeros(m), load))
         assert same.congestion_seconds == alone.congestion_seconds
         assert worse.congestion_seconds >= alone.congestion_seconds
-        if kind == "added":
-            slow = [
-                (o + b) / c for o, b, c in zip(alone.link_bytes, load, fabric.links.capacity, strict=True)
-            ]
-        else:
-            left = [max(c - b, 0.01 * c) for b, c in zip(load, fabric.links.capacity, strict=True)]
-            slow = [o / c for o, c in zip(alone.link_bytes, left, strict=True)]
-        wanted = [s for s, o in zip(slow, alone.link_bytes, strict=True) if o > 0]
-        assert worse.congestion_seconds == pytest.approx(max(wanted, default=0.0))
+        assert worse.congestion_seconds == pytest.approx(slow[alone.link_bytes > 0].max(initial=0.0))
 
 
 @pytest.mark.parametrize(

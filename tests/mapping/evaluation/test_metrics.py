@@ -22,16 +22,8 @@ def placed(allocation: Allocation, slots: list[int]) -> Placement:
     return Placement(host_of_rank=allocation.host_of_slot[slots], allocation=allocation, strategy="given")
 
 
-@st.composite
-def placements(draw: st.DrawFn, fabric: Fabric, ranks: int) -> Placement:
-    allocation = draw(allocations(fabric, ranks))
-    slots = draw(st.permutations(range(int(allocation.slots.sum()))))
-    return placed(allocation, slots[:ranks])
-
-
 @pytest.mark.parametrize("routing", ["shortest-paths", "tables"])
-@pytest.mark.parametrize("rails", ["all-connected", "same-rail"])
-@given(data=st.data(), profile=profiles())
+@given(data=st.data(), profile=profiles(), rails=st.sampled_from(["all-connected", "same-rail"]))
 def test_metrics_are_those_of_a_slow_evaluation(
     routing: str, rails: str, profile: Profile, data: st.DataObject
 ) -> None:
@@ -39,14 +31,16 @@ def test_metrics_are_those_of_a_slow_evaluation(
         fabric = data.draw(table_fabrics(broken=data.draw(st.booleans())))
     else:
         fabric = data.draw(st.one_of(adapter_fabrics(), plain_fabrics()))
-    placement = data.draw(placements(fabric, profile.ranks))
+    allocation = data.draw(allocations(fabric, profile.ranks))
+    slots = data.draw(st.permutations(range(int(allocation.slots.sum()))))
+    placement, costs = placed(allocation, slots[: profile.ranks]), CostModel(routing=routing, rails=rails)
     try:
         expected = cost(fabric, profile, placement, routing=routing, rails=rails)
     except LookupError:
         with pytest.raises((DisconnectedAllocation, UnreachablePair)):
-            evaluate(fabric, profile, placement, costs=CostModel(routing=routing, rails=rails))
+            evaluate(fabric, profile, placement, costs=costs)
         return
-    found = evaluate(fabric, profile, placement, costs=CostModel(routing=routing, rails=rails))
+    found = evaluate(fabric, profile, placement, costs=costs)
     np.testing.assert_allclose(found.link_bytes, expected.link_bytes, atol=1e-12)
     assert found.congestion_seconds == pytest.approx(expected.congestion)
     assert found.network_congestion_seconds == pytest.approx(expected.network_congestion)
@@ -75,7 +69,7 @@ def pair_of_hosts() -> Fabric:
     return Fabric.from_arcs(["a", "b"], [0, 1], [1, 0], [2.0, 4.0])
 
 
-def test_ranks_on_one_host_load_nothing_but_count_as_bytes() -> None:
+def test_ranks_on_one_host_load_nothing_and_those_of_one_pair_of_hosts_are_summed() -> None:
     fabric = pair_of_hosts()
     profile = Profile.from_edges([0, 1, 2], [1, 0, 0], [6.0, 3.0, 8.0])
     found = evaluate(fabric, profile, placed(Allocation.of(fabric, ["a", "b"], 2), [0, 1, 2]))
@@ -84,10 +78,6 @@ def test_ranks_on_one_host_load_nothing_but_count_as_bytes() -> None:
     assert found.total_bytes == 17.0
     assert found.average_dilation == pytest.approx(8 / 17)
     assert found.max_dilation == 1.0
-
-
-def test_ranks_of_one_pair_of_hosts_are_summed() -> None:
-    fabric = pair_of_hosts()
     profile = Profile.from_edges([0, 1, 1], [2, 2, 3], [6.0, 3.0, 8.0])
     found = evaluate(fabric, profile, placed(Allocation.of(fabric, ["a", "b"], 2), [0, 1, 2, 3]))
     assert found.link_bytes.tolist() == [17.0, 0.0]
@@ -111,30 +101,16 @@ def test_bounds_are_computed_only_with_the_option() -> None:
     assert bounds["hop_bytes"].value == pytest.approx(9.0)
 
 
-def test_a_placement_of_another_number_of_ranks_is_refused() -> None:
-    fabric = pair_of_hosts()
-    profile = Profile.from_edges([0, 1], [1, 2], [6.0, 3.0])
+def test_another_number_of_ranks_another_fabric_and_an_unknown_routing_are_refused() -> None:
+    fabric, large = pair_of_hosts(), Fabric.from_arcs(list("abc"), [0, 1, 2], [1, 2, 0], 1.0)
+    two, three = Profile.from_edges([0], [1], [6.0]), Profile.from_edges([0, 1], [1, 2], [6.0, 3.0])
+    placement = placed(Allocation.of(fabric, ["a", "b"]), [0, 1])
     with pytest.raises(InvalidPlacement, match="2 ranks are placed, the profile has 3"):
-        evaluate(fabric, profile, placed(Allocation.of(fabric, ["a", "b"]), [0, 1]))
-
-
-def test_a_placement_on_another_fabric_is_refused() -> None:
-    large = Fabric.from_arcs(list("abc"), [0, 1, 2], [1, 2, 0], 1.0)
-    profile = Profile.from_edges([0, 1], [1, 0], [6.0, 3.0])
+        evaluate(fabric, three, placement)
     with pytest.raises(InvalidPlacement, match="vertex 2"):
-        evaluate(pair_of_hosts(), profile, placed(Allocation.of(large, [0, 2]), [0, 1]))
-
-
-def test_an_unknown_routing_is_refused() -> None:
-    fabric = pair_of_hosts()
-    profile = Profile.from_edges([0, 1], [1, 0], [6.0, 3.0])
+        evaluate(fabric, two, placed(Allocation.of(large, [0, 2]), [0, 1]))
     with pytest.raises(UnknownName, match="shortest-paths"):
-        evaluate(
-            fabric,
-            profile,
-            placed(Allocation.of(fabric, ["a", "b"]), [0, 1]),
-            costs=CostModel(routing="shortest"),
-        )
+        evaluate(fabric, two, placement, costs=CostModel(routing="shortest"))
 
 
 def test_the_package_hands_out_its_functions_on_first_use() -> None:

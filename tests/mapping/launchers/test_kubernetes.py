@@ -40,6 +40,7 @@ def test_an_mpijob_has_a_worker_on_each_node() -> None:
     assert NAME in apart["labelSelector"]["matchLabels"].values()
 
 
+@pytest.mark.usefixtures("processes")
 def test_the_script_writes_the_workers_in_rank_order(tmp_path: Path) -> None:
     (job,) = validated(write("mpijob", PLACEMENT, FABRIC), "mpijob")
     (container,) = job["spec"]["mpiReplicaSpecs"]["Launcher"]["template"]["spec"]["containers"]

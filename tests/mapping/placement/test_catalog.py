@@ -4,52 +4,72 @@ from __future__ import annotations
 
 import operator
 from dataclasses import replace
+from itertools import product
 
 import numpy as np
 import pytest
 from hypothesis import given
+from hypothesis import strategies as st
 
 from mapping.deadline import Deadline
-from mapping.placement.catalog import STRATEGIES, Chain, Method
+from mapping.placement.catalog import STRATEGIES, Chain, Method, Strategy
 from mapping.placement.problem.objective import score
 from mapping.placement.problem.problem import Problem
-from mapping.placement.strategies import greedy
 from mapping.placement.strategies.baselines import in_order, place_at_random, random_placement
-from registry.errors import InfeasibleAllocation, UnknownName
-from registry.model import Allocation, Fabric, Ints, Profile
-from tests.support.search_problems import pinned, placed_problems, problem_on, problems, ring
+from registry.errors import InfeasibleAllocation, InvalidValue, UnknownName
+from registry.model import Allocation, Profile
+from tests.support.search_problems import (
+    Placed,
+    pinned,
+    placed_problems,
+    problem_on,
+    problems,
+    ring,
+    ring_problem,
+)
+from tests.support.strategy_problems import assert_fits, cliques
 
 SEATING = [entry for entry in STRATEGIES if not entry.refines]
 REFINERS = [entry for entry in STRATEGIES if entry.refines]
 NAME = operator.attrgetter("name")
 
 
-def assert_fits(problem: Problem, host_of_rank: Ints) -> None:
-    """Every rank once, on a host of the allocation, within its slots."""
-    assert host_of_rank.shape == (problem.ranks,)
-    taken = np.bincount(host_of_rank, minlength=problem.hosts)
-    assert len(taken) == problem.hosts
-    assert (taken <= problem.allocation.slots).all()
+def strategy_of(text: str) -> Strategy:
+    found = Chain.parse(text).strategy
+    assert found is not None
+    return found.strategy()
 
 
-@pytest.mark.parametrize("entry", SEATING, ids=NAME)
+def run_chain(text: str, problem: Problem) -> None:
+    """Run a strategy, and the first step of the refiners that follow it."""
+    chain, generator = Chain.parse(text), np.random.default_rng(0)
+    start = strategy_of(text)(problem, generator)
+    for link in chain.refiners:
+        next(link.refiner()(problem, start, Deadline(steps=5), generator), None)
+
+
+VARIANTS = [f"recursive-bisection:variant={variant}" for variant in ("paper", "whole")]
+
+
+@pytest.mark.parametrize("text", [*map(NAME, SEATING), *VARIANTS])
 @given(problem=problems())
-def test_every_strategy_places_each_rank_once_and_keeps_capacity(entry: Method, problem: Problem) -> None:
-    seat = entry.load()
+def test_every_strategy_places_each_rank_once_and_keeps_capacity(text: str, problem: Problem) -> None:
+    seat = strategy_of(text)
     found = seat(problem, np.random.default_rng(3))
     assert_fits(problem, found)
     assert found.tobytes() == seat(problem, np.random.default_rng(3)).tobytes()
 
 
 @pytest.mark.parametrize("entry", REFINERS, ids=NAME)
-@given(case=placed_problems())
+@given(case=placed_problems(), steps=st.integers(1, 400))
 def test_every_refiner_keeps_capacity_and_is_never_worse_than_its_start(
-    entry: Method, case: tuple[Problem, Ints]
+    entry: Method, case: Placed, steps: int
 ) -> None:
     problem, start = case
     given_bytes = start.tobytes()
-    rounds = list(entry.load()(problem, start, Deadline(steps=300), np.random.default_rng(3)))
-    again = list(entry.load()(problem, start, Deadline(steps=300), np.random.default_rng(3)))
+    rounds, again = (
+        list(entry.load()(problem, start, Deadline(steps=steps), np.random.default_rng(3))) for _ in "ab"
+    )
     assert start.tobytes() == given_bytes
     assert [f.host_of_rank.tobytes() for f in rounds] == [f.host_of_rank.tobytes() for f in again]
     before = score(problem, start)
@@ -60,103 +80,80 @@ def test_every_refiner_keeps_capacity_and_is_never_worse_than_its_start(
         assert found.value <= getattr(before, found.metric) * (1 + 1e-6)
 
 
-@pytest.mark.parametrize("entry", SEATING, ids=NAME)
-def test_every_strategy_knows_the_one_host_case(entry: Method) -> None:
-    fabric = Fabric.from_arcs(["only", "other"], [0, 1], [1, 0], 1.0)
-    profile = Profile.from_edges([0, 1, 2], [1, 2, 0], [1.0, 2.0, 3.0])
-    problem = problem_on(fabric, profile, Allocation.of(fabric, ["only"], 3), "shortest-paths")
-    assert entry.load()(problem, np.random.default_rng(0)).tolist() == [0, 0, 0]
+GUESTS = {
+    "without edges": Profile.from_edges([], [], [], ranks=6),
+    "without bytes": Profile.from_edges([0, 3], [1, 2], [0.0, 0.0], ranks=6),
+    "disconnected": Profile.from_edges([0, 1, 4], [1, 0, 3], [1.0, 2.0, 5.0], ranks=6),
+    "one rank": Profile.from_edges([], [], [], ranks=1),
+    "receivers only": Profile.from_edges([5, 5, 5], [0, 1, 2], [3.0, 3.0, 3.0], ranks=6),
+    "everyone with everyone": cliques(6, 1)[0],
+}
+MIXED = [3, 0, 6, 2, 5, 1, 4]
+ALLOCATIONS: dict[str, tuple[list[int], int | list[int]]] = {
+    "one host": ([4], 6),
+    "as many slots as ranks": (MIXED[:6], 1),
+    "free hosts": (MIXED, 1),
+    "several slots": (MIXED[:3], 2),
+    "unequal slots": (MIXED[:4], [1, 3, 1, 2]),
+    "free slots": (MIXED[:4], 4),
+}
 
 
-@pytest.mark.parametrize("entry", REFINERS, ids=NAME)
-def test_every_refiner_leaves_alone_what_cannot_be_better(entry: Method) -> None:
-    fabric, _, allocation = ring(5, 5)
-    silent = Profile.from_edges([], [], [], ranks=3)
-    one = problem_on(fabric, silent, allocation, "shortest-paths")
-    start = np.array([4, 0, 2], np.int32)
-    for found in entry.load()(one, start, Deadline(steps=100), np.random.default_rng(0)):
-        assert found.host_of_rank.tolist() == start.tolist()
-
-
-def guests() -> dict[str, Profile]:
-    """Guests that a strategy might trip over, of six ranks or fewer."""
-    senders, receivers = np.nonzero(1 - np.eye(6))
-    return {
-        "without edges": Profile.from_edges([], [], [], ranks=6),
-        "without bytes": Profile.from_edges([0, 3], [1, 2], [0.0, 0.0], ranks=6),
-        "disconnected": Profile.from_edges([0, 1, 4], [1, 0, 3], [1.0, 2.0, 5.0], ranks=6),
-        "one rank": Profile.from_edges([], [], [], ranks=1),
-        "receivers only": Profile.from_edges([5, 5, 5], [0, 1, 2], [3.0, 3.0, 3.0], ranks=6),
-        "everyone with everyone": Profile.from_edges(senders, receivers, np.ones(30)),
-    }
-
-
-def places() -> dict[str, Allocation]:
-    """Hosts of a ring of seven, in a mixed order."""
+@pytest.fixture(scope="module")
+def odd() -> dict[str, Problem]:
+    """Return every guest on every allocation of a ring."""
     fabric, _, _ = ring(7, 7)
-    mixed = [3, 0, 6, 2, 5, 1, 4]
     return {
-        "one host": Allocation.of(fabric, [4], 6),
-        "as many slots as ranks": Allocation.of(fabric, mixed[:6]),
-        "free hosts": Allocation.of(fabric, mixed),
-        "several slots": Allocation.of(fabric, mixed[:3], 2),
-        "unequal slots": Allocation.of(fabric, mixed[:4], [1, 3, 1, 2]),
-        "free slots": Allocation.of(fabric, mixed[:4], 4),
+        f"{who}, {where}": problem_on(fabric, guest, Allocation.of(fabric, *hosts))
+        for who, guest in GUESTS.items()
+        for where, hosts in ALLOCATIONS.items()
     }
 
 
-@pytest.mark.parametrize("where", places())
-@pytest.mark.parametrize("who", guests())
 @pytest.mark.parametrize("entry", SEATING, ids=NAME)
-def test_every_strategy_takes_every_guest_and_allocation(entry: Method, who: str, where: str) -> None:
-    problem = problem_on(ring(7, 7)[0], guests()[who], places()[where], "shortest-paths")
-    found, again = (entry.load()(problem, np.random.default_rng(1)) for _ in range(2))
-    assert_fits(problem, found)
-    assert found.dtype == np.int32
-    assert found.tobytes() == again.tobytes()
+def test_every_strategy_takes_every_guest_and_allocation(entry: Method, odd: dict[str, Problem]) -> None:
+    for name, problem in odd.items():
+        found, again = (entry.load()(problem, np.random.default_rng(1)) for _ in range(2))
+        assert_fits(problem, found)
+        assert found.dtype == np.int32, name
+        assert found.tobytes() == again.tobytes(), name
 
 
-@pytest.mark.parametrize("where", places())
-@pytest.mark.parametrize("who", guests())
 @pytest.mark.parametrize("entry", REFINERS, ids=NAME)
-def test_every_refiner_takes_every_guest_and_allocation(entry: Method, who: str, where: str) -> None:
-    problem = problem_on(ring(7, 7)[0], guests()[who], places()[where], "shortest-paths")
-    start = place_at_random(problem, np.random.default_rng(1))
-    for workers in (1, 2):
-        deadline = Deadline(steps=64, workers=workers)
+def test_every_refiner_takes_every_guest_and_allocation(entry: Method, odd: dict[str, Problem]) -> None:
+    for (name, problem), workers in product(odd.items(), (1, 2)):
+        start = place_at_random(problem, np.random.default_rng(1))
+        deadline, before = Deadline(steps=64, workers=workers), score(problem, start)
         for found in entry.load()(problem, start, deadline, np.random.default_rng(1)):
             assert_fits(problem, found.host_of_rank)
-            assert found.value <= getattr(score(problem, start), found.metric) * (1 + 1e-9)
+            assert found.value <= getattr(before, found.metric) * (1 + 1e-9), name
+            assert before.hop_bytes > 0 or found.host_of_rank.tolist() == start.tolist(), name
 
 
 @pytest.mark.parametrize("entry", REFINERS, ids=NAME)
 @given(case=pinned())
-def test_every_refiner_leaves_pinned_ranks_where_they_are(entry: Method, case: tuple[Problem, Ints]) -> None:
+def test_every_refiner_leaves_pinned_ranks_where_they_are(entry: Method, case: Placed) -> None:
     problem, start = case
-    for found in entry.load()(problem, start, Deadline(steps=200), np.random.default_rng(2)):
-        assert_fits(problem, found.host_of_rank)
-        assert (found.host_of_rank == problem.pins)[problem.pinned].all()
+    for workers in (1, 2, 3):
+        deadline = Deadline(steps=200, workers=workers)
+        for found in entry.load()(problem, start, deadline, np.random.default_rng(2)):
+            assert_fits(problem, found.host_of_rank)
+            assert (found.host_of_rank == problem.pins)[problem.pinned].all()
 
 
 @pytest.mark.parametrize("entry", REFINERS, ids=NAME)
 def test_every_refiner_gives_the_same_bytes_with_two_workers_each_time(entry: Method) -> None:
-    fabric, profile, allocation = ring(24, 24)
-    problem = problem_on(fabric, profile, allocation, "shortest-paths")
-    start = place_at_random(problem, np.random.default_rng(1))
-    results = [
-        [
-            found.host_of_rank.tobytes()
-            for found in entry.load()(
-                problem, start, Deadline(steps=5000, workers=2), np.random.default_rng(2)
-            )
-        ]
-        for _ in range(3)
-    ]
+    problem = ring_problem(24, 24)
+    start, results = place_at_random(problem, np.random.default_rng(1)), []
+    for _ in range(3):
+        deadline = Deadline(steps=5000, workers=2)
+        rounds = entry.load()(problem, start, deadline, np.random.default_rng(2))
+        results.append([found.host_of_rank.tobytes() for found in rounds])
     assert results[0] == results[1] == results[2]
 
 
 @given(case=pinned())
-def test_pins_are_honoured_by_exchanges_that_keep_capacity(case: tuple[Problem, Ints]) -> None:
+def test_pins_are_honoured_by_exchanges_that_keep_capacity(case: Placed) -> None:
     problem, _ = case
     start = problem.slot_host[: problem.ranks]
     found = problem.apply_pins(start)
@@ -170,7 +167,7 @@ def test_pins_are_honoured_by_exchanges_that_keep_capacity(case: tuple[Problem, 
 def test_a_pinned_rank_takes_a_free_slot_before_it_drives_out_another() -> None:
     fabric, profile, _ = ring(6, 3)
     allocation = Allocation.of(fabric, [0, 1, 2], [1, 2, 1])
-    problem = problem_on(fabric, profile, allocation, "shortest-paths")
+    problem = problem_on(fabric, profile, allocation)
     start = np.array([0, 1, 2], np.int32)
     to_one = replace(problem, pins=np.array([1, -1, -1], np.int32))
     assert to_one.apply_pins(start).tolist() == [1, 1, 2]
@@ -197,22 +194,21 @@ def test_random_puts_a_rank_on_every_slot_equally_often() -> None:
         random_placement(5, allocation, 0)
 
 
-def test_greedy_goes_along_the_heaviest_edge_to_the_closest_host() -> None:
-    line = Fabric.from_arcs(list("abcd"), [0, 1, 1, 2, 2, 3], [1, 0, 2, 1, 3, 2], 1.0)
-    profile = Profile.from_edges([2, 2, 0], [0, 1, 3], [5.0, 9.0, 7.0])
-    problem = problem_on(line, profile, Allocation.of(line, list("abcd")), "shortest-paths")
-    assert greedy.place_ranks(problem, np.random.default_rng(0)).tolist() == [2, 1, 0, 3]
-
-
-def test_chains_are_written_with_plus() -> None:
-    chain = Chain.parse("greedy+pair-exchange+congestion-descent")
-    assert chain.strategy is not None
-    assert chain.strategy.name == "greedy"
-    assert [entry.name for entry in chain.refiners] == ["pair-exchange", "congestion-descent"]
-    assert str(chain) == "greedy+pair-exchange+congestion-descent"
-    alone = Chain.parse("pair-exchange")
-    assert alone.strategy is None
-    assert str(alone) == "pair-exchange"
+@pytest.mark.parametrize(
+    ("text", "links"),
+    [
+        ("greedy+pair-exchange+congestion-descent", ["greedy", "pair-exchange", "congestion-descent"]),
+        ("pair-exchange", [None, "pair-exchange"]),
+        ("greedy:starts=4,near=sender,by=congestion", ["greedy"]),
+        ("recursive-bisection:variant=whole,cuts=2,slack=0.1", ["recursive-bisection"]),
+        ("in-order+threshold-accepting:first=0.001,inner=20", ["in-order", "threshold-accepting"]),
+    ],
+)
+def test_chains_are_written_with_plus_and_options(text: str, links: list[str | None]) -> None:
+    chain = Chain.parse(text)
+    assert (chain.strategy and chain.strategy.entry.name) == links[0]
+    assert [link.name for link in chain.refiners] == links[1:]
+    assert str(chain) == text
 
 
 @pytest.mark.parametrize(
@@ -222,6 +218,8 @@ def test_chains_are_written_with_plus() -> None:
         ("greedy+pair-exchnge", "strategy", "pair-exchange"),
         ("", "strategy", None),
         ("pair-exchange+greedy", "refiner", None),
+        ("greedy:start_=3", "greedy option", "start"),
+        ("greedy:begins=3", "greedy option", None),
     ],
 )
 def test_an_unknown_name_is_an_error_with_the_closest(text: str, kind: str, close: str | None) -> None:
@@ -229,3 +227,27 @@ def test_an_unknown_name_is_an_error_with_the_closest(text: str, kind: str, clos
         Chain.parse(text)
     assert error.value.kind == kind
     assert close is None or close in error.value.close
+
+
+OUT_OF_RANGE = {
+    "greedy": ["start=9", "start=-1", "starts=0", "starts", "starts=few"],
+    "recursive-bisection": ["cuts=0", "slack=-1.0"],
+    "random-search": ["seeds=0", "failures=0", "packet_bytes=-1.0"],
+    "in-order+ohtma-exchange": ["rounds=-1", "passes=0"],
+    "in-order+threshold-accepting": ["first=-0.1", "first=nan", "inner=0"],
+}
+UNKNOWN = {
+    "greedy": ["near=lats", "ties=x", "by=x"],
+    "recursive-bisection": ["variant=hole"],
+    "multicore": ["inner=multicore", "inner=pair-exchange", "inner=gredy", "partition=x"],
+    "ohtma": ["gain=", "gain=exactly"],
+    "in-order+digit-search": ["on=hops"],
+}
+
+
+@pytest.mark.parametrize(("wrong", "error"), [(OUT_OF_RANGE, InvalidValue), (UNKNOWN, UnknownName)])
+def test_options_that_make_no_sense_are_refused(wrong: dict[str, list[str]], error: type[Exception]) -> None:
+    problem = ring_problem(9, 8)
+    for text in [f"{name}:{option}" for name, options in wrong.items() for option in options]:
+        with pytest.raises(error):
+            run_chain(text, problem)

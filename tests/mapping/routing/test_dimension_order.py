@@ -11,52 +11,53 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ingest.generate.tori import hypercube, torus
 from mapping.routing.catalog import build_routes
 from mapping.routing.torus import torus_coordinates
 from registry.errors import InvalidValue
-from registry.model import Fabric, Ints
-from tests.support.flow_checks import check_flows
-from tests.support.small_fabrics import CAPACITIES
+from registry.model import Fabric, Floats
+from tests.mapping.routing.test_torus import grid
+from tests.support.flow_checks import check_flows, check_loads, on_paths
+from tests.support.small_fabrics import CAPACITIES, cabled
 
 AXES = "xyzabc"
 
 
+Place = tuple[int, ...]
+
+
 @st.composite
-def grids(draw: st.DrawFn, *, hosts_each: int = 0) -> tuple[Fabric, tuple[int, ...], list[bool]]:
-    """Return a torus or mesh with coordinates and some double cables; hosts may be apart from switches."""
-    sizes = tuple(draw(st.lists(st.integers(2, 5), min_size=1, max_size=3)))
-    wraps = [draw(st.booleans()) and size > 2 for size in sizes]
-    places = list(itertools.product(*map(range, sizes)))
-    arcs = []
-    for place, (axis, size) in itertools.product(places, enumerate(sizes)):
-        if place[axis] + 1 < size or wraps[axis]:
-            after = places.index((*place[:axis], (place[axis] + 1) % size, *place[axis + 1 :]))
-            for _ in range(draw(st.integers(1, 2)) if len(places) < 9 else 1):
-                arcs += [(places.index(place), after), (after, places.index(place))]
-    count = len(places)
-    arcs += [(count + host, host // hosts_each) for host in range(hosts_each * count)]
-    arcs += [(host // hosts_each, count + host) for host in range(hosts_each * count)]
-    capacity = draw(st.lists(st.sampled_from(CAPACITIES), min_size=len(arcs), max_size=len(arcs)))
-    fabric = Fabric.from_arcs(
-        [f"v{v}" for v in range(count * (1 + hosts_each))],
-        [a for a, _ in arcs],
-        [b for _, b in arcs],
-        capacity,
-        slots=[1] * count if not hosts_each else [0] * count + [1] * count * hosts_each,
-        forwards=not hosts_each,
+def grids(draw: st.DrawFn) -> tuple[Fabric, list[Place], list[bool]]:
+    """Return a torus or mesh with coordinates, double cables and hosts that may be apart; and its rings."""
+    sizes = draw(
+        st.lists(st.integers(2, 5), min_size=1, max_size=3).filter(lambda sizes: math.prod(sizes) < 65)
     )
-    coordinates = np.array(places + [(0,) * len(sizes)] * (hosts_each * count), np.int32)
-    return replace(fabric, coordinates=coordinates), sizes, wraps
+    wraps, each = [draw(st.booleans()) for _ in sizes], draw(st.sampled_from([0, 2]))
+    links, count = torus(sizes, wraps=wraps).links, math.prod(sizes)
+    cable = np.flatnonzero(links.source < links.target)
+    cable = cable[[*range(len(cable)), *draw(st.lists(st.integers(0, len(cable) - 1), max_size=4))]]
+    hosts = np.arange(each * count)
+    a = np.r_[links.source[cable], count + hosts]
+    b = np.r_[links.target[cable], hosts // max(each, 1)]
+    fabric = Fabric.from_arcs(
+        [f"v{v}" for v in range(count + len(hosts))],
+        np.r_[a, b],
+        np.r_[b, a],
+        np.random.default_rng(draw(st.integers(0, 99))).choice(CAPACITIES, 2 * len(a)),
+        slots=np.r_[np.full(count, int(each == 0)), np.ones(len(hosts), int)],
+        forwards=each == 0,
+    )
+    places = list(itertools.product(*map(range, sizes)))
+    coordinates = np.array(places + [places[0]] * len(hosts), np.int32)
+    return replace(fabric, coordinates=coordinates), places, wraps
 
 
-def steps(
-    source: Ints, target: Ints, order: list[int], sizes: tuple[int, ...], wraps: list[bool]
-) -> list[tuple[int, ...]]:
+def steps(source: Place, target: Place, order: list[int], sizes: Place, wraps: list[bool]) -> list[Place]:
     """Every place on the way, one step at a time; on a tie upwards."""
-    at, way = list(map(int, source)), [tuple(map(int, source))]
+    at, way = list(source), [source]
     for axis in order:
         while at[axis] != target[axis]:
-            ahead = int(target[axis]) - at[axis]
+            ahead = target[axis] - at[axis]
             if wraps[axis]:
                 forth, back = ahead % sizes[axis], -ahead % sizes[axis]
                 at[axis] = (at[axis] + (1 if forth <= back else -1)) % sizes[axis]
@@ -68,69 +69,36 @@ def steps(
 
 @given(grid=grids(), data=st.data())
 def test_every_pair_takes_the_steps_of_its_axes_in_order(
-    grid: tuple[Fabric, tuple[int, ...], list[bool]], data: st.DataObject
+    grid: tuple[Fabric, list[Place], list[bool]], data: st.DataObject
 ) -> None:
-    fabric, sizes, wraps = grid
-    assert fabric.coordinates is not None
+    fabric, places, wraps = grid
+    sizes, count = tuple(side + 1 for side in places[-1]), len(places)
     order = data.draw(st.permutations(range(len(sizes))))
+    hosts = data.draw(st.permutations(fabric.hosts.tolist()))[:7]
+
+    def byte_between(i: int, j: int) -> Floats:
+        a, b = (places[v if v < count else (v - count) // 2] for v in (i, j))
+        way = [places.index(place) for place in steps(a, b, order, sizes, wraps)]
+        return on_paths(fabric, [way if i < count else [i, *way, j]])
+
     text = f"dimension-order:order={''.join(AXES[axis] for axis in order)}"
-    routes = build_routes(text, fabric, fabric.hosts)
-    places = fabric.coordinates
-    vertex = {tuple(place): v for v, place in enumerate(places.tolist())}
-    for _ in range(8):
-        i, j = data.draw(st.integers(0, len(fabric) - 1)), data.draw(st.integers(0, len(fabric) - 1))
-        way = steps(places[i], places[j], order, sizes, wraps)
-        expected = np.zeros(len(fabric.links))
-        for before, after in itertools.pairwise(way):
-            rows = (fabric.links.source == vertex[before]) & (fabric.links.target == vertex[after])
-            expected[rows] += 6.0 * fabric.links.capacity[rows] / fabric.links.capacity[rows].sum()
-        load = routes.load([i], [j], [6.0])
-        np.testing.assert_allclose(load.link_bytes, expected)
-        assert load.hops.tolist() == [len(way) - 1]
-        assert routes.distances[i, j] == len(way) - 1
-
-
-@given(grid=grids(), order=st.booleans())
-def test_flows_sum_to_the_loads(grid: tuple[Fabric, tuple[int, ...], list[bool]], order: bool) -> None:
-    fabric, sizes, _ = grid
-    text = f"dimension-order:order={AXES[: len(sizes)][::-1]}" if order else "dimension-order"
-    check_flows(build_routes(text, fabric, fabric.hosts[:12]))
-
-
-@given(grid=grids(hosts_each=2))
-def test_hosts_on_the_switches_of_a_torus_are_routed_by_their_switches(
-    grid: tuple[Fabric, tuple[int, ...], list[bool]],
-) -> None:
-    fabric, sizes, wraps = grid
-    routes = build_routes("dimension-order", fabric, fabric.hosts[:12])
+    routes = build_routes(text, fabric, hosts)
+    check_loads(routes, byte_between, InvalidValue)
     check_flows(routes)
-    assert routes.distances[0, 1] == 2
-    group, between = routes.grouped_hops()
-    assert group.tolist() == [host // 2 for host in range(len(routes.hosts))]
-    assert fabric.coordinates is not None
-    far = steps(fabric.coordinates[0], fabric.coordinates[1], list(range(len(sizes))), sizes, wraps)
-    assert between[0, 1] == len(far) + 1
+    if hosts[0] >= count:
+        assert len(routes.grouped_hops()[1]) == len({(host - count) // 2 for host in hosts})
 
 
 @given(seed=st.integers(0, 99), sizes=st.lists(st.integers(3, 5), min_size=1, max_size=3))
 def test_without_coordinates_they_are_found_from_the_links(seed: int, sizes: list[int]) -> None:
-    order = np.random.default_rng(seed).permutation(math.prod(sizes))
-    number = dict(zip(itertools.product(*map(range, sizes)), order.tolist(), strict=True))
-    ends = [
-        (number[place], number[(*place[:axis], (place[axis] + 1) % size, *place[axis + 1 :])])
-        for place, (axis, size) in itertools.product(number, enumerate(sizes))
-    ]
-    source, target = np.array(ends).T
-    fabric = Fabric.from_arcs(
-        [f"v{v}" for v in range(len(order))], np.r_[source, target], np.r_[target, source], 1.0
-    )
+    everyone = np.arange(math.prod(sizes))
+    fabric = grid(sizes, order=np.random.default_rng(seed).permutation(len(everyone)))
     found = torus_coordinates(fabric)
     assert found is not None
-    named = build_routes("dimension-order", replace(fabric, coordinates=found.coordinates), fabric.hosts)
-    routes = build_routes("dimension-order", fabric, fabric.hosts)
-    everyone = np.arange(len(order))
-    pairs = everyone, np.roll(everyone, 1), np.ones(len(order))
-    np.testing.assert_array_equal(routes.link_bytes(*pairs), named.link_bytes(*pairs))
+    named = replace(fabric, coordinates=found.coordinates)
+    routes, known = (build_routes("dimension-order", one, everyone) for one in (fabric, named))
+    pairs = everyone, np.roll(everyone, 1), np.ones(len(everyone))
+    np.testing.assert_array_equal(routes.link_bytes(*pairs), known.link_bytes(*pairs))
 
 
 @pytest.mark.parametrize(
@@ -138,19 +106,9 @@ def test_without_coordinates_they_are_found_from_the_links(seed: int, sizes: lis
 )
 def test_figure_1_of_the_2011_paper(mapping: str, congestion: int, dilation: int) -> None:
     """The guest 0-1, 0-3, 2-3 on a cube, routed in x, y, z order: the two mappings of section 2.3."""
-    corners = ["".join(bits) for bits in itertools.product("01", repeat=3)]
-    arcs = [
-        (a, b)
-        for a, b in itertools.product(range(8), repeat=2)
-        if sum(x != y for x, y in zip(corners[a], corners[b], strict=True)) == 1
-    ]
-    source, target = np.array(arcs).T
-    fabric = replace(
-        Fabric.from_arcs(corners, source, target, 1.0),
-        coordinates=np.array([list(map(int, corner)) for corner in corners], np.int32),
-    )
-    routes = build_routes("dimension-order:order=xyz", fabric, fabric.hosts)
-    host = fabric.vertices(mapping.split())
+    cube = hypercube(3)
+    routes = build_routes("dimension-order:order=xyz", cube, cube.hosts)
+    host = np.array([int(corner, 2) for corner in mapping.split()])
     ends = np.array([(0, 1), (0, 3), (2, 3)])
     both = np.r_[ends, ends[:, ::-1]]
     load = routes.load(host[both[:, 0]], host[both[:, 1]], np.ones(len(both)))
@@ -159,14 +117,6 @@ def test_figure_1_of_the_2011_paper(mapping: str, congestion: int, dilation: int
 
 
 def test_a_fabric_that_is_no_torus_is_refused() -> None:
-    star = Fabric.from_arcs(list("abcd"), [0, 0, 0, 1, 2, 3], [1, 2, 3, 0, 0, 0], 1.0)
+    star = cabled("0-3 1-3 2-3", 3)
     with pytest.raises(InvalidValue, match="neither a torus nor a mesh"):
         build_routes("dimension-order", star, [1, 2])
-
-
-@pytest.mark.parametrize("order", ["xx", "xyz", "x", "xz"])
-def test_an_order_that_does_not_name_each_axis_once_is_refused(order: str) -> None:
-    square = Fabric.from_arcs(list("abcd"), [0, 1, 1, 2, 2, 3, 3, 0], [1, 0, 2, 1, 3, 2, 0, 3], 1.0)
-    mesh = replace(square, coordinates=np.array([[0, 0], [0, 1], [1, 1], [1, 0]], np.int32))
-    with pytest.raises(InvalidValue, match="each of 'xy' once"):
-        build_routes(f"dimension-order:order={order}", mesh, [1, 2])

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 from pathlib import Path
-from typing import Any
 
 import networkx as nx
 import numpy as np
@@ -15,8 +14,8 @@ from hypothesis import strategies as st
 from mapping.routing.catalog import build_routes
 from mapping.routing.path_table import PathTable, read_path_table, routes_by
 from registry.errors import InputError, InvalidValue, UnknownName, UnreachablePair
-from registry.model import Fabric
-from tests.support.flow_checks import check_flows
+from registry.model import Fabric, Floats
+from tests.support.flow_checks import check_flows, check_loads, graph_between, on_paths
 from tests.support.small_fabrics import plain_fabrics
 
 Paths = list[tuple[float, list[int]]]
@@ -26,13 +25,9 @@ Paths = list[tuple[float, list[int]]]
 def tables(draw: st.DrawFn) -> tuple[Fabric, Paths]:
     """Some simple paths of some pairs, with random probabilities; in any order."""
     fabric = draw(plain_fabrics())
-    arcs = zip(fabric.links.source.tolist(), fabric.links.target.tolist(), strict=True)
-    graph: nx.DiGraph[Any] = nx.DiGraph(sorted(set(arcs)))
-    graph.add_nodes_from(range(len(fabric)))
     paths: Paths = []
     for i, j in itertools.permutations(fabric.hosts.tolist(), 2):
-        inside = [v for v in graph if fabric.forwards[v] or v in (i, j)]
-        ways = list(itertools.islice(nx.all_simple_paths(graph.subgraph(inside), i, j), 3))
+        ways = list(itertools.islice(nx.all_simple_paths(graph_between(fabric, i, j), i, j), 3))
         if draw(st.booleans()) and ways:
             drawn: list[int] = draw(st.lists(st.integers(1, 5), min_size=len(ways), max_size=len(ways)))
             weights = np.array(drawn)
@@ -52,30 +47,18 @@ def table_of(paths: Paths) -> PathTable:
 def test_loads_are_the_sum_over_paths(case: tuple[Fabric, Paths], data: st.DataObject) -> None:
     fabric, paths = case
     hosts = data.draw(st.permutations(fabric.hosts.tolist()))[: max(2, len(fabric.hosts) - 1)]
-    routes, links = routes_by(table_of(paths), fabric, hosts), fabric.links
-    for i, j in itertools.permutations(range(len(hosts)), 2):
-        ours = [(part, way) for part, way in paths if (way[0], way[-1]) == (hosts[i], hosts[j])]
-        if not ours:
-            with pytest.raises(UnreachablePair, match="the table of paths has no path"):
-                routes.link_bytes([i], [j], [1.0])
-            continue
-        expected = np.zeros(len(links))
-        for part, way in ours:
-            for a, b in itertools.pairwise(way):
-                rows = (links.source == a) & (links.target == b)
-                expected[rows] += part * links.capacity[rows] / links.capacity[rows].sum()
-        load = routes.load([i], [j], [2.0])
-        np.testing.assert_allclose(load.link_bytes, 2 * expected, atol=1e-12)
-        np.testing.assert_allclose(load.hops, [sum(part * (len(way) - 1) for part, way in ours)])
+    routes = routes_by(table_of(paths), fabric, hosts)
+
+    def byte_between(i: int, j: int) -> Floats | None:
+        ours = [part * on_paths(fabric, [way]) for part, way in paths if (way[0], way[-1]) == (i, j)]
+        return np.sum(ours, axis=0) if ours else None
+
+    check_loads(routes, byte_between, UnreachablePair)
     check_flows(routes)
 
 
-def square() -> Fabric:
-    """Four hosts in a circle: a - b - c - d - a."""
-    at = np.arange(4)
-    return Fabric.from_arcs(list("abcd"), np.r_[at, (at + 1) % 4], np.r_[(at + 1) % 4, at], 1.0)
-
-
+SQUARE = Fabric.from_arcs(list("abcd"), [0, 1, 2, 3, 1, 2, 3, 0], [1, 2, 3, 0, 0, 1, 2, 3], 1.0)
+"""Four hosts in a circle: a - b - c - d - a."""
 HEAD = "source,target,probability,path\n"
 
 
@@ -87,16 +70,16 @@ def written(folder: Path, text: str) -> Path:
 
 def test_a_file_is_read_by_its_option(tmp_path: Path) -> None:
     path = written(tmp_path, "a,c,0.25,a>b>c\nc,a,1,c > d > a\n\na,c,0.75,a>d>c\n")
-    routes = build_routes(f"path-table:file={path}", square(), [0, 2])
+    routes = build_routes(f"path-table:file={path}", SQUARE, [0, 2])
     assert routes.name == f"path-table:file={path}"
-    loads, links = routes.link_bytes([0, 1], [1, 0], [8.0, 1.0]), square().links
+    loads, links = routes.link_bytes([0, 1], [1, 0], [8.0, 1.0]), SQUARE.links
     used = {(int(links.source[row]), int(links.target[row])): loads[row] for row in np.flatnonzero(loads)}
     assert used == {(0, 1): 2, (1, 2): 2, (0, 3): 6, (3, 2): 6, (2, 3): 1, (3, 0): 1}
 
 
 def test_a_pair_that_is_missing_is_named(tmp_path: Path) -> None:
-    routes = build_routes(f"path-table:file={written(tmp_path, 'a,c,1,a>b>c')}", square(), [0, 2])
-    with pytest.raises(UnreachablePair, match="'c' to host 'a'"):
+    routes = build_routes(f"path-table:file={written(tmp_path, 'a,c,1,a>b>c')}", SQUARE, [0, 2])
+    with pytest.raises(UnreachablePair, match=r"'c' to host 'a'.*the table of paths has no path"):
         routes.require_connected()
     assert routes.link_bytes([0], [1], [1.0]).sum() == 2
 
@@ -113,7 +96,7 @@ def test_a_pair_that_is_missing_is_named(tmp_path: Path) -> None:
 )
 def test_a_table_that_cannot_be_is_refused_with_the_path(tmp_path: Path, text: str, why: str) -> None:
     with pytest.raises(InvalidValue, match=why):
-        build_routes(f"path-table:file={written(tmp_path, text)}", square(), [0, 2])
+        build_routes(f"path-table:file={written(tmp_path, text)}", SQUARE, [0, 2])
 
 
 @pytest.mark.parametrize(
@@ -127,13 +110,8 @@ def test_a_table_that_cannot_be_is_refused_with_the_path(tmp_path: Path, text: s
 )
 def test_a_line_that_cannot_be_read_is_named(tmp_path: Path, text: str, line: int, why: str) -> None:
     with pytest.raises(InputError, match=why) as caught:
-        read_path_table(written(tmp_path, text), square())
+        read_path_table(written(tmp_path, text), SQUARE)
     assert caught.value.line == line
-
-
-def test_a_vertex_that_the_fabric_has_not_is_named(tmp_path: Path) -> None:
-    with pytest.raises(UnknownName, match="'x'"):
-        read_path_table(written(tmp_path, "a,c,1,a>x>c"), square())
 
 
 def test_a_path_through_a_host_that_does_not_forward_is_refused() -> None:
@@ -142,11 +120,11 @@ def test_a_path_through_a_host_that_does_not_forward_is_refused() -> None:
         routes_by(table_of([(1.0, [0, 1, 2])]), fabric, [0, 2])
 
 
-def test_no_file_and_a_rails_rule_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(InvalidValue, match="is empty: give the path"):
-        build_routes("path-table", square(), [0, 2])
+def test_an_unknown_vertex_a_rails_rule_and_no_file_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(UnknownName, match="'x'"):
+        read_path_table(written(tmp_path, "a,c,1,a>x>c"), SQUARE)
     text = f"path-table:file={written(tmp_path, 'a,c,1,a>b>c')}"
     with pytest.raises(InvalidValue, match="same-rail"):
-        build_routes(text, square(), [0, 2], rails="same-rail")
+        build_routes(text, SQUARE, [0, 2], rails="same-rail")
     with pytest.raises(InputError, match="cannot read"):
-        build_routes(f"path-table:file={tmp_path / 'none.csv'}", square(), [0, 2])
+        build_routes(f"path-table:file={tmp_path / 'none.csv'}", SQUARE, [0, 2])

@@ -9,44 +9,31 @@ from hypothesis import strategies as st
 
 from mapping.routing import shortest_paths
 from mapping.selfcheck.oracles import shortest_path_route
-from registry.errors import DisconnectedAllocation, InvalidValue, UnknownName
-from registry.model import Fabric
-from tests.support.small_fabrics import adapter_fabrics, plain_fabrics
+from registry.errors import DisconnectedAllocation
+from registry.model import Fabric, Floats
+from tests.support.flow_checks import check_flows, check_loads, on_links
+from tests.support.infiniband_data import infiniband
+from tests.support.small_fabrics import adapter_fabrics, cabled, plain_fabrics
 
-FABRICS = st.one_of(adapter_fabrics(), plain_fabrics())
 
-
-@given(fabric=FABRICS, rails=st.sampled_from(["all-connected", "same-rail"]))
-def test_loads_are_those_of_enumerated_paths(fabric: Fabric, rails: str) -> None:
+@given(
+    fabric=st.one_of(adapter_fabrics(), plain_fabrics()),
+    rails=st.sampled_from(["all-connected", "same-rail"]),
+)
+def test_loads_hops_and_flows_are_those_of_enumerated_paths(fabric: Fabric, rails: str) -> None:
     routes = shortest_paths.build(fabric, fabric.hosts, rails=rails)
-    for i, j in np.ndindex(len(routes.hosts), len(routes.hosts)):
-        if i == j:
-            continue
-        route = shortest_path_route(fabric, int(routes.hosts[i]), int(routes.hosts[j]), rails)
-        if route is None:
-            with pytest.raises(DisconnectedAllocation):
-                routes.link_bytes([i], [j], [1.0])
-            assert routes.distances[i, j] == np.inf
-            continue
-        expected = np.zeros(len(fabric.links))
-        for row, part in route:
-            expected[row] += 8.0 * part
-        load = routes.load([i], [j], [8.0])
-        np.testing.assert_allclose(load.link_bytes, expected, rtol=1e-12, atol=1e-12)
-        np.testing.assert_allclose(load.hops, [expected.sum() / 8.0])
-        np.testing.assert_allclose(routes.distances[i, j], expected.sum() / 8.0)
+
+    def byte_between(i: int, j: int) -> Floats | None:
+        return on_links(fabric, shortest_path_route(fabric, i, j, rails))
+
+    check_loads(routes, byte_between, DisconnectedAllocation)
+    check_flows(routes)
 
 
-@given(fabric=FABRICS, data=st.data())
-def test_loads_of_many_pairs_are_the_sum_of_each(fabric: Fabric, data: st.DataObject) -> None:
-    routes = shortest_paths.build(fabric, fabric.hosts)
-    connected = np.argwhere(np.isfinite(routes.distances))
-    chosen = connected[data.draw(st.lists(st.integers(0, len(connected) - 1), min_size=1, max_size=8))]
-    sizes = np.arange(1.0, len(chosen) + 1)
-    together = routes.load(chosen[:, 0], chosen[:, 1], sizes)
-    apart = [routes.load([i], [j], [w]) for (i, j), w in zip(chosen, sizes, strict=True)]
-    np.testing.assert_allclose(together.link_bytes, sum(load.link_bytes for load in apart), atol=1e-12)
-    np.testing.assert_allclose(together.hops, [load.hops[0] for load in apart])
+@pytest.mark.parametrize("name", ["ndr-dgx-minhop", "irregular-16sw-updown"])
+def test_flows_on_real_fabrics_sum_to_the_loads(name: str) -> None:
+    fabric = infiniband(name)
+    check_flows(shortest_paths.build(fabric, np.random.default_rng(2).choice(fabric.hosts, 8, replace=False)))
 
 
 def dumbbell(p: int) -> Fabric:
@@ -88,68 +75,14 @@ def test_the_diamond_splits_in_half_and_parallel_cables_by_capacity() -> None:
     fabric = Fabric.from_arcs(list("abcd"), [0, 0, 1, 1, 2], [1, 2, 3, 3, 3], [1, 1, 1, 3, 1])
     routes = shortest_paths.build(fabric, [0, 3])
     loads = routes.link_bytes([0], [1], [16.0])
-    by_link = {
-        (int(s), int(t), float(c)): float(x)
-        for s, t, c, x in zip(
-            fabric.links.source, fabric.links.target, fabric.links.capacity, loads, strict=True
-        )
-    }
+    links = fabric.links
+    rows = zip(links.source.tolist(), links.target.tolist(), links.capacity.tolist(), strict=True)
+    by_link = dict(zip(rows, loads.tolist(), strict=True))
     assert by_link == {(0, 1, 1): 8, (0, 2, 1): 8, (1, 3, 1): 2, (1, 3, 3): 6, (2, 3, 1): 8}
 
 
-def test_hosts_on_one_leaf_are_two_hops_apart() -> None:
-    fabric = Fabric.from_arcs(
-        ["a", "b", "s"], [0, 1, 2, 2], [2, 2, 0, 1], 1.0, slots=[1, 1, 0], forwards=False
-    )
-    assert shortest_paths.build(fabric, [0, 1]).distances.tolist() == [[0, 2], [2, 0]]
-
-
 def test_hosts_do_not_carry_others_traffic() -> None:
-    # a - m - b where m is a host on both switches; the way around over three switches is longer
-    fabric = Fabric.from_arcs(
-        ["a", "b", "m", "s", "t", "u"],
-        [0, 3, 3, 2, 2, 4, 4, 1, 3, 5, 5, 4],
-        [3, 0, 2, 3, 4, 2, 1, 4, 5, 3, 4, 5],
-        1.0,
-        slots=[1, 1, 1, 0, 0, 0],
-        forwards=False,
-    )
-    routes = shortest_paths.build(fabric, [0, 1, 2])
+    """Host 2 is on the switches of both others; the way around over three switches is longer."""
+    routes = shortest_paths.build(cabled("0-3 3-2 2-4 4-1 3-5 5-4", 3), [0, 1, 2])
     assert routes.distances[0, 1] == 4
     assert routes.distances[0, 2] == 2
-
-
-def test_a_disconnected_pair_is_named() -> None:
-    fabric = Fabric.from_arcs(["a", "b", "lonely"], [0, 1], [1, 0], 1.0)
-    routes = shortest_paths.build(fabric, [0, 1, 2])
-    with pytest.raises(DisconnectedAllocation, match="'b' to host 'lonely'") as caught:
-        routes.link_bytes([0, 1], [1, 2], [1.0, 0.0])
-    assert (caught.value.source, caught.value.target) == ("b", "lonely")
-    with pytest.raises(DisconnectedAllocation, match="'a' to host 'lonely'"):
-        routes.require_connected()
-    assert not routes.connected
-
-
-def test_traffic_within_a_host_loads_nothing() -> None:
-    fabric = Fabric.from_arcs(["a", "b"], [0, 1], [1, 0], 1.0)
-    load = shortest_paths.build(fabric, [0, 1]).load([0, 1], [0, 0], [5.0, 3.0])
-    assert load.link_bytes.tolist() == [0.0, 3.0]
-    assert load.hops.tolist() == [0.0, 1.0]
-
-
-def test_no_traffic_at_all_is_a_load_of_nothing() -> None:
-    fabric = Fabric.from_arcs(["a", "b"], [0, 1], [1, 0], 1.0)
-    load = shortest_paths.build(fabric, [0]).load([], [], [])
-    assert load.link_bytes.tolist() == [0.0, 0.0]
-
-
-def test_an_index_that_is_no_host_is_refused() -> None:
-    fabric = Fabric.from_arcs(["a", "b"], [0, 1], [1, 0], 1.0)
-    with pytest.raises(InvalidValue, match=r"must be from 0 to 1"):
-        shortest_paths.build(fabric, [0, 1]).link_bytes([2], [0], [1.0])
-
-
-def test_an_unknown_rails_rule_is_refused_with_the_known_ones() -> None:
-    fabric = Fabric.from_arcs(["a", "b"], [0, 1], [1, 0], 1.0)
-    with pytest.raises(UnknownName, match="same-rail"):
-        shortest_paths.build(fabric, [0, 1], rails="same-rails")

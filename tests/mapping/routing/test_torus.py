@@ -4,32 +4,25 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections.abc import Sequence
 from dataclasses import replace
 
-import networkx as nx
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ingest.generate.tori import torus
 from mapping.routing.torus import torus_coordinates
-from registry.model import Fabric
-from tests.support.small_fabrics import plain_fabrics
+from registry.model import Fabric, Longs
+from tests.support.small_fabrics import cabled, plain_fabrics
 
 
-def grid(sizes: list[int], wraps: list[bool], order: np.ndarray | None = None) -> Fabric:
-    """Return a torus or mesh; `order` is the vertex of each place (default: row by row)."""
-    count = math.prod(sizes)
-    order = np.arange(count) if order is None else order
-    number = {place: int(order[i]) for i, place in enumerate(itertools.product(*map(range, sizes)))}
-    arcs = set()
-    for place in number:
-        for axis, size in enumerate(sizes):
-            if place[axis] + 1 < size or (wraps[axis] and size > 2):
-                after = (*place[:axis], (place[axis] + 1) % size, *place[axis + 1 :])
-                arcs |= {(number[place], number[after]), (number[after], number[place])}
-    source, target = np.array(sorted(arcs)).T
-    return Fabric.from_arcs([f"v{v}" for v in range(count)], source, target, 1.0)
+def grid(sizes: Sequence[int], wraps: Sequence[bool] | bool = True, order: Longs | None = None) -> Fabric:
+    """Return a torus or mesh without coordinates; `order` is the vertex of each place (default: by row)."""
+    links = torus(sizes, wraps=wraps).links
+    names, own = [f"v{v}" for v in range(math.prod(sizes))], np.arange(math.prod(sizes))
+    at = own if order is None else order
+    return Fabric.from_arcs(names, at[links.source], at[links.target], 1.0)
 
 
 def check(fabric: Fabric) -> None:
@@ -38,15 +31,13 @@ def check(fabric: Fabric) -> None:
     assert found is not None
     places = [tuple(place) for place in found.coordinates.tolist()]
     assert sorted(places) == list(itertools.product(*map(range, found.sizes.tolist())))
-    expected = grid(found.sizes.tolist(), found.wraps.tolist())
-    ours = nx.DiGraph(
-        [(places[a], places[b]) for a, b in zip(fabric.links.source, fabric.links.target, strict=True)]
-    )
+    expected = torus(found.sizes.tolist(), wraps=found.wraps.tolist()).links
     rows = list(itertools.product(*map(range, found.sizes.tolist())))
-    theirs = nx.DiGraph(
-        [(rows[a], rows[b]) for a, b in zip(expected.links.source, expected.links.target, strict=True)]
+    ours, theirs = (
+        {(at[a], at[b]) for a, b in zip(links.source, links.target, strict=True)}
+        for at, links in ((places, fabric.links), (rows, expected))
     )
-    assert set(ours.edges) == set(theirs.edges)
+    assert ours == theirs
 
 
 @given(
@@ -60,17 +51,16 @@ def test_any_torus_or_mesh_is_recognised_under_any_numbering(axes: list[tuple[in
     check(grid(sizes, wraps, np.random.default_rng(seed).permutation(math.prod(sizes))))
 
 
-@pytest.mark.parametrize("sizes", [[8, 8, 8], [4, 4, 4], [5, 3], [12, 6, 7], [2, 2, 2], [3, 4]])
-def test_vertices_numbered_row_by_row_keep_their_order(sizes: list[int]) -> None:
-    found = torus_coordinates(grid(sizes, [True] * len(sizes)))
-    assert found is not None
-    if 2 not in sizes:
+def test_vertices_numbered_row_by_row_keep_their_order() -> None:
+    for sizes in ([4, 4, 4], [5, 3], [6, 5, 7], [3, 4]):
+        found = torus_coordinates(grid(sizes))
+        assert found is not None
         assert found.sizes.tolist() == sizes
-        assert found.coordinates.tolist() == [list(place) for place in itertools.product(*map(range, sizes))]
+        assert found.coordinates.tolist() == [list(at) for at in itertools.product(*map(range, sizes))]
 
 
 def test_a_link_less_or_a_link_more_is_no_torus() -> None:
-    fabric = grid([5, 5], [True, True])
+    fabric = grid([5, 5])
     links = fabric.links
     less = (links.source == 7) & (links.target == 8) | (links.source == 8) & (links.target == 7)
     assert torus_coordinates(replace(fabric, links=links.take(np.flatnonzero(~less)))) is None
@@ -81,41 +71,26 @@ def test_a_link_less_or_a_link_more_is_no_torus() -> None:
 @given(fabric=plain_fabrics())
 def test_coordinates_of_any_graph_are_true(fabric: Fabric) -> None:
     fabric = replace(fabric, forwards=np.ones(len(fabric), bool))
-    both = Fabric.from_arcs(
-        fabric.names,
-        np.r_[fabric.links.source, fabric.links.target],
-        np.r_[fabric.links.target, fabric.links.source],
-        1.0,
-    )
+    source, target = fabric.links.source, fabric.links.target
+    both = Fabric.from_arcs(fabric.names, np.r_[source, target], np.r_[target, source], 1.0)
     if torus_coordinates(both) is not None:
         check(both)
 
 
-def test_coordinates_of_the_fabric_are_kept_where_they_fit() -> None:
-    fabric = grid([4, 4], [True, True])
+def test_coordinates_of_the_fabric_are_kept_where_they_fit_and_not_believed_otherwise() -> None:
+    fabric = grid([4, 4])
     given = np.stack((np.arange(16) % 4, np.arange(16) // 4), axis=1).astype(np.int32)
     found = torus_coordinates(replace(fabric, coordinates=given))
     assert found is not None
     assert found.coordinates.tolist() == given.tolist()
-
-
-def test_coordinates_that_do_not_fit_are_not_believed() -> None:
-    fabric = grid([4, 5], [True, True])
-    wrong = np.random.default_rng(0).permutation(torus_coordinates(fabric).coordinates)  # type: ignore[union-attr]
-    check(replace(fabric, coordinates=wrong))
+    check(replace(fabric, coordinates=np.random.default_rng(0).permutation(given)))
 
 
 def test_hosts_that_hang_on_the_switches_have_no_place() -> None:
     inner = grid([3, 4], [True, False])
-    hosts, switches = np.arange(12), 12 + np.arange(12)
-    fabric = Fabric.from_arcs(
-        [f"v{v}" for v in range(24)],
-        np.r_[hosts, switches, 12 + inner.links.source],
-        np.r_[switches, hosts, 12 + inner.links.target],
-        1.0,
-        slots=[1] * 12 + [0] * 12,
-        forwards=False,
-    )
+    links = zip((12 + inner.links.source).tolist(), (12 + inner.links.target).tolist(), strict=True)
+    between = " ".join(f"{a}-{b}" for a, b in links if a < b)
+    fabric = cabled(" ".join(f"{host}-{12 + host}" for host in range(12)) + " " + between, 12)
     found = torus_coordinates(fabric)
     assert found is not None
     assert (found.coordinates[:12] == -1).all()

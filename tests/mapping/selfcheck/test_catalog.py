@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -15,11 +16,9 @@ import mapping.selfcheck.small_optima as small_optima
 import mapping.selfcheck.waiting_times as waiting_times
 from ingest.generate.fat_trees import k_ary_n_tree
 from ingest.generate.tori import torus
-from mapping.distances.distances import distances
-from mapping.evaluation.metrics import evaluate
+from mapping.distances.distances import Distances
 from mapping.selfcheck.catalog import SELF_CHECKS, run
 from mapping.selfcheck.comparison import Comparison, Subject, one_rank_per_host
-from mapping.simulation.simulate import simulate
 from registry.errors import UnknownName
 from registry.model import Fabric
 
@@ -27,8 +26,15 @@ FABRICS = {"torus": lambda: torus([3, 3]), "fat-tree": lambda: k_ary_n_tree(3, 2
 NAMES = [entry.name for entry in SELF_CHECKS]
 
 
+@pytest.fixture(autouse=True)
+def fewer(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Search fewer cases, and for less long."""
+    monkeypatch.setattr(small_optima, "CASES", 2)
+    monkeypatch.setattr(small_optima, "STEPS", 20_000)
+
+
 def result_of(name: str, fabric: Fabric) -> Comparison:
-    [(entry, comparison)] = run(fabric, [name], seconds=5.0)
+    [(entry, comparison)] = run(fabric, [name], seconds=100.0)
     assert entry.name == name
     return comparison
 
@@ -42,22 +48,22 @@ def test_every_check_agrees(name: str, fabric: str) -> None:
     assert comparison.largest_difference < 1e-12
 
 
-def doubled_load(module: Any, monkeypatch: pytest.MonkeyPatch, part: slice) -> None:
-    """Let a module's evaluation be wrong by half on some links."""
-    right = module.evaluate
+def wrong(monkeypatch: pytest.MonkeyPatch, module: Any, name: str, change: Callable[[Any], Any]) -> None:
+    """Let a function that a module calls return something else."""
+    right = getattr(module, name)
+    monkeypatch.setattr(module, name, lambda *given, **named: change(right(*given, **named)))
 
-    def wrong(*given: Any, **named: Any) -> Any:
-        found = right(*given, **named)
-        loads = found.link_bytes.copy()
-        loads[part] *= 1.5
-        return replace(found, link_bytes=loads)
 
-    monkeypatch.setattr(module, "evaluate", wrong)
+def heavier(found: Any) -> Any:
+    """Return half more bytes on some links."""
+    loads = found.link_bytes.copy()
+    loads[::7] *= 1.5
+    return replace(found, link_bytes=loads)
 
 
 @pytest.mark.parametrize(("module", "name"), [(paths, "paths"), (bytes_on_links, "bytes")])
 def test_wrong_loads_are_found(module: Any, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    doubled_load(module, monkeypatch, slice(0, None, 7))
+    wrong(monkeypatch, module, "evaluate", heavier)
     comparison = result_of(name, torus([3, 3]))
     assert not comparison.agrees
     assert comparison.largest_difference == pytest.approx(1 / 3, rel=0.01) or name == "bytes"
@@ -65,16 +71,10 @@ def test_wrong_loads_are_found(module: Any, name: str, monkeypatch: pytest.Monke
 
 
 def test_wrong_distances_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    right = distances
+    def longer(found: Distances) -> Distances:
+        return Distances(name=found.name, group=found.group, between=found.between * 1.001)
 
-    class Wrong:
-        def __init__(self, matrix: Any) -> None:
-            self._matrix = matrix
-
-        def matrix(self) -> Any:
-            return self._matrix * 1.001
-
-    monkeypatch.setattr(resistances, "distances", lambda *given: Wrong(right(*given).matrix()))
+    wrong(monkeypatch, resistances, "distances", longer)
     assert len(result_of("resistances", torus([3, 3])).differences) > 10
 
 
@@ -87,44 +87,33 @@ def test_a_search_that_does_not_search_is_found(monkeypatch: pytest.MonkeyPatch)
 
 
 def test_a_bound_above_the_optimum_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    right = evaluate
-
-    def wrong(*given: Any, **named: Any) -> Any:
-        found = right(*given, **named)
+    def higher(found: Any) -> Any:
         bounds = {name: replace(bound, value=bound.value * 10) for name, bound in found.bounds.items()}
         return replace(found, bounds=bounds)
 
-    monkeypatch.setattr(small_optima, "evaluate", wrong)
+    wrong(monkeypatch, small_optima, "evaluate", higher)
     differences = result_of("small-optima", torus([3, 3])).differences
     assert differences
     assert all(text.startswith("lower bound") for text in differences)
 
 
 def test_a_late_packet_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    def late(found: Any) -> Any:
+        return replace(found, delivered_at=np.r_[found.delivered_at[:-1], found.delivered_at[-1] + 1e-9])
+
     monkeypatch.setattr(waiting_times, "LOAD", 0.5)
-    right = simulate
-
-    def wrong(*given: Any, **named: Any) -> Any:
-        found = right(*given, **named)
-        late = found.delivered_at.copy()
-        late[-1] += 1e-9
-        return replace(found, delivered_at=late)
-
-    monkeypatch.setattr(waiting_times, "simulate", wrong)
+    wrong(monkeypatch, waiting_times, "simulate", late)
     assert len(result_of("waiting-times", torus([3, 3])).differences) == 1
 
 
-def test_without_hosts_nothing_is_compared_and_nothing_agrees() -> None:
+def test_without_hosts_nothing_agrees_and_an_unknown_check_is_an_error() -> None:
     fabric = Fabric.from_arcs(["a", "b"], [0, 1], [1, 0], 1.0, slots=0)
     for name in ("paths", "bytes", "resistances", "small-optima"):
         comparison = result_of(name, fabric)
         assert comparison.compared == 0
         assert not comparison.agrees
-
-
-def test_an_unknown_check_is_an_error() -> None:
     with pytest.raises(UnknownName, match="paths"):
-        next(run(torus([3, 3]), ["path"]))
+        next(run(fabric, ["path"]))
 
 
 def test_the_same_seed_draws_the_same_hosts() -> None:

@@ -1,9 +1,10 @@
-"""Circuit plans of searches that place ranks, and of searches under ranks that stay."""
+"""Circuit plan requests, searches that place ranks or leave them, and the best of several seeds."""
 
 from __future__ import annotations
 
 import itertools
 import math
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -13,10 +14,28 @@ from mapping.reconfiguration.bounds import pinned_bound, throughput_bound
 from mapping.reconfiguration.model.problem import Application, Machine
 from mapping.reconfiguration.model.topology import Topology
 from mapping.reconfiguration.paper.seed_topology import ring
-from mapping.service.circuit_search import GIVEN, CircuitPlanReport, CircuitSearchOptions, plan_circuits
-from mapping.service.circuits import CircuitPlanCase
+from mapping.service import circuit_seeds
+from mapping.service.circuit_search import (
+    GIVEN,
+    CircuitPlanReport,
+    CircuitSearchOptions,
+    plan_circuits,
+    save_circuits,
+)
+from mapping.service.circuit_seeds import plan_circuits_of_seeds
+from mapping.service.circuits import (
+    CircuitPlanCase,
+    CircuitPlanRequest,
+    circuit_case,
+    machine_of,
+    topology_of,
+)
 from registry.errors import InvalidValue, UnknownName
-from tests.support.reconfigure_problems import every_pair, links_of, machine
+from registry.model.circuit_plan import CircuitPlan
+from registry.progress import Progress, silent
+from registry.records.optical_switches import OpticalSwitch
+from registry.registry import Registry
+from tests.support.reconfigure_problems import HEAVY, every_pair, links_of, machine
 
 FEW = CircuitSearchOptions(trials=20, seed=1)
 LIMITS = machine(4, max_degree=3, max_edges=6, link_speed=2.0, compute_speed=1.0)
@@ -26,6 +45,22 @@ def planned(
     application: Application, machine: Machine, options: CircuitSearchOptions, **more: Any
 ) -> CircuitPlanReport:
     return plan_circuits(CircuitPlanCase(application=application, machine=machine, **more), options)
+
+
+def check_ways(plan: CircuitPlan, of_nodes: bool) -> None:
+    """Check that the ways of a plan are what loads its circuits."""
+    routes = plan.routes
+    assert routes is not None
+    assert routes.of_nodes == of_nodes
+    load = np.zeros(len(plan.source))
+    row = {pair: number for number, pair in enumerate(plan.circuits)}
+    for one, other, size, way in zip(routes.one, routes.other, routes.bytes, plan.ways(), strict=True):
+        ends = (one, other) if of_nodes else (plan.node_of_vertex[one], plan.node_of_vertex[other])
+        assert (way[0], way[-1]) == ends
+        for pair in itertools.pairwise(way):
+            load[row[min(pair), max(pair)]] += size
+    assert load.tolist() == pytest.approx(plan.link_load.tolist())
+    assert load.max() > 0
 
 
 def test_a_free_plan_has_circuits_nodes_and_its_bound() -> None:
@@ -43,41 +78,18 @@ def test_a_free_plan_has_circuits_nodes_and_its_bound() -> None:
     assert plan.number.tolist() == [one.number for one in found.trail]
     assert (plan.complete, plan.seed, plan.method, plan.present) == (True, 1, "best", ())
     assert math.isnan(plan.gain)
+    check_ways(plan, of_nodes=False)
 
 
-@pytest.mark.parametrize("stay", [False, True])
-def test_the_ways_of_a_plan_are_what_loads_its_circuits(stay: bool) -> None:
-    if stay:
-        limits = machine(6, max_degree=3, max_edges=7)
-        plan = planned(every_pair(6), limits, FEW, node_of_rank=np.arange(6), present=ring(6)).plan
-    else:
-        plan = planned(every_pair(6), LIMITS, FEW).plan
-    routes = plan.routes
-    assert routes is not None
-    assert routes.of_nodes == stay
-    load = np.zeros(len(plan.source))
-    row = {pair: number for number, pair in enumerate(plan.circuits)}
-    for one, other, size, way in zip(routes.one, routes.other, routes.bytes, plan.ways(), strict=True):
-        ends = (one, other) if stay else (plan.node_of_vertex[one], plan.node_of_vertex[other])
-        assert (way[0], way[-1]) == ends
-        for pair in itertools.pairwise(way):
-            load[row[min(pair), max(pair)]] += size
-    assert load.tolist() == pytest.approx(plan.link_load.tolist())
-    assert load.max() > 0
-
-
-def test_a_plan_of_the_paper_says_so_and_has_the_options_that_were_given() -> None:
+def test_a_plan_of_the_paper_has_the_options_that_were_given() -> None:
     search = CircuitSearchOptions(method="paper", start=ring(4), patience=2, skip=0.0, seed=3)
-    assert planned(every_pair(5), LIMITS, search).plan.method == "paper"
+    plan = planned(every_pair(5), LIMITS, search).plan
+    assert (plan.method, plan.complete) == ("paper", True)
     assert search.parameters == {"start": GIVEN, "patience": 2, "skip": 0.0}
-
-
-def test_the_loop_of_the_paper_takes_its_steps_and_expansion() -> None:
     search = CircuitSearchOptions(method="paper", steps=3, expansion="highest")
     loop = search.loop_options(None)
     assert (loop.refinement.steps, loop.expansion) == (3, "highest")
     assert search.parameters == {"steps": 3, "expansion": "highest"}
-    assert planned(every_pair(5), LIMITS, search).plan.complete
     with pytest.raises(UnknownName, match="lowest"):
         planned(every_pair(5), LIMITS, CircuitSearchOptions(method="paper", expansion="low"))
 
@@ -131,11 +143,10 @@ def test_circuits_that_carry_nothing_do_not_move() -> None:
     """All is best on one node: whatever circuits there are stay."""
     limits = machine(6, max_degree=3, max_edges=7, link_speed=1e-9)
     plan = planned(every_pair(5), limits, FEW, present=ring(6)).plan
-    assert plan.link_load.tolist() == [0.0] * 6
-    assert (plan.removed, plan.inserted) == ((), ())
+    assert (plan.link_load.tolist(), plan.removed, plan.inserted) == ([0.0] * 6, (), ())
 
 
-def test_an_interrupt_while_the_present_circuits_are_judged_keeps_what_was_found(
+def test_an_interrupt_as_present_circuits_are_judged_keeps_what_was_found(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     def interrupted(*_: Any, **__: Any) -> Any:
@@ -151,46 +162,128 @@ def test_an_interrupt_while_the_present_circuits_are_judged_keeps_what_was_found
 
 def test_ranks_that_stay_get_the_next_circuits() -> None:
     """Two hosts far apart on a ring of six exchange most; ranks of one host share its circuits."""
-    hosts = Application.from_edges([0, 1, 2, 3, 4, 0], [1, 2, 3, 4, 5, 3], [1.0] * 5 + [10.0])
     limits = machine(6, max_degree=3, max_edges=7)
     search = CircuitSearchOptions(trials=50, reconfiguration_seconds=0.01)
-    found = planned(hosts, limits, search, node_of_rank=np.array([0, 0, 1, 2, 3]), present=ring(6))
-    plan = found.plan
+    stay: dict[str, Any] = {"node_of_rank": np.array([0, 0, 1, 2, 3]), "present": ring(6)}
+    plan = planned(HEAVY, limits, search, **stay).plan
     assert (0, 3) in plan.inserted
     assert plan.node_of_vertex.tolist() == [0, 0, 1, 2, 3]
     assert plan.gain > 1.0
     assert plan.throughput == pytest.approx(plan.gain * plan.present_throughput)
-    assert plan.upper_bound == pinned_bound(hosts, limits, range(6)).throughput
+    assert plan.upper_bound == pinned_bound(HEAVY, limits, range(6)).throughput
     assert plan.compute_throughput == math.inf
     assert math.isfinite(plan.break_even_seconds)
+    check_ways(plan, of_nodes=True)
+    slow = planned(HEAVY, limits, FEW, **stay, compute_seconds=100.0).plan
+    assert (slow.throughput, slow.present_throughput, slow.gain) == (0.01, 0.01, 1.0)
+    assert (slow.upper_bound, slow.bound) == (0.01, "compute")
+    assert slow.trail_throughput.max() <= 0.01
 
 
-def test_computing_caps_what_circuits_can_give() -> None:
-    hosts = Application.from_edges([0], [3], [10.0], vertices=6, connected=False)
-    limits = machine(6, max_degree=3, max_edges=7)
-    found = planned(hosts, limits, FEW, node_of_rank=np.array([0, 3]), present=ring(6), compute_seconds=100.0)
-    plan = found.plan
-    assert (plan.throughput, plan.present_throughput, plan.gain) == (0.01, 0.01, 1.0)
-    assert (plan.upper_bound, plan.bound) == (0.01, "compute")
-    assert plan.trail_throughput.max() <= 0.01
+def test_a_search_that_cannot_be_is_refused() -> None:
+    with pytest.raises(InvalidValue, match="'guess' is none of paper, best"):
+        CircuitSearchOptions(method="guess")
+    for seconds in (-1.0, math.nan):
+        with pytest.raises(InvalidValue, match=f"reconfiguration_seconds: is {seconds}"):
+            CircuitSearchOptions(reconfiguration_seconds=seconds)
 
 
-def test_unknown_present_circuits_leave_the_gain_unknown() -> None:
-    hosts = Application.from_edges([0], [3], [10.0], vertices=6, connected=False)
-    plan = planned(hosts, machine(6), FEW, node_of_rank=np.array([0, 3]), present=None).plan
-    assert math.isnan(plan.gain)
-    assert math.isnan(plan.present_throughput)
-    assert plan.throughput == pytest.approx(0.1)
+SEEDED = CircuitPlanCase(application=every_pair(7), machine=LIMITS)
+TINY = CircuitSearchOptions(trials=3, seed=5)
 
 
-@pytest.mark.parametrize(
-    ("wrong", "message"),
-    [
-        ({"method": "guess"}, "'guess' is none of paper, best"),
-        ({"reconfiguration_seconds": -1.0}, "reconfiguration_seconds: is -1.0"),
-        ({"reconfiguration_seconds": math.nan}, "reconfiguration_seconds: is nan"),
-    ],
+def test_the_best_plan_of_several_seeds_names_its_seed() -> None:
+    plans = [plan_circuits(SEEDED, replace(TINY, seed=seed)).plan for seed in (5, 6, 7, 8)]
+    most = max(plan.throughput for plan in plans)
+    best = next(plan for plan in plans if plan.throughput == most)
+    found = plan_circuits_of_seeds(SEEDED, TINY, 4)
+    assert (found.plan.seed, found.options.seed, found.plan.throughput) == (best.seed, best.seed, most)
+    assert found.plan.complete
+    assert found.case is SEEDED
+    np.testing.assert_array_equal(found.plan.node_of_vertex, best.node_of_vertex)
+    np.testing.assert_array_equal(found.plan.circuits, best.circuits)
+
+
+def test_an_interrupt_keeps_the_seeds_until_then(monkeypatch: pytest.MonkeyPatch) -> None:
+    def plan(
+        case: CircuitPlanCase, options: CircuitSearchOptions, progress: Progress = silent
+    ) -> CircuitPlanReport:
+        if options.seed == 7:
+            raise KeyboardInterrupt
+        return plan_circuits(case, options, progress)
+
+    monkeypatch.setattr(circuit_seeds, "plan_circuits", plan)
+    found = plan_circuits_of_seeds(SEEDED, TINY, 4)
+    assert found.plan.seed in {5, 6}
+    assert not found.plan.complete
+    with pytest.raises(KeyboardInterrupt):
+        plan_circuits_of_seeds(SEEDED, replace(TINY, seed=7), 4)
+
+
+SWITCH = OpticalSwitch(
+    cluster="c",
+    hosts=("a0", "a1", "b0", "b1"),
+    max_degree=2,
+    max_edges=4,
+    link_speed=2.0,
+    compute_seconds=0.5,
+    circuits=((0, 1), (0, 2), (1, 3), (2, 3)),
 )
-def test_a_search_that_cannot_be_is_refused(wrong: dict[str, object], message: str) -> None:
-    with pytest.raises(InvalidValue, match=message):
-        CircuitSearchOptions(**wrong)  # type: ignore[arg-type]
+
+
+def test_a_switch_is_a_machine_with_its_present_circuits() -> None:
+    machine = machine_of(SWITCH)
+    assert (machine.nodes, machine.max_degree, machine.max_edges) == (4, 2, 4)
+    assert (machine.compute_speed, machine.link_speed) == (2.0, 2.0)
+    assert machine_of(SWITCH, 0.0).compute_speed == 1.0
+    present = topology_of(SWITCH)
+    assert present is not None
+    assert present.pairs.tolist() == [[0, 1], [0, 2], [1, 3], [2, 3]]
+    with pytest.raises(InvalidValue, match="compute_seconds"):
+        machine_of(SWITCH, -1.0)
+
+
+def test_running_jobs_are_one_application_and_misfits_are_left_out_with_the_cure(running: Registry) -> None:
+    """Job 1 is on a0, b0, a1, b1, whose pairs exchange 8 bytes each way; job 2 sends 4 from a0 to b1."""
+    running.optical.save(SWITCH)
+    case = circuit_case(running, CircuitPlanRequest(cluster="c"))
+    graph = case.application
+    flows = set(zip(graph.source.tolist(), graph.target.tolist(), graph.weight.tolist(), strict=True))
+    assert flows == {(0, 2, 16.0), (1, 3, 16.0), (0, 3, 4.0)}
+    assert graph.vertex_weight.tolist() == [2.0, 1.0, 1.0, 2.0]
+    assert case.node_of_rank is not None
+    by_job = {"1": [0, 2, 1, 3], "2": [0, 3]}
+    assert case.jobs is not None
+    jobs = [one.stored.job.id for one in case.jobs.jobs]
+    assert case.node_of_rank.tolist() == [node for job in jobs for node in by_job[job]]
+    assert (case.compute_throughput, case.hosts) == (1.0, SWITCH.hosts)
+    assert [one.job.stored.job.id for one in case.jobs.unloaded] == ["5"]
+    report = save_circuits(running, plan_circuits(case, CircuitSearchOptions(trials=5)))
+    stored = running.circuit_plans.read(report.record_id)
+    assert (stored.cluster, sorted(stored.jobs)) == ("c", ["1", "2"])
+
+    running.jobs.attach("1", "one-way")  # of another number of ranks
+    case = circuit_case(running, CircuitPlanRequest(cluster="c"))
+    assert case.jobs is not None
+    reasons = {one.job.stored.job.id: one.reason for one in case.jobs.unloaded}
+    assert reasons["1"].startswith("4 ranks are placed, the profile has 2: if the last ranks")
+    assert "'# ranks: 4'" in reasons["1"]
+    assert [one.stored.job.id for one in case.jobs.jobs] == ["2"]
+
+
+def test_a_profile_is_planned_for_a_switch_or_for_a_machine(running: Registry) -> None:
+    running.optical.save(SWITCH)
+    case = circuit_case(running, CircuitPlanRequest(profile="one-way", cluster="c"))
+    assert (case.application.vertices, case.compute_seconds, case.node_of_rank) == (2, 0.5, None)
+    limits = Machine(nodes=3, max_degree=2, max_edges=3, compute_speed=1.0, link_speed=5.0)
+    alone = circuit_case(running, CircuitPlanRequest(profile="one-way", machine=limits, compute_seconds=0.25))
+    assert (alone.machine.compute_speed, alone.present, alone.hosts) == (4.0, None, ())
+    assert circuit_case(running, CircuitPlanRequest(profile="one-way", machine=limits)).compute_seconds == 1.0
+
+
+def test_what_is_missing_is_an_error(running: Registry) -> None:
+    for given in ({}, {"profile": "one-way"}, {"profile": "one-way", "compute_seconds": 0.0}):
+        with pytest.raises(InvalidValue):
+            circuit_case(running, CircuitPlanRequest(**given))
+    with pytest.raises(UnknownName):
+        circuit_case(running, CircuitPlanRequest(cluster="c"))

@@ -1,14 +1,16 @@
-"""Runs of a simulation as a whole: repeatable, cut anywhere, interrupted, empty, refused."""
+"""Runs of a simulation: repeatable, cut anywhere, interrupted, empty, refused; deadlocks."""
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from ingest.generate.fat_trees import k_ary_n_tree
+from ingest.generate.irregular import irregular
 from ingest.generate.tori import torus
 from mapping.distances.cost_model import CostModel
 from mapping.simulation import levels
@@ -17,6 +19,7 @@ from mapping.simulation.messages import Messages, from_profile
 from mapping.simulation.options import Options
 from mapping.simulation.simulate import default_routing, simulate
 from registry.errors import (
+    DeadlockFound,
     DisconnectedAllocation,
     InvalidPlacement,
     InvalidValue,
@@ -24,7 +27,7 @@ from registry.errors import (
 )
 from registry.model import Fabric, Placement, Profile, Simulation
 from tests.support.infiniband_data import infiniband
-from tests.support.slow_simulation import placed
+from tests.support.slow_simulation import placed, send
 
 MODES = ["packets", "flits"]
 
@@ -47,16 +50,9 @@ def fields(found: Simulation) -> list[Any]:
 @pytest.mark.parametrize("mode", MODES)
 def test_the_same_seed_gives_the_same_bytes_and_another_seed_others(mode: str) -> None:
     fabric, placement, messages = fabric_and_traffic()
+    costs = CostModel(routing="up-down")
     one, again, other = (
-        simulate(
-            fabric,
-            placement,
-            messages,
-            CostModel(routing="up-down"),
-            mode=mode,
-            seed=seed,
-            options=Options(every=100),
-        )
+        simulate(fabric, placement, messages, costs, mode=mode, seed=seed, options=Options(every=100))
         for seed in (1, 1, 2)
     )
     assert fields(one) == fields(again)
@@ -108,130 +104,161 @@ def test_traffic_over_time_has_a_point_for_so_many_messages_and_ends_with_all(mo
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_no_messages_and_one_rank_take_no_time(mode: str) -> None:
-    fabric = torus([3])
+def test_no_messages_and_ranks_of_one_host_take_no_time(mode: str) -> None:
+    fabric = torus([3], slots=4)
     none = from_profile(Profile.from_edges([], [], [], ranks=1))
     found = simulate(fabric, placed(fabric, [2]), none, mode=mode)
     assert (found.completion_seconds, found.messages, found.packet_hops) == (0.0, 0, 0)
-    assert found.complete
-    assert len(found.delivered) == 0
-
-
-@pytest.mark.parametrize("mode", MODES)
-def test_ranks_of_one_host_need_no_network(mode: str) -> None:
-    fabric = torus([3], slots=4)
-    sent = from_profile(Profile.from_edges([0, 1], [1, 0], [500, 700], ranks=2), 2)
-    found = simulate(fabric, placed(fabric, [1, 1]), sent, mode=mode)
+    assert (found.complete, len(found.delivered)) == (True, 0)
+    local = from_profile(Profile.from_edges([0, 1], [1, 0], [500, 700], ranks=2), 2)
+    found = simulate(fabric, placed(fabric, [1, 1]), local, mode=mode)
     assert (found.completion_seconds, found.messages, found.delivered_bytes) == (0.0, 4, 1200.0)
     assert not found.link_bytes.any()
 
 
 def test_a_rank_waits_for_its_message_before_and_what_is_local_waits_too() -> None:
     fabric = Fabric.from_arcs(["a", "b"], [0, 1], [1, 0], 1000.0, slots=4)
-    sent = Messages(
-        np.zeros(2, np.int32),
-        np.array([2, 1], np.int32),
-        np.array([500, 8]),
-        np.zeros(2),
-        np.zeros(2, np.int32),
-    )
-    options = Options(latency_seconds=0.25)
-    found = simulate(
-        fabric,
-        placed(fabric, [0, 0, 1]),
-        sent,
-        CostModel(routing="shortest-paths"),
-        options=replace(options, every=1),
-    )
+    sent = send((0, 2, 500, 0.0), (0, 1, 8, 0.0))
+    options = Options(latency_seconds=0.25, every=1)
+    costs = CostModel(routing="shortest-paths")
+    found = simulate(fabric, placed(fabric, [0, 0, 1]), sent, costs, options=options)
     assert found.delivered_at.tolist() == [0.5, 0.75]  # the local one as soon as the other has left
     assert found.delivered.tolist() == [8.0, 508.0]
 
 
-def test_by_default_complete_tables_are_followed() -> None:
-    assert default_routing(infiniband("fattree2-64-traffic")) == "tables"
-    assert default_routing(torus([3])) == "minimal-adaptive"
-
-
 def test_more_lanes_let_packets_past_one_that_waits() -> None:
     """Head-of-line blocking: with one lane the packet for a free host stands behind those for a busy one."""
+    tail, head = [0, 1, 4, 5, 5], [4, 4, 5, 2, 3]
     fabric = Fabric.from_arcs(
         ["a", "b", "c", "d", "s", "t"],
-        [0, 1, 4, 5, 5, 4, 4, 5, 2, 3],
-        [4, 4, 5, 2, 3, 0, 1, 4, 5, 5],
-        [100.0, 100.0, 100.0, 1.0, 100.0, 100.0, 100.0, 100.0, 100.0, 100.0],
+        tail + head,
+        head + tail,
+        [100.0, 100.0, 100.0, 1.0, 100.0] + [100.0] * 5,
         slots=[1] * 4 + [0] * 2,
         forwards=[False] * 4 + [True] * 2,
     )
-    ends, none = np.arange(2, dtype=np.int32), np.zeros(2, np.int32)
-    sent = Messages(ends, ends + 2, np.full(2, 100), np.array([0.0, 20.0]), none)
-    placement = placed(fabric, [0, 1, 2, 3])
+    sent, placement = send((0, 2, 100, 0.0), (1, 3, 100, 20.0)), placed(fabric, [0, 1, 2, 3])
+    costs = CostModel(routing="shortest-paths")
     times = []
     for lanes in (1, 2):
-        options = Options(packet_bytes=100, buffer_bytes=100, lanes=lanes, latency_seconds=0.0)
-        found = simulate(
-            fabric, placement, sent, CostModel(routing="shortest-paths"), options=replace(options, every=1)
-        )
-        times.append(found.delivered_at.tolist())
+        options = Options(packet_bytes=100, buffer_bytes=100, lanes=lanes, latency_seconds=0.0, every=1)
+        times.append(simulate(fabric, placement, sent, costs, options=options).delivered_at.tolist())
     assert times == [[100.0, 101.0], [21.0, 100.0]]
 
 
 @pytest.mark.parametrize(
-    ("options", "field"),
+    ("mode", "options"),
     [
-        ({"packet_bytes": 0}, "packet_bytes"),
-        ({"packet_bytes": 1 << 30}, "packet_bytes"),
-        ({"flit_bytes": 1 << 30}, "flit_bytes"),
-        ({"lanes": 0}, "lanes"),
-        ({"lanes": 1_000_000}, "lanes"),
-        ({"latency_seconds": -1.0}, "latency_seconds"),
-        ({"latency_seconds": np.zeros(2)}, "latency_seconds"),
-        ({"buffer_bytes": 100}, "buffer_bytes"),
-        ({"buffer_bytes": 10**30}, "buffer_bytes"),
-        ({"buffer_bytes": np.zeros(2)}, "buffer_bytes"),
+        ("packets", {"packet_bytes": 0}),
+        ("packets", {"packet_bytes": 1 << 30}),
+        ("packets", {"flit_bytes": 1 << 30}),
+        ("packets", {"lanes": 0}),
+        ("packets", {"lanes": 1_000_000}),
+        ("packets", {"latency_seconds": -1.0}),
+        ("packets", {"latency_seconds": np.zeros(2)}),
+        ("packets", {"buffer_bytes": 100}),
+        ("packets", {"buffer_bytes": 10**30}),
+        ("packets", {"buffer_bytes": np.zeros(2)}),
+        ("packets", {"every": 0}),
+        ("packets", {"every": 10**20}),
+        ("flits", {"buffer_bytes": 7}),  # no room for one flit
+        ("flits", {"latency_seconds": 1.0}),  # too many cycles
     ],
 )
-def test_options_out_of_range_are_refused(options: dict[str, Any], field: str) -> None:
-    fabric, placement, messages = fabric_and_traffic()
-    with pytest.raises(InvalidValue, match=f"simulate.{field}"):
-        simulate(fabric, placement, messages, options=Options(**options))
-
-
-@pytest.mark.parametrize("options", [{"buffer_bytes": 7}, {"latency_seconds": 1.0}])
-def test_flits_need_room_for_one_and_latencies_of_not_too_many_cycles(options: dict[str, Any]) -> None:
-    fabric, placement, messages = fabric_and_traffic()
+def test_options_out_of_range_are_refused(mode: str, options: dict[str, Any]) -> None:
     with pytest.raises(InvalidValue, match=f"simulate.{next(iter(options))}"):
-        simulate(fabric, placement, messages, mode="flits", options=Options(**options))
+        simulate(*fabric_and_traffic(), mode=mode, options=Options(**options))
 
 
-@pytest.mark.parametrize("routing", ["valiant", "ecmp", "no-such-thing", "minimal-adaptive:escape=valiant"])
-def test_a_routing_that_is_not_simulated_is_refused(routing: str) -> None:
+def test_names_that_there_are_not_are_refused_and_by_default_complete_tables_are_followed() -> None:
+    assert default_routing(infiniband("fattree2-64-traffic")) == "tables"
+    assert default_routing(torus([3])) == "minimal-adaptive"
     fabric, placement, messages = fabric_and_traffic()
-    with pytest.raises(UnknownName):
-        simulate(fabric, placement, messages, CostModel(routing=routing))
-
-
-def test_other_names_that_there_are_not_are_refused() -> None:
-    fabric, placement, messages = fabric_and_traffic()
+    for routing in ("valiant", "ecmp", "no-such-thing", "minimal-adaptive:escape=valiant"):
+        with pytest.raises(UnknownName):
+            simulate(fabric, placement, messages, CostModel(routing=routing))
     with pytest.raises(UnknownName, match="mode"):
         simulate(fabric, placement, messages, mode="bytes")
     with pytest.raises(UnknownName, match="selection"):
         simulate(fabric, placement, messages, options=Options(selection="best"))
     with pytest.raises(InvalidValue, match="selection"):
         build_channel_routes("minimal-adaptive", fabric, fabric.hosts, selection="fixed")
-    for every in (0, 10**20):
-        with pytest.raises(InvalidValue, match="every"):
-            simulate(fabric, placement, messages, options=Options(every=every))
 
 
-def test_hosts_that_are_not_joined_are_refused() -> None:
+def test_hosts_that_are_not_joined_or_outside_the_fabric_are_refused() -> None:
     fabric = Fabric.from_arcs(["a", "b", "c"], [0, 1], [1, 0], 1.0)
-    sent = from_profile(Profile.from_edges([0], [2], [1], ranks=3))
     with pytest.raises(DisconnectedAllocation):
-        simulate(fabric, placed(fabric, [0, 1, 2]), sent)
-
-
-def test_a_vertex_outside_the_fabric_is_refused() -> None:
-    large, small = torus([4]), torus([3])
-    sent = from_profile(Profile.from_edges([0], [1], [1]))
+        simulate(fabric, placed(fabric, [0, 1, 2]), send((0, 2, 1, 0.0)))
     with pytest.raises(InvalidPlacement, match="vertex 3"):
-        simulate(small, placed(large, [0, 3]), sent)
+        simulate(torus([3]), placed(torus([4]), [0, 3]), send((0, 1, 1, 0.0)))
+
+
+TIGHT = {
+    "packets": Options(packet_bytes=64, buffer_bytes=64),
+    "flits": Options(packet_bytes=64, buffer_bytes=16, flit_bytes=8),
+}
+"""A buffer holds one packet, or two flits of eight."""
+
+
+def run(fabric: Fabric, messages: Messages, routing: str, mode: str) -> Simulation:
+    """Simulate with a rank on every host and little room."""
+    placement = placed(fabric, fabric.hosts.tolist())
+    return simulate(fabric, placement, messages, CostModel(routing=routing), mode=mode, options=TIGHT[mode])
+
+
+SHIFTED = send(*((rank, (rank + 2) % 5, 1000, 0.0) for rank in range(5)))
+"""Every rank sends to the second after it."""
+
+
+@pytest.mark.parametrize("mode", ["packets", "flits"])
+@pytest.mark.parametrize("routing", ["shortest-paths", "minimal-adaptive:escape=none"])
+def test_a_ring_without_escape_locks_and_the_links_are_named(mode: str, routing: str) -> None:
+    with pytest.raises(DeadlockFound, match="wait for each other") as caught:
+        run(torus([5]), SHIFTED, routing, mode)
+    assert caught.value.links == ("n0 -> n1", "n1 -> n2", "n2 -> n3", "n3 -> n4", "n4 -> n0")
+    assert (caught.value.messages, caught.value.delivered) == (5, 0)
+
+
+@pytest.mark.parametrize("mode", ["packets", "flits"])
+@pytest.mark.parametrize("routing", ["dimension-order", "minimal-adaptive", "up-down"])
+def test_the_same_ring_is_free_with_two_classes_or_escapes_or_a_tree(mode: str, routing: str) -> None:
+    assert run(torus([5]), SHIFTED, routing, mode).messages == 5
+
+
+@st.composite
+def traffic(draw: st.DrawFn, ranks: int) -> Messages:
+    """Random messages, all at once."""
+    ends = st.integers(0, ranks - 1)
+    sent = draw(st.lists(st.tuples(ends, ends, st.integers(0, 600)), min_size=1, max_size=60))
+    profile = Profile.from_edges(*zip(*sent, strict=True), ranks=ranks)
+    return from_profile(profile)
+
+
+@pytest.mark.parametrize("deterministic", ["dimension-order", "up-down"])
+@given(data=st.data(), mode=st.sampled_from(["packets", "flits"]), adaptive=st.booleans())
+def test_tori_and_irregular_networks_deliver_everything_whatever_is_sent(
+    deterministic: str, data: st.DataObject, mode: str, adaptive: bool
+) -> None:
+    if deterministic == "dimension-order":
+        fabric = torus([4, 3])
+    else:
+        fabric = irregular(8, hosts=2, seed=data.draw(st.integers(0, 9)))
+    messages = data.draw(traffic(len(fabric.hosts)))
+    found = run(fabric, messages, "minimal-adaptive" if adaptive else deterministic, mode)
+    assert found.messages == len(messages.rank)
+
+
+@pytest.mark.parametrize("mode", ["packets", "flits"])
+def test_the_tables_of_a_torus_lock_without_virtual_lanes_as_the_wiring_check_warns(mode: str) -> None:
+    """Dimension order in plain tables: what `mapping.checks.forwarding_tables` finds can happen."""
+    fabric = infiniband("torus-4x4x4-dor")
+    hosts, generator = fabric.hosts, np.random.default_rng(3)
+    source, target = generator.integers(len(hosts), size=(2, 300))
+    profile = Profile.from_edges(source, target, generator.integers(0, 5000, 300), ranks=len(hosts))
+    placement = placed(fabric, generator.permutation(hosts).tolist())
+    messages, costs = from_profile(profile), CostModel(routing="tables")
+    with pytest.raises(DeadlockFound) as caught:
+        simulate(fabric, placement, messages, costs, mode=mode, options=Options(packet_bytes=64))
+    assert len(caught.value.links) == 4
+    ends = [link.split(" -> ") for link in caught.value.links]
+    assert all(one[1] == after[0] for one, after in zip(ends, ends[1:] + ends[:1], strict=True))

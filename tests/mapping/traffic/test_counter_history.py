@@ -41,20 +41,17 @@ def counted(sent_shares: float, symbols: int, wait: int) -> dict[str, int]:
 STEPS = (counted(0, 5, 0), counted(0.5, 5, 1200), counted(0.75, 905, 1200))
 
 
-def test_the_utilisation_of_a_link_is_the_mean_between_each_two_sweeps() -> None:
+def test_a_link_has_the_mean_utilisation_between_each_two_sweeps_and_the_excess_of_its_sending_port() -> None:
     found, row = history(*STEPS), link_of(fat_tree(), "leaf0", 1)
     assert found.times == (at(10), at(20))
     assert np.allclose(found.share[:, row], [0.5, 0.25])
     assert np.allclose(found.wait[:, row], [2.0, 0.0])
-    others = np.delete(found.share, row, axis=1)
-    assert np.isnan(others).all()
-
-
-def test_the_excess_is_that_of_the_sending_port_and_unknown_where_nothing_is_counted() -> None:
-    found, row = history(*STEPS), link_of(fat_tree(), "leaf0", 1)
+    assert np.isnan(np.delete(found.share, row, axis=1)).all()
     # 900 symbol errors, limit 10; 4.8e14 bits in twenty minutes allow 480 of them
     assert found.excess[row] == 90
     assert np.isnan(np.delete(found.excess, row)).all()
+    devices = [(one.time, found.errors.device[one.port], one.counter, one.amount) for one in found.new_errors]
+    assert devices == [(at(20), "leaf0", "symbol_errors", 900), (at(20), "leaf0", "link_downed", 2)]
 
 
 def test_the_growth_of_a_device_is_that_of_all_its_ports_also_without_a_cable() -> None:
@@ -70,27 +67,14 @@ def test_the_growth_of_a_device_is_that_of_all_its_ports_also_without_a_cable() 
     assert found.growth(found.ports_of_device("spine0")) == ()
 
 
-def test_symbol_errors_within_the_bit_error_rate_may_be_harmless() -> None:
+def test_symbol_errors_within_the_bit_error_rate_may_be_harmless_and_a_reset_gives_a_lower_bound() -> None:
     # ten minutes at 50 GB/s are 2.4e14 bits: 240 errors at 1e-12
     found = history(counted(0, 0, 0), counted(0.5, 200, 0))
     (symbols, *_) = found.growth(found.ports_of_links([link_of(fat_tree(), "leaf0", 1)]))
     assert (symbols.growth, symbols.ports, symbols.harmless) == (200, 0, 1)
-
-
-def test_errors_are_listed_by_time() -> None:
-    found = history(*STEPS)
-    devices = [(one.time, found.errors.device[one.port], one.counter, one.amount) for one in found.new_errors]
-    assert devices == [(at(20), "leaf0", "symbol_errors", 900), (at(20), "leaf0", "link_downed", 2)]
-
-
-def test_a_reset_makes_the_growth_a_lower_bound() -> None:
     found = history(counted(0, 50, 0), counted(0.5, 3, 0))
     (symbols, *_) = found.growth(found.ports_of_device("leaf0"))
     assert (symbols.growth, symbols.at_least) == (3, True)
-
-
-def test_without_two_sweeps_there_is_no_history() -> None:
-    assert CounterHistory.of(fat_tree(), [], ErrorLimits()) is None
 
 
 def test_sweeps_of_errors_alone_give_no_utilisation() -> None:
@@ -99,3 +83,4 @@ def test_sweeps_of_errors_alone_give_no_utilisation() -> None:
     assert found is not None
     assert (found.times, found.share.shape) == ((), (0, len(fat_tree().links)))
     assert [one.amount for one in found.new_errors] == [1, 1]
+    assert CounterHistory.of(fat_tree(), [], ErrorLimits()) is None

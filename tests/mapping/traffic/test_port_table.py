@@ -104,28 +104,23 @@ def test_ports_with_errors_are_first_then_the_busiest() -> None:
         rcv_errors=1,
     )
     ports = table(grown, shared(fat_tree()), {})
-    names = [port.name for port in ports.top(100)]
-    assert names == [
-        *("leaf0:4", "leaf0:1", "spine0:1", "leaf1:2"),
-    ]
-    assert [port.name for port in ports.top(2)] == names[:2]
+    assert [port.name for port in ports.top(100)] == ["leaf0:4", "leaf0:1", "spine0:1", "leaf1:2"]
+    assert [port.name for port in ports.top(2)] == ["leaf0:4", "leaf0:1"]
+    ends = (LEAF_GUID, 1), (ADAPTER_GUID, 1)  # of a cable: both are listed if both have errors
+    sweeps = [dict(zip(ends, ({"rcv_errors": k}, {"rcv_errors": 2 * k}), strict=True)) for k in (0, 1)]
+    both = table(deltas(sweep(0, sweeps[0]), sweep(MINUTES, sweeps[1])), shared(fat_tree()), {})
+    assert [port.name for port in both.top(9)] == ["node00:1", "leaf0:1"]
+    one = table(counted((LEAF_GUID, 1, 0.5, 0.1), rcv_errors=12), shared(fat_tree()), {})
+    assert [port.name for port in one.top(9)] == ["leaf0:1"]
 
 
-def test_both_ends_of_a_cable_are_listed_if_both_have_errors() -> None:
-    grown = counted((LEAF_GUID, 1, 0.5, 0.1), rcv_errors=12)
-    both = deltas(
-        sweep(0, {(LEAF_GUID, 1): {"rcv_errors": 0}, (ADAPTER_GUID, 1): {"rcv_errors": 0}}),
-        sweep(MINUTES, {(LEAF_GUID, 1): {"rcv_errors": 1}, (ADAPTER_GUID, 1): {"rcv_errors": 2}}),
-    )
-    assert [port.name for port in table(grown, shared(fat_tree()), {}).top(9)] == ["leaf0:1"]
-    assert [port.name for port in table(both, shared(fat_tree()), {}).top(9)] == ["node00:1", "leaf0:1"]
-
-
-def test_ports_that_the_fabric_lacks_are_listed_with_their_errors() -> None:
-    grown = counted((0xDD, 7, 0.0, 0.0), rcv_errors=11)
-    (first,) = table(grown, shared(fat_tree()), {}).top(5)
+def test_ports_that_the_fabric_lacks_are_listed_and_two_adapters_of_a_host_have_names_of_their_own() -> None:
+    (first,) = table(counted((0xDD, 7, 0.0, 0.0), rcv_errors=11), shared(fat_tree()), {}).top(5)
     assert (first.name, first.to, first.excess, first.jobs) == ("0x00000000000000dd:7", "", 1.1, ())
     assert math.isnan(first.estimated_sent_seconds)
+    grown = counted((ADAPTER_GUID + 16, 1, 0.5, 0.0), rcv_errors=3)
+    first, *_ = table(grown, shared(fat_tree(rails=2)), {"node00": ("j",)}).top(1)
+    assert (first.name, first.to, first.jobs) == ("node00 mlx5_1:1", "leaf0:2", ("j",))
 
 
 def test_without_counters_the_estimate_has_no_scale_and_orders_the_ports() -> None:
@@ -155,22 +150,12 @@ def test_reset_and_full_counters_are_lower_bounds() -> None:
     assert port.at_least
 
 
-def test_two_adapters_of_a_host_are_two_ports_with_names_of_their_own() -> None:
-    fabric = fat_tree(rails=2)
-    grown = counted((ADAPTER_GUID + 16, 1, 0.5, 0.0), rcv_errors=3)
-    first, *_ = table(grown, shared(fabric), {"node00": ("j",)}).top(1)
-    assert (first.name, first.to, first.jobs) == ("node00 mlx5_1:1", "leaf0:2", ("j",))
-
-
 def test_bundles_of_cables_are_named_by_both_ends() -> None:
     fabric = fat_tree()
-    links = replace(
-        fabric.links, source_port=np.full(len(fabric.links), -1), target_port=np.full(len(fabric.links), -1)
-    )
-    plain = replace(fabric, links=links)
-    load = np.zeros(len(links))
+    unknown = np.full(len(fabric.links), -1)
+    plain = replace(fabric, links=replace(fabric.links, source_port=unknown, target_port=unknown))
+    load = np.zeros(len(unknown))
     load[0] = 7.0
-    ports = table(None, SharedLoad.of(plain, [JobLoad(job="a", loads=LoadedLinks.of(load))]), {}).top(5)
+    (port,) = table(None, SharedLoad.of(plain, [JobLoad(job="a", loads=LoadedLinks.of(load))]), {}).top(5)
     ends = plain.names[plain.links.source[0]], plain.names[plain.links.target[0]]
-    assert ports[0].name == ":".join(ends)
-    assert ports[0].port == -1
+    assert (port.name, port.port) == (":".join(ends), -1)

@@ -4,19 +4,15 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 
 import numpy as np
 import pytest
 
 from registry.counters.sweeps import Retention
-from registry.database.backups.backup import backup
-from registry.database.backups.restore import restore
 from registry.errors import InvalidValue, UnknownName
 from registry.model import CounterSweep
 from registry.model.intake import Intake, Receipt
 from registry.registry import Registry
-from tests.conftest import empty
 from tests.support.fat_tree import LEAF_GUID, SPINE_GUID, at, fat_tree
 
 PORTS = [(LEAF_GUID, 1), (LEAF_GUID, 3), (SPINE_GUID, 1)]
@@ -46,7 +42,7 @@ def moments(registry: Registry) -> list[datetime]:
     return [one.at for one in registry.counters.list("toy")]
 
 
-def test_a_sweep_comes_back_as_it_was(toy: Registry) -> None:
+def test_a_sweep_comes_back_as_it_was_and_the_same_again_adds_nothing(toy: Registry) -> None:
     receipt = save(toy, sweep(5))
     assert (receipt.new("counters"), len(receipt.ids("counters"))) == (1, 1)
     back = toy.counters.read("toy")
@@ -54,23 +50,22 @@ def test_a_sweep_comes_back_as_it_was(toy: Registry) -> None:
     assert np.array_equal(back.guid, sweep(5).guid)
     assert (back.at, back.names) == (at(5), ("xmit_bytes",))
     assert not back.saturated.any()
+    again = save(toy, sweep(5))
+    assert (again.new("counters"), again.ids("counters")) == (0, receipt.ids("counters"))
     (info,) = toy.counters.list("toy")
     assert (info.id, info.ports, info.source) == (receipt.ids("counters")[0], 3, "ibqueryerrors")
 
 
-def test_the_same_sweep_again_adds_nothing(toy: Registry) -> None:
-    first, again = save(toy, sweep(5)), save(toy, sweep(5))
-    assert (again.new("counters"), again.ids("counters")) == (0, first.ids("counters"))
-    assert moments(toy) == [at(5)]
-
-
-def test_a_late_sweep_takes_its_place_in_time(toy: Registry) -> None:
+def test_a_late_sweep_takes_its_place_in_time(registry: Registry) -> None:
+    registry.save(Intake(cluster="toy", observed_at=at(100), fabric=fat_tree()))
+    save(registry, sweep(15, names="symbol_errors"))  # without traffic it cuts no rates
     for minute in (10, 30, 20):
-        save(toy, sweep(minute))
-    assert moments(toy) == [at(10), at(20), at(30)]
-    assert toy.counters.read("toy", at(25)).at == at(20)
-    assert toy.counters.rates("toy", at(25)).start == at(10)
-    assert toy.counters.rates("toy").start == at(20)
+        save(registry, sweep(minute))
+    assert moments(registry) == [at(10), at(15), at(20), at(30)]
+    assert registry.counters.read("toy", at(25)).at == at(20)
+    assert registry.counters.rates("toy", at(25)).start == at(10)
+    rates = registry.counters.rates("toy")
+    assert (rates.start, len(rates.bytes_per_second)) == (at(20), len(fat_tree().links))  # of the first scan
 
 
 def test_rates_as_of_a_time_are_those_between_the_last_two_sweeps(toy: Registry) -> None:
@@ -86,11 +81,6 @@ def test_rates_as_of_a_time_are_those_between_the_last_two_sweeps(toy: Registry)
     assert (over.start, over.end) == (at(10), at(30))
     assert over.bytes_per_second[rows].tolist() == [90_000 / 1200]
     assert over.peak_bytes_per_second[rows].tolist() == [80_000 / 600]
-
-
-def test_sweeps_without_traffic_do_not_cut_rates(toy: Registry) -> None:
-    save(toy, sweep(10), sweep(15, names="symbol_errors"), sweep(20))
-    assert toy.counters.rates("toy").start == at(10)
 
 
 def test_what_was_counted_between_two_times(toy: Registry) -> None:
@@ -115,12 +105,6 @@ def test_a_fabric_is_needed_and_the_closest_names_are_in_the_error(toy: Registry
         toy.counters.rates("toy")
     with pytest.raises(UnknownName, match="at or before"):
         toy.counters.read("toy", at(5))
-
-
-def test_counters_older_than_the_first_scan_go_with_that_scan(registry: Registry) -> None:
-    registry.save(Intake(cluster="toy", observed_at=at(100), fabric=fat_tree()))
-    save(registry, sweep(10), sweep(20))
-    assert len(registry.counters.rates("toy").bytes_per_second) == len(fat_tree().links)
 
 
 def test_devices_named_by_lid_are_found_in_the_fabric(toy: Registry) -> None:
@@ -148,7 +132,7 @@ def totals(registry: Registry, start: datetime, name: str = "xmit_bytes") -> lis
 
 def test_rolling_up_loses_no_byte_and_keeps_the_last_sweep_of_the_old(toy: Registry) -> None:
     fill(toy, 0.5)
-    before = totals(toy, at(0))
+    before, exact = totals(toy, at(0)), toy.counters.rates("toy", at(185)).bytes_per_second
     gone = toy.counters.roll_up("toy", RULE, now=at(0.5 * 1440))
     left = moments(toy)
     assert left[0] == at(10 * 60 - STEP)
@@ -157,11 +141,25 @@ def test_rolling_up_loses_no_byte_and_keeps_the_last_sweep_of_the_old(toy: Regis
     assert not toy.counters.between("toy", at(0)).at_least.any()
     assert toy.counters.between("toy", at(0)).covered.max() == 710 * 60
     assert toy.counters.roll_up("toy", RULE, now=at(0.5 * 1440)) == 0
+    rates = toy.counters.rates("toy", at(185))  # those of the hour
+    assert (rates.start, rates.end) == (at(170), at(230))
+    assert np.allclose(rates.bytes_per_second, exact, equal_nan=True)
+    receipt = save(toy, sweep(35))
+    assert (receipt.ids("counters"), receipt.new("counters")) == ((), 0)
+    assert "already summarised" in receipt.warnings[-1]
+    assert save(toy, sweep(10 * 60 - 5)).new("counters") == 1
+    before = totals(toy, at(0))
+    toy.counters.roll_up("toy", RULE, now=at(900))
+    assert totals(toy, at(0)) == before
 
 
 def test_traffic_and_errors_in_separate_sweeps_lose_nothing_when_rolled_up(toy: Registry) -> None:
-    for minute in range(STEP, 720, STEP):
-        save(toy, sweep(minute), sweep(minute + 5, minute, names="symbol_errors"))
+    for minutes in (range(STEP, 360, STEP), range(360, 720, STEP)):
+        save(
+            toy,
+            *(sweep(minute) for minute in minutes),
+            *(sweep(minute + 5, minute, names="symbol_errors") for minute in minutes),
+        )
     whole = toy.counters.between("toy", at(0))
     assert whole.column("xmit_bytes").tolist() == [700_000, 1_400_000, 2_100_000]
     assert whole.column("symbol_errors").tolist() == [700, 1400, 2100]
@@ -196,17 +194,8 @@ def test_lists_of_errors_without_errors_are_kept_and_later_errors_are_counted_fr
     assert totals(toy, at(0), "rcv_errors") == [50]
 
 
-def test_rates_of_old_times_are_those_of_the_hour(toy: Registry) -> None:
-    fill(toy, 0.5)
-    exact = toy.counters.rates("toy", at(185)).bytes_per_second
-    toy.counters.roll_up("toy", RULE, now=at(720))
-    rates = toy.counters.rates("toy", at(185))
-    assert (rates.start, rates.end) == (at(170), at(230))
-    assert np.allclose(rates.bytes_per_second, exact, equal_nan=True)
-
-
 def test_hours_become_days_and_days_end(toy: Registry) -> None:
-    fill(toy, 5)
+    save(toy, *(sweep(minute) for minute in range(60, 5 * 1440 + 1, 60)))
     before = totals(toy, at(0))
     toy.counters.roll_up("toy", RULE, now=at(5 * 1440))
     _, rows = toy.database.query("MATCH (r:CounterRollup) RETURN r.period, count(r)")
@@ -243,10 +232,10 @@ REMOVE o.at, o.seq, o.traffic, o.start, o.until, o.period, o.bucket
 
 def test_times_are_read_without_counters_and_those_of_earlier_versions_from_the_nodes(toy: Registry) -> None:
     """Earlier versions did not repeat the times of counters in their relationships to the cluster."""
-    fill(toy, 2.5)
+    save(toy, *(sweep(minute) for minute in range(30, 3601, 30)))
     toy.counters.roll_up("toy", RULE, now=at(2.5 * 1440))
     assert toy.database.query(UNREPEATED)[1] == [(0,)]
-    known, moment = moments(toy), at(2.5 * 1440 - 5)
+    known, moment = moments(toy), at(2.5 * 1440 - 15)
     rates, old_rates = (toy.counters.rates("toy", time).bytes_per_second for time in (moment, at(185)))
     whole = totals(toy, at(0))
     toy.database.write(lambda transaction: transaction.run(FORGET_TIMES))
@@ -259,20 +248,7 @@ def test_times_are_read_without_counters_and_those_of_earlier_versions_from_the_
     assert totals(toy, at(0)) == whole
 
 
-def test_a_sweep_of_a_rolled_up_time_is_left_out_and_said(toy: Registry) -> None:
-    fill(toy, 0.5)
-    toy.counters.roll_up("toy", RULE, now=at(720))
-    receipt = save(toy, sweep(35))
-    assert (receipt.ids("counters"), receipt.new("counters")) == ((), 0)
-    assert "already summarised" in receipt.warnings[-1]
-    late = save(toy, sweep(10 * 60 - 5))
-    assert late.new("counters") == 1
-    before = totals(toy, at(0))
-    toy.counters.roll_up("toy", RULE, now=at(900))
-    assert totals(toy, at(0)) == before
-
-
-def test_a_clock_that_is_ahead_ages_nothing_and_is_said(toy: Registry) -> None:
+def test_a_clock_that_is_ahead_ages_nothing_and_is_reported(toy: Registry) -> None:
     save(toy, sweep(0), sweep(10), sweep(60))
     ahead = datetime.now(UTC) + timedelta(days=400)
     minutes = (ahead - at(0)).total_seconds() / 60
@@ -284,18 +260,8 @@ def test_a_clock_that_is_ahead_ages_nothing_and_is_said(toy: Registry) -> None:
     assert toy.counters.rates("toy", datetime.now(UTC)).end < datetime.now(UTC)
 
 
-@pytest.mark.parametrize("days", [(0, 1, 2), (2, 1, 3), (1, 2, 1)])
-def test_a_rule_must_keep_more_of_less(days: tuple[int, int, int]) -> None:
-    full, hourly, daily = map(timedelta, days)
-    with pytest.raises(InvalidValue, match="Retention"):
-        Retention(full=full, hourly=hourly, daily=daily)
-
-
-def test_a_dump_carries_counters_and_roll_ups(toy: Registry, tmp_path: Path) -> None:
-    fill(toy, 0.5)
-    toy.counters.roll_up("toy", RULE, now=at(720))
-    before, kept = totals(toy, at(0)), moments(toy)
-    backup(toy.database, tmp_path / "x")
-    empty(toy.database)
-    restore(toy.database, tmp_path / "x")
-    assert (totals(toy, at(0)), moments(toy)) == (before, kept)
+def test_a_rule_must_keep_more_of_less() -> None:
+    for days in ((0, 1, 2), (2, 1, 3), (1, 2, 1)):
+        full, hourly, daily = map(timedelta, days)
+        with pytest.raises(InvalidValue, match="Retention"):
+            Retention(full=full, hourly=hourly, daily=daily)

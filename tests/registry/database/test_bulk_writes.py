@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import pytest
-
 from registry.database.bulk_writes import ProgressTransaction
 from registry.database.driver import Database, Transaction
 
@@ -38,13 +36,3 @@ def test_rows_are_reported_batch_by_batch_and_all_written(database: Database) ->
     assert shown == [
         ("writing", done, total) for done, total in ((0, None), (3, None), (6, None), (7, None), (7, 7))
     ]
-
-
-def test_ragged_columns_are_refused(database: Database) -> None:
-    def work(transaction: Transaction) -> None:
-        ProgressTransaction(transaction, lambda *shown: None, "writing").run_columns(
-            "UNWIND range(0, size($a) - 1) AS i CREATE (:Cluster {id: $b[i]})", {"a": [], "b": ["x"]}
-        )
-
-    with pytest.raises(ValueError, match="of one length"):
-        database.write(work)

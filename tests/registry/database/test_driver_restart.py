@@ -2,24 +2,24 @@
 
 from __future__ import annotations
 
-import threading
-import time
 from collections.abc import Iterator
 from urllib.parse import urlsplit
 
 import pytest
 from neo4j.exceptions import AuthError
 
+import registry.database.driver
 from registry.database.driver import Database, Transaction
 from registry.database.local.server import ServerAddress
 from registry.errors import DatabaseUnavailable
 from tests.support.forwarder import Forwarder
+from tests.support.waiting import SteeredClock
 
 
 @pytest.fixture
-def forwarder(server_of: ServerAddress) -> Iterator[Forwarder]:
+def forwarder(server: ServerAddress) -> Iterator[Forwarder]:
     """Forwarder to that server."""
-    parts = urlsplit(server_of.uri)
+    parts = urlsplit(server.uri)
     assert parts.hostname is not None
     assert parts.port is not None
     running = Forwarder((parts.hostname, parts.port))
@@ -27,37 +27,41 @@ def forwarder(server_of: ServerAddress) -> Iterator[Forwarder]:
     running.stop()
 
 
-def connected(server_of: ServerAddress, forwarder: Forwarder, wait_seconds: float) -> Database:
+def connected(server: ServerAddress, forwarder: Forwarder, wait_seconds: float) -> Database:
     return Database.connect(
         f"bolt://127.0.0.1:{forwarder.port}",
-        user=server_of.user,
-        password=server_of.password,
-        name=server_of.name,
+        user=server.user,
+        password=server.password,
+        name=server.name,
         wait_seconds=wait_seconds,
     )
 
 
 def test_a_transaction_is_repeated_when_the_server_is_back(
-    server_of: ServerAddress, forwarder: Forwarder, database: Database
+    server: ServerAddress, forwarder: Forwarder, database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     attempts = []
+
+    def restart() -> None:
+        monkeypatch.undo()
+        forwarder.start()
 
     def work(transaction: Transaction) -> int:
         attempts.append(1)
         transaction.run("CREATE (:Cluster {id: 'restart'})")
         if len(attempts) == 1:
             forwarder.stop()
-            threading.Timer(1.0, forwarder.start).start()
+            monkeypatch.setattr(registry.database.driver, "time", SteeredClock(restart))
         return len(transaction.run("MATCH (c:Cluster {id: 'restart'}) RETURN c.id"))
 
-    with connected(server_of, forwarder, 60.0) as through:
+    with connected(server, forwarder, 60.0) as through:
         assert through.write(work) == 1
         assert through.query("MATCH (c:Cluster) RETURN count(c)")[1] == [(1,)]
     assert len(attempts) == 2
 
 
 def test_a_server_that_forgets_its_users_while_it_stops_is_waited_for(
-    server_of: ServerAddress, forwarder: Forwarder, database: Database
+    server: ServerAddress, forwarder: Forwarder, database: Database
 ) -> None:
     """What ArcadeDB answers on open connections then; a wrong password is not tried again."""
     attempts = []
@@ -72,7 +76,7 @@ def test_a_server_that_forgets_its_users_while_it_stops_is_waited_for(
         attempts.append(1)
         raise refused("The client is unauthorized due to authentication failure.")
 
-    with connected(server_of, forwarder, 60.0) as through:
+    with connected(server, forwarder, 60.0) as through:
         assert through.write(work) == 1
         assert len(attempts) == 2
         with pytest.raises(DatabaseUnavailable, match="the user or the password is refused"):
@@ -87,12 +91,16 @@ def refused(message: str) -> AuthError:
     return error
 
 
-def test_the_wait_for_a_server_ends(server_of: ServerAddress, forwarder: Forwarder) -> None:
+def test_the_wait_for_a_server_ends(
+    server: ServerAddress, forwarder: Forwarder, monkeypatch: pytest.MonkeyPatch
+) -> None:
     for wait, least in ((0.0, 0.0), (1.5, 0.5)):  # pauses double, with jitter: the last may not fit
-        with connected(server_of, forwarder, wait) as through:
+        with connected(server, forwarder, wait) as through:
             forwarder.stop()
-            start = time.monotonic()
+            clock = SteeredClock()
+            monkeypatch.setattr(registry.database.driver, "time", clock)
             with pytest.raises(DatabaseUnavailable):
                 through.read(lambda transaction: transaction.run("RETURN 1"))
-            assert time.monotonic() - start >= least
+            assert least <= clock.now <= wait + 0.75  # by the jitter of the last pause
+            monkeypatch.undo()
         forwarder.start()

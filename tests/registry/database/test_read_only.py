@@ -104,25 +104,23 @@ def test_writing_statements_are_known_by_their_word(statement: str, word: str) -
     assert writing_word(statement) == word
 
 
-@pytest.mark.parametrize("word", sorted(WRITING_WORDS))
-def test_no_writing_word_passes_in_any_letter_case(word: str) -> None:
-    for form in (word, word.lower(), word.title(), word.swapcase()):
-        assert writing_word(f"MATCH (n) {form} (m) RETURN n") == word
+def test_no_writing_word_passes_in_any_letter_case() -> None:
+    for word in sorted(WRITING_WORDS):
+        for form in (word, word.lower(), word.title(), word.swapcase()):
+            assert writing_word(f"MATCH (n) {form} (m) RETURN n") == word
 
 
-@pytest.mark.parametrize("procedure", sorted(PROCEDURES))
-def test_listed_procedures_write_nothing_on_neo4j(neo4j_database: Database, procedure: str) -> None:
-    """The server runs them in a read transaction, or does not have them."""
-    assert writing_word(f"CALL {procedure}()") is None
-    neo4j_database.query(f"CALL {procedure}()")
-
-
-@pytest.mark.parametrize("statement", [text for text in READS if text])
-def test_what_passes_is_run_by_the_servers_and_changes_nothing(database: Database, statement: str) -> None:
-    try:
-        database.query(statement, create=1)
-    except DatabaseError:
-        assert database.kind == "arcadedb", "Neo4j takes every one of these"
+def test_what_passes_is_run_by_the_servers_and_changes_nothing(database: Database) -> None:
+    """Neo4j runs the listed procedures in a read transaction, or does not have them."""
+    for statement in filter(None, READS):
+        try:
+            database.query(statement, create=1)
+        except DatabaseError:
+            assert database.kind == "arcadedb", f"Neo4j takes every one of these: {statement}"
+    for procedure in sorted(PROCEDURES):
+        assert writing_word(f"CALL {procedure}()") is None
+        if database.kind == "neo4j":
+            database.query(f"CALL {procedure}()")
     assert database.query("MATCH (n) RETURN count(n)")[1] == [(1,)]
 
 

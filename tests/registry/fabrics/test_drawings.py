@@ -29,26 +29,21 @@ def test_a_saved_drawing_is_read_back_and_stays(registry: Registry) -> None:
     ] == [("free-1", "toy", snapshot.id)]
 
 
-def test_a_drawing_that_does_not_fit_is_refused(registry: Registry) -> None:
+def test_a_drawing_that_does_not_fit_is_refused_and_a_damaged_one_an_error(registry: Registry) -> None:
     fill(registry)
     snapshot = registry.fabrics.read("toy")
     n = len(snapshot.fabric)
+    zeros = np.zeros(n)
     with pytest.raises(UnknownName, match="no snapshot 'toy/none'"):
-        registry.drawings.save("toy/none", "free-1", np.zeros(n), np.zeros(n), np.zeros(n))
+        registry.drawings.save("toy/none", "free-1", zeros, zeros, zeros)
     with pytest.raises(InvalidValue, match=f"2 positions for {n} vertices"):
         registry.drawings.save(snapshot.id, "free-1", np.zeros(2), np.zeros(2), np.zeros(2))
     with pytest.raises(InvalidValue, match="y: has 1 entries"):
-        registry.drawings.save(snapshot.id, "free-1", np.zeros(n), np.zeros(1), np.zeros(n))
+        registry.drawings.save(snapshot.id, "free-1", zeros, np.zeros(1), zeros)
     with pytest.raises(InvalidValue, match="finite"):
-        registry.drawings.save(snapshot.id, "free-1", np.full(n, np.nan), np.zeros(n), np.zeros(n))
+        registry.drawings.save(snapshot.id, "free-1", np.full(n, np.nan), zeros, zeros)
     assert registry.drawings.read(snapshot.id, "free-1") is None
-
-
-def test_a_damaged_drawing_is_an_error(registry: Registry) -> None:
-    fill(registry)
-    snapshot = registry.fabrics.read("toy")
-    n = len(snapshot.fabric)
-    registry.drawings.save(snapshot.id, "free-1", np.zeros(n), np.zeros(n), np.zeros(n))
+    registry.drawings.save(snapshot.id, "free-1", zeros, zeros, zeros)
     registry.database.write(lambda tx: tx.run("MATCH (d:Drawing) SET d.blob = $blob", blob=b"no blob"))
     with pytest.raises(DatabaseError, match="damaged"):
         registry.drawings.read(snapshot.id, "free-1")

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 
 import numpy as np
-import pytest
 
 from registry.model import Fabric
 from registry.model.intake import Intake
@@ -53,9 +52,8 @@ def test_a_cable_that_comes_and_goes_is_counted_and_a_slower_one_is_not(registry
     assert registry.fabrics.interruptions("other", at(0)) == ()
 
 
-@pytest.mark.parametrize("seed", [1, 2])
-def test_the_counts_are_those_of_a_walk_through_the_scans(registry: Registry, seed: int) -> None:
-    draw = np.random.default_rng(seed)
+def test_the_counts_are_those_of_a_walk_through_the_scans(registry: Registry) -> None:
+    draw = np.random.default_rng(1)
     scans = [
         fat_tree(rails=2, without=tuple(np.flatnonzero(draw.random(12) < 0.4).tolist())) for _ in range(8)
     ]

@@ -4,25 +4,18 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 
 import numpy as np
 import pytest
 
 from ingest.formats.hosts.hwloc_xml import read_layout
-from ingest.options import Options
-from ingest.pipeline import ingest, plan
-from mapping.placement.search.options import SearchOptions
-from mapping.service.placing import place
-from mapping.service.request import PlacementRequest
 from registry.errors import InvalidValue, UnknownName
 from registry.fabrics.layouts import match_hosts
-from registry.ingest_runs.runs import UNCHANGED
-from registry.model import Adapters, Fabric, Profile
+from registry.model import Adapters, Fabric
 from registry.model.host_layout import HostLayout
 from registry.model.intake import Intake
 from registry.registry import Registry
-from tests.support.inputs import DATA, file, read
+from tests.support.inputs import file, read
 
 T0 = datetime(2026, 3, 1, tzinfo=UTC)
 LAYOUT = read_layout(file(read("hwloc/two_rails_v2.xml")))
@@ -68,17 +61,11 @@ def test_a_layout_belongs_to_the_host_of_its_guid_or_else_of_its_name() -> None:
     assert list(matched.known) == ["b", "a"]
     assert matched.warnings == ("the layout named n0001 has adapters of host b: taken as b's",)
     assert match_hosts([LAYOUT], fabric()) == ({"n0001": LAYOUT}, (), ())
-
-
-def test_layouts_of_no_host_are_returned_apart_with_the_closest_names() -> None:
     matched = match_hosts([named(""), named("n0002"), named("a")], fabric())
     assert list(matched.known) == ["a"]
     nameless, unknown = map(str, matched.unknown)
     assert nameless.startswith("a layout has no host name, and its adapters (")
     assert unknown.startswith("there is no host 'n0002'; closest: n0001")
-
-
-def test_layouts_of_two_hosts_and_two_of_one_are_refused() -> None:
     both = fabric(guids={"a": 0x0C42A10300123400, "b": 0x0C42A10300123500})
     with pytest.raises(InvalidValue, match="in a and b, not in one host"):
         match_hosts([LAYOUT], both)
@@ -116,41 +103,3 @@ def test_a_layout_without_its_host_saves_nothing(registry: Registry) -> None:
     with pytest.raises(UnknownName):
         registry.save(Intake(cluster="c", observed_at=T0, fabric=fabric(), layouts=(named("nobody"),)))
     assert registry.fabrics.clusters() == ()
-
-
-def test_files_of_lstopo_are_ingested_with_or_without_the_fabric(registry: Registry, tmp_path: Path) -> None:
-    registry.save(Intake(cluster="c", observed_at=T0, fabric=fabric()))
-    paths = [DATA / "hwloc" / "two_rails_v2.xml"]
-    report = ingest(registry, paths, Options(cluster="c", observed_at=T0))
-    assert report.receipt is not None
-    assert (report.receipt.new("layouts"), report.intake.source) == (1, "hwloc-xml")
-    again = ingest(registry, paths, Options(cluster="c", observed_at=T0 + timedelta(hours=1)))
-    assert again.receipt is not None
-    assert again.receipt.new("layouts") == 0
-    assert registry.runs.list("c")[0].outcome == UNCHANGED
-    assert len(registry.layouts.list("c")) == 1
-
-
-def test_the_time_of_layouts_alone_is_that_of_their_youngest_file() -> None:
-    intake = plan([DATA / "hwloc" / "two_rails_v2.xml"], Options(cluster="c"))
-    assert intake.observed_at is not None
-    assert len(intake.layouts) == 1
-
-
-def test_a_placement_gets_cores_on_hosts_whose_layout_is_known(registry: Registry) -> None:
-    profile = Profile.from_edges([0, 2, 1, 3], [2, 0, 3, 1], [5.0] * 4, name="p", application="p")
-    registry.save(Intake(cluster="c", observed_at=T0, fabric=fabric(), profiles=(profile,)))
-    request = PlacementRequest(
-        profile="p", cluster="c", hosts=("n0001",), slots=4, options=SearchOptions(steps=50)
-    )
-    assert place(registry, request).placement.core_of_rank is None
-    registry.save(Intake(cluster="c", observed_at=T0, layouts=(LAYOUT, named("b"))))
-    placement = place(registry, request).placement
-    assert placement.core_of_rank is not None
-    domain = LAYOUT.core_domain[placement.core_of_rank]
-    assert domain[0] == domain[2]
-    assert domain[1] == domain[3]
-    given = replace(request, layouts={"n0001": PLAIN})
-    found = place(registry, given).placement
-    assert found.core_of_rank is not None
-    assert int(found.core_of_rank.max()) < 4

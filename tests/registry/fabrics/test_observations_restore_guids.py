@@ -17,21 +17,17 @@ from registry.model.intake import Intake
 from registry.registry import Registry
 from tests.support.fat_tree import at
 from tests.support.ibnetdiscover_scans import raw
-from tests.support.inputs import parse
+from tests.support.inputs import fabric_of
 
 FOLDER = "infiniband/mixed-speeds-oversubscribed"
 
 
 def scan() -> Fabric:
-    found = parse(ibnetdiscover, raw(f"{FOLDER}/ibnetdiscover.txt")).fabric
-    assert found is not None
-    return found
+    return fabric_of(ibnetdiscover, raw(f"{FOLDER}/ibnetdiscover.txt"))
 
 
-def links(change: str = "", by: str = "") -> Fabric:
-    found = parse(iblinkinfo, raw(f"{FOLDER}/iblinkinfo-l.txt").replace(change or "\0", by)).fabric
-    assert found is not None
-    return found
+def links(change: str = "\0", by: str = "") -> Fabric:
+    return fabric_of(iblinkinfo, raw(f"{FOLDER}/iblinkinfo-l.txt").replace(change, by))
 
 
 def test_adapters_are_known_by_their_ports() -> None:
@@ -41,18 +37,12 @@ def test_adapters_are_known_by_their_ports() -> None:
     assert content_hash(canonical(replace(found, ports=scan().ports))) == content_hash(canonical(scan()))
 
 
-def test_a_port_that_was_never_seen_keeps_its_adapter_unknown() -> None:
+def test_what_is_not_known_stays_and_adapters_with_a_guid_are_not_changed() -> None:
     found = restore_known_guids(links("0x0002c90000f00301", "0x0002c90000fff301"), scan())
-    assert (found.adapters.guid == 0).sum() == 1
-
-
-def test_a_made_up_name_of_a_host_gives_way() -> None:
+    assert (found.adapters.guid == 0).sum() == 1  # a port that was never seen
     nameless = links("cpu003 mlx5_0", "MT4129 ConnectX7   Mellanox Technologies")
     assert "cpu003" not in nameless.names
-    assert "cpu003" in restore_known_guids(nameless, scan()).names
-
-
-def test_adapters_with_a_guid_are_not_changed() -> None:
+    assert "cpu003" in restore_known_guids(nameless, scan()).names  # a made-up name gives way
     other = replace(scan().adapters, guid=scan().adapters.guid + np.uint64(1))
     swapped = replace(scan(), adapters=other)
     assert np.array_equal(restore_known_guids(swapped, scan()).adapters.guid, other.guid)
@@ -81,7 +71,7 @@ def test_a_scan_by_another_tool_an_hour_later_re_wires_nothing(
 
 
 def test_a_fabric_without_ports_does_not_take_the_place_of_one_with_them(registry: Registry) -> None:
-    tree = parse(slurm_topology, raw("formats/topology.conf")).fabric
+    tree = fabric_of(slurm_topology, raw("formats/topology.conf"))
     registry.save(Intake(cluster="hpc", observed_at=at(1), fabric=scan(), source="ibnetdiscover"))
     with pytest.raises(PoorerSource, match="slurm-topology has no ports") as refused:
         registry.save(Intake(cluster="hpc", observed_at=at(2), fabric=tree, source="slurm-topology"))

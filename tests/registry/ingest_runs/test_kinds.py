@@ -9,13 +9,17 @@ import pytest
 from registry.errors import InputError
 from registry.ingest_runs.kinds import KINDS, concatenated, describe, join_sweeps, only_one
 from registry.model import CounterSweep, Profile, Trace
-from registry.model.intake import IngestedData, Intake, Receipt, Saved
+from registry.model.intake import IngestedData, Intake, Receipt
 from tests.registry.counters.test_counters import sweep
 from tests.support.fat_tree import at, fat_tree
 
 
 def test_every_attribute_of_ingested_data_has_a_kind() -> None:
     assert {kind.name for kind in KINDS} == {field.name for field in fields(IngestedData)}
+    merge = next(kind.merge for kind in KINDS if kind.name == "traces")
+    trace = Trace(ranks=2, at=[0.0], sender=[0], receiver=[1], bytes=[1], tag=[0])  # type: ignore[arg-type]
+    assert merge([("a", (None,)), ("b", (None, None))]) == ()  # only if there are any
+    assert merge([("a", (None,)), ("b", (trace,))]) == (None, trace)
 
 
 def test_a_second_value_is_refused_with_both_files() -> None:
@@ -56,11 +60,3 @@ def test_an_ingest_is_described_kind_by_kind() -> None:
     fabric, profile = describe(intake, receipt)
     assert fabric.endswith("; link directions: 4 new, 0 removed")
     assert profile == "profile pair saved"
-
-
-def test_traces_are_merged_only_if_there_are_any() -> None:
-    merge = next(kind.merge for kind in KINDS if kind.name == "traces")
-    trace = Trace(ranks=2, at=[0.0], sender=[0], receiver=[1], bytes=[1], tag=[0])  # type: ignore[arg-type]
-    assert merge([("a", (None,)), ("b", (None, None))]) == ()
-    assert merge([("a", (None,)), ("b", (trace,))]) == (None, trace)
-    assert Receipt(saved={"traces": Saved(new=1)}).new("traces") == 1

@@ -46,104 +46,90 @@ def running(job: str = "4711", hosts: tuple[str, ...] = ("node02", "node00")) ->
     )
 
 
-def test_a_saved_job_is_read_back(known: Registry) -> None:
+def test_a_saved_job_is_read_back_and_ran_on_devices_in_order_with_slots(known: Registry) -> None:
     assert save(known, running(), when=at(3)).new("jobs") == 1
     stored = known.jobs.read("4711")
     assert (stored.id, stored.cluster, stored.profile, stored.as_of) == ("toy/4711", "toy", None, at(3))
     assert stored.job == running()
-
-
-def test_a_job_ran_on_devices_in_order_with_slots(known: Registry) -> None:
-    save(known, running())
     _, rows = known.database.query(
         "MATCH (:Job {id: 'toy/4711'})-[:RAN_ON]->(:Allocation)-[o:ON]->(d:Device) "
         "RETURN d.name, o.order, o.slots ORDER BY o.order"
     )
     assert rows == [("node02", 0, 1), ("node00", 1, 2)]
-
-
-def test_the_same_job_again_adds_nothing(known: Registry) -> None:
-    save(known, running(), when=at(3))
     before = known.database.query("MATCH (n) RETURN count(n)")[1]
     assert save(known, running(), when=at(4)).new("jobs") == 0
     assert known.database.query("MATCH (n) RETURN count(n)")[1] == before
 
 
-def test_a_later_record_brings_a_job_up_to_date(known: Registry) -> None:
-    save(known, running(), when=at(3))
+def test_a_later_record_brings_a_job_up_to_date_and_an_earlier_one_fills_what_is_open(
+    known: Registry,
+) -> None:
     done = Job(id="4711", state="COMPLETED", ended_at=at(9), source="sacct")
-    assert save(known, done, when=at(10)).new("jobs") == 1
-    job = known.jobs.read("4711").job
-    assert (job.state, job.ended_at, job.hosts, job.user) == ("COMPLETED", at(9), running().hosts, "eve")
-
-
-def test_an_earlier_record_only_fills_what_is_open(known: Registry) -> None:
-    save(known, Job(id="4711", state="COMPLETED", ended_at=at(9)), when=at(10))
+    early = Job(id="4712", state="COMPLETED", ended_at=at(9))
     save(known, running(), when=at(3))
-    stored = known.jobs.read("4711")
-    assert (stored.job.state, stored.job.user, stored.job.hosts) == ("COMPLETED", "eve", running().hosts)
-    assert stored.as_of == at(10)
+    assert save(known, done, early, when=at(10)).new("jobs") == 2
+    save(known, running("4712"), when=at(3))
+    for name in ("4711", "4712"):
+        stored = known.jobs.read(name)
+        assert (stored.job.state, stored.job.ended_at, stored.as_of) == ("COMPLETED", at(9), at(10))
+        assert (stored.job.hosts, stored.job.user) == (running().hosts, "eve")
+    save(known, running("1"), Job(id="1", state="COMPLETED"))  # two records in one intake are joined
+    job = known.jobs.read("1").job
+    assert (job.state, job.hosts) == ("COMPLETED", running().hosts)
 
 
 def shown(job: Job, slots: tuple[int, ...], *, ranks: int = 0, guessed: bool = False) -> Job:
     return replace(job, slots=slots, ranks=ranks, guessed=guessed)
 
 
-def test_guessed_slots_do_not_replace_reported_ones_of_the_same_hosts(known: Registry) -> None:
-    exact, guess = running(), shown(running(hosts=("node00", "node02")), (2, 2), guessed=True)
-    save(known, exact, when=at(3))
-    assert save(known, replace(guess, state="COMPLETING"), when=at(4)).new("jobs") == 1
+EXACT = running()
+OF_RANKS = shown(EXACT, (3, 3), ranks=6, guessed=True)
+
+
+@pytest.mark.parametrize(
+    ("records", "hosts", "slots", "guessed"),
+    [
+        # guessed after reported, reported later, and reported of earlier
+        (
+            [(EXACT, 3), (shown(running(hosts=("node00", "node02")), (2, 2), guessed=True), 4)],
+            EXACT.hosts,
+            (1, 2),
+            False,
+        ),
+        ([(EXACT, 3), (shown(EXACT, (5, 6)), 5)], EXACT.hosts, (5, 6), False),
+        ([(shown(EXACT, (2, 2), guessed=True), 5), (EXACT, 3)], EXACT.hosts, (1, 2), False),
+        # a share of ranks is a better guess than one of processors
+        ([(OF_RANKS, 3), (shown(EXACT, (64, 64), guessed=True), 4)], EXACT.hosts, (3, 3), True),
+        ([(OF_RANKS, 3), (shown(EXACT, (4, 4), ranks=8, guessed=True), 5)], EXACT.hosts, (4, 4), True),
+        # a guess on other hosts counts
+        ([(EXACT, 3), (shown(running(hosts=("node01",)), (7,), guessed=True), 4)], ("node01",), (7,), True),
+    ],
+)
+def test_guessed_slots_do_not_replace_better_ones_of_the_same_hosts(
+    known: Registry,
+    records: list[tuple[Job, int]],
+    hosts: tuple[str, ...],
+    slots: tuple[int, ...],
+    guessed: bool,
+) -> None:
+    for record, minute in records:
+        assert save(known, replace(record, state=f"AT {minute}"), when=at(minute)).new("jobs") == 1
     job = known.jobs.read("4711").job
-    assert (job.hosts, job.slots, job.guessed, job.state) == (exact.hosts, exact.slots, False, "COMPLETING")
-    save(known, shown(exact, (5, 6)), when=at(5))
-    assert known.jobs.read("4711").job.slots == (5, 6)
+    assert (job.hosts, job.slots, job.guessed) == (hosts, slots, guessed)
+    assert job.state == f"AT {max(minute for _, minute in records)}"
 
 
-def test_slots_that_are_reported_later_or_of_earlier_replace_guessed_ones(known: Registry) -> None:
-    save(known, shown(running(), (2, 2), guessed=True), when=at(5))
-    save(known, running(), when=at(3))
-    job = known.jobs.read("4711").job
-    assert (job.slots, job.guessed) == ((1, 2), False)
-
-
-def test_a_share_of_ranks_is_a_better_guess_than_one_of_processors(known: Registry) -> None:
-    save(known, shown(running(), (3, 3), ranks=6, guessed=True), when=at(3))
-    save(known, shown(running(), (64, 64), guessed=True), when=at(4))
-    assert known.jobs.read("4711").job.slots == (3, 3)
-    save(known, shown(running(), (4, 4), ranks=8, guessed=True), when=at(5))
-    assert known.jobs.read("4711").job.slots == (4, 4)
-
-
-def test_a_guess_on_other_hosts_counts(known: Registry) -> None:
-    save(known, running(), when=at(3))
-    save(known, shown(running(hosts=("node01",)), (7,), guessed=True), when=at(4))
-    job = known.jobs.read("4711").job
-    assert (job.hosts, job.slots, job.guessed) == (("node01",), (7,), True)
-
-
-def test_a_pending_job_has_no_allocation_until_it_starts(known: Registry) -> None:
+def test_allocations_are_shared_and_the_later_of_two_counts(known: Registry) -> None:
     save(known, Job(id="1", state="PENDING"), when=at(1))
-    assert known.database.query("MATCH (a:Allocation) RETURN count(a)")[1] == [(0,)]
-    save(known, running("1"), when=at(2))
+    allocations = "MATCH (a:Allocation) RETURN count(a)"
+    assert known.database.query(allocations)[1] == [(0,)]
+    save(known, running("1"), running("2"), running("3", hosts=("node00", "node02")), when=at(2))
     assert known.jobs.read("1").job.hosts == running().hosts
-
-
-def test_of_two_allocations_the_later_counts_and_both_are_kept(known: Registry) -> None:
-    save(known, running(), when=at(3))
-    save(known, running(hosts=("node01",)), when=at(4))
-    assert known.jobs.read("4711").job.hosts == ("node01",)
-    assert known.database.query("MATCH (:Job)-[r:RAN_ON]->() RETURN count(r)")[1] == [(2,)]
-
-
-def test_jobs_on_the_same_hosts_share_an_allocation(known: Registry) -> None:
-    save(known, running("1"), running("2"), running("3", hosts=("node00", "node02")))
-    assert known.database.query("MATCH (a:Allocation) RETURN count(a)")[1] == [(2,)]
-
-
-def test_two_records_of_a_job_in_one_intake_are_joined(known: Registry) -> None:
-    save(known, running(), Job(id="4711", state="COMPLETED"))
-    job = known.jobs.read("4711").job
-    assert (job.state, job.hosts) == ("COMPLETED", running().hosts)
+    assert known.database.query(allocations)[1] == [(2,)]
+    save(known, running("1", hosts=("node01",)), when=at(4))
+    assert known.jobs.read("1").job.hosts == ("node01",)
+    ran = "MATCH (:Job {job: '1'})-[r:RAN_ON]->() RETURN count(r)"
+    assert known.database.query(ran)[1] == [(2,)]  # both are kept
 
 
 def test_a_job_with_an_unknown_host_is_saved_and_says_so(known: Registry) -> None:
@@ -191,22 +177,16 @@ def test_unknown_hosts_are_an_error_if_asked_for_or_if_no_host_is_known(
     assert known.database.query("MATCH (n) RETURN count(n)")[1] == before
 
 
-def test_a_switch_is_no_host(known: Registry) -> None:
+def test_a_host_that_was_there_once_is_known_and_a_switch_is_none(known: Registry) -> None:
     with pytest.raises(UnknownName):
         save(known, running(hosts=("leaf0",)))
-
-
-def test_a_host_that_was_there_once_is_known(known: Registry) -> None:
+    with pytest.raises(UnknownName, match="no fabric of cluster 'other' has been ingested"):
+        save(known, running(), cluster="other")
     known.save(Intake(cluster="toy", observed_at=at(5), fabric=fat_tree(leaves=1)))
     assert save(known, running(hosts=("node03",))).new("jobs") == 1
 
 
-def test_a_cluster_without_a_fabric_takes_no_job(registry: Registry) -> None:
-    with pytest.raises(UnknownName, match="no fabric of cluster 'toy' has been ingested"):
-        save(registry, running())
-
-
-def test_an_unknown_job_is_an_error_with_the_closest(known: Registry) -> None:
+def test_a_job_is_found_by_its_id_and_its_cluster(known: Registry) -> None:
     save(known, running())
     known.save(Intake(cluster="two", observed_at=at(0), fabric=fat_tree()))
     with pytest.raises(UnknownName) as caught:
@@ -216,11 +196,6 @@ def test_an_unknown_job_is_an_error_with_the_closest(known: Registry) -> None:
         known.jobs.read("4711", "two")
     with pytest.raises(UnknownName, match="there is no cluster 'other'; known: toy, two"):
         known.jobs.read("4711", "other")
-
-
-def test_a_job_id_of_two_clusters_needs_the_cluster(known: Registry) -> None:
-    known.save(Intake(cluster="two", observed_at=at(0), fabric=fat_tree()))
-    save(known, running())
     save(known, running(hosts=("node01",)), cluster="two")
     with pytest.raises(UnknownName, match=r"^job 4711 is in clusters toy and two; add --cluster NAME$"):
         known.jobs.read("4711")
@@ -240,28 +215,24 @@ def test_the_profile_attached_last_is_the_one_a_job_ran(known: Registry) -> None
         Profile.from_edges([0], [1], [size], name=name) for name, size in (("a", 1.0), ("b", 2.0))
     )
     known.save(Intake(profiles=(first, second)))
-    save(known, running())
-    known.jobs.attach("4711", "a")
-    identity = known.jobs.attach("4711", "b")
-    assert known.jobs.attach("4711", identity) == identity
-    assert known.jobs.read("4711").profile == identity == known.profiles.read("b").id
-    assert known.database.query("MATCH (:Job)-[r:RAN]->() RETURN count(r)")[1] == [(2,)]
-
-
-def test_profiles_are_attached_to_many_jobs_or_to_none(known: Registry) -> None:
-    known.save(Intake(profiles=(Profile.from_edges([0], [1], [1.0], name="a"),)))
-    for job in ("4711", "4712"):
-        save(known, running(job))
-    with pytest.raises(UnknownName, match="no job '4713'"):
-        known.jobs.attach_many("toy", {"4711": "a", "4713": "a"})
-    with pytest.raises(UnknownName, match="no profile 'x'"):
-        known.jobs.attach_many("toy", {"4711": "a", "4712": "x"})
+    save(known, running(), running("4712"))
+    for job, profile, reason in (("4711", "x", "no profile 'x'"), ("1", "a", "no job '1'")):
+        with pytest.raises(UnknownName, match=reason):
+            known.jobs.attach(job, profile)
+    for wrong, reason in (({"4713": "a"}, "no job '4713'"), ({"4712": "x"}, "no profile 'x'")):
+        with pytest.raises(UnknownName, match=reason):
+            known.jobs.attach_many("toy", {"4711": "a", **wrong})
     assert known.jobs.read("4711").profile is None
+    ran = "MATCH (:Job)-[r:RAN]->() RETURN count(r)"
     for _ in range(2):
         known.jobs.attach_many("toy", {"4711": "a", "4712": "a"})
     identity = known.profiles.read("a").id
     assert [known.jobs.read(job).profile for job in ("4711", "4712")] == [identity, identity]
-    assert known.database.query("MATCH (:Job)-[r:RAN]->() RETURN count(r)")[1] == [(2,)]
+    assert known.database.query(ran)[1] == [(2,)]
+    identity = known.jobs.attach("4711", "b")
+    assert known.jobs.attach("4711", identity) == identity
+    assert known.jobs.read("4711").profile == identity == known.profiles.read("b").id
+    assert known.database.query(ran)[1] == [(3,)]
 
 
 def test_the_time_of_an_iteration_is_stated_or_that_of_the_newest_trace(known: Registry) -> None:
@@ -293,11 +264,3 @@ def test_the_time_of_an_iteration_is_stated_or_that_of_the_newest_trace(known: R
             attached("traced", wrong)
     assert known.job_pages.open("4711").stored.iteration_seconds == 3.0
     assert known.job_pages.page(JobFilter()).rows[0].stored.iteration_from == "stated"
-
-
-def test_attaching_needs_a_known_job_and_profile(known: Registry) -> None:
-    save(known, running())
-    with pytest.raises(UnknownName, match="no profile 'x'"):
-        known.jobs.attach("4711", "x")
-    with pytest.raises(UnknownName, match="no job '1'"):
-        known.jobs.attach("1", "x")

@@ -16,8 +16,6 @@ from tests.support.full_cluster import fill_all, node_counts
 
 def test_a_large_cluster_is_deleted_in_steps(registry: Registry, monkeypatch: pytest.MonkeyPatch) -> None:
     fill_all(registry, "one")
-    fill_all(registry, "two")
-    delete_cluster(registry.database, "two")
     kept = node_counts(registry.database)
     fill_all(registry, "two")
     monkeypatch.setattr(cluster_deletion, "AT_ONCE", 10)
@@ -58,12 +56,15 @@ def test_an_interrupted_deletion_goes_on(registry: Registry, monkeypatch: pytest
     assert node_counts(registry.database) == {}
 
 
-def test_many_runs_of_a_name_that_is_no_cluster_are_deleted(
+def test_a_name_with_failed_runs_only_can_be_deleted(
     registry: Registry, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(cluster_deletion, "AT_ONCE", 1)
     for minute in range(3):
         attempt = Attempt(started_at=at(minute), cluster="typo", formats=("x",))
         registry.failed(attempt, InputError("cut off"))
-    assert delete_cluster(registry.database, "typo").counts == {"ingest runs": 3}
+    for dry_run in (True, False):
+        assert delete_cluster(registry.database, "typo", dry_run=dry_run).counts == {"ingest runs": 3}
     assert node_counts(registry.database) == {}
+    with pytest.raises(UnknownName):
+        delete_cluster(registry.database, "typo")

@@ -10,8 +10,7 @@ from typing import Any
 import pytest
 
 from registry.database.driver import Database
-from registry.errors import ChangeRefused, InputError, InvalidValue, UnknownName
-from registry.ingest_runs.runs import Attempt
+from registry.errors import ChangeRefused, InvalidValue, UnknownName
 from registry.maintenance.cluster_deletion import delete_cluster
 from registry.maintenance.clusters import KEEP_ID, merge_clusters, rename_cluster
 from registry.maintenance.deletion import delete_profile
@@ -57,25 +56,19 @@ def test_a_renamed_cluster_is_as_if_it_always_had_the_name(registry: Registry, f
     assert registry.simulations.read(full.simulation).content == placement.content
     assert registry.optical.read("new").plan == full.plan
     assert registry.jobs.read("1").cluster == "new"
-    empty(registry.database)
-    fill_all(registry, "new")
-    assert ids(registry.database) == found
-    assert derived(registry.database, "new") == graph
-
-
-def test_files_ingested_again_under_the_new_name_add_nothing_and_the_old_name_is_free(
-    registry: Registry, full: FullCluster
-) -> None:
-    rename_cluster(registry.database, "toy", "new")
-    before = node_counts(registry.database)
+    # files ingested again add nothing, and the old name is free
     again = Intake(cluster="new", observed_at=at(5), fabric=fat_tree(without=(0,)), counters=(sweep(3000),))
     assert not registry.save(again).new_observation
-    assert node_counts(registry.database)["Observation"] == before["Observation"]
+    assert node_counts(registry.database)["Observation"] == counts["Observation"]
     assert registry.same("toy scan") is None
     with pytest.raises(UnknownName):
         registry.fabrics.read("toy")
     assert save(registry, A, 0, cluster="toy").new_observation
     assert {one.name for one in registry.fabrics.clusters()} == {"new", "toy"}
+    empty(registry.database)
+    fill_all(registry, "new")
+    assert ids(registry.database) == found
+    assert derived(registry.database, "new") == graph
 
 
 def test_a_name_that_is_taken_or_impossible_is_refused(registry: Registry, full: FullCluster) -> None:
@@ -93,10 +86,9 @@ def test_a_name_that_is_taken_or_impossible_is_refused(registry: Registry, full:
     assert ids(registry.database) == before
 
 
-@pytest.mark.parametrize("split", [0b0101, 0b0011, 0b1110])
-def test_merged_clusters_are_as_if_all_had_been_one(registry: Registry, split: int) -> None:
+def test_merged_clusters_are_as_if_all_had_been_one(registry: Registry) -> None:
     for minute, fabric in enumerate(CONTENTS):
-        save(registry, fabric, minute, cluster="one" if split >> minute & 1 else "two")
+        save(registry, fabric, minute, cluster="two" if minute % 2 else "one")
         save(registry, fabric, minute, cluster="all")
     save(registry, A, 9, cluster="one")
     save(registry, A, 9, cluster="two")
@@ -171,15 +163,6 @@ def test_other_machines_refuse_a_merge(registry: Registry) -> None:
     save(registry, other, 0, cluster="two")
     with pytest.raises(ChangeRefused, match="only 3 of 11 devices are in both fabrics"):
         merge_clusters(registry.database, "two", "one")
-
-
-def test_a_name_with_failed_runs_only_can_be_deleted(registry: Registry) -> None:
-    registry.failed(Attempt(started_at=at(0), cluster="typo", formats=("x",)), InputError("cut off"))
-    assert delete_cluster(registry.database, "typo", dry_run=True).counts == {"ingest runs": 1}
-    delete_cluster(registry.database, "typo")
-    assert node_counts(registry.database) == {}
-    with pytest.raises(UnknownName):
-        delete_cluster(registry.database, "typo")
 
 
 def test_a_cluster_made_again_has_another_version(registry: Registry) -> None:

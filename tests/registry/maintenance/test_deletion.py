@@ -66,6 +66,9 @@ def test_deleting_everything_leaves_nothing(registry: Registry, full: FullCluste
     for profile in registry.profiles.list():
         delete_profile(registry.database, profile.id, with_dependents=True)
     delete_job(registry.database, "1")
+    for unknown in ("toy/x", "toy/"):  # two begin with the second
+        with pytest.raises(UnknownName):
+            delete_observation(registry.database, unknown)
     delete_observation(registry.database, registry.fabrics.observations("toy")[0].id)
     delete_cluster(registry.database, "toy")
     assert node_counts(registry.database) == {}
@@ -96,15 +99,12 @@ def test_only_what_nothing_else_refers_to_is_deleted_with_a_profile(
     assert registry.optical.read("toy").plan == ""
 
 
-def test_a_job_keeps_running_without_its_deleted_profile(registry: Registry, full: FullCluster) -> None:
+def test_a_job_is_deleted_with_what_was_saved_for_it(registry: Registry, full: FullCluster) -> None:
     registry.jobs.attach("1", "pair", "toy")
     with pytest.raises(ChangeRefused, match="jobs that ran it: 1"):
         delete_profile(registry.database, "pair")
     assert delete_profile(registry.database, "pair", with_dependents=True).jobs == ("toy/1",)
     assert registry.jobs.read("1").profile is None
-
-
-def test_a_job_is_deleted_with_what_was_saved_for_it(registry: Registry, full: FullCluster) -> None:
     with pytest.raises(
         ChangeRefused, match="job 1 of toy is in use: circuit plans: 1, measured runs: 1, placements: 3"
     ):
@@ -113,7 +113,7 @@ def test_a_job_is_deleted_with_what_was_saved_for_it(registry: Registry, full: F
     assert deleted.dependents["simulations"] == (full.simulation,)
     found = node_counts(registry.database)
     assert {"Job", "Placement", "Simulation", "Advice", "Allocation", "LinkLoads"}.isdisjoint(found)
-    assert found["Profile"] == 3
+    assert found["Profile"] == 2
     with pytest.raises(UnknownName):
         delete_job(registry.database, "1")
 
@@ -126,7 +126,9 @@ def test_an_observation_is_deleted_with_its_snapshot_and_tables(
     with pytest.raises(ChangeRefused, match="measured runs: 1, placements: 3, simulations: 1"):
         delete_observation(registry.database, second.id)  # all placements are on its snapshot
     assert node_counts(registry.database) == before
+    assert registry.same("toy scan") is not None
     delete_observation(registry.database, second.id, with_dependents=True)
+    assert registry.same("toy scan") is None  # its files are read again
     found = node_counts(registry.database)
     assert (found["Observation"], found["Content"], found["Routing"]) == (1, 1, 1)
     assert {"Placement", "Simulation", "Drawing", "Advice"}.isdisjoint(found)
@@ -143,19 +145,15 @@ def test_tables_that_a_placement_used_are_kept_unless_it_is_deleted(
     assert {"Routing", "ForwardingTable", "Placement"}.isdisjoint(node_counts(registry.database))
 
 
-def test_tables_shared_with_another_cluster_stay(registry: Registry) -> None:
+def test_tables_shared_with_another_cluster_and_the_only_fabric_stay(registry: Registry) -> None:
     for cluster in ("one", "two"):
         fill(registry, cluster=cluster)
     tables = node_counts(registry.database)["ForwardingTable"]
     delete_cluster(registry.database, "one")
     assert node_counts(registry.database)["ForwardingTable"] == tables
     assert registry.fabrics.read("two").fabric.tables is not None
-
-
-def test_the_only_fabric_is_kept_for_jobs_and_counters(registry: Registry) -> None:
-    save(registry, CONTENTS[0], 0)
-    (only,) = registry.fabrics.observations("toy")
-    with pytest.raises(ChangeRefused, match="only one of the fabric of toy; ingest another scan first"):
+    (only,) = registry.fabrics.observations("two")
+    with pytest.raises(ChangeRefused, match="only one of the fabric of two; ingest another scan first"):
         delete_observation(registry.database, only.id, with_dependents=True)
 
 
@@ -175,19 +173,6 @@ def test_a_host_of_a_job_is_unknown_without_the_only_observation_of_it(registry:
     assert registry.jobs.unknown_hosts(registry.jobs.read("1")) == ("node04", "node05")
     save(registry, fat_tree(leaves=3), 2)
     assert hosts() == ["node00", "node04", "node05"]
-
-
-def test_deleted_files_are_read_again(registry: Registry, full: FullCluster) -> None:
-    assert registry.same("toy scan") is not None
-    delete_observation(registry.database, registry.fabrics.observations("toy")[1].id, with_dependents=True)
-    assert registry.same("toy scan") is None
-
-
-def test_an_unknown_observation_is_an_error(registry: Registry, full: FullCluster) -> None:
-    with pytest.raises(UnknownName):
-        delete_observation(registry.database, "toy/x")
-    with pytest.raises(UnknownName):
-        delete_observation(registry.database, "toy/")  # two begin with it
 
 
 def test_runs_are_deleted_and_what_they_saved_stays(registry: Registry, full: FullCluster) -> None:

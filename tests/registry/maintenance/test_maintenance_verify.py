@@ -23,19 +23,22 @@ from tests.conftest import empty
 from tests.support import paths
 
 DUMPS = paths.DATA / "dumps"
-DAMAGED: dict[str, tuple[str, set[str]]] = {
-    "Profile": ("blob", {"Rank", "Placement", "Simulation", "Advice", "LinkLoads", "Application"}),
-    "Trace": ("blob", {"Simulation"}),
-    "Simulation": ("blob", set()),
-    "CounterSweep": ("blob", set()),
-    "IntendedWiring": ("blob", set()),
-    "LinkLoads": ("blob", set()),
+DAMAGED: dict[str, set[str]] = {
+    "Profile": {"Rank", "Placement", "Simulation", "Advice", "LinkLoads", "Application"},
+    "Trace": {"Simulation"},
+    "Simulation CounterSweep IntendedWiring LinkLoads": set(),
 }
-"""Property with the bytes of a label, and labels of which something depends on its first record."""
+"""Labels with bytes, and labels of which something depends on the first record of these."""
 
 
 def hour(number: int) -> datetime:
     return datetime(2025, 11, 1, number, tzinfo=UTC)
+
+
+@pytest.fixture
+def server_kind() -> str:
+    """Return the server of these tests: each damage once."""
+    return "embedded"
 
 
 @pytest.fixture
@@ -51,21 +54,6 @@ def run(database: Database, statement: str, **parameters: Any) -> None:
 
 def damaged(database: Database) -> list[Finding]:
     return [one for one in verify(database).findings if not one.harmless]
-
-
-@pytest.mark.parametrize("version", range(1, 6))
-def test_backups_of_all_versions_are_intact(
-    embedded_database: Database, version: int, tmp_path: Path
-) -> None:
-    empty(embedded_database)
-    path = DUMPS / f"schema-{version}.dump"
-    restore(embedded_database, path, check=lambda some: require_intact(some, str(path)))
-    found = verify(embedded_database)
-    assert [one for one in found.findings if not one.harmless] == []
-    assert not found.damaged
-    assert {one.label for one in found.findings} <= {"Placement"}
-    assert found.checked["Content"] >= 2
-    assert found.checked["ForwardingTable"] >= 4
 
 
 def flip(database: Database, label: str, identity: str, name: str = "blob") -> bytes:
@@ -91,39 +79,39 @@ def sorted_text(row: tuple[Any, ...]) -> str:
     return repr([sorted(item.items()) if isinstance(item, dict) else item for item in row])
 
 
-@pytest.mark.parametrize("label", DAMAGED)
+@pytest.mark.parametrize("labels", DAMAGED)
 def test_a_flipped_bit_is_found_and_what_cannot_be_read_deleted_with_its_dependents(
-    stored: Registry, label: str
+    stored: Registry, labels: str
 ) -> None:
-    name, dependents = DAMAGED[label]
     database = stored.database
-    identity = database.query(f"MATCH (n:{label}) RETURN n.id ORDER BY n.id LIMIT 1")[1][0][0]
-    flip(database, label, identity, name)
-    (found,) = damaged(database)
-    assert (found.problem, found.label, found.id) == (UNREADABLE, label, identity)
-    assert "damaged" in found.reason
-    before = verify(database).checked
-    done = repair(database, [found])
-    assert identity in done.deleted[label]
-    assert set(done.deleted) == {label, *dependents}
-    assert (done.restored, done.joined, done.rebuilt) == ((), (), ())
-    assert damaged(database) == []
-    assert before[label] - verify(database).checked[label] == len(done.deleted[label])
+    for label in labels.split():
+        identity = database.query(f"MATCH (n:{label}) RETURN n.id ORDER BY n.id LIMIT 1")[1][0][0]
+        flip(database, label, identity)
+        (found,) = damaged(database)
+        assert (found.problem, found.label, found.id) == (UNREADABLE, label, identity)
+        assert "damaged" in found.reason
+        before = verify(database).checked
+        done = repair(database, [found])
+        assert identity in done.deleted[label]
+        assert set(done.deleted) == {label, *DAMAGED[labels]}
+        assert (done.restored, done.joined, done.rebuilt) == ((), (), ())
+        assert damaged(database) == []
+        assert before[label] - verify(database).checked.get(label, 0) == len(done.deleted[label])
 
 
-@pytest.mark.parametrize("cables", [15, 16])
-def test_a_damaged_snapshot_is_restored_from_the_derived_graph(stored: Registry, cables: int) -> None:
+def test_a_damaged_snapshot_is_restored_from_the_derived_graph(stored: Registry) -> None:
     database = stored.database
     before = contents(database)
-    identity = database.query("MATCH (n:Content) WHERE n.cables = $c RETURN n.id", c=cables)[1][0][0]
-    blob = flip(database, "Content", identity)
-    found = damaged(database)
-    assert [(one.problem, one.id) for one in found] == [(UNREADABLE, identity), (GRAPH, "hpc1")]
-    done = repair(database, found)
-    assert (done.restored, done.rebuilt, done.deleted) == ((identity,), ("hpc1",), {})
-    assert damaged(database) == []
-    assert database.query("MATCH (n:Content {id: $id}) RETURN n.blob", id=identity)[1] == [(blob,)]
-    assert contents(database) == before
+    for cables in (15, 16):
+        identity = database.query("MATCH (n:Content) WHERE n.cables = $c RETURN n.id", c=cables)[1][0][0]
+        blob = flip(database, "Content", identity)
+        found = damaged(database)
+        assert [(one.problem, one.id) for one in found] == [(UNREADABLE, identity), (GRAPH, "hpc1")]
+        done = repair(database, found)
+        assert (done.restored, done.rebuilt, done.deleted) == ((identity,), ("hpc1",), {})
+        assert damaged(database) == []
+        assert database.query("MATCH (n:Content {id: $id}) RETURN n.blob", id=identity)[1] == [(blob,)]
+        assert contents(database) == before
 
 
 def test_a_snapshot_that_is_nowhere_else_is_deleted_with_its_observations(stored: Registry) -> None:
@@ -157,49 +145,36 @@ def test_a_damaged_table_takes_the_routing_but_leaves_the_wiring(stored: Registr
 
 
 LINK = "1 links that are missing or have another time: leaf2:8 to spine2"
+ONE_LINK = "MATCH (:Device {name: 'leaf2'})-[l:LINK {src_port: 8}]->()"
+SECOND_LINK = """
+MATCH (a:Device {name: 'leaf1'}), (b:Device {name: 'leaf2'})
+CREATE (a)-[:LINK {key: 'x', src_port: 1, dst_port: 1, src_guid: '', dst_guid: '', twin: 0,
+                   capacity: 1.0, cables: 1, valid_from: $at, valid_to: $at}]->(b)
+"""
+STATE = "1 states of devices that are missing or have another time: n01 since"
 DERIVED = {
-    "a deleted link": (
-        "MATCH (:Device {name: 'leaf2'})-[l:LINK {src_port: 8}]->() DELETE l",
-        LINK,
-    ),
-    "a changed interval": (
-        "MATCH (:Device {name: 'leaf2'})-[l:LINK {src_port: 8}]->() SET l.valid_to = $at",
-        LINK,
-    ),
-    "a changed capacity": (
-        "MATCH (:Device {name: 'leaf2'})-[l:LINK {src_port: 8}]->() SET l.capacity = 1.0",
-        LINK,
-    ),
-    "a second link": (
-        "MATCH (a:Device {name: 'leaf1'}), (b:Device {name: 'leaf2'}) "
-        "CREATE (a)-[:LINK {key: 'x', src_port: 1, dst_port: 1, src_guid: '', dst_guid: '', twin: 0, "
-        "capacity: 1.0, cables: 1, valid_from: $at, valid_to: $at}]->(b)",
-        "1 links that no observation gives: leaf1:1 to leaf2",
-    ),
-    "a changed state": (
-        "MATCH (s:DeviceState {name: 'n01'}) SET s.slots = 99",
-        "1 states of devices that are missing or have another time: n01 since",
-    ),
-    "a changed name": (
-        "MATCH (d:Device {name: 'n01'}) SET d.name = 'x'",
-        "1 devices that are missing or have another name",
-    ),
+    f"{ONE_LINK} DELETE l": LINK,
+    f"{ONE_LINK} SET l.valid_to = $at": LINK,
+    f"{ONE_LINK} SET l.capacity = 1.0": LINK,
+    SECOND_LINK: "1 links that no observation gives: leaf1:1 to leaf2",
+    "MATCH (s:DeviceState {name: 'n01'}) SET s.slots = 99": STATE,
+    "MATCH (d:Device {name: 'n01'}) SET d.name = 'x'": "1 devices that are missing or have another name",
 }
+"""Damage, and its description."""
 
 
-@pytest.mark.parametrize("damage", DERIVED)
-def test_a_derived_graph_that_differs_is_rebuilt(stored: Registry, damage: str) -> None:
+def test_a_derived_graph_that_differs_is_rebuilt(stored: Registry) -> None:
     database = stored.database
     before = contents(database)
-    statement, reason = DERIVED[damage]
-    run(database, statement, at=datetime(2025, 11, 1, 3, tzinfo=UTC))
-    found = damaged(database)
-    assert {(one.problem, one.id) for one in found} == {(GRAPH, "hpc1")}
-    assert reason in found[0].reason
-    done = repair(database, found)
-    assert (done.rebuilt, done.deleted) == (("hpc1",), {})
-    assert damaged(database) == []
-    assert contents(database) == before
+    for statement, reason in DERIVED.items():
+        run(database, statement, at=datetime(2025, 11, 1, 3, tzinfo=UTC))
+        found = damaged(database)
+        assert {(one.problem, one.id) for one in found} == {(GRAPH, "hpc1")}
+        assert reason in found[0].reason
+        done = repair(database, found)
+        assert (done.rebuilt, done.deleted) == (("hpc1",), {})
+        assert damaged(database) == []
+        assert contents(database) == before
 
 
 ORPHANS = {
@@ -210,25 +185,20 @@ ORPHANS = {
 }
 
 
-@pytest.mark.parametrize("label", ORPHANS)
-def test_an_orphan_is_deleted(stored: Registry, label: str) -> None:
+def test_an_orphan_is_deleted_or_joined_again(stored: Registry) -> None:
     database = stored.database
     before = contents(database)
     blob = database.query("MATCH (n:Profile) RETURN n.blob LIMIT 1")[1][0][0]
-    run(database, ORPHANS[label], at=hour(3), blob=blob)
-    (found,) = damaged(database)
-    assert (found.problem, found.label, found.id) == (ORPHAN, label, "x")
-    assert repair(database, [found]).deleted == {label: ("x",)}
-    assert contents(database) == before
-
-
-def test_a_record_without_its_cluster_is_joined_again(stored: Registry) -> None:
-    database = stored.database
-    before = contents(database)
+    for label, statement in ORPHANS.items():
+        run(database, statement, at=hour(3), blob=blob)
+        (found,) = damaged(database)
+        assert (found.problem, found.label, found.id) == (ORPHAN, label, "x")
+        assert repair(database, [found]).deleted == {label: ("x",)}
+        assert contents(database) == before
     run(database, "MATCH (:CounterSweep)-[o:OF]->(:Cluster) DELETE o")
-    found = damaged(database)
-    assert [(one.problem, one.label) for one in found] == [(ORPHAN, "CounterSweep")] * 2
-    assert repair(database, found).joined == tuple(sorted(one.id for one in found))
+    orphans = damaged(database)
+    assert [(one.problem, one.label) for one in orphans] == [(ORPHAN, "CounterSweep")] * 2
+    assert repair(database, orphans).joined == tuple(sorted(one.id for one in orphans))
     assert contents(database) == before
 
 
@@ -242,40 +212,35 @@ WRONG = {
 }
 
 
-@pytest.mark.parametrize("label", WRONG)
-def test_content_that_gives_another_id_is_found(stored: Registry, label: str) -> None:
+def test_content_that_gives_another_id_is_found(stored: Registry) -> None:
     database = stored.database
+    run(database, "MATCH (n:Placement {strategy: 'greedy'}) SET n.seed = 99")
+    harmless = verify(database)
+    assert not harmless.damaged
+    assert [(one.problem, one.label) for one in harmless.findings] == [(WRONG_ID, "Placement")]
+    assert repair(database, harmless.findings).deleted == {}
     blob = database.query("MATCH (n:Content) WHERE n.cables = 16 RETURN n.blob")[1][0][0]
-    time = hour(8) if label == "CounterSweep" else hour(12)
-    run(database, WRONG[label], blob=blob, at=time, other=hour(13))
-    found = {(one.problem, one.label) for one in damaged(database)}
-    assert (WRONG_ID, label) in found
-    assert found <= {(WRONG_ID, label), (GRAPH, "Cluster"), (ORPHAN, "ForwardingTable")}
+    known: set[tuple[str, str]] = {(GRAPH, "Cluster"), (ORPHAN, "ForwardingTable")}
+    for label, statement in WRONG.items():
+        time = hour(8) if label == "CounterSweep" else hour(12)
+        run(database, statement, blob=blob, at=time, other=hour(13))
+        found = {(one.problem, one.label) for one in damaged(database)}
+        assert found - known == {(WRONG_ID, label)}
+        known |= found
 
 
-def test_a_placement_that_gives_another_id_is_reported_but_harmless(stored: Registry) -> None:
-    run(stored.database, "MATCH (n:Placement {strategy: 'greedy'}) SET n.seed = 99")
-    found = verify(stored.database)
-    assert not found.damaged
-    assert [(one.problem, one.label) for one in found.findings] == [(WRONG_ID, "Placement")]
-    assert repair(stored.database, found.findings).deleted == {}
-
-
-def test_a_backup_of_a_damaged_registry_is_restored_on_demand_only(
-    embedded_database: Database, tmp_path: Path
-) -> None:
-    empty(embedded_database)
-    restore(embedded_database, DUMPS / "schema-4.dump")
-    identity = embedded_database.query("MATCH (n:Trace) RETURN n.id")[1][0][0]
-    flip(embedded_database, "Trace", identity)
-    backup(embedded_database, tmp_path / "x")
-    empty(embedded_database)
+def test_a_backup_of_a_damaged_registry_is_restored_on_demand_only(stored: Registry, tmp_path: Path) -> None:
+    database = stored.database
+    identity = database.query("MATCH (n:Trace) RETURN n.id")[1][0][0]
+    flip(database, "Trace", identity)
+    backup(database, tmp_path / "x")
+    empty(database)
     with pytest.raises(InputError, match=f"trace.*{identity}.*--accept-damaged") as caught:
-        restore(embedded_database, tmp_path / "x", check=lambda some: require_intact(some, "x"))
+        restore(database, tmp_path / "x", check=lambda some: require_intact(some, "x"))
     assert caught.value.line == line_of(tmp_path / "x", identity)
-    assert embedded_database.query("MATCH (n) WHERE NOT n:Schema RETURN n")[1] == []
-    restore(embedded_database, tmp_path / "x")
-    assert [one.id for one in damaged(embedded_database)] == [identity]
+    assert database.query("MATCH (n) WHERE NOT n:Schema RETURN n")[1] == []
+    restore(database, tmp_path / "x")
+    assert [one.id for one in damaged(database)] == [identity]
 
 
 def line_of(path: Path, identity: str) -> int:

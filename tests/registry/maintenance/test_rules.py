@@ -22,45 +22,33 @@ def kept(rule: str, items: list[Item] = HOURS, now: datetime = NEW) -> list[int]
     return [int(item.id) for item in items if item.id not in gone]
 
 
-def test_all_keeps_all() -> None:
-    assert kept("all") == list(range(1440))
-
-
-def test_daily_keeps_the_last_of_each_day() -> None:
-    assert kept("daily") == list(range(0, 1440, 24))
-
-
-def test_weekly_keeps_the_last_of_each_week_from_monday() -> None:
-    # 31 March 2026 is a Tuesday: the last items of the weeks before are those of Sunday, 23 h
-    assert kept("weekly") == [0, *range(48, 1440, 168)]
-
-
-def test_a_rule_begins_at_its_age() -> None:
-    assert kept("daily after 30 days") == [*range(720), *range(720, 1440, 24)]
-    assert kept("none after 2 days") == list(range(48))
-
-
-def test_steps_follow_each_other_with_age() -> None:
-    # a week that is half daily, half weekly keeps its last one of the older half
-    assert kept("daily after 1 day, weekly after 10 days, none after 40 days") == [
-        *range(24),
-        *range(24, 240, 24),
-        *(hour for hour in (240, 384, 552, 720, 888) if hour < 960),
-    ]
-
-
-def test_newest_keeps_a_number_of_each_group_and_at_least_one() -> None:
-    items = [Item(str(n), NEW - timedelta(hours=n), ("odd" if n % 2 else "even",)) for n in range(10)]
-    assert kept("newest 2", items) == [0, 1, 2, 3]
-    assert kept("newest 0", items) == [0, 1]
+@pytest.mark.parametrize(
+    ("rule", "expected"),
+    [
+        ("all", [*range(1440)]),
+        ("daily", [*range(0, 1440, 24)]),
+        # 31 March 2026 is a Tuesday: the last items of the weeks before are those of Sunday, 23 h
+        ("weekly", [0, *range(48, 1440, 168)]),
+        ("daily after 30 days", [*range(720), *range(720, 1440, 24)]),
+        ("none after 2 days", [*range(48)]),
+        # a week that is half daily, half weekly keeps its last one of the older half
+        (
+            "daily after 1 day, weekly after 10 days, none after 40 days",
+            [*range(24), *range(24, 240, 24), 240, 384, 552, 720, 888],
+        ),
+    ],
+)
+def test_the_last_of_each_period_is_kept(rule: str, expected: list[int]) -> None:
+    assert kept(rule) == expected
 
 
 def test_the_newest_of_each_group_is_never_deleted() -> None:
+    items = [Item(str(n), NEW - timedelta(hours=n), ("odd" if n % 2 else "even",)) for n in range(10)]
+    assert kept("newest 2", items) == [0, 1, 2, 3]
+    assert kept("newest 0", items) == [0, 1]
     items = [Item("0", NEW), Item("1", NEW - timedelta(days=900), ("old",))]
     assert kept("none after 1 day", items) == [0, 1]
-
-
-def test_a_clock_that_is_wrong_deletes_nothing_more() -> None:
+    # a clock that is wrong deletes nothing more
     assert kept("none after 90 days", now=NEW + timedelta(days=36500)) == list(range(1440))
 
 

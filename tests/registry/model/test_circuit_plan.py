@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -94,11 +95,10 @@ def test_a_plan_lists_the_circuits_that_move() -> None:
     assert plan.present == ((0, 1), (1, 2), (2, 3))
     assert (plan.removed, plan.inserted) == (((1, 2),), ((0, 3),))
     assert plan.best.tolist() == [0.5, 1.0, 1.0]
-
-
-def test_without_present_circuits_all_are_put_in() -> None:
-    plan = circuit_plan(present_source=[], present_target=[], present_throughput=math.nan, gain=math.nan)
-    assert (plan.removed, plan.inserted) == ((), plan.circuits)
+    first = circuit_plan(present_source=[], present_target=[], present_throughput=math.nan, gain=math.nan)
+    assert (first.removed, first.inserted) == ((), first.circuits)
+    assert reconfiguration_record().node_name(2) == "2"
+    assert reconfiguration_record(hosts=("a", "b", "c", "d")).node_name(2) == "c"
 
 
 def test_a_plans_arrays_are_copied_typed_and_read_only() -> None:
@@ -121,9 +121,13 @@ def test_ways_lead_from_the_one_end_to_the_other() -> None:
     assert list(circuit_plan(routes=of_nodes).ways()) == [(3, 2)]
 
 
-@pytest.mark.parametrize(
-    ("changed", "message"),
-    [
+def with_routes(**changed: Any) -> CircuitPlan:
+    """That plan with changed routes."""
+    return circuit_plan(routes=circuit_routes(**changed))
+
+
+REFUSED: dict[Callable[..., object], list[tuple[dict[str, Any], str]]] = {
+    with_routes: [
         ({"one": [0, 1]}, "other: has 3 entries, not 2"),
         ({"first": [0, 1, 3]}, "first: has 3 entries, not 4"),
         ({"first": [0, 2, 1, 3]}, "first: does not rise from 0 to 3"),
@@ -134,27 +138,7 @@ def test_ways_lead_from_the_one_end_to_the_other() -> None:
         ({"circuit": [0, 0, 3]}, "circuit: outside 0 .. 2"),
         ({"of_nodes": True, "one": [0, 4, 0]}, "one: outside 0 .. 3"),
     ],
-)
-def test_routes_that_cannot_be_are_refused_by_name(changed: dict[str, Any], message: str) -> None:
-    with pytest.raises(InvalidValue, match=message):
-        circuit_plan(routes=circuit_routes(**changed))
-
-
-def test_rates_may_be_without_limit_and_the_present_unknown() -> None:
-    unknown = dict.fromkeys(
-        ("present_throughput", "reconfiguration_seconds", "gain", "break_even_seconds"), math.nan
-    )
-    rates = dict.fromkeys(
-        ("throughput", "compute_throughput", "communication_throughput", "upper_bound"), math.inf
-    )
-    plan = circuit_plan(**unknown, **rates, trail_throughput=[math.inf] * 3)
-    assert math.isnan(plan.gain)
-    assert plan.throughput == math.inf
-
-
-@pytest.mark.parametrize(
-    ("changed", "message"),
-    [
+    circuit_plan: [
         ({"nodes": 0}, "nodes: is 0"),
         ({"max_degree": 0}, "max_degree: is 0"),
         ({"seed": -1}, "seed: is -1"),
@@ -174,36 +158,14 @@ def test_rates_may_be_without_limit_and_the_present_unknown() -> None:
         ({"bottleneck": ("compute",)}, "bottleneck: has 1 entries, not 3"),
         ({"trail_throughput": [0.0, math.nan, 1.0]}, "trail_throughput: must be numbers"),
     ],
-    ids=lambda value: "" if isinstance(value, str) else " ".join(value),
-)
-def test_what_a_plan_cannot_be_is_refused_by_name(changed: dict[str, Any], message: str) -> None:
-    with pytest.raises(InvalidValue, match=message):
-        circuit_plan(**changed)
-
-
-@pytest.mark.parametrize(
-    ("changed", "message"),
-    [
+    reconfiguration_record: [
         ({"profiles": (), "ranks": ()}, "needs at least one profile"),
         ({"ranks": (2,)}, "are 2 of 1 profiles, not 3 of 1"),
         ({"hosts": ("a",)}, "hosts: needs 4 entries"),
         ({"cluster": "toy", "jobs": ("1", "2")}, "jobs: needs 1 entries"),
         ({"jobs": ("1",)}, "jobs run on a cluster"),
     ],
-)
-def test_a_record_that_does_not_fit_is_refused(changed: dict[str, Any], message: str) -> None:
-    with pytest.raises(InvalidValue, match=message):
-        reconfiguration_record(**changed)
-
-
-def test_nodes_are_called_by_their_hosts_where_these_are_known() -> None:
-    assert reconfiguration_record().node_name(2) == "2"
-    assert reconfiguration_record(hosts=("a", "b", "c", "d")).node_name(2) == "c"
-
-
-@pytest.mark.parametrize(
-    ("changed", "message"),
-    [
+    optical_switch: [
         ({"hosts": ("a",), "circuits": ()}, "hosts: are 1, a switch connects at least 2"),
         ({"hosts": ("a", "b", "a", "c")}, "'a' is named twice"),
         ({"max_degree": 1}, "max_degree: is 1, must be at least 2 to connect 4 hosts"),
@@ -217,8 +179,12 @@ def test_nodes_are_called_by_their_hosts_where_these_are_known() -> None:
         ({"circuits": ((0, 1), (0, 2), (0, 3))}, "'node00' has 3, max_degree is 2"),
         ({"max_edges": 3, "circuits": ((0, 1), (0, 2), (1, 3), (2, 3))}, "are 4, max_edges is 3"),
     ],
-)
-def test_a_switch_that_cannot_be_is_refused(changed: dict[str, Any], message: str) -> None:
-    optical_switch()
-    with pytest.raises(InvalidValue, match=message):
-        optical_switch(**changed)
+}
+
+
+@pytest.mark.parametrize("make", REFUSED)
+def test_what_cannot_be_is_refused_by_name(make: Callable[..., object]) -> None:
+    make()
+    for changed, message in REFUSED[make]:
+        with pytest.raises(InvalidValue, match=message):
+            make(**changed)

@@ -17,6 +17,7 @@ from registry.model import Job
 from registry.model.rank_order import order_of_job, rank_order, shared
 from tests.support import paths
 from tests.support.launchers import require, slurm
+from tests.support.waiting import PATIENCE
 
 DATA = paths.DATA / "slurm"
 TREE, BLOCK = "SwitchName={} Nodes={}\n", "BlockName={} Nodes={}\n"
@@ -100,7 +101,9 @@ def test_ranks_sit_where_srun_of_each_version_put_them(row: list[str], tmp_path:
     assert [host[1:] for host in found.hosts] == nodes
 
 
-def test_a_host_that_the_topology_lacks_has_no_order() -> None:
+def test_a_job_without_hosts_or_with_one_that_the_topology_lacks_has_no_order() -> None:
+    with pytest.raises(InvalidValue, match="job 4 has none"):
+        order_of_job(Job(id="4"))
     job = Job(id="1", hosts=("a", "b"), slots=(1, 1), ranks=2)
     with pytest.raises(InvalidValue, match="b is on no switch or block of it"):
         order_of_job(job, leaves=(("a",),))
@@ -162,27 +165,15 @@ def test_an_order_that_nobody_knows_is_refused(
         rank_order(counts, distribution, plane)
 
 
-def test_a_job_without_hosts_has_no_order() -> None:
-    with pytest.raises(InvalidValue, match="job 4 has none"):
-        order_of_job(Job(id="4"))
-
-
-@pytest.mark.parametrize(
-    "topology",
-    [None, "SwitchName=a Nodes=n[8,1,3,5]\nSwitchName=b Nodes=n[2,4,6-7]\nSwitchName=c Switches=a,b\n"],
-    ids=["flat", "tree"],
-)
-def test_slurm_deals_ranks_to_the_hosts_of_a_job_as_it_lists_them(
-    topology: str | None, tmp_path: Path
-) -> None:
+def test_slurm_deals_ranks_to_the_hosts_of_a_job_as_it_lists_them(processes: None, tmp_path: Path) -> None:
     """A topology plug-in decides which hosts a job gets, not how ranks are dealt."""
     require("slurmctld", "slurmd", "srun")
     print_host = ("sh", "-c", 'echo "$SLURM_PROCID $SLURMD_NODENAME"; echo "$SLURM_JOB_NODELIST" >&2')
-    with slurm(tmp_path, "n[1-8]", expand("n[1-8]"), 2, topology=topology) as scheduler:
+    with slurm(tmp_path, "n[1-8]", expand("n[1-8]"), 2, topology=TOPOLOGIES["tree"]) as scheduler:
         for nodes, distribution in ((8, "block"), (8, "cyclic"), (3, "block"), (5, "cyclic")):
             words = ["srun", f"-N{nodes}", f"-n{2 * nodes}", "-m", distribution, *print_host]
             environment = {**os.environ, **scheduler.environment}
-            done = subprocess.run(words, env=environment, capture_output=True, text=True, timeout=60)
+            done = subprocess.run(words, env=environment, capture_output=True, text=True, timeout=PATIENCE)
             rows = sorted((int(rank), host) for rank, host in map(str.split, done.stdout.splitlines()))
             listed = expand(done.stderr.splitlines()[-1])
             assert [rank for rank, _ in rows] == list(range(2 * nodes))

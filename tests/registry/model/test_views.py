@@ -102,6 +102,8 @@ def test_tables_have_a_row_per_item() -> None:
     links = fabric.to_pandas()
     assert len(links) == len(fabric.links)
     assert set(links["source"]) == set(fabric.names)
+    assert fabric.to_networkx().number_of_nodes() == 8
+    assert Profile.from_edges([0], [1], [8.0]).to_networkx().edges[0, 1]["bytes"] == 8.0
     allocation = Allocation.of(fabric, ["node00", "node01"], 2)
     placed = Placement(host_of_rank=allocation.hosts[[0, 1, 0]], allocation=allocation, strategy="given")
     assert placed.to_pandas()["slot"].tolist() == [0, 0, 1]
@@ -117,29 +119,13 @@ def test_tables_have_a_row_per_item() -> None:
 
 
 def test_a_table_of_an_evaluation_has_a_row_per_known_metric() -> None:
-    evaluation = Evaluation(
-        routing="tables",
-        rails="",
-        congestion_seconds=2.0,
-        network_congestion_seconds=1.0,
-        hop_bytes=4.0,
-        total_bytes=2.0,
-        average_dilation=2.0,
-        max_dilation=2.0,
-        link_bytes=np.zeros(3),
-    )
+    names = ("congestion_seconds", "network_congestion_seconds", "hop_bytes", "total_bytes")
+    numbers: dict[str, Any] = dict.fromkeys((*names, "average_dilation", "max_dilation"), 2.0)
+    evaluation = Evaluation(routing="tables", rails="", link_bytes=np.zeros(3), **numbers)
     table = evaluation.to_pandas().set_index("metric")
     assert table.loc["congestion_seconds", "value"] == 2.0
     assert np.isnan(table.loc["hop_bytes", "bound"])
     assert "message_dilation" not in table.index
-
-
-def test_fabrics_and_profiles_become_graphs() -> None:
-    assert fat_tree().to_networkx().number_of_nodes() == 8
-    assert Profile.from_edges([0], [1], [8.0]).to_networkx().edges[0, 1]["bytes"] == 8.0
-
-
-def test_rows_become_a_table() -> None:
     assert Rows([{"a": 1}, {"a": 2}]).to_pandas()["a"].tolist() == [1, 2]
     assert len(Rows().to_pandas()) == 0
 

@@ -13,19 +13,19 @@ from unittest.mock import MagicMock
 
 import pytest
 
+from almanac.batch.__main__ import main
 from tests.almanac.conftest import Almanac
 from tests.support.dask_cluster import DaskCluster
-from tests.support.launchers import require, slurm
+from tests.support.launchers import Slurm
 from tests.support.paths import ROOT
 
 HEADER = "profile,cluster,hosts,slots,steps,seed,strategy\n"
+HOSTS = "node[0001-0008]"
 ROWS = HEADER + (
-    'cg,ft,"node[0001-0004,0033-0036]",2,3000,0,\n'
-    "# a comment\n"
-    "cg,ft,node[0001-0008],2,3000,1,\n"
-    "\n"
-    "cg,ft,node[0001-0008],2,3000,,greedy in-order\n"
+    f'cg,ft,"node[0001-0004,0033-0036]",2,300,0,\n# a comment\ncg,ft,{HOSTS},2,300,1,\n\n'
+    f"cg,ft,{HOSTS},2,300,,greedy in-order\n"
 )
+MAP = ("map", "cg", "--cluster", "ft", "--hosts", HOSTS, "--slots", 2, "--steps", 300)
 
 
 def write(tmp_path: Path, text: str = ROWS) -> Path:
@@ -42,43 +42,36 @@ def content(found: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def test_each_row_is_what_map_finds_and_rows_that_are_done_are_skipped(
-    loaded: Almanac,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
+    loaded: Almanac, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = write(tmp_path)
-    call = loaded("batch", path, "--json")
-    assert call.code == 0, call.err
-    assert (call.json["failed"], call.json["waiting"]) == ([], 0)
-    first, second, third = call.json["placements"]
+    found = loaded.json("batch", path)
+    assert (found["failed"], found["waiting"]) == ([], 0)
+    first, second, third = found["placements"]
     assert [one["line"] for one in (first, second, third)] == [2, 4, 6]
-    words = ("map", "cg", "--cluster", "ft", "--hosts", "node[0001-0008]", "--slots", 2)
-    again = loaded(*words, "--steps", 3000, "--seed", 1, "--json").json
+    again = loaded.json(*MAP, "--seed", 1)
     assert second["placement"] == again["placement"]
     assert third["strategy"] in {"greedy", "in-order"}
     assert (first["host_count"], second["seed"]) == (8, 1)
-    path.write_text(f"{ROWS}cg,ft,node[0001-0008],2,3000,1,\n")  # a repeated row
+    for file in (tmp_path / "rows.csv.results").glob("*.json"):
+        assert set(json.loads(file.read_text())) == set(again)
+    path.write_text(f"{ROWS}cg,ft,{HOSTS},2,300,1,\n")  # a repeated row
     searched = MagicMock()
     monkeypatch.setattr("mapping.service.placing.placement_case", searched)
-    repeated = loaded("batch", path)
-    assert repeated.code == 0
-    assert "3000" not in repeated.err
+    loaded.ok("batch", path)
     searched.assert_not_called()
     assert second["placement"] in loaded("batch", path, "--json").out
 
 
-def test_a_bad_row_is_reported_with_its_line_and_costs_no_other(
-    loaded: Almanac,
-    tmp_path: Path,
-) -> None:
-    bad = ROWS + (
-        "cg,ft,node9999,2,3000,,\n"
-        "cg,ft,node[0001-0008],x,3000,,\n"
-        "cg,,node[0001-0008],2,3000,,\n"
-        "cg,ft,node0001,2,3000,,\n"
-        ",ft,node0001,2,3000,,\n"
+def test_a_bad_row_is_reported_with_its_line_and_costs_no_other(loaded: Almanac, tmp_path: Path) -> None:
+    bad = (
+        "cg,ft,node9999,2,300,,\n"
+        f"cg,ft,{HOSTS},x,300,,\n"
+        f"cg,,{HOSTS},2,300,,\n"
+        "cg,ft,node0001,2,300,,\n"
+        ",ft,node0001,2,300,,\n"
     )
-    path = write(tmp_path, bad)
+    path = write(tmp_path, ROWS + bad)
     call = loaded("batch", path)
     assert call.code == 5
     assert f"{path}:7: there is no host 'node9999'" in call.err
@@ -87,39 +80,30 @@ def test_a_bad_row_is_reported_with_its_line_and_costs_no_other(
     assert f"{path}:10: 16 ranks do not fit on 2 slots" in call.err
     assert f"{path}:11: Missing argument 'PROFILE'" in call.err
     assert "placements" in call.out
-    path.write_text(HEADER + "cg,ft,node0001,2,3000,,\n")
-    assert loaded("batch", path).code == 1
+    path.write_text(HEADER + "cg,ft,node0001,2,300,,\n")
+    loaded.refused("batch", path, code=1)
 
 
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
+def test_what_cannot_be_run_is_an_error(offline: Almanac, tmp_path: Path) -> None:
+    for text, message in (
         ("", "is empty: the first line names columns"),
         ("profile,job,secs\n", "there is no column 'secs'; closest: seconds"),
         ("profile,fabric\n", "there is no column 'fabric'"),
         ("profile,profile\n", "a column is repeated"),
         ("profile,job\na,b,c\n", ":2: has 3 cells for 2 columns"),
-    ],
-)
-def test_a_file_that_cannot_be_read_is_an_error(
-    offline: Almanac, tmp_path: Path, text: str, message: str
-) -> None:
-    call = offline("batch", write(tmp_path, text))
-    assert call.code == 1
-    assert message in call.err
-
-
-def test_a_folder_that_others_may_write_is_refused(offline: Almanac, tmp_path: Path) -> None:
+    ):
+        assert message in offline.refused("batch", write(tmp_path, text))
     folder = tmp_path / "results"
     folder.mkdir()
     folder.chmod(0o777)
-    call = offline("batch", write(tmp_path), "--results", folder)
-    assert call.code == 1
-    assert "others may write to it" in call.err
+    refused = offline.refused("batch", write(tmp_path), "--results", folder)
+    assert "others may write to it" in refused
+    twice = offline.refused("batch", write(tmp_path), "--slurm", "--scheduler", "tcp://x:1", code=2)
+    assert "give only one of --slurm, --collect and --scheduler" in twice
 
 
 def test_a_dask_cluster_finds_the_same(loaded: Almanac, tmp_path: Path, dask: DaskCluster) -> None:
-    path = write(tmp_path, f"{ROWS}cg,ft,node0001,2,3000,,\n")
+    path = write(tmp_path, f"{ROWS}cg,ft,node0001,2,300,,\n")
     here = loaded("batch", path, "--json")
     there = loaded("batch", path, "--results", tmp_path / "other", "--scheduler", dask.address, "--json")
     assert (here.code, there.code) == (5, 5)
@@ -129,64 +113,44 @@ def test_a_dask_cluster_finds_the_same(loaded: Almanac, tmp_path: Path, dask: Da
 
 
 def test_a_job_array_of_slurm_finds_the_same_without_a_database(
-    loaded: Almanac,
-    tmp_path: Path,
+    loaded: Almanac, tmp_path: Path, site: Slurm
 ) -> None:
-    require("slurmctld", "slurmd", "sbatch", "squeue")
     path, folder = write(tmp_path), tmp_path / "rows.csv.results"
-    prepared = loaded("batch", path, "--slurm", "--json")
-    assert prepared.code == 0, prepared.err
+    prepared = loaded.ok("batch", path, "--slurm", "--json")
     assert prepared.json == {"placements": [], "failed": [], "waiting": 3}
     assert f"sbatch {folder}/job.sh" in prepared.err
     waiting = loaded("batch", path, "--collect", "--json")
     assert (waiting.code, waiting.json["waiting"]) == (1, 3)
-    site = tmp_path / "slurm"
-    site.mkdir()
     nowhere = {"ALMANAC_DB": "bolt://127.0.0.1:1", "PYTHONPATH": str(ROOT)}
-    with slurm(site, "n[1-2]", ("n1", "n2"), 2) as scheduler:
-        environment = {**os.environ, **scheduler.environment, **nowhere}
-        submit = ["sbatch", "--wait", str(folder / "job.sh")]
-        done = subprocess.run(submit, env=environment, capture_output=True, text=True, timeout=200)
-        logs = "\n".join(log.read_text() for log in folder.glob("slurm-*.log"))
-        assert done.returncode == 0, done.stderr + logs
-    collected = loaded("batch", path, "--collect", "--json")
-    assert collected.code == 0, collected.err
-    here = loaded("batch", path, "--results", tmp_path / "other", "--json")
-    assert content(collected.json) == content(here.json)
+    submit = ["sbatch", "--wait", str(folder / "job.sh")]
+    environment = {**os.environ, **site.environment, **nowhere}
+    done = subprocess.run(submit, env=environment, capture_output=True, text=True, timeout=200)
+    logs = "\n".join(log.read_text() for log in folder.glob("slurm-*.log"))
+    assert done.returncode == 0, done.stderr + logs
+    collected = loaded.json("batch", path, "--collect")
+    here = loaded.json("batch", path, "--results", tmp_path / "other")
+    assert content(collected) == content(here)
     assert not list(folder.glob("*.outcome"))
     assert not list(folder.glob("*.case"))
-    stored = collected.json["placements"][0]["placement"]
+    stored = collected["placements"][0]["placement"]
     assert len(loaded("export", stored, "slurm-hostfile").out.splitlines()) == 16
 
 
-def test_an_error_of_a_task_is_collected_and_tried_again(
-    loaded: Almanac,
-    tmp_path: Path,
-) -> None:
-    path = write(tmp_path, f"{HEADER}cg,ft,node[0001-0008],2,3000,,nonsense\n")
+def test_what_tasks_leave_is_collected_and_errors_are_tried_again(loaded: Almanac, tmp_path: Path) -> None:
+    """Tasks of an array in this process: a placement and an error."""
+    path = write(tmp_path, f"{HEADER}cg,ft,{HOSTS},2,300,,nonsense\ncg,ft,{HOSTS},2,300,1,\n")
     folder = tmp_path / "rows.csv.results"
-    assert loaded("batch", path, "--slurm").code == 0
+    loaded.ok("batch", path, "--slurm")
     (rows,) = folder.glob("*.rows")
-    from almanac.batch.__main__ import main
-
-    main([str(rows), "0", "1"])
-    (outcome,) = folder.glob("*.outcome")
-    assert "nonsense" in str(pickle.loads(outcome.read_bytes()))
-    call = loaded("batch", path, "--collect")
-    assert call.code == 1
+    for task in ("0", "1"):
+        main([str(rows), task, "2"])
+    outcomes = [pickle.loads(outcome.read_bytes()) for outcome in folder.glob("*.outcome")]
+    assert sum("nonsense" in str(outcome) for outcome in outcomes) == 1
+    call = loaded("batch", path, "--collect", "--json")
+    assert call.code == 5
+    (failed,) = call.json["failed"]
+    assert (failed["line"], "there is no strategy 'nonsense'" in failed["reason"]) == (2, True)
     assert f"{path}:2: there is no strategy 'nonsense'" in call.err
+    (found,) = call.json["placements"]
+    assert (found["line"], found["placement"]) == (3, loaded.json(*MAP, "--seed", 1)["placement"])
     assert not list(folder.glob("*.outcome"))
-
-
-def test_a_document_of_a_row_is_that_of_map(loaded: Almanac, tmp_path: Path) -> None:
-    path = write(tmp_path, HEADER + "cg,ft,node[0001-0008],2,1000,,\n")
-    assert loaded("batch", path).code == 0
-    (file,) = (tmp_path / "rows.csv.results").glob("*.json")
-    words = ("map", "cg", "--cluster", "ft", "--hosts", "node[0001-0008]", "--slots", 2, "--steps", 1000)
-    assert set(json.loads(file.read_text())) == set(loaded(*words, "--json").json)
-
-
-def test_where_rows_run_is_one_choice(offline: Almanac, tmp_path: Path) -> None:
-    call = offline("batch", write(tmp_path), "--slurm", "--scheduler", "tcp://x:1")
-    assert call.code == 2
-    assert "give only one of --slurm, --collect and --scheduler" in call.err

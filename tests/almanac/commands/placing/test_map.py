@@ -1,22 +1,23 @@
-"""Placing in a job script, keeping a placement, advice and comparison, from the command line."""
+"""Placing in a job script, keeping a placement, advice, comparison and layouts, from the command line."""
 
 from __future__ import annotations
 
 import csv
 import io
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from almanac.job_environment import read_environment
-from tests.almanac.conftest import Almanac
+from tests.almanac.conftest import PROFILE, SCAN, TABLES, Almanac
 from tests.support import paths
+from tests.support.dask_cluster import DaskCluster
 
-DATA = paths.DATA
-FABRIC = DATA / "infiniband" / "fattree2-64-traffic"
-FILES = ("--fabric", FABRIC / "ibnetdiscover.txt", "--fabric", FABRIC / "opensm-lfts.dump")
-PROFILE = DATA / "openmpi" / "npb_cg_S_16.tar.gz"
+FILES = ("--fabric", SCAN, "--fabric", TABLES)
+WHERE = ("--cluster", "ft", "--hosts", "node[0001-0004,0033-0036]", "--slots", 2)
+RANDOM, IN_ORDER = (("--strategy", name, "--steps", 1) for name in ("random", "in-order"))
 SLURM = {
     "SLURM_JOB_NODELIST": "node[0001-0004,0033]",
     "SLURM_TASKS_PER_NODE": "4(x3),2(x2)",
@@ -27,70 +28,45 @@ SLURM = {
 
 
 def placed(almanac: Almanac, *more: object) -> dict[str, Any]:
-    call = almanac(
-        "map", "cg", "--cluster", "ft", "--hosts", "node[0001-0004,0033-0036]", "--slots", 2, *more, "--json"
-    )
-    assert call.code == 0, call.err
-    return dict(call.json)
+    return dict(almanac.json("map", "cg", *WHERE, *more))
 
 
 def test_files_alone_are_placed_without_any_database(offline: Almanac, tmp_path: Path) -> None:
     rankfile = tmp_path / "rf"
-    call = offline(
-        "map", PROFILE, *FILES, "--hosts", "node[0001-0004,0033-0036]", "--slots", 2,
-        "--steps", 4000, "--export", f"openmpi-rankfile={rankfile}", "--json",
-    )  # fmt: skip
-    assert call.code == 0, call.err
-    assert (call.json["placement"], call.json["routing"], call.json["host_count"]) == (None, "tables", 8)
+    found = offline.json(
+        *("map", PROFILE, *FILES, *WHERE[2:], "--steps", 4000, "--export", f"openmpi-rankfile={rankfile}")
+    )
+    assert (found["placement"], found["routing"], found["host_count"]) == (None, "tables", 8)
     assert len(rankfile.read_text().splitlines()) == 16
-    kept = offline("map", PROFILE, *FILES, "--keep", rankfile, "--moves", 2, "--steps", 2000, "--json")
-    assert kept.code == 0, kept.err
-    assert kept.json["moved"] <= 2
-    assert kept.json["curve"][0]["moved"] == 0
+    kept = offline.json("map", PROFILE, *FILES, "--keep", rankfile, "--moves", 2, "--steps", 2000)
+    assert kept["moved"] <= 2
+    assert kept["curve"][0]["moved"] == 0
 
 
 def test_a_job_script_places_on_its_own_allocation(
-    offline: Almanac, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    loaded: Almanac, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """With a saved fabric and profile, and with files where there is no database."""
     for name, value in SLURM.items():
         monkeypatch.setenv(name, value)
+    answer = loaded.json("map", "cg", "--here", "--steps", 2000)
+    assert (answer["cluster"], answer["host_count"]) == ("ft", 5)
+    assert loaded.json("history")[0]["placement"] == answer["placement"]
+    monkeypatch.setenv("ALMANAC_DB", "bolt://127.0.0.1:1")
     hostfile = tmp_path / "hosts"
-    call = offline(
-        "map", PROFILE, "--here", *FILES, "--steps", 2000,
-        "--export", f"slurm-hostfile={hostfile}", "--json",
-    )  # fmt: skip
-    assert call.code == 0, call.err
+    export = ("--export", f"slurm-hostfile={hostfile}")
+    call = loaded.ok("map", PROFILE, "--here", *FILES, "--steps", 2000, *export, "--json")
     assert call.json["host_count"] == 5
     taken = hostfile.read_text().split()
-    assert {host: taken.count(host) for host in taken} == dict(
-        zip(read_environment(SLURM).hosts, read_environment(SLURM).slots, strict=True)
-    )
+    job = read_environment(SLURM)
+    assert {host: taken.count(host) for host in taken} == dict(zip(job.hosts, job.slots, strict=True))
     assert "16 slots on 5 hosts" in call.err
 
 
-def test_a_job_script_places_with_a_saved_fabric_and_profile(
-    loaded: Almanac, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    for name, value in SLURM.items():
-        monkeypatch.setenv(name, value)
-    call = loaded("map", "cg", "--here", "--steps", 2000, "--json")
-    assert call.code == 0, call.err
-    assert (call.json["cluster"], call.json["host_count"]) == ("ft", 5)
-    assert loaded("history", "--json").json[0]["placement"] == call.json["placement"]
-
-
-def test_pinned_ranks_are_exported_where_they_are_pinned(loaded: Almanac, tmp_path: Path) -> None:
-    table = tmp_path / "t.csv"
-    placed(loaded, "--steps", 2000, "--pin", "3=node0035", "--pin", "0=node0035", "--export", f"csv={table}")
-    hosts = [row["host"] for row in csv.DictReader(io.StringIO(table.read_text()))]
-    assert (hosts[0], hosts[3]) == ("node0035", "node0035")
-
-
-def test_a_kept_placement_shows_the_gain_of_each_moved_rank(loaded: Almanac) -> None:
-    first = placed(loaded, "--strategy", "random", "--steps", 1)
-    answer = placed(
-        loaded, "--keep", first["placement"], "--moves", 4, "--steps", 6000, "--objective", "hop-bytes"
-    )
+def test_a_kept_placement_shows_the_gain_of_each_moved_rank(loaded: Almanac, tmp_path: Path) -> None:
+    first, table = placed(loaded, *RANDOM), tmp_path / "t.csv"
+    keep = ("--keep", first["placement"], "--moves", 4, "--steps", 6000, "--objective", "hop-bytes")
+    answer = placed(loaded, *keep)
     moved = [point["moved"] for point in answer["curve"]]
     gained = [point["hop_bytes"] for point in answer["curve"]]
     assert moved == sorted(set(moved))
@@ -100,87 +76,72 @@ def test_a_kept_placement_shows_the_gain_of_each_moved_rank(loaded: Almanac) -> 
     assert answer["moved"] == moved[-1]
     assert answer["placed"]["hop_bytes"] == pytest.approx(gained[-1])
     assert answer["placement"] != first["placement"]
+    pins = ("--pin", "3=node0035", "--pin", "0=node0035")
+    placed(loaded, "--steps", 2000, *pins, "--export", f"csv={table}")
+    hosts = [row["host"] for row in csv.DictReader(io.StringIO(table.read_text()))]
+    assert (hosts[0], hosts[3]) == ("node0035", "node0035")
 
 
 def test_advice_weighs_moves_and_saves_nothing(loaded: Almanac) -> None:
-    first = placed(loaded, "--strategy", "random", "--steps", 1)
-    call = loaded(
-        "advise", "placement", "cg", first["placement"], "--cluster", "ft", "--steps", 4000, "--json",
-        "--rank-seconds", 1e-9, "--iterations-left", 1e9,
-    )  # fmt: skip
-    assert call.code == 0, call.err
-    answer = call.json
+    first = placed(loaded, *RANDOM)
+    advise = ("advise", "placement", "cg", first["placement"], "--cluster", "ft")
+    answer = loaded.json(*advise, "--steps", 4000, "--rank-seconds", 1e-9, "--iterations-left", 1e9)
     assert answer["curve"][0]["congestion_seconds"] == pytest.approx(first["placed"]["congestion_seconds"])
     assert [one["moved"] for one in answer["advice"]] == [point["moved"] for point in answer["curve"][1:]]
     saving = [one for one in answer["advice"] if one["seconds_saved"] > 0]
     assert all(one["break_even_iterations"] is not None for one in saving)
     assert answer["best_moved"] in [one["moved"] for one in saving] or not saving
-    assert len(loaded("history", "--json").json) == 1
-    assert (
-        "pays off"
-        in loaded("advise", "placement", "cg", first["placement"], "--cluster", "ft", "--steps", 400).out
-    )
+    assert len(loaded.json("history")) == 1
+    assert "pays off" in loaded(*advise, "--steps", 400).out
 
 
 def test_placements_are_compared_link_by_link(loaded: Almanac, tmp_path: Path) -> None:
-    first = placed(loaded, "--strategy", "random", "--steps", 1)
+    first = placed(loaded, *RANDOM)
     rankfile, links = tmp_path / "rf", tmp_path / "links.csv"
     second = placed(loaded, "--steps", 4000, "--export", f"openmpi-rankfile={rankfile}")
     for other in (second["placement"], rankfile):
-        call = loaded("compare", first["placement"], other, "--export", f"links={links}", "--json")
-        assert call.code == 0, call.err
-        answer = call.json
+        answer = loaded.json("compare", first["placement"], other, "--export", f"links={links}")
         assert [p["congestion_seconds"] for p in answer["placements"]] == pytest.approx(
             [first["placed"]["congestion_seconds"], second["placed"]["congestion_seconds"]]
         )
         seconds = [row["difference_seconds"] for row in answer["links"]]
         assert seconds == sorted(seconds, reverse=True)
         for row in answer["links"]:
-            assert row["difference_seconds"] == pytest.approx(
-                abs(row["seconds_by_placement"][0] - row["seconds_by_placement"][1])
-            )
+            one, two = row["seconds_by_placement"]
+            assert row["difference_seconds"] == pytest.approx(abs(one - two))
         rows = list(csv.DictReader(io.StringIO(links.read_text())))
         assert [float(row["difference_seconds"]) for row in rows][: len(seconds)] == seconds
-    same = loaded("compare", first["placement"], first["placement"], first["placement"], "--json").json
+    same = loaded.json("compare", first["placement"], first["placement"], first["placement"])
     assert (len(same["placements"]), same["links"]) == (3, [])
-    assert (
-        "links with the largest difference" in loaded("compare", first["placement"], second["placement"]).out
-    )
+    shown = loaded("compare", first["placement"], second["placement"]).out
+    assert "links with the largest difference" in shown
 
 
 def test_another_jobs_load_is_shown_and_counts(loaded: Almanac) -> None:
-    other = placed(loaded, "--strategy", "in-order", "--steps", 1)
-    alone = placed(loaded, "--strategy", "in-order", "--steps", 1)
-    added = placed(loaded, "--strategy", "in-order", "--steps", 1, "--background", other["placement"])
+    alone = placed(loaded, *IN_ORDER)
+    added = placed(loaded, *IN_ORDER, "--background", alone["placement"])
     assert alone["background"] == ""
     assert added["background"].startswith("added")
     for name in ("congestion_seconds", "network_congestion_seconds"):
         assert added["placed"][name] == pytest.approx(2 * alone["placed"][name])
-    reduced = placed(
-        loaded, "--strategy", "in-order", "--steps", 1, "--background", f"{other['placement']}/1e9"
-    )
+    reduced = placed(loaded, *IN_ORDER, "--background", f"{alone['placement']}/1e9")
     assert reduced["background"].startswith("reduced")
+    refused = loaded.refused("map", "cg", *WHERE, "--background", f"{alone['placement']}/0")
+    assert refused == "almanac: background seconds: a job's period must be above zero\n"
 
 
 def test_a_pareto_set_is_saved_placement_by_placement(loaded: Almanac) -> None:
-    call = loaded(
-        "map", "cg", "--cluster", "ft", "--hosts", "node[0001-0016]", "--pareto", "--steps", 3000, "--json"
-    )
-    assert call.code == 0, call.err
-    ids = [one["placement"] for one in call.json]
-    assert {row["placement"] for row in loaded("history", "--json").json} == set(ids)
-    hop_bytes = [one["placed"]["hop_bytes"] for one in call.json]
+    found = loaded.json("map", "cg", *WHERE, "--pareto", "--steps", 3000)
+    assert {row["placement"] for row in loaded.json("history")} == {one["placement"] for one in found}
+    hop_bytes = [one["placed"]["hop_bytes"] for one in found]
     assert hop_bytes == sorted(hop_bytes, reverse=True)
 
 
-def test_rails_are_passed_on_and_bounds_are_named(loaded: Almanac, tmp_path: Path) -> None:
-    placement = placed(loaded, "--steps", 100)["placement"]
-    call = ("evaluate", "cg", "--cluster", "ft", "--placement", placement)
-    assert loaded(*call, "--rails", "same-rail", "--json").json["rails"] == "same-rail"
-    refused = loaded(*call, "--rails", "other", "--json")
-    assert (refused.code, refused.error["error"]) == (1, "UnknownName")
-    words = loaded(*call).out
-    assert "times the best possible, certified by" in words
+def test_rails_are_passed_on_and_bounds_are_named(loaded: Almanac) -> None:
+    call = ("evaluate", "cg", "--cluster", "ft", "--placement", placed(loaded, *IN_ORDER)["placement"])
+    assert loaded.json(*call, "--rails", "same-rail")["rails"] == "same-rail"
+    assert loaded.error(*call, "--rails", "other")["error"] == "UnknownName"
+    assert "times the best possible, certified by" in loaded(*call).out
 
 
 @pytest.mark.parametrize(
@@ -202,23 +163,99 @@ def test_rails_are_passed_on_and_bounds_are_named(loaded: Almanac, tmp_path: Pat
     ],
 )
 def test_what_contradicts_itself_is_a_usage_error(offline: Almanac, arguments: tuple[str, ...]) -> None:
-    assert offline("map", *arguments).code == 2
+    offline.refused("map", *arguments, code=2)
 
 
 def test_consecutive_ranks_are_placed_saved_and_exported(loaded: Almanac, tmp_path: Path) -> None:
-    hosts, order = tmp_path / "hosts", tmp_path / "order"
+    hosts, order, again = (tmp_path / name for name in ("hosts", "order", "again"))
     exports = ("--export", f"deepspeed-hostfile={hosts}", "--export", f"torchrun-rank-order={order}")
-    refused = loaded(
-        "map", "cg", "--cluster", "ft", "--hosts", "node[0001-0004,0033-0036]", "--slots", 2,
-        "--strategy", "random", "--steps", 10, *exports,
-    )  # fmt: skip
-    assert refused.code == 1
-    assert "almanac map --consecutive finds such placements" in refused.err
+    refused = loaded.refused("map", "cg", *WHERE, "--strategy", "random", "--steps", 10, *exports)
+    assert "almanac map --consecutive finds such placements" in refused
     found = placed(loaded, "--consecutive", "--steps", 2000, *exports)
     assert hosts.read_text() == order.read_text().replace("\n", " slots=2\n")
     assert sorted(order.read_text().split()) == [f"node{n:04}" for n in (1, 2, 3, 4, 33, 34, 35, 36)]
     assert found["placed"]["congestion_seconds"] <= found["in_order"]["congestion_seconds"]
-    again = tmp_path / "again"
-    assert loaded("export", found["placement"], f"torchrun-rank-order={again}").code == 0
+    loaded.ok("export", found["placement"], f"torchrun-rank-order={again}")
     assert again.read_text() == order.read_text()
-    assert loaded("map", "cg", "--cluster", "ft", "--consecutive", "--keep", found["placement"]).code == 2
+    keep = ("--consecutive", "--keep", found["placement"])
+    loaded.refused("map", "cg", "--cluster", "ft", *keep, code=2)
+
+
+LAYOUT = paths.DATA / "hwloc" / "two_rails_v2.xml"
+OF_FOUR = ("--slots", 4, "--steps", 300, "--hosts", "node[0001-0004]")
+FROM_FILES = ("map", PROFILE, "--fabric", SCAN, "--fabric", TABLES, *OF_FOUR, "--strategy", "in-order")
+
+
+def test_one_layout_is_that_of_all_hosts_and_cores_are_exported(loaded: Almanac, tmp_path: Path) -> None:
+    table, ranks, hosts = tmp_path / "p.csv", tmp_path / "rankfile", tmp_path / "hosts"
+    exports = ("--export", f"csv={table}", "--export", f"slurm-hostfile={hosts}")
+    call = loaded.ok("map", "cg", "--cluster", "ft", *OF_FOUR, "--layout", LAYOUT, *exports, "--json")
+    cores = call.json["cores"]
+    assert (cores["host_count"], cores["without_layout"]) == (4, 0)
+    assert cores["weighted_bytes"] <= cores["weighted_bytes_in_order"]
+    assert "this format has no cores of ranks" in call.err
+    rows = list(csv.DictReader(table.read_text().splitlines()))
+    assert all(row["cpu"] for row in rows)
+    # What was saved knows its cores, too.
+    loaded.ok("export", call.json["placement"], f"openmpi-rankfile={ranks}")
+    lines = [f"rank {row['rank']}={row['host']} slot={row['core']}" for row in rows]
+    assert ranks.read_text().splitlines() == lines
+
+
+def test_hosts_without_a_layout_are_reported_and_those_with_two_refused(offline: Almanac) -> None:
+    one = ("--layout", f"node0002={LAYOUT}")
+    shown = offline.ok(*FROM_FILES, *one).out
+    assert "cross NUMA domains within hosts" in shown
+    assert "3 of 4 hosts have no layout: their ranks are in order" in shown
+    twice = offline.refused(*FROM_FILES, *one, *one, code=2)
+    assert "host node0002 has more than one layout" in twice
+    unknown = offline(*FROM_FILES, "--layout", f"nobody={LAYOUT}")
+    assert unknown.code != 0
+    assert "nobody" in unknown.err
+    assert "HOST=FILE" in unknown.err
+    missing = offline(*FROM_FILES, "--layout", "nowhere.xml")
+    assert (missing.code != 0, "nowhere.xml" in missing.err) == (True, True)
+
+
+def test_a_placement_simulations_and_circuits_are_those_of_one_machine(
+    loaded: Almanac, dask: DaskCluster
+) -> None:
+    there = ("--scheduler", dask.address)
+    search = ("map", "cg", *WHERE, "--steps", 400, "--seeds", 2, "--workers", 3, "--json")
+    found, here = loaded(*search, *there), loaded(*search)
+    assert (found.code, here.code) == (0, 0), found.err
+    assert f"3 workers with 3 threads at {dask.address}" in found.err
+    assert found.json["placement"] == here.json["placement"]
+
+    other = loaded.json("map", "cg", *WHERE, "--strategy", "in-order", "--steps", 1)["placement"]
+    both = ("--placement", found.json["placement"], "--placement", other)
+    replay = ("simulate", "cg", "--cluster", "ft", *both, "--json")
+    runs, again = loaded(*replay, *there), loaded(*replay)
+    assert (runs.code, again.code) == (0, 0), runs.err
+    fields = [[one["completion_seconds"] for one in call.json["runs"]] for call in (runs, again)]
+    assert fields[0] == fields[1]
+
+    switch = ("--nodes", 8, "--max-degree", 3, "--max-edges", 12, "--link-speed", 1e9)
+    plan = ("reconfigure", "cg", *switch, "--trials", 5, "--seeds", 2, "--json")
+    circuits, alone = loaded(*plan, *there), loaded(*plan)
+    assert (circuits.code, alone.code) == (0, 0), circuits.err
+    for name in ("seed", "throughput", "circuits"):
+        assert circuits.json[name] == alone.json[name]
+
+
+def test_what_cannot_run_on_a_cluster_is_an_error(offline: Almanac, monkeypatch: pytest.MonkeyPatch) -> None:
+    nobody = ("--scheduler", "tcp://127.0.0.1:9")
+    for more, code, message in (
+        (("--scheduler", "localhost:8786"), 1, "an address is of the form tcp://HOST:PORT"),
+        ((*nobody, "--pareto"), 2, "--scheduler: not with --pareto or --keep"),
+        (("--seeds", 2, "--keep", "p1"), 2, "--seeds: not with --pareto or --keep"),
+    ):
+        assert message in offline.refused("map", "cg", *WHERE, *more, code=code)
+
+    def none(name: str) -> object:
+        return None if name == "distributed" else find_spec(name)
+
+    monkeypatch.setattr("registry.installation.find_spec", none)
+    refused = offline.refused("map", "cg", *WHERE, *nobody)
+    assert "the optional package distributed is not installed; install it with: " in refused
+    assert "[distributed]" in refused

@@ -13,15 +13,15 @@ import numpy as np
 import pytest
 
 from mapping.placement.strategies.baselines import in_order
-from registry.database.driver import Database
 from registry.model import Allocation, Profile
 from registry.model.intake import Intake
 from registry.records.placements.records import PlacementRecord
 from registry.registry import Registry
-from tests.almanac.conftest import Almanac
+from tests.almanac.conftest import NO_FILTER, Almanac
 from tests.support import paths
 from tests.support.fat_tree import at, fat_tree
-from tests.support.launchers import Slurm, require, slurm
+from tests.support.launchers import Slurm
+from tests.support.waiting import PATIENCE
 
 NODES = ("node00", "node01", "node02", "node03")
 IN_ORDER = [host for host in NODES for _ in range(2)]
@@ -34,19 +34,17 @@ SRUN = f"srun {{}} sh -c '{TASK}'"
 class Filtered:
     """A Slurm whose srun asks a pretended almanac."""
 
-    def __init__(self, scheduler: Slurm, folder: Path) -> None:
-        self.scheduler, self.folder = scheduler, folder
+    def __init__(self, scheduler: Slurm, folder: Path, almanac: Almanac) -> None:
+        self.scheduler, self.folder, self.almanac = scheduler, folder, almanac
         self.asked, self.program = folder / "asked", folder / "almanac"
-        self.conf = Path(scheduler.environment["SLURM_CONF"])
+        self.filter = scheduler.folder / "cli_filter.lua"
 
     def install(self, answer: str, seconds: float = 5.0) -> None:
         """Install the script with a program that runs some lines of sh."""
         self.asked.unlink(missing_ok=True)
         self.program.write_text(f'#!/bin/sh\nprintf "%s\\n" "$*" >>{self.asked}\n{answer}\n')
         self.program.chmod(0o755)
-        words = ["slurm", "install", "--program", str(self.program), "--seconds", str(seconds)]
-        done = self.run([sys.executable, "-c", "from almanac.cli import main; main()", *words])
-        assert done.returncode == 0, done.stderr
+        self.almanac.ok("slurm", "install", "--program", self.program, "--seconds", seconds)
 
     def answer(self, *orders: Sequence[str]) -> str:
         """Return lines of sh that answer as `almanac run --dry-run` does, each time with the next order."""
@@ -59,7 +57,13 @@ class Filtered:
     def run(self, words: Sequence[str], **variables: str) -> subprocess.CompletedProcess[str]:
         environment = {**os.environ, **self.scheduler.environment, **variables}
         return subprocess.run(
-            words, env=environment, capture_output=True, text=True, timeout=60, cwd=paths.ROOT, check=False
+            words,
+            env=environment,
+            capture_output=True,
+            text=True,
+            timeout=PATIENCE,
+            cwd=paths.ROOT,
+            check=False,
         )
 
     def script(self, text: str) -> str:
@@ -90,73 +94,61 @@ def hosts_in(output: str) -> list[str]:
     return [host for _, host in pairs]
 
 
-def said(output: str) -> list[str]:
+def messages(output: str) -> list[str]:
     return [line for line in output.splitlines() if not line[:1].isdigit()]
 
 
-@pytest.fixture(scope="module")
-def filtered(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Filtered]:
-    require("slurmctld", "slurmd", "srun", "sbatch", "salloc")
-    folder = tmp_path_factory.mktemp("slurm")
-    (folder / "cli_filter.lua").write_text("-- Fabric Almanac: none yet\n")
-    nothing = "\n".join(
-        f"function slurm_cli_{name}() return slurm.SUCCESS end"
-        for name in ("setup_defaults", "pre_submit", "post_submit")
-    )
-    with (folder / "cli_filter.lua").open("a") as file:
-        file.write(f"{nothing}\nreturn slurm.SUCCESS\n")
-    with slurm(folder, "node[00-03]", NODES, 2, more="CliFilterPlugins=lua\n") as scheduler:
-        yield Filtered(scheduler, folder)
+@pytest.fixture
+def filtered(
+    site: Slurm, tmp_path: Path, offline: Almanac, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Filtered]:
+    monkeypatch.setenv("SLURM_CONF", site.environment["SLURM_CONF"])
+    script = site.folder / "cli_filter.lua"
+    before = script.read_text()
+    yield Filtered(site, tmp_path, offline)
+    script.write_text(before)
 
 
 def shuffled(seed: int, hosts: Sequence[str] = IN_ORDER) -> list[str]:
     return list(np.random.default_rng(seed).permutation(hosts).tolist())
 
 
-def test_a_batch_job_that_opts_in_runs_in_the_placed_order(filtered: Filtered) -> None:
+def test_a_batch_job_runs_in_the_placed_order_if_it_opts_in(filtered: Filtered) -> None:
     filtered.install(filtered.answer(shuffled(0)))
+    other = f"{SRUN.format('')}; echo ${{SLURM_EXPORT_ENV-unset}} ${{ALMANAC_COMMENT-unset}}"
+    output = filtered.batch(other, "--comment=almanacs", *JOB)
+    assert (hosts_in(output), messages(output)) == (IN_ORDER, ["unset unset"])
+    assert not filtered.asked.exists()
     task = 'echo "$SLURM_PROCID $SLURMD_NODENAME"; echo "variables $FIRST$SECOND"'
     script = f"SECOND=b; export SECOND\nsrun sh -c '{task}'"
     output = filtered.batch(script, OPT_IN, "--export=ALL,FIRST=a", *JOB)
     assert hosts_in(output) == shuffled(0)
-    assert said(output) == ["variables ab"] * 8
+    assert messages(output) == ["variables ab"] * 8
     assert filtered.asked.read_text() == (
         "run --dry-run --no-measure --seconds 5 --name wrf srun --ntasks=8 --nodes=4 --ntasks-per-node=2 sh\n"
     )
-
-
-def test_a_batch_job_with_another_comment_is_not_changed(filtered: Filtered) -> None:
-    filtered.install(filtered.answer(shuffled(1)))
-    script = f"{SRUN.format('')}; echo ${{SLURM_EXPORT_ENV-unset}} ${{ALMANAC_COMMENT-unset}}"
-    output = filtered.batch(script, "--comment=almanacs", *JOB)
-    assert (hosts_in(output), said(output)) == (IN_ORDER, ["unset unset"])
-    assert not filtered.asked.exists()
+    done = filtered.run(["sbatch", "--test-only", "--export=NONE", OPT_IN, filtered.script("true")])
+    assert done.returncode == 0
+    assert [line for line in messages(done.stderr) if line.startswith("almanac")] == [
+        "almanac: not placed: with --export=NONE the script itself must export ALMANAC_COMMENT=almanac:wrf"
+    ]
 
 
 def test_each_step_of_a_job_is_placed(filtered: Filtered) -> None:
-    orders = [shuffled(seed) for seed in range(10)]
+    orders = [shuffled(seed) for seed in range(3)]
     filtered.install(filtered.answer(*orders))
-    steps = filtered.session(f"for step in 1 2 3 4 5 6 7 8 9 10; do {SRUN.format('')}; echo next; done")
+    steps = filtered.session(f"for step in 1 2 3; do {SRUN.format('')}; echo next; done")
     assert [hosts_in(output) for output in steps.split("next\n")[:-1]] == orders
 
 
-@pytest.mark.parametrize("comment", ["", "other", "almanacs", "almanac:", "almanac:-x"])
-def test_the_order_stays_as_given_without_opting_in(filtered: Filtered, comment: str) -> None:
+def test_the_order_stays_as_given_without_opting_in(filtered: Filtered) -> None:
     filtered.install(filtered.answer(shuffled(2)))
-    output = filtered.session(SRUN.format(f"--comment='{comment}'" if comment else ""), comment="")
-    assert (hosts_in(output), said(output)) == (IN_ORDER, [])
+    for comment in ("", "other", "almanacs", "almanac:", "almanac:-x"):
+        output = filtered.session(SRUN.format(f"--comment='{comment}'" if comment else ""), comment="")
+        assert (hosts_in(output), messages(output)) == (IN_ORDER, []), comment
     other = filtered.session(SRUN.format("--comment=no"))
-    assert (hosts_in(other), said(other)) == (IN_ORDER, [])
+    assert (hosts_in(other), messages(other)) == (IN_ORDER, [])
     assert not filtered.asked.exists()
-
-
-def test_a_batch_job_without_an_environment_is_told_so(filtered: Filtered) -> None:
-    filtered.install("")
-    done = filtered.run(["sbatch", "--test-only", "--export=NONE", OPT_IN, filtered.script("true")])
-    assert done.returncode == 0
-    assert [line for line in said(done.stderr) if line.startswith("almanac")] == [
-        "almanac: not placed: with --export=NONE the script itself must export ALMANAC_COMMENT=almanac:wrf"
-    ]
 
 
 def test_a_step_takes_a_part_of_its_job_in_order_unless_it_opts_in_itself(filtered: Filtered) -> None:
@@ -165,30 +157,32 @@ def test_a_step_takes_a_part_of_its_job_in_order_unless_it_opts_in_itself(filter
     for options in ("-n 4", "-N 2 -n 4"):
         output = filtered.session(SRUN.format(options))
         assert hosts_in(output) != order
-        assert [line for line in said(output) if line.startswith("almanac: ")] == [
+        assert [line for line in messages(output) if line.startswith("almanac: ")] == [
             "almanac: not placed: the step takes a part of its job; add --comment=almanac to srun to place it"
         ]
     assert not filtered.asked.exists()
     assert hosts_in(filtered.session(SRUN.format(f"{OPT_IN} -n 4"))) == order
 
 
-@pytest.mark.parametrize("option", ["-N 4", "-N4", "--nodes 4", "--nodes=4"])
-def test_an_srun_with_its_own_number_of_hosts_runs_as_given(filtered: Filtered, option: str) -> None:
+def test_an_srun_with_its_own_number_of_hosts_runs_as_given(filtered: Filtered) -> None:
     """Slurm 24.11 ends with an error if an order is given as well; 22.05 does not."""
     filtered.install(filtered.answer(shuffled(10)))
-    output = filtered.session(SRUN.format(option))
-    assert hosts_in(output) == IN_ORDER
-    assert said(output) == ["almanac: not placed: leave out --nodes of srun: Slurm takes no order with it"]
-    assert hosts_in(filtered.session("srun sh -c '" + TASK + f"' {option} ''")) == shuffled(10)
+    for option in ("-N 4", "-N4", "--nodes 4", "--nodes=4"):
+        output = filtered.session(SRUN.format(option))
+        assert hosts_in(output) == IN_ORDER
+        reason = "leave out --nodes of srun: Slurm takes no order with it"
+        assert messages(output) == [f"almanac: not placed: {reason}"], option
+    assert hosts_in(filtered.session(f"srun sh -c '{TASK}' -N 4 ''")) == shuffled(10)
 
 
-def test_a_session_is_told_how_to_opt_in(filtered: Filtered) -> None:
+def test_what_cannot_be_placed_says_how_it_can_be(filtered: Filtered) -> None:
     filtered.install(filtered.answer(shuffled(3)))
     done = filtered.run(["salloc", "-Q", OPT_IN, *JOB, "srun", "sh", "-c", TASK])
-    assert (hosts_in(done.stdout), said(done.stderr)) == (
-        IN_ORDER,
-        ["almanac: to place srun in this allocation: export ALMANAC_COMMENT=almanac:wrf"],
-    )
+    hint = "almanac: to place srun in this allocation: export ALMANAC_COMMENT=almanac:wrf"
+    assert (hosts_in(done.stdout), messages(done.stderr)) == (IN_ORDER, [hint])
+    done = filtered.run(["srun", OPT_IN, *JOB, "sh", "-c", TASK])
+    hint = "almanac: not placed: srun runs outside of a job: its hosts are not known yet"
+    assert (hosts_in(done.stdout), messages(done.stderr)) == (IN_ORDER, [hint])
     assert hosts_in(filtered.session(SRUN.format(""), comment="almanac")) == shuffled(3)
     assert "--name" not in filtered.asked.read_text()
 
@@ -202,43 +196,23 @@ def test_a_session_is_told_how_to_opt_in(filtered: Filtered) -> None:
         ("exit 1", "almanac found no order"),
         ("kill -SEGV $$", "Segmentation fault"),
         ("echo SLURM_HOSTFILE=/no/such/file srun --ntasks=8 sh", "SLURM_HOSTFILE=/no/such/file"),
+        ("echo SLURM_HOSTFILE={short} srun --ntasks=8 sh", ""),
+        ("", "timeout: "),
     ],
-    ids=["missing", "slow", "no database", "failed", "crashed", "no file"],
+    ids=["missing", "slow", "no database", "failed", "crashed", "no file", "short file", "not installed"],
 )
 def test_whatever_fails_the_job_runs_as_given(filtered: Filtered, answer: str, reason: str) -> None:
-    filtered.install(answer, seconds=0.1)
+    short = filtered.folder / "short"
+    short.write_text("node00\n")
+    filtered.install(answer.format(short=short), seconds=0.1)
+    if not answer:
+        filtered.program.unlink()
     output = filtered.session(SRUN.format(""))
     assert hosts_in(output) == IN_ORDER
-    (line,) = said(output)
-    assert line.startswith("almanac: not placed: ")
+    (line,) = messages(output)
+    assert "{short}" in answer or line.startswith("almanac: not placed: ")
     assert reason in line
-
-
-def test_an_almanac_that_is_not_installed_leaves_the_job_as_given(filtered: Filtered) -> None:
-    filtered.install("")
-    filtered.program.unlink()
-    output = filtered.session(SRUN.format(""))
-    assert hosts_in(output) == IN_ORDER
-    (line,) = said(output)
-    assert line.startswith("almanac: not placed: timeout: ")
-    assert str(filtered.program) in line
-
-
-def test_a_file_of_another_length_leaves_the_job_as_given(filtered: Filtered) -> None:
-    filtered.install(filtered.answer(shuffled(4)))
-    (filtered.folder / "my hosts 1").write_text("node00\n")
-    output = filtered.session(SRUN.format(""))
-    assert hosts_in(output) == IN_ORDER
-    assert len(said(output)) == 1
-
-
-def test_an_srun_without_a_job_says_that_it_is_not_placed(filtered: Filtered) -> None:
-    filtered.install(filtered.answer(shuffled(5)))
-    done = filtered.run(["srun", OPT_IN, *JOB, "sh", "-c", TASK])
-    assert hosts_in(done.stdout) == IN_ORDER
-    assert said(done.stderr) == [
-        "almanac: not placed: srun runs outside of a job: its hosts are not known yet"
-    ]
+    assert answer or str(filtered.program) in line
 
 
 def test_an_order_that_is_given_already_is_not_changed(filtered: Filtered) -> None:
@@ -246,37 +220,23 @@ def test_an_order_that_is_given_already_is_not_changed(filtered: Filtered) -> No
     filtered.install(filtered.answer(shuffled(6)))
     mine = filtered.folder / "mine"
     mine.write_text("\n".join(shuffled(7)))
-    script = f"export SLURM_HOSTFILE={mine}\n{SRUN.format('-m arbitrary')}"
-    output = filtered.session(script)
-    assert (hosts_in(output), said(output)) == (shuffled(7), [])
+    output = filtered.session(f"export SLURM_HOSTFILE={mine}\n{SRUN.format('-m arbitrary')}")
+    assert (hosts_in(output), messages(output)) == (shuffled(7), [])
     assert not filtered.asked.exists()
 
 
 def test_a_script_of_the_site_calls_this_one(filtered: Filtered) -> None:
     filtered.install(filtered.answer(shuffled(8)))
-    script = filtered.conf.parent / "cli_filter.lua"
-    script.rename(filtered.folder / "almanac.lua")
-    own = """
-function slurm_cli_setup_defaults() return slurm.SUCCESS end
-function slurm_cli_pre_submit(options) io.stderr:write("of the site\\n") return slurm.SUCCESS end
-function slurm_cli_post_submit() return slurm.SUCCESS end
-"""
-    script.write_text(f'{own}dofile("{filtered.folder}/almanac.lua")\nreturn slurm.SUCCESS\n')
-    try:
-        output = filtered.session(SRUN.format(""))
-    finally:
-        script.unlink()
-    assert (hosts_in(output), said(output)) == (shuffled(8), ["of the site"])
+    (filtered.folder / "almanac.lua").write_text(filtered.filter.read_text())
+    own = NO_FILTER.replace("pre_submit() ", 'pre_submit() io.stderr:write("of the site\\n") ')
+    filtered.filter.write_text(f'{own}dofile("{filtered.folder}/almanac.lua")\nreturn slurm.SUCCESS\n')
+    output = filtered.session(SRUN.format(""))
+    assert (hosts_in(output), messages(output)) == (shuffled(8), ["of the site"])
 
 
 def test_the_real_program_places_a_job(
-    filtered: Filtered,
-    embedded: Almanac,
-    embedded_database: Database,
-    monkeypatch: pytest.MonkeyPatch,
-    tmp_path: Path,
+    filtered: Filtered, almanac: Almanac, registry: Registry, tmp_path: Path
 ) -> None:
-    registry = Registry(embedded_database)
     ring = Profile.from_edges(
         range(8), [1, 2, 3, 4, 5, 6, 7, 0], [8e6] * 8, ranks=8, name="ring", application="wrf"
     )
@@ -296,7 +256,7 @@ def test_the_real_program_places_a_job(
     filtered.install(f"cd {paths.ROOT}\nexport ALMANAC_HOME={tmp_path}\n{main}", seconds=30)
     output = filtered.session(SRUN.format(""))
     assert hosts_in(output) == [str(snapshot.fabric.names[host]) for host in order]
-    assert said(output) == []
+    assert messages(output) == []
 
 
 def test_a_script_of_others_is_not_overwritten(
@@ -306,21 +266,20 @@ def test_a_script_of_others_is_not_overwritten(
     monkeypatch.setenv("SLURM_CONF", str(conf))
     conf.write_text("CliFilterPlugins=user_defaults # ours\n")
     script.write_text("-- ours\n")
-    refused = offline("slurm", "install", "--program", "/opt/almanac")
-    assert refused.code == 1
-    assert "is a script of your own" in refused.err
+    install = ("slurm", "install", "--program")
+    assert "is a script of your own" in offline.refused(*install, "/opt/almanac")
     assert script.read_text() == "-- ours\n"
     beside = tmp_path / "almanac.lua"
-    done = offline("slurm", "install", "--program", '/opt/"al"', "--seconds", "2", "--to", beside)
+    done = offline(*install, '/opt/"al"', "--seconds", "2", "--to", beside)
     assert f'dofile("{beside}")' in done.err
     assert 'local ALMANAC, SECONDS = "/opt/\\"al\\"", 2\n' in beside.read_text()
     script.unlink()
-    tried = offline("slurm", "install", "--program", "/opt/almanac", "--dry-run")
+    tried = offline(*install, "/opt/almanac", "--dry-run")
     assert not script.exists()
     assert f"put CliFilterPlugins=user_defaults,lua into {conf}" in tried.err
-    assert offline("slurm", "install", "--program", "/opt/almanac").code == 0
+    offline.ok(*install, "/opt/almanac")
     assert script.read_text() == tried.out
     conf.write_text("clifilterplugins=lua\n")
-    again = offline("slurm", "install", "--program", "/opt/other")
+    again = offline(*install, "/opt/other")
     assert "has CliFilterPlugins=lua already" in again.err
     assert '"/opt/other"' in script.read_text()

@@ -5,13 +5,11 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from ingest.catalog import FORMATS
 from ingest.options import Options
 from registry.errors import InputError
-from tests.support.inputs import damaged, file, read, survives
+from tests.support.inputs import file, read
 
 
 class Sample(NamedTuple):
@@ -42,27 +40,6 @@ SAMPLES = (
     Sample("node-link", ("graphs/leaves.json",)),
 )
 OPTIONS = Options()
-LONGEST = 12_000
-"""Bytes of a sample that are damaged: enough of each format, and quick to read."""
-
-
-@pytest.mark.parametrize("sample", SAMPLES, ids=lambda sample: f"{sample.format} {sample.names[0]}")
-@settings(max_examples=60, deadline=None)
-@given(data=st.data())
-def test_a_damaged_file_is_read_or_refused(sample: Sample, data: st.DataObject) -> None:
-    parser = FORMATS.find(sample.format).parser()
-    contents = [read(name) for name in sample.names]
-    which = data.draw(st.integers(0, len(contents) - 1))
-    whole = contents[which]
-    contents[which] = data.draw(damaged(whole if len(whole) < LONGEST else whole[:LONGEST]) | damaged(whole))
-    survives(parser, [file(content, name) for content, name in zip(contents, sample.names, strict=True)])
-
-
-@pytest.mark.parametrize("name", sorted({sample.format for sample in SAMPLES}))
-@settings(max_examples=60, deadline=None)
-@given(text=st.text(max_size=80) | st.text("{}[]\":,=.#-\n\t 019aNx_'|<>/&;%", max_size=120))
-def test_random_text_is_refused(name: str, text: str) -> None:
-    survives(FORMATS.find(name).parser(), [file(text.encode("utf-8", "surrogatepass"))])
 
 
 @pytest.mark.parametrize("sample", SAMPLES, ids=lambda sample: f"{sample.format} {sample.names[0]}")

@@ -1,4 +1,4 @@
-"""ibnetdiscover: real scans counted against their raw text, and the same scan in every known dress."""
+"""ibnetdiscover: real scans counted against their raw text, every known dress, names of hosts, and errors."""
 
 from __future__ import annotations
 
@@ -12,22 +12,15 @@ import pytest
 from ingest.formats.fabrics.infiniband import build_fabric
 from ingest.options import Options
 from ingest.writers.infiniband import director_tree, ibnetdiscover_text
-from registry.model import HOST, SWITCH
+from registry.errors import InputError
+from registry.model import HOST, SWITCH, Fabric
 from tests.support.ibnetdiscover_scans import TREE, fabric_of, raw, read, same, swap
-from tests.support.inputs import DATA
+from tests.support.inputs import DATA, fabric_in
 
 PATTERNS = ("infiniband/*/ibnetdiscover.txt*", "infiniband/*/before.*", "public/*.topo", "public/ndr-dgx.*")
 SCANS = sorted(path.relative_to(DATA).as_posix() for pattern in PATTERNS for path in DATA.glob(pattern))
-GIGABITS = {
-    "SDR": 2,
-    "DDR": 4,
-    "QDR": 8,
-    "FDR10": 10,
-    "FDR": 14.0625 * 64 / 66,
-    "EDR": 25,
-    "HDR": 50,
-    "NDR": 100,
-}
+FDR = 14.0625 * 64 / 66
+GIGABITS = {"SDR": 2, "DDR": 4, "QDR": 8, "FDR10": 10, "FDR": FDR, "EDR": 25, "HDR": 50, "NDR": 100}
 """Data rate of a lane, in Gbit/s: stated here once more, apart from the code."""
 
 
@@ -59,35 +52,25 @@ def test_counts_and_capacities_agree_with_the_raw_text(name: str) -> None:
         assert fabric.links.capacity.sum() == pytest.approx(sum(rate for *_, rate in cables), rel=1e-12)
     between = Counter((own, peer) for own, peer, _ in cables)
     guids = {f"{int(guid):016x}": vertex for vertex, guid in enumerate(fabric.guid) if guid}
-    guids |= {
-        f"{int(guid):016x}": int(host)
-        for guid, host in zip(fabric.adapters.guid, fabric.adapters.host, strict=True)
-    }
+    adapters = zip(fabric.adapters.guid, fabric.adapters.host, strict=True)
+    guids |= {f"{int(guid):016x}": int(host) for guid, host in adapters}
     wanted: Counter[tuple[int, int]] = Counter()
     for (own, peer), count in between.items():
         wanted[guids[own], guids[peer]] += count
     assert Counter(zip(fabric.links.source.tolist(), fabric.links.target.tolist(), strict=True)) == wanted
+    keeps_the_promises_of_its_type(fabric)
 
 
-@pytest.mark.parametrize("name", SCANS)
-def test_every_fabric_keeps_the_promises_of_its_type(name: str) -> None:
-    fabric = fabric_of(raw(name))
-    links = fabric.links
+def keeps_the_promises_of_its_type(fabric: Fabric) -> None:
+    links, own = fabric.links, fabric.links.source_adapter
     assert list(fabric.names) == sorted(fabric.names)
     assert (fabric.forwards == (fabric.kind == SWITCH)).all()
     assert (fabric.slots == (fabric.kind == HOST)).all()
-    assert ((links.source_adapter >= 0) == (fabric.kind[links.source] == HOST)).all()
-    assert (
-        fabric.adapters.host[links.source_adapter[links.source_adapter >= 0]]
-        == links.source[links.source_adapter >= 0]
-    ).all()
-    forward = Counter(
-        zip(links.source, links.source_port, links.target, links.target_port, links.capacity, strict=True)
-    )
-    backward = Counter(
-        zip(links.target, links.target_port, links.source, links.source_port, links.capacity, strict=True)
-    )
-    assert forward == backward
+    assert ((own >= 0) == (fabric.kind[links.source] == HOST)).all()
+    assert (fabric.adapters.host[own[own >= 0]] == links.source[own >= 0]).all()
+    there, back = (links.source, links.source_port), (links.target, links.target_port)
+    forward = Counter(zip(*there, *back, links.capacity, strict=True))
+    assert forward == Counter(zip(*back, *there, links.capacity, strict=True))
 
 
 @pytest.mark.parametrize(
@@ -128,21 +111,20 @@ def test_adapters_of_a_host_are_its_rails() -> None:
     assert [hex(guid) for guid in fabric.adapters.port_guid[ports]] == ["0x2c9030004e939", "0x2c9030006ba5b"]
 
 
-def test_cables_from_a_switch_to_itself_are_left_out_and_counted() -> None:
-    parsed = read(raw("public/3.topo"))
-    assert any(warning.startswith("3 cables lead from a device back") for warning in parsed.warnings)
-
-
-def test_different_rates_at_the_ends_of_a_cable_are_counted_and_the_lower_is_taken() -> None:
+def test_cables_to_itself_and_different_rates_at_the_ends_are_counted_and_the_lower_is_taken() -> None:
+    warnings = read(raw("public/3.topo")).warnings
+    assert any(warning.startswith("3 cables lead from a device back") for warning in warnings)
     parsed = read(raw("public/1.topo"))
-    assert parsed.fabric is not None
     assert any(warning.startswith("2 cables have different rates") for warning in parsed.warnings)
-    assert sorted(parsed.fabric.links.capacity.tolist()) == [0.25e9] * 4 + [1e9] * 10
+    assert sorted(fabric_in(parsed).links.capacity.tolist()) == [0.25e9] * 4 + [1e9] * 10
 
 
-def test_lmc_is_read() -> None:
+def test_lmc_is_read_and_ports_may_lack_a_lid() -> None:
     assert fabric_of(raw("public/1.topo")).adapters.port_lmc.tolist() == [1] * 5
     assert set(fabric_of(TREE.replace("lmc 0 ", "lmc 7 ")).adapters.port_lmc.tolist()) == {7}
+    for lid in ("0", "65535"):
+        fabric = fabric_of(swap(TREE, r"# lid \d+ lmc 0", f"# lid {lid} lmc 0"))
+        assert fabric.adapters.port_lid.tolist() == [0] * 6
 
 
 def test_generated_fabric_comes_back_as_it_was_made() -> None:
@@ -150,27 +132,8 @@ def test_generated_fabric_comes_back_as_it_was_made() -> None:
     made = build_fabric(devices, path="", default_rate=1.0).fabric
     assert made is not None
     back = fabric_of(ibnetdiscover_text(devices, speed="NDR"))
-    assert back.names == made.names
-    for column in (
-        "source",
-        "target",
-        "capacity",
-        "source_port",
-        "target_port",
-        "source_adapter",
-        "target_adapter",
-    ):
-        assert np.array_equal(getattr(back.links, column), getattr(made.links, column))
-    for column in (
-        "guid",
-        "system_guid",
-        "host",
-        "port_adapter",
-        "port_number",
-        "port_guid",
-        "port_lid",
-        "port_lmc",
-    ):
+    assert same(back, made)
+    for column in ("guid", "system_guid", "host", "port_adapter", "port_number", "port_lmc"):
         assert np.array_equal(getattr(back.adapters, column), getattr(made.adapters, column))
     assert np.array_equal(back.guid, made.guid)
     assert np.array_equal(back.lid, made.lid)
@@ -216,10 +179,7 @@ def test_the_same_scan_in_another_dress_is_the_same_fabric(dress: str) -> None:
 
 def test_what_surrounds_a_scan_is_counted() -> None:
     parsed = read("=~= PuTTY log =~=\n# ibnetdiscover\n" + TREE + "[root@ufm ~]# exit\n")
-    assert parsed.warnings == (
-        "1 line before the scan was skipped",
-        "1 line after the scan was skipped",
-    )
+    assert parsed.warnings == ("1 line before the scan was skipped", "1 line after the scan was skipped")
 
 
 def test_grouped_output_prints_chassis_switches_twice() -> None:
@@ -250,24 +210,8 @@ def test_old_scans_without_port_guids_and_rates_take_the_default_and_say_so() ->
 @pytest.mark.parametrize("printed", ["4x???", "?????", "??HDR"])
 def test_speeds_that_the_tool_does_not_know_are_unknown_rates(printed: str) -> None:
     assert set(fabric_of(TREE.replace("4xHDR", printed), Options(rate=7.0)).links.capacity.tolist()) == {7.0}
-
-
-def test_a_rate_that_only_one_end_prints_holds_for_both() -> None:
-    text = swap(TREE, r'^(\[\d+\]\t"H-.*) 4xHDR$', r"\1")
-    assert set(fabric_of(text).links.capacity.tolist()) == {25e9}
-
-
-@pytest.mark.parametrize(("width", "lanes"), [("1x", 1), ("2x", 2), ("4x", 4), ("8x", 8), ("12x", 12)])
-@pytest.mark.parametrize("speed", GIGABITS)
-def test_every_width_and_speed(width: str, lanes: int, speed: str) -> None:
-    fabric = fabric_of(TREE.replace("4xHDR", width + speed))
-    assert fabric.links.capacity[0] == pytest.approx(lanes * GIGABITS[speed] * 1e9 / 8, rel=1e-14)
-
-
-@pytest.mark.parametrize("lid", ["0", "65535"])
-def test_ports_without_a_lid(lid: str) -> None:
-    fabric = fabric_of(swap(TREE, r"# lid \d+ lmc 0", f"# lid {lid} lmc 0"))
-    assert fabric.adapters.port_lid.tolist() == [0] * 6
+    one_end = swap(TREE, r'^(\[\d+\]\t"H-.*) 4xHDR$', r"\1")
+    assert set(fabric_of(one_end).links.capacity.tolist()) == {25e9}
 
 
 def test_hosts_back_to_back_need_no_switch() -> None:
@@ -280,3 +224,168 @@ def test_hosts_back_to_back_need_no_switch() -> None:
     fabric = fabric_of("".join(records))
     assert (fabric.names, fabric.cable_count, len(fabric.switches)) == (("node0", "node1"), 1, 0)
     assert fabric.observed_at is None
+
+
+# which machine an adapter belongs to, what its host is called, and what is no host
+
+
+def described(*descriptions: str, system: str | None = None) -> Fabric:
+    """The small tree with the descriptions of its first adapters replaced, in both places."""
+    text = TREE
+    for number, description in enumerate(descriptions, start=1):
+        text = text.replace(f'"node{number:04d} mlx5_0"', f'"{description}"')
+    return fabric_of(swap(text, r"^sysimgguid=0x2c90000f0.*$", f"sysimgguid={system}") if system else text)
+
+
+def hosts(fabric: Fabric) -> set[str]:
+    return {fabric.names[host] for host in fabric.hosts}
+
+
+@pytest.mark.parametrize(
+    "description",
+    [
+        "MT4129 ConnectX7   Mellanox Technologies", "MT23108 InfiniHost Mellanox Technologies",
+        "Mellanox Technologies", "", "localhost HCA-1", "localhost mlx5_0", "localhost.localdomain HCA-1",
+        "HCA-1", "mlx5_0",
+    ],
+)  # fmt: skip
+def test_adapters_without_a_machines_name_are_named_by_system_image_guid(description: str) -> None:
+    assert {"guid-0x0002c90000f00100", "guid-0x0002c90000f00200", "node0003"} <= hosts(
+        described(description, description)
+    )
+    assert "guid-0x00000000abcdef00" in hosts(described(description, description, system="0xabcdef00"))
+    assert len(hosts(described(description, description, system="0xabcdef00"))) == 5
+
+
+def test_nameless_adapters_join_the_named_ones_of_the_same_machine_if_it_is_known() -> None:
+    same = ("big HCA-1", "localhost HCA-2", "big HCA-3", "big", "big x", "big y")
+    assert hosts(described(*same, system="0xa1")) == {"big"}
+    text = swap(TREE, r"^sysimgguid=.*\n", "")
+    for name in ("node0001", "node0002"):
+        text = text.replace(f'"{name} mlx5_0"', '"localhost HCA-1"')
+    assert {"guid-0x0002c90000f00100", "guid-0x0002c90000f00200"} <= hosts(fabric_of(text))
+    fabric = described("node HCA-1", "node HCA-1", "node HCA-1")
+    (host,) = fabric.vertices(["node"])
+    assert (fabric.adapters.host == host).sum() == 3
+    assert fabric.slots[host] == 1
+
+
+def test_switches_of_one_name_or_a_hosts_or_none_are_distinguished_by_guid() -> None:
+    fabric = fabric_of(TREE.replace("leaf02", "leaf01"))
+    leaves = [name for name in fabric.names if name.startswith("leaf")]
+    assert leaves == ["leaf01 [0x0002c90000100300]", "leaf01 [0x0002c90000100400]"]
+    fabric = fabric_of(TREE.replace("leaf01", "node0001"))
+    assert "node0001" in hosts(fabric)
+    assert "node0001 [0x0002c90000100300]" in fabric.names
+    assert "guid-0x0002c90000100300" in fabric_of(TREE.replace('"leaf01"', '""')).names
+    text = TREE.replace("leaf02", "leaf01").replace("spine01", "leaf01 [0x0002c90000100300]")
+    with pytest.raises(InputError, match="another device already has the name"):
+        read(text)
+
+
+@pytest.mark.parametrize("name", ['say "hi" # lid 3', "# 1xSDR", 'a" lid 9 4xEDR "b', "<b>&amp;[red]"])
+def test_descriptions_may_hold_anything(name: str) -> None:
+    assert name in fabric_of(TREE.replace("leaf01", name)).names
+
+
+def test_aggregation_nodes_are_no_hosts_and_their_links_are_dropped() -> None:
+    fabric = described("Mellanox Technologies Aggregation Node")
+    assert len(fabric.hosts) == 5
+    assert len(fabric.adapters) == 5
+    assert fabric.cable_count == 13
+
+
+def test_a_router_is_neither_a_host_nor_does_it_forward() -> None:
+    text = TREE.replace('Ca\t1 "H-0002c90000f00100"', 'Rt\t1 "R-0002c90000f00100"')
+    text = text.replace('"H-0002c90000f00100"', '"R-0002c90000f00100"')
+    parsed = read(text.replace("caguid=0x2c90000f00100", "rtguid=0x2c90000f00100"))
+    assert parsed.fabric is not None
+    (router,) = parsed.fabric.vertices(["node0001 mlx5_0"], kind="router")
+    assert (parsed.fabric.kind[router], parsed.fabric.forwards[router], parsed.fabric.slots[router]) == (
+        SWITCH,
+        False,
+        0,
+    )
+    assert parsed.fabric.cable_count == 14
+    assert parsed.warnings == ("1 router is stored as a switch that does not forward",)
+
+
+# what a damaged, cut-off or contradictory scan gets
+
+
+def fails(text: str, reason: str) -> InputError:
+    with pytest.raises(InputError, match=reason) as caught:
+        read(text)
+    assert caught.value.path == "scan"
+    return caught.value
+
+
+def test_a_scan_that_found_only_itself_or_aggregation_nodes_alone_says_so() -> None:
+    fails(raw("public/ndr-dgx-only-local.ibnetdiscover"), "found only its own machine")
+    record = TREE.split("\n\n")[-1].replace('"node0006 mlx5_0"', '"Mellanox Technologies Aggregation Node"')
+    fails(record.replace('"S-0002c90000100400"[3]', '"H-0002c90000f00600"[1]'), "found only its own machine")
+
+
+def test_a_scan_cut_at_any_byte_before_the_last_rate_is_an_error() -> None:
+    only_told_elsewhere = re.compile(r'"leaf02" ?(lid \d+ ?)?(4xHDR)?$')  # the peer's LID, the rate
+    accepted = []
+    for cut in range(1, len(TREE)):
+        try:
+            read(TREE[:cut])
+        except InputError:
+            continue
+        accepted.append(cut)
+    assert all(cut > len(TREE) - 30 and only_told_elsewhere.search(TREE[:cut]) for cut in accepted)
+    assert accepted
+
+
+def test_faulty_lines_are_shown() -> None:
+    cut, count = TREE[: TREE.rindex("lmc 0")], len(TREE.splitlines())
+    assert fails(cut, "truncated").line == len(cut.splitlines())
+    error = fails(
+        TREE.replace('[4]\t"S-0002c90000100100"[1]', '[4]\t"S-0002c90000100100"[2]', 1), "elsewhere"
+    )
+    assert error.line is not None
+    assert error.text is not None
+    assert "S-0002c9" in error.text
+    error = fails(TREE + "\nvendid" + TREE.split("\nvendid")[-1], "the device is already in line")
+    assert error.line is not None
+    assert error.line > count
+    assert fails(TREE + TREE.splitlines()[-1] + "\n", "the port is already in line").line == count + 1
+    text = TREE.replace("devid=0xd2f0", "what is this\ndevid=0xd2f0", 1)
+    error = fails(text, "not a line of ibnetdiscover")
+    line = text[: text.index("what is this")].count("\n") + 1
+    assert (error.line, error.text) == (line, "what is this")
+    headless = swap(TREE, r'^Ca\t1 "H-0002c90000f00100".*\n', "")
+    fails(headless, "a port without the Switch, Ca or Rt line of its device")
+    for rate in ("3xHDR", "4xABC", "16xNDR", "0xSDR"):
+        assert fails(TREE.replace("4xHDR", rate, 1), "not a width and speed of InfiniBand").line == 11
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "reason"),
+    [
+        ("lid 5 lmc", "lid 70000 lmc", "LID 70000 is out of range"),
+        ("caguid=0x2c90000f00100", "caguid=0x2c90000f00101", "contradict"),
+        ('Ca\t1 "H-0002c90000f00100"', 'Ca\t1 "S-0002c90000f00100"', "contradict"),
+        ("[1](2c90000f00101)", "[255](2c90000f00101)", "out of range"),
+        ("[1](2c90000f00101)", "[0](2c90000f00101)", "out of range"),
+        ("lmc 0 ", "lmc 8 ", "out of range"),
+        ("lmc 0 ", "lmc 9 ", "out of range"),
+    ],
+)
+def test_values_that_cannot_be_are_errors(old: str, new: str, reason: str) -> None:
+    assert old in TREE
+    fails(TREE.replace(old, new), reason)
+
+
+def test_an_overlong_line_and_output_of_diff_are_errors() -> None:
+    fails(TREE.replace("leaf01", "x" * 5000), "longer than 4096")
+    fails(raw("infiniband/fattree2-64-broken-link/ibnetdiscover.diff"), "--diff")
+
+
+@pytest.mark.parametrize(
+    "time", ["Xxx Aug 99 06:33:24 2025", "Fri Foo  8 06:33:24 2025", "Fri Aug  8 26:33:24 2025", "?"]
+)
+def test_a_time_that_is_none_is_left_to_the_file(time: str) -> None:
+    assert fabric_of(swap(TREE, r"generated on .*", f"generated on {time}")).observed_at is None

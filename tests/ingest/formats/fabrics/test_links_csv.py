@@ -6,22 +6,15 @@ import pytest
 
 from ingest.formats.fabrics import links_csv
 from ingest.options import Options
-from registry.errors import InputError
-from registry.model import HOST, Fabric
-from tests.support.inputs import parse
+from registry.model import HOST
+from tests.support.inputs import fabric_of, parse, refusal
 
 SHORT = "source,target,capacity\nn1,leaf1,12.5e9\nn2,leaf2,12.5e9\nleaf1,spine,50e9\nleaf2,spine,50e9\n"
 
 
-def fabric(text: str, options: Options | None = None) -> Fabric:
-    found = parse(links_csv, text, options).fabric
-    assert found is not None
-    return found
-
-
 def test_three_columns_are_a_fabric() -> None:
     assert links_csv.recognise(SHORT, "x")
-    found = fabric(SHORT)
+    found = fabric_of(links_csv, SHORT)
     assert found.names == ("leaf1", "leaf2", "n1", "n2", "spine")
     assert [found.names[host] for host in found.hosts] == ["n1", "n2"]
     assert found.cable_count == 4
@@ -32,10 +25,14 @@ def test_three_columns_are_a_fabric() -> None:
     )
 
 
-def test_a_ring_of_equals_is_a_direct_network() -> None:
-    found = fabric("source,target,capacity\na,b,1\nb,c,1\nc,a,1\n")
+def test_a_ring_of_equals_is_a_direct_network_and_other_columns_are_ignored() -> None:
+    found = fabric_of(links_csv, "source,target,capacity\na,b,1\nb,c,1\nc,a,1\n")
     assert bool((found.kind == HOST).all())
     assert bool(found.forwards.all())
+    text = "source,target,capacity,colour\na,b,1,red\n"
+    assert "the columns colour are ignored" in parse(links_csv, text).warnings
+    loads = "source,source_guid,source_port,target,target_guid,target_port,bytes,capacity,seconds\n"
+    assert not links_csv.recognise(loads, "x")
 
 
 def test_ports_guids_kinds_and_slots_are_kept() -> None:
@@ -47,7 +44,7 @@ def test_ports_guids_kinds_and_slots_are_kept() -> None:
         "s,i,50e9,1,8,0x11,0xa0,host,,2\n"
         "i,s,50e9,8,1,0xa0,0x11,switch,0,2\n"
     )
-    found = fabric(text)
+    found = fabric_of(links_csv, text)
     assert found.slots.tolist() == [64, 1, 0]
     assert found.guid.tolist() == [0, 0, 0xA0]
     assert found.adapters.guid.tolist() == [0x10, 0x11]
@@ -65,18 +62,6 @@ def test_without_capacities_the_callers_rate_is_taken() -> None:
     assert read.assumed is not None
     assert bool(read.assumed.all())
     assert any("--rate" in line for line in parse(links_csv, text).warnings)
-
-
-def test_other_columns_are_ignored_with_a_warning() -> None:
-    text = "source,target,capacity,colour\na,b,1,red\n"
-    assert "the columns colour are ignored" in parse(links_csv, text).warnings
-
-
-def test_what_a_job_loads_links_by_is_no_fabric() -> None:
-    loads = "source,source_guid,source_port,target,target_guid,target_port,bytes,capacity,seconds\n"
-    assert not links_csv.recognise(loads, "x")
-    for text in ("source,target\n", "src,dst,bytes\n", "", "rank,host\n"):
-        assert not links_csv.recognise(text, "x")
 
 
 HEAD = "source,target,capacity,cables,source_port,source_guid,source_kind,source_slots,source_forwards\n"
@@ -113,7 +98,6 @@ HEAD = "source,target,capacity,cables,source_port,source_guid,source_kind,source
     ],
 )
 def test_what_cannot_be_read_is_refused(text: str, line: int | None, reason: str) -> None:
-    with pytest.raises(InputError) as caught:
-        parse(links_csv, text)
-    assert (caught.value.path, caught.value.line) == ("input", line)
-    assert caught.value.reason.startswith(reason)
+    error = refusal(links_csv, text)
+    assert error.line == line
+    assert error.reason.startswith(reason)

@@ -17,7 +17,7 @@ from ingest.parsed import Parsed
 from ingest.pipeline import plan
 from registry.errors import InputError
 from registry.model import Fabric
-from tests.support.inputs import DATA, file, read
+from tests.support.inputs import DATA, fabric_in, file, read
 
 ALL = ("leaf1", "leaf2", "spine1", "node1", "node2", "node3", "node4")
 SITE = {
@@ -29,11 +29,6 @@ SITE = {
 
 def site(contents: Mapping[str, str | bytes], options: Options | None = None) -> Parsed:
     return lldp.parse([file(content, name) for name, content in contents.items()], options or Options())
-
-
-def fabric_of(parsed: Parsed) -> Fabric:
-    assert parsed.fabric is not None
-    return parsed.fabric
 
 
 def cables(fabric: Fabric) -> set[tuple[str, int, str, int]]:
@@ -66,7 +61,7 @@ def neighbours(*rows: tuple[str, str, str], kind: str = "ifname", **more: Any) -
 
 def test_all_files_of_a_site_are_one_fabric_with_each_cable_once() -> None:
     parsed = site({f"site/{name}.json0": read(f"lldp/{name}.json0") for name in ALL})
-    fabric = fabric_of(parsed)
+    fabric = fabric_in(parsed)
     assert cables(fabric) == SITE
     assert fabric.cable_count == 8
     assert [fabric.names[host] for host in fabric.hosts] == ["node1", "node2", "node3", "node4"]
@@ -78,8 +73,8 @@ def test_all_files_of_a_site_are_one_fabric_with_each_cable_once() -> None:
 
 def test_both_shapes_give_the_same_fabric() -> None:
     for name in ("leaf1", "node1", "spine1"):
-        objects = fabric_of(site({f"{name}.json": read(f"lldp/{name}.json")}))
-        lists = fabric_of(site({f"{name}.json0": read(f"lldp/{name}.json0")}))
+        objects = fabric_in(site({f"{name}.json": read(f"lldp/{name}.json")}))
+        lists = fabric_in(site({f"{name}.json0": read(f"lldp/{name}.json0")}))
         assert cables(objects) == cables(lists)
         assert objects.names == lists.names
         assert objects.kind.tolist() == lists.kind.tolist()
@@ -88,23 +83,25 @@ def test_both_shapes_give_the_same_fabric() -> None:
 @given(st.sets(st.sampled_from(ALL), min_size=1))
 def test_any_part_of_the_files_gives_the_cables_of_its_devices(names: set[str]) -> None:
     parsed = site({f"{name}.json0": read(f"lldp/{name}.json0") for name in sorted(names)})
-    assert cables(fabric_of(parsed)) == {cable for cable in SITE if cable[0] in names or cable[2] in names}
+    assert cables(fabric_in(parsed)) == {cable for cable in SITE if cable[0] in names or cable[2] in names}
     assert parsed.warnings == ()
 
 
-def test_files_named_one_by_one_of_one_folder_are_one_observation() -> None:
+def test_files_of_one_folder_are_one_observation_and_two_of_one_device_are_refused() -> None:
     paths = [DATA / "lldp" / f"{name}.json0" for name in ALL]
     intake = plan(paths, Options(cluster="c"))
     assert intake.fabric is not None
     assert intake.fabric.cable_count == 8
     assert intake.source == "lldp"
+    with pytest.raises(InputError, match="a second file of the device leaf1"):
+        site({"leaf1.json": read("lldp/leaf1.json"), "leaf1.json0": read("lldp/leaf1.json0")})
 
 
 def test_a_file_under_another_name_is_that_of_the_device_that_its_neighbours_see() -> None:
     contents = {f"{name}.json0": read(f"lldp/{name}.json0") for name in ALL if name != "node3"}
     contents["-"] = read("lldp/node3.json0")
     parsed = site(contents)
-    assert cables(fabric_of(parsed)) == SITE
+    assert cables(fabric_in(parsed)) == SITE
     assert parsed.warnings == ("the file named - is that of node3, according to its neighbours",)
 
 
@@ -115,7 +112,7 @@ def test_a_cable_that_one_end_alone_reports_is_kept_with_a_warning() -> None:
             "sw2.json": neighbours(("swp1", "sw1", "swp1")),
         }
     )
-    assert cables(fabric_of(parsed)) == {("sw1", 1, "sw2", 1), ("sw1", 2, "sw2", 2)}
+    assert cables(fabric_in(parsed)) == {("sw1", 1, "sw2", 1), ("sw1", 2, "sw2", 2)}
     (warning, *_) = parsed.warnings
     assert warning == (
         "1 cable is reported by one end only, although the other end's file is there; "
@@ -130,14 +127,14 @@ def test_ends_known_by_address_only_are_joined_in_order() -> None:
             "n1.json": neighbours(("ens1", "sw1", "swp1"), ("ens2", "sw1", "swp2")),
         }
     )
-    fabric = fabric_of(parsed)
+    fabric = fabric_in(parsed)
     assert cables(fabric) == {("n1", 1, "sw1", 1), ("n1", 2, "sw1", 2)}
     assert fabric.hosts.tolist() == [0]
 
 
 def test_hosts_are_known_by_the_names_of_ports_then_by_capabilities_then_by_neighbours() -> None:
     def hosts(text: str) -> list[str]:
-        fabric = fabric_of(site({"sw.json": text}))
+        fabric = fabric_in(site({"sw.json": text}))
         return [fabric.names[host] for host in fabric.hosts]
 
     station = [{"type": "Station", "enabled": True}, {"type": "Bridge", "enabled": False}]
@@ -149,28 +146,25 @@ def test_hosts_are_known_by_the_names_of_ports_then_by_capabilities_then_by_neig
     assert hosts(neighbours(*by_address, kind="mac")) == ["a", "b"]
 
 
-def test_a_neighbour_without_a_name_is_called_by_its_id() -> None:
+def test_a_neighbour_without_a_name_is_called_by_its_id_and_several_on_a_port_have_a_warning() -> None:
     text = '{"lldp": {"interface": {"swp1": {"chassis": {"id": {"type": "mac", "value": "aa:bb"}}, "port": '
     text += '{"id": {"type": "ifname", "value": "eth0"}}}}}}'
-    assert fabric_of(site({"sw.json": text})).names == ("aa:bb", "sw")
-
-
-def test_several_neighbours_of_one_port_have_a_warning() -> None:
+    assert fabric_in(site({"sw.json": text})).names == ("aa:bb", "sw")
     parsed = site({"sw.json": neighbours(("swp1", "a", "eth0"), ("swp1", "b", "eth0"))})
-    assert cables(fabric_of(parsed)) == {("a", 0, "sw", 1), ("b", 0, "sw", 1)}
+    assert cables(fabric_in(parsed)) == {("a", 0, "sw", 1), ("b", 0, "sw", 1)}
     assert "1 port has several neighbours: each is taken as a cable" in parsed.warnings
 
 
 def test_a_missing_rate_is_the_callers_and_a_reported_one_is_kept() -> None:
     text = neighbours(("swp1", "a", "eth0"))
     parsed = site({"sw.json": text}, Options(rate=5e10))
-    assert set(fabric_of(parsed).links.capacity.tolist()) == {5e10}
+    assert set(fabric_in(parsed).links.capacity.tolist()) == {5e10}
     assert parsed.assumed is not None
     assert parsed.assumed.all()
     silent = site({"sw.json": text})
     assert "1 cable has no rate in the file: 1.25e+09 bytes/s each is assumed" in silent.warnings[0]
     parsed = site({"node1.json": read("lldp/node1.json")}, Options(rate=5e10))
-    assert set(fabric_of(parsed).links.capacity.tolist()) == {1.25e9}
+    assert set(fabric_in(parsed).links.capacity.tolist()) == {1.25e9}
 
 
 @pytest.mark.parametrize(
@@ -216,8 +210,3 @@ def test_wrong_reports_are_refused(text: str, reason: str) -> None:
     with pytest.raises(InputError, match=reason) as caught:
         site({"site/sw.json": text})
     assert caught.value.path == "site/sw.json"
-
-
-def test_two_files_of_one_device_are_refused() -> None:
-    with pytest.raises(InputError, match="a second file of the device leaf1"):
-        site({"leaf1.json": read("lldp/leaf1.json"), "leaf1.json0": read("lldp/leaf1.json0")})

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -17,12 +19,14 @@ from ingest.pipeline import plan
 from mapping.routing import forwarding_tables
 from registry.errors import InputError
 from registry.model import NO_ROUTE, Fabric, ForwardingTables
-from tests.support.inputs import DATA, file, read
+from tests.support.inputs import DATA, fabric_in, fabric_of, file, read, refusal
 
 NODES = "netloc/plafrim-ib-nodes.ndat.gz"
 LOGICAL = "netloc/plafrim-ib-log-paths.ndat.gz"
 PHYSICAL = "netloc/plafrim-ib-phy-paths.ndat.gz"
 EDITED = "netloc/eth-nodes.ndat"
+PATHS = "netloc/eth-phy-paths.ndat"
+A, B = "00:00:00:00:00:07", "00:00:00:00:00:08"
 
 
 def parsed(*names: str, options: Options | None = None) -> Parsed:
@@ -30,14 +34,12 @@ def parsed(*names: str, options: Options | None = None) -> Parsed:
 
 
 def parts(result: Parsed) -> tuple[Fabric, ForwardingTables]:
-    assert result.fabric is not None
     assert result.tables is not None
-    return result.fabric, result.tables
+    return fabric_in(result), result.tables
 
 
 def test_plafrim_is_read_with_its_ports_rates_and_lids() -> None:
-    fabric = parsed(NODES).fabric
-    assert fabric is not None
+    fabric = fabric_of(netloc, read(NODES))
     assert (len(fabric.hosts), len(fabric.switches), fabric.cable_count) == (125, 9, 201)
     assert "fourmi005" in fabric.names
     rates, counts = np.unique(fabric.links.capacity, return_counts=True)
@@ -99,23 +101,19 @@ def _vertex(fabric: Fabric, guid: int) -> int:
     return int(fabric.adapters.host[adapter[0]] if len(adapter) else np.flatnonzero(fabric.guid == guid)[0])
 
 
-def test_paths_that_netloc_computed_are_not_read() -> None:
+def test_the_three_files_of_a_folder_are_one_observation_without_the_paths_that_netloc_computed() -> None:
+    intake = plan([DATA / name for name in (PHYSICAL, LOGICAL, NODES)], Options(cluster="c"))
+    assert intake.fabric is not None
+    assert intake.tables is not None
+    assert intake.source == "netloc"
     result = parsed(NODES, PHYSICAL)
     assert result.tables is None
     assert result.warnings == ("1 file of physical paths, computed by netloc, is ignored",)
 
 
-def test_the_three_files_of_a_folder_are_one_observation() -> None:
-    intake = plan([DATA / name for name in (PHYSICAL, LOGICAL, NODES)], Options(cluster="c"))
-    assert intake.fabric is not None
-    assert intake.tables is not None
-    assert intake.source == "netloc"
-
-
 def test_an_ethernet_network_is_read_its_ids_are_no_guids_of_others_and_its_speeds_are_bits() -> None:
     result = parsed(EDITED, "netloc/eth-log-paths.ndat")
-    fabric = result.fabric
-    assert fabric is not None
+    fabric = fabric_in(result)
     assert (len(fabric.hosts), len(fabric.switches), fabric.cable_count) == (8, 7, 14)
     assert [fabric.names[host] for host in fabric.hosts] == [f"10.0.0.{k}" for k in range(1, 9)]
     guids = [*fabric.adapters.guid.tolist(), *fabric.guid[fabric.switches].tolist()]
@@ -123,67 +121,58 @@ def test_an_ethernet_network_is_read_its_ids_are_no_guids_of_others_and_its_spee
     assert 0x000000FFFE000007 in fabric.adapters.guid.tolist()
     assert set(fabric.links.capacity.tolist()) == {1.25e9}
     assert "the file of paths contains no routes" in result.warnings
-    rated = parsed(EDITED, options=Options(rate=1e9)).fabric
-    assert rated is not None
+    rated = fabric_of(netloc, read(EDITED), Options(rate=1e9))
     assert sorted(set(rated.links.capacity.tolist())) == [1e9, 1.25e9]
 
 
-def test_hosts_without_lids_are_numbered_for_the_tables() -> None:
+def test_hosts_without_lids_are_numbered_and_routes_that_depend_on_the_source_are_no_tables() -> None:
     """The physical paths of the Ethernet sample under a name that does not say so."""
     files = [file(read(EDITED), "n"), file(read("netloc/eth-phy-paths.ndat"), "paths")]
     fabric, tables = parts(netloc.parse(files, Options()))
     assert tables.ports.shape == (7, 9)
     assert tables.lid_guid.tolist() == [0, *sorted(fabric.adapters.port_guid.tolist())]
-
-
-def nodes_with(change: Any) -> str:
-    content = json.loads(read(EDITED))
-    change(content)
-    return json.dumps(content)
+    end = "00:00:00:00:00:02"
+    way = json.loads(read(PATHS))["path_info"][A][end]
+    assert way == [7, 21, 41, 49, 27, 1]
+    roundabout = [39, 21, 43, 9, 41, 49, 27, 1]  # the switch that 21 leads to sends to another port first
+    text = json.dumps({"path_info": {A: {end: way}, B: {end: roundabout}}})
+    with pytest.raises(InputError, match="by another port"):
+        netloc.parse([file(read(EDITED), "n"), file(text, "p")], Options())
 
 
 def drop_edge(content: dict[str, Any]) -> None:
     content["edge_info"].pop("1")
 
 
-def strange_end(content: dict[str, Any]) -> None:
-    content["edge_info"]["1"]["dest_node_id"] = "00:00:00:00:00:99"
-
-
-def strange_kind(content: dict[str, Any]) -> None:
-    content["node_info"]["00:00:00:00:00:07"]["node_type"] = 3
-
-
 def strange_id(content: dict[str, Any]) -> None:
-    content["node_info"]["seven"] = content["node_info"].pop("00:00:00:00:00:07")
+    content["node_info"]["seven"] = content["node_info"].pop(A)
 
 
-def strange_port(content: dict[str, Any]) -> None:
-    content["edge_info"]["1"]["src_port_id"] = "many"
+def strange(part: str, of: str, key: str, value: object) -> Callable[[dict[str, Any]], None]:
+    def change(content: dict[str, Any]) -> None:
+        content[part][of][key] = value
 
-
-def strange_speed(content: dict[str, Any]) -> None:
-    content["edge_info"]["1"]["speed"] = "ZDR"
+    return change
 
 
 @pytest.mark.parametrize(
     ("change", "reason"),
     [
         (drop_edge, "is not in the file: it seems truncated"),
-        (strange_end, "an end is missing in the nodes of the file"),
-        (strange_kind, "node_type is neither"),
         (strange_id, "neither a GUID nor a MAC|an end is no node"),
-        (strange_port, "is not a whole number from"),
-        (strange_speed, "width and speed are not those of InfiniBand"),
+        (
+            strange("edge_info", "1", "dest_node_id", "00:00:00:00:00:99"),
+            "an end is missing in the nodes of the file",
+        ),
+        (strange("node_info", A, "node_type", 3), "node_type is neither"),
+        (strange("edge_info", "1", "src_port_id", "many"), "is not a whole number from"),
+        (strange("edge_info", "1", "speed", "ZDR"), "width and speed are not those of InfiniBand"),
     ],
 )
-def test_a_wrong_file_of_nodes_is_refused(change: Any, reason: str) -> None:
-    with pytest.raises(InputError, match=reason):
-        netloc.parse([file(nodes_with(change))], Options())
-
-
-PATHS = "netloc/eth-phy-paths.ndat"
-A, B = "00:00:00:00:00:07", "00:00:00:00:00:08"
+def test_a_wrong_file_of_nodes_is_refused(change: Callable[[dict[str, Any]], None], reason: str) -> None:
+    content = json.loads(read(EDITED))
+    change(content)
+    assert re.search(reason, refusal(netloc, json.dumps(content)).reason)
 
 
 @pytest.mark.parametrize(
@@ -200,16 +189,6 @@ A, B = "00:00:00:00:00:07", "00:00:00:00:00:08"
 def test_wrong_routes_are_refused(source: str, target: str, path: Any, reason: str) -> None:
     text = json.dumps({"path_info": {source: {target: path}}})
     with pytest.raises(InputError, match=reason):
-        netloc.parse([file(read(EDITED), "n"), file(text, "p")], Options())
-
-
-def test_routes_that_depend_on_the_source_are_no_tables() -> None:
-    end = "00:00:00:00:00:02"
-    way = json.loads(read(PATHS))["path_info"][A][end]
-    assert way == [7, 21, 41, 49, 27, 1]
-    roundabout = [39, 21, 43, 9, 41, 49, 27, 1]  # the switch that 21 leads to sends to another port first
-    text = json.dumps({"path_info": {A: {end: way}, B: {end: roundabout}}})
-    with pytest.raises(InputError, match="by another port"):
         netloc.parse([file(read(EDITED), "n"), file(text, "p")], Options())
 
 

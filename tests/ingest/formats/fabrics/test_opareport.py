@@ -9,23 +9,14 @@ import pytest
 
 from ingest.formats.fabrics import ibnetdiscover, opareport
 from ingest.options import Options
-from registry.errors import InputError
-from registry.model import Fabric
-from tests.support.inputs import parse, read
+from tests.support.inputs import fabric_of, parse, read, refusal
 
 REPORT = read("formats/opareport_topology.xml.gz").decode()
 
 
-def fabric_of(text: str, options: Options | None = None) -> Fabric:
-    fabric = parse(opareport, text, options).fabric
-    assert fabric is not None
-    return fabric
-
-
 def test_the_sample_is_the_fat_tree_whose_scan_is_at_hand() -> None:
-    fabric = fabric_of(REPORT)
-    scan = parse(ibnetdiscover, read("infiniband/fattree2-64-ftree/ibnetdiscover.txt")).fabric
-    assert scan is not None
+    fabric = fabric_of(opareport, REPORT)
+    scan = fabric_of(ibnetdiscover, read("infiniband/fattree2-64-ftree/ibnetdiscover.txt"))
     assert fabric.names == scan.names
     for column in ("kind", "forwards", "slots", "indptr", "neighbour", "cables"):
         assert np.array_equal(getattr(fabric, column), getattr(scan, column)), column
@@ -48,14 +39,14 @@ def test_a_missing_or_unreadable_rate_is_assumed_with_a_warning() -> None:
     assert set(missing.fabric.links.capacity.tolist()) == {12.5e9}
     assert missing.assumed is not None
     assert missing.assumed.sum() == 2
-    slow = fabric_of(REPORT.replace("<Rate>100g</Rate>", "<Rate>25g</Rate>", 1))
+    slow = fabric_of(opareport, REPORT.replace("<Rate>100g</Rate>", "<Rate>25g</Rate>", 1))
     assert sorted(set(slow.links.capacity.tolist())) == [3.125e9, 12.5e9]
 
 
 def test_a_node_without_a_link_stays() -> None:
     link = re.search(r"  <Link id=.*?</Link>\n", REPORT, re.DOTALL)
     assert link is not None
-    fabric = fabric_of(REPORT.replace(link[0], "").replace("<LinkCount>96", "<LinkCount>95"))
+    fabric = fabric_of(opareport, REPORT.replace(link[0], "").replace("<LinkCount>96", "<LinkCount>95"))
     assert len(fabric.hosts) == 64
     assert fabric.cable_count == 95
 
@@ -83,11 +74,4 @@ def test_a_node_without_a_link_stays() -> None:
 )
 def test_a_wrong_report_is_refused(old: str, new: str, reason: str) -> None:
     assert old in REPORT
-    with pytest.raises(InputError, match=reason):
-        parse(opareport, REPORT.replace(old, new, 1))
-
-
-def test_a_bomb_of_entities_does_not_go_off() -> None:
-    bomb = "".join(f'<!ENTITY a{k} "{f"&a{k - 1};" * 10}">' for k in range(1, 12))
-    with pytest.raises(InputError, match="entities"):
-        parse(opareport, f'<!DOCTYPE r [<!ENTITY a0 "x">{bomb}]><Report>&a11;</Report>')
+    assert reason in str(refusal(opareport, REPORT.replace(old, new, 1)))

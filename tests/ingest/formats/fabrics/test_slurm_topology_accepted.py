@@ -17,18 +17,14 @@ from registry.exports.catalog import write
 from registry.exports.switch_tree import fold
 from registry.model import Fabric
 from tests.registry.exports.test_exports import below, host_distances, two_rails
-from tests.support.inputs import parse, read
+from tests.support.inputs import fabric_of, read
 from tests.support.launchers import require, slurm
+from tests.support.waiting import PATIENCE
 
-
-def scanned() -> Fabric:
-    fabric = parse(ibnetdiscover, read("infiniband/fattree2-64-traffic/ibnetdiscover.txt")).fabric
-    assert fabric is not None
-    return fabric
-
+pytestmark = pytest.mark.usefixtures("processes")
 
 FABRICS: dict[str, Callable[[], Fabric]] = {
-    "a scan": scanned,
+    "a scan": lambda: fabric_of(ibnetdiscover, read("infiniband/fattree2-64-traffic/ibnetdiscover.txt")),
     "three levels": lambda: three_level(3, 2, 2),
     "rails and names with blanks": lambda: two_rails(
         ("n1", "ab"), ("n2", "a"), ("n3", "ab"), ("m4", "cd"), ("m5", "d"), ("login", "ad")
@@ -52,7 +48,7 @@ def print_topology(environment: Mapping[str, str]) -> str:
         env={**os.environ, **environment},
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=PATIENCE,
     )
     assert done.returncode == 0, done.stderr
     return done.stdout
@@ -96,9 +92,7 @@ def test_slurm_takes_the_topology_of_an_observed_fabric(name: str, tmp_path: Pat
     written = write("slurm-topology", fabric)
     with slurm(tmp_path, hosts, expand(hosts), 2, topology=written, daemons_too=False) as running:
         found = print_topology(running.environment)
-    printed, meant = parse(slurm_topology, found).fabric, parse(slurm_topology, written).fabric
-    assert printed is not None
-    assert meant is not None
+    printed, meant = fabric_of(slurm_topology, found), fabric_of(slurm_topology, written)
     assert below(printed) == below(meant)
     assert host_distances(printed) == host_distances(meant)
     log = (tmp_path / "slurmctld.log").read_text().replace(str(tmp_path), "").lower()

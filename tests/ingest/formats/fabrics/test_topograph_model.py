@@ -12,12 +12,12 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ingest.formats.fabrics import ibtopo, topograph_labels, topograph_model
-from ingest.options import Options
-from registry.errors import InputError
+from ingest.catalog import Parser
+from ingest.formats.fabrics import ibtopo
+from ingest.formats.fabrics import topograph_labels as by_labels
+from ingest.formats.fabrics import topograph_model as model
 from registry.interchange import to_networkx
-from registry.model import Fabric
-from tests.support.inputs import parse, read
+from tests.support.inputs import fabric_in, fabric_of, parse, read, refusal
 from tests.support.switch_trees import below, leaves_of_eight, rates
 
 
@@ -29,51 +29,36 @@ def labels(nodes: dict[str, list[str]], key: str = "fabric.topograph.run/tier-{}
     return json.dumps({"apiVersion": "v1", "kind": "List", "items": items})
 
 
-def labelled(text: str, options: Options | None = None) -> Fabric:
-    fabric = parse(topograph_labels, text, options).fabric
-    assert fabric is not None
-    return fabric
-
-
-def test_labels_of_two_tiers_make_the_tree() -> None:
-    fabric = labelled(read("formats/k8s_nodes.json").decode())
+def test_labels_of_two_tiers_make_the_tree_in_json_and_yaml() -> None:
+    fabric = fabric_of(by_labels, read("formats/k8s_nodes.json").decode())
     tree = leaves_of_eight()
     assert below(fabric) == {
         "core": {"leaf01", "leaf02"},
         **{leaf: tree[leaf] for leaf in ("leaf01", "leaf02")},
     }
     assert rates(fabric) == {1.0}
-
-
-def test_yaml_of_the_same_nodes_makes_the_same_tree() -> None:
     content = json.loads(read("formats/k8s_nodes.json"))
     text = yaml.safe_dump(content)
-    assert topograph_labels.recognise(text[:65536], "x")
-    assert below(labelled(text)) == below(labelled(json.dumps(content)))
+    assert by_labels.recognise(text[:65536], "x")
+    assert below(fabric_of(by_labels, text)) == below(fabric_of(by_labels, json.dumps(content)))
 
 
 def test_labels_of_older_releases_are_read() -> None:
-    items = [
-        {
-            "metadata": {
-                "name": name,
-                "labels": {
-                    "network.topology.nvidia.com/leaf": leaf,
-                    "network.topology.nvidia.com/spine": "s1",
-                },
-            }
-        }
-        for name, leaf in (("a", "l1"), ("b", "l2"))
-    ]
-    assert below(labelled(json.dumps({"items": items}))) == {"l1": {"a"}, "l2": {"b"}, "s1": {"l1", "l2"}}
+    key = "network.topology.nvidia.com"
+    tiers = {name: {f"{key}/leaf": leaf, f"{key}/spine": "s1"} for name, leaf in (("a", "l1"), ("b", "l2"))}
+    items = [{"metadata": {"name": name, "labels": found}} for name, found in tiers.items()]
+    assert below(fabric_of(by_labels, json.dumps({"items": items}))) == {
+        "l1": {"a"},
+        "l2": {"b"},
+        "s1": {"l1", "l2"},
+    }
 
 
 def test_nodes_without_labels_are_left_out_and_counted_and_domains_are_counted() -> None:
     content = json.loads(labels({"a": ["l"], "b": ["l"], "c": []}))
     content["items"][0]["metadata"]["labels"]["accelerator.topograph.run/domain"] = "nvl1"
-    parsed = parse(topograph_labels, json.dumps(content))
-    assert parsed.fabric is not None
-    assert parsed.fabric.names == ("a", "b", "l")
+    parsed = parse(by_labels, json.dumps(content))
+    assert fabric_in(parsed).names == ("a", "b", "l")
     assert parsed.warnings[:2] == (
         "1 node has no label of a switch: ignored",
         "1 node names a domain of accelerators, which is ignored",
@@ -81,40 +66,53 @@ def test_nodes_without_labels_are_left_out_and_counted_and_domains_are_counted()
 
 
 @pytest.mark.parametrize(
-    ("text", "reason"),
+    ("parser", "text", "reason"),
     [
         (
+            by_labels,
             labels({"a": ["l", "s1"], "b": ["l", "s2"]}),
             "'l' has another parent in the labels of another node",
         ),
-        (labels({"a": ["l", "s"], "b": ["s", "t"]}), "'s' has another parent in the labels of another node"),
-        (labels({"a": ["l", "l"]}), "two tiers"),
-        (labels({"a": ["l"], "b": ["l"]}).replace('"b"', '"a"'), "'a' is repeated"),
-        (labels({"a": ["l"], "l": ["m"]}), "is the name of a host and of a switch"),
-        (labels({"a": ["l"]}).replace("tier-0", "tier-1"), "tier between others is missing"),
-        (labels({"a": ["l"]}).replace('"l"', "7"), "is not text"),
-        (labels({"a": [""]}), "is not a valid name of a device"),
-        (labels({"a": ["x\\u0007"]}).replace("\\\\u", "\\u"), "is not a valid name of a device"),
-        (labels({}), "no cable"),
-        ('{"items": {"fabric.topograph.run/tier-0": 1}}', "is not a list"),
-        ('{"items": [3]}', "is not an object"),
+        (
+            by_labels,
+            labels({"a": ["l", "s"], "b": ["s", "t"]}),
+            "'s' has another parent in the labels of another node",
+        ),
+        (by_labels, labels({"a": ["l", "l"]}), "two tiers"),
+        (by_labels, labels({"a": ["l"], "b": ["l"]}).replace('"b"', '"a"'), "'a' is repeated"),
+        (by_labels, labels({"a": ["l"], "l": ["m"]}), "is the name of a host and of a switch"),
+        (by_labels, labels({"a": ["l"]}).replace("tier-0", "tier-1"), "tier between others is missing"),
+        (by_labels, labels({"a": ["l"]}).replace('"l"', "7"), "is not text"),
+        (by_labels, labels({"a": [""]}), "is not a valid name of a device"),
+        (by_labels, labels({"a": ["x\\u0007"]}).replace("\\\\u", "\\u"), "is not a valid name of a device"),
+        (by_labels, labels({}), "no cable"),
+        (by_labels, '{"items": {"fabric.topograph.run/tier-0": 1}}', "is not a list"),
+        (by_labels, '{"items": [3]}', "is not an object"),
+        (
+            model,
+            "switches:\n  a:\n    switches: [b]\nblocks:\n- switch: c\n  nodes: [n]\n",
+            "'c' is not described",
+        ),
+        (model, "switches:\n  a:\n    switches: [a]\n", "above itself"),
+        (model, "switches:\n  a:\n    nodes: [n, n]\n", "named twice"),
+        (
+            model,
+            "switches:\n  a:\n    nodes: [n]\nblocks:\n- switch: a\n  nodes: [n]\n",
+            "is already below this switch",
+        ),
+        (model, "switches:\n  a:\n    nodes: n\n", "is not a list"),
+        (model, "switches:\n- name: a\n- name: a\n", "is repeated"),
+        (model, "switches:\n- nodes: [a]\n", "name: is not text"),
+        (model, "switches: [a\n", "invalid or truncated YAML"),
     ],
 )
-def test_wrong_labels_are_refused(text: str, reason: str) -> None:
-    with pytest.raises(InputError, match=reason):
-        parse(topograph_labels, text)
-
-
-def model(text: str) -> Fabric:
-    fabric = parse(topograph_model, text).fabric
-    assert fabric is not None
-    return fabric
+def test_wrong_labels_and_models_are_refused(parser: Parser, text: str, reason: str) -> None:
+    assert reason in str(refusal(parser, text))
 
 
 def test_a_model_of_blocks_makes_the_tree() -> None:
-    parsed = parse(topograph_model, read("formats/topograph_model.yaml"))
-    assert parsed.fabric is not None
-    assert below(parsed.fabric) == {
+    parsed = parse(model, read("formats/topograph_model.yaml"))
+    assert below(fabric_in(parsed)) == {
         "core": {"spine-1", "spine-2"},
         "spine-1": {"leaf-11", "leaf-12"},
         "spine-2": {"leaf-21"},
@@ -137,34 +135,12 @@ def test_models_of_older_releases_are_read() -> None:
         "  nodes: [I3]\n"
     )
     for text in (mapping, listed):
-        assert topograph_model.recognise(text, "x")
-        assert below(model(text)) == tree
-
-
-@pytest.mark.parametrize(
-    ("text", "reason"),
-    [
-        ("switches:\n  a:\n    switches: [b]\nblocks:\n- switch: c\n  nodes: [n]\n", "'c' is not described"),
-        ("switches:\n  a:\n    switches: [a]\n", "above itself"),
-        ("switches:\n  a:\n    nodes: [n, n]\n", "named twice"),
-        (
-            "switches:\n  a:\n    nodes: [n]\nblocks:\n- switch: a\n  nodes: [n]\n",
-            "is already below this switch",
-        ),
-        ("switches:\n  a:\n    nodes: n\n", "is not a list"),
-        ("switches:\n- name: a\n- name: a\n", "is repeated"),
-        ("switches:\n- nodes: [a]\n", "name: is not text"),
-        ("switches: [a\n", "invalid or truncated YAML"),
-    ],
-)
-def test_a_wrong_model_is_refused(text: str, reason: str) -> None:
-    with pytest.raises(InputError, match=reason):
-        parse(topograph_model, text)
+        assert model.recognise(text, "x")
+        assert below(fabric_of(model, text)) == tree
 
 
 def test_ibtopo_makes_the_tree_with_switches_called_by_the_way_to_them() -> None:
-    fabric = parse(ibtopo, read("formats/llnl.topo")).fabric
-    assert fabric is not None
+    fabric = fabric_of(ibtopo, read("formats/llnl.topo"))
     leaves = {f"sw-0-{at}": hosts for at, hosts in enumerate(list(leaves_of_eight().values())[1:])}
     assert below(fabric) == {"sw-0": set(leaves), **leaves}
 
@@ -172,8 +148,7 @@ def test_ibtopo_makes_the_tree_with_switches_called_by_the_way_to_them() -> None
 @given(st.dictionaries(st.integers(0, 99), st.tuples(*[st.integers(0, 2)] * 3), min_size=1, max_size=20))
 def test_hosts_of_ibtopo_are_as_far_apart_as_their_ways_differ(ways: dict[int, tuple[int, int, int]]) -> None:
     lines = ["3", *(f"n{host} {a} {b} {c}" for host, (a, b, c) in ways.items())]
-    fabric = parse(ibtopo, "\n".join(lines)).fabric
-    assert fabric is not None
+    fabric = fabric_of(ibtopo, "\n\n".join(lines))
     graph: nx.Graph[Any] = nx.Graph(to_networkx(fabric).to_undirected())
     assert nx.is_tree(graph)
     hosts = sorted(ways)
@@ -195,6 +170,6 @@ def test_hosts_of_ibtopo_are_as_far_apart_as_their_ways_differ(ways: dict[int, t
     ],
 )
 def test_a_wrong_line_of_ibtopo_is_named(text: str, reason: str, line: int | None) -> None:
-    with pytest.raises(InputError, match=reason) as caught:
-        parse(ibtopo, text)
-    assert caught.value.line == line
+    error = refusal(ibtopo, text)
+    assert reason in str(error)
+    assert error.line == line

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from ingest.formats.hosts.hwloc_xml import read_layout, recognise
+from ingest.formats.hosts.hwloc_xml import read_layout
 from registry.errors import InputError, InvalidValue
 from registry.model.host_layout import HostLayout
-from tests.support.inputs import damaged, file, read
+from tests.support.inputs import file, read
 
 TWO_RAILS = [read(f"hwloc/two_rails_v{version}.xml") for version in (1, 2, 3)]
 FOUR_CORES = read("hwloc/four_cores.xml")
@@ -34,11 +32,9 @@ def test_the_same_host_in_three_versions(content: bytes) -> None:
 
 def test_a_host_without_numa_latencies_or_devices() -> None:
     layout = read_layout(file(FOUR_CORES))
-    assert (layout.cores, layout.domains) == (4, 1)
+    assert (layout.cores, layout.domains, layout.name, layout.nic_name) == (4, 1, "", ())
     assert layout.distance.tolist() == [[10.0]]
-    assert layout.nic_name == ()
     assert layout.nic_near.shape == (0, 1)
-    assert layout.name == ""
 
 
 def xml(objects: str, *, version: str = ' version="2.0"', root: str = "", after: str = "") -> str:
@@ -58,6 +54,9 @@ def layout_of(text: str) -> HostLayout:
     return read_layout(file(text))
 
 
+HALVES = node(0, 3) + core(1) + core(2) + node(1, 12) + core(4) + core(8)
+
+
 def test_latencies_follow_the_numbers_of_nodes_not_their_order() -> None:
     objects = node(5, 3, 70) + core(1) + core(2) + node(2, 12, 71) + core(4) + core(8)
     values = "<u64values>10 33</u64values><u64values>44 11</u64values>"
@@ -70,11 +69,10 @@ def test_latencies_follow_the_numbers_of_nodes_not_their_order() -> None:
 
 
 def test_bandwidths_and_distances_of_other_objects_are_left_alone() -> None:
-    objects = node(0, 3) + core(1) + core(2) + node(1, 12) + core(4) + core(8)
     other = "<indexes>0 1</indexes><u64values>1 2 3 4</u64values></distances2>"
     after = f'<distances2 type="NUMANode" nbobjs="2" kind="10" indexing="os">{other}'
     after += f'<distances2 type="Core" nbobjs="2" kind="5" indexing="os">{other}'
-    assert layout_of(xml(objects, after=after)).distance.tolist() == [[10.0, 20.0], [20.0, 10.0]]
+    assert layout_of(xml(HALVES, after=after)).distance.tolist() == [[10.0, 20.0], [20.0, 10.0]]
 
 
 def test_a_core_belongs_to_the_smallest_node_around_it_of_equals_the_first() -> None:
@@ -83,31 +81,20 @@ def test_a_core_belongs_to_the_smallest_node_around_it_of_equals_the_first() -> 
     layout = layout_of(xml(objects))
     assert layout.domain_node.tolist() == [0, 2]
     assert layout.core_domain.tolist() == [0, 0, 1, 1]
+    assert layout_of(xml(node(0, 15) + core(3) + core(12) + node(1, 0))).domain_node.tolist() == [0]
 
 
-def test_nodes_without_cores_are_no_domains() -> None:
-    layout = layout_of(xml(node(0, 15) + core(3) + core(12) + node(1, 0)))
-    assert layout.domain_node.tolist() == [0]
-
-
-def test_cores_that_are_not_allowed_are_left_out() -> None:
+def test_cores_are_those_allowed_or_else_threads_whose_sets_may_be_long() -> None:
     layout = layout_of(xml(core(3) + core(12), root=' allowed_cpuset="0x00000008"'))
-    assert layout.cores == 1
-    assert layout.core_cpu.tolist() == [3]
-
-
-def test_threads_are_cores_if_the_file_has_no_cores() -> None:
-    objects = "".join(f'<object type="PU" os_index="{i}" cpuset="0x{1 << i:08x}"/>' for i in range(4))
-    assert layout_of(xml(objects)).core_cpu.tolist() == [0, 1, 2, 3]
-
-
-def test_sets_of_threads_may_be_long_and_without_end() -> None:
-    words = "0x00000001,,0x0"
+    assert (layout.cores, layout.core_cpu.tolist()) == (1, [3])
+    threads = "".join(f'<object type="PU" os_index="{i}" cpuset="0x{1 << i:08x}"/>' for i in range(4))
+    assert layout_of(xml(threads)).core_cpu.tolist() == [0, 1, 2, 3]
     text = '<topology version="2.0"><object type="Machine" cpuset="0xf...f,0xffffffff"><object type="Core" '
-    assert layout_of(f'{text}cpuset="{words}"/></object></topology>').core_cpu.tolist() == [64]
+    text += 'cpuset="0x00000001,,0x0"/></object></topology>'
+    assert layout_of(text).core_cpu.tolist() == [64]
 
 
-def test_a_fabric_adapter_without_a_driver_counts_and_one_with_a_device_counts_once() -> None:
+def test_which_devices_are_adapters() -> None:
     alone = '<object type="PCIDev" pci_busid="0000:81:00.0" pci_type="0208 [8086:24f0] [0:0] 11"/>'
     ethernet = alone.replace("0208", "0200").replace("81", "82")
     assert layout_of(xml(core(1) + alone + ethernet)).nic_name == ("0000:81:00.0",)
@@ -115,9 +102,6 @@ def test_a_fabric_adapter_without_a_driver_counts_and_one_with_a_device_counts_o
     layout = layout_of(xml(core(1) + device))
     assert layout.nic_name == ("hfi1_0",)
     assert layout.nic_fabric.tolist() == [True]
-
-
-def test_gpus_and_disks_are_no_adapters() -> None:
     for version, kinds in (("2.0", (0, 1, 4, 5, 6)), ("3.0", (1, 2, 4, 8, 64))):
         objects = "".join(f'<object type="OSDev" name="d{k}" osdev_type="{k}"/>' for k in kinds)
         assert layout_of(xml(core(1) + objects, version=f' version="{version}"')).nic_name == ()
@@ -165,34 +149,9 @@ def test_what_cannot_be_read_is_refused(text: str, words: str) -> None:
     ],
 )
 def test_latencies_that_do_not_fit_are_refused(inside: str) -> None:
-    objects = node(0, 3) + core(1) + core(2) + node(1, 12) + core(4) + core(8)
     after = f'<distances2 type="NUMANode" nbobjs="2" kind="5" indexing="os">{inside}</distances2>'
     with pytest.raises(InputError):
-        layout_of(xml(objects, after=after))
-
-
-@given(content=st.one_of([damaged(content) for content in (*TWO_RAILS, FOUR_CORES)]))
-def test_damaged_files_are_read_or_refused(content: bytes) -> None:
-    given = file(content)
-    recognise(given.head(), given.path)
-    refused = None
-    try:
-        read_layout(given)
-    except InputError as error:
-        refused = error
-    assert refused is None or refused.reason
-
-
-def test_the_format_is_recognised_by_its_first_element() -> None:
-    for content in (*TWO_RAILS, FOUR_CORES):
-        assert recognise(file(content).head(), "any.name")
-    for text in ("", "<?xml version='1.0'?><graphml/>", "topology", "switches: 3"):
-        assert not recognise(text, "topology.xml")
-
-
-@given(st.binary())
-def test_recognising_never_raises(content: bytes) -> None:
-    recognise(file(content).head(), "x")
+        layout_of(xml(HALVES, after=after))
 
 
 def made(**changes: object) -> HostLayout:

@@ -34,9 +34,6 @@ def test_expressions_name_their_hosts(text: str, hosts: str) -> None:
 def test_the_order_given_is_kept() -> None:
     assert expand("node[5,1-2],login,node[4,3]") == ("node5", "node1", "node2", "login", "node4", "node3")
     assert expand("c[1,0]n[2,0-1]") == ("c1n2", "c1n0", "c1n1", "c0n2", "c0n0", "c0n1")
-
-
-def test_slurms_own_list_names_what_slurm_says() -> None:
     assert expand(read("slurm/hostlist.txt").decode()) == ("node0001", "node0002", "node0005", "node0064")
 
 

@@ -40,12 +40,6 @@ def test_ranks_are_distributed_as_slurm_does(ranks: int, room: list[int]) -> Non
     assert slurm.ranks_by_host(ranks, room) == tuple(max(1, count) for count in rank_by_rank(ranks, room))
 
 
-def test_even_slots_are_just_enough() -> None:
-    assert slurm.even_slots(7, 3) == (3, 3, 3)
-    assert slurm.even_slots(0, 2) == (1, 1)
-    assert slurm.even_slots(5, 0) == ()
-
-
 @pytest.mark.parametrize(
     ("printed", "over_hosts"),
     [
@@ -63,14 +57,7 @@ def test_a_distribution_is_the_one_over_hosts(printed: str, over_hosts: str) -> 
     assert slurm.parse_distribution(printed) == over_hosts
 
 
-def test_tasks_per_node_are_repeated_or_apply_to_all_hosts() -> None:
-    assert slurm.parse_tasks_per_node("3,2(x2)", 3, HERE) == (3, 2, 2)
-    assert slurm.parse_tasks_per_node("4", 3, HERE) == (4, 4, 4)
-    with pytest.raises(InputError, match="not the tasks of 2 hosts"):
-        slurm.parse_tasks_per_node("3,2(x2)", 2, HERE)
-
-
-def test_states_times_and_ids_are_those_of_slurm() -> None:
+def test_states_times_and_ids_and_steps_are_those_of_slurm() -> None:
     assert slurm.parse_state("CANCELLED by 0", HERE) == "CANCELLED"
     assert slurm.parse_time("2026-01-31T12:00:00", HERE) == datetime(2026, 1, 31, 12, tzinfo=UTC)
     assert slurm.parse_time("Unknown", HERE) is None
@@ -80,18 +67,19 @@ def test_states_times_and_ids_are_those_of_slurm() -> None:
     assert slurm.het_id("7", "1") == "7+1"
     with pytest.raises(InputError, match="not a time such as"):
         slurm.parse_time("soon", HERE)
+    steps = (("4711.0", "halo"), ("4711.batch", "batch"), ("4711.0", "orted"))
+    assert [slurm.is_application(*step) for step in steps] == [True, False, False]
 
 
-def test_counts_are_whole_numbers() -> None:
+def test_counts_slots_and_tasks_of_hosts() -> None:
     assert (slurm.parse_count("", "CPUS", HERE), slurm.parse_count("12", "CPUS", HERE)) == (0, 12)
     with pytest.raises(InputError, match="CPUS is not a number: '-1'"):
         slurm.parse_count("-1", "CPUS", HERE)
-
-
-def test_steps_of_scripts_and_daemons_are_no_application() -> None:
-    assert slurm.is_application("4711.0", "halo")
-    assert not slurm.is_application("4711.batch", "batch")
-    assert not slurm.is_application("4711.0", "orted")
+    assert [slurm.even_slots(*given) for given in ((7, 3), (0, 2), (5, 0))] == [(3, 3, 3), (1, 1), ()]
+    assert slurm.parse_tasks_per_node("3,2(x2)", 3, HERE) == (3, 2, 2)
+    assert slurm.parse_tasks_per_node("4", 3, HERE) == (4, 4, 4)
+    with pytest.raises(InputError, match="not the tasks of 2 hosts"):
+        slurm.parse_tasks_per_node("3,2(x2)", 2, HERE)
 
 
 def test_surplus_cells_go_back_to_the_column_of_free_text() -> None:

@@ -16,9 +16,8 @@ from ingest.formats.jobs import slurm_json, slurm_sacct, slurm_scontrol
 from ingest.options import Options
 from ingest.pipeline import plan
 from ingest.reading import source
-from registry.errors import InputError
 from registry.model import Job
-from tests.support.inputs import damaged, file, parse, read, survives
+from tests.support.inputs import file, parse, read, refusal, survives
 
 SACCT = read("slurm/sacct.json.gz")
 SQUEUE = read("slurm/squeue.json.gz")
@@ -95,52 +94,23 @@ def changed(record: dict[str, Any], **fields: Any) -> dict[str, Any]:
     return copy.deepcopy(record) | fields
 
 
-def facts(job: Job) -> tuple[Any, ...]:
-    return (job.name, job.user, job.state, job.hosts, job.slots, job.ranks, job.started_at, job.ended_at)
-
-
 def test_squeue_gives_the_same_as_scontrol() -> None:
-    from_json = {job.id: job for job in parse(slurm_json, SQUEUE).jobs}
-    from_text = {job.id: job for job in parse(slurm_scontrol, read("slurm/scontrol_show_jobs_d.txt")).jobs}
-    assert from_json.keys() == from_text.keys()
-    assert {key: facts(job) for key, job in from_json.items()} == {
-        key: facts(job) for key, job in from_text.items()
-    }
-    assert from_json["2"].slots == (16, 16, 8)
+    def facts(job: Job) -> tuple[Any, ...]:
+        return (job.name, job.user, job.state, job.hosts, job.slots, job.ranks, job.started_at, job.ended_at)
+
+    one, other = parse(slurm_json, SQUEUE), parse(slurm_scontrol, read("slurm/scontrol_show_jobs_d.txt"))
+    found = {job.id: facts(job) for job in one.jobs}
+    assert found == {job.id: facts(job) for job in other.jobs}
+    assert found["2"][4] == (16, 16, 8)
 
 
 def test_sacct_gives_the_same_in_json_and_in_text() -> None:
-    from_json = {job.id: job for job in parse(slurm_json, SACCT).jobs}
-    from_text = {job.id: job for job in parse(slurm_sacct, read("slurm/sacct_P.txt")).jobs}
-    assert from_json.keys() == from_text.keys()
-    for key, job in from_json.items():
-        assert (job.hosts, job.slots, job.ranks, job.distribution, job.state) == (
-            from_text[key].hosts,
-            from_text[key].slots,
-            from_text[key].ranks,
-            from_text[key].distribution,
-            from_text[key].state,
-        )
-        assert (job.submitted_at, job.started_at, job.ended_at) == (
-            from_text[key].submitted_at,
-            from_text[key].started_at,
-            from_text[key].ended_at,
-        )
+    def facts(job: Job) -> tuple[Any, ...]:
+        times = (job.submitted_at, job.started_at, job.ended_at)
+        return (job.hosts, job.slots, job.ranks, job.distribution, job.state, *times)
 
-
-def test_the_newer_shape_of_squeue_is_read() -> None:
-    job = jobs(NEWER)["333"]
-    assert (job.name, job.user, job.account, job.partition) == ("halo", "ann", "proj", "gpu")
-    assert (job.state, job.hosts, job.slots, job.ranks) == ("RUNNING", ("gpu001", "gpu002"), (4, 2), 6)
-    assert job.started_at == datetime.fromtimestamp(1746693312, UTC)
-    assert job.ended_at is None
-
-
-def test_the_newer_shape_of_sacct_is_read() -> None:
-    job = jobs(ACCOUNTED)["40_2"]
-    assert (job.hosts, job.slots, job.ranks, job.distribution) == (("n1", "n2"), (3, 3), 6, "cyclic")
-    assert (job.state, job.user) == ("COMPLETED", "ann")
-    assert job.ended_at == datetime.fromtimestamp(180, UTC)
+    one, other = parse(slurm_json, SACCT), parse(slurm_sacct, read("slurm/sacct_P.txt"))
+    assert {job.id: facts(job) for job in one.jobs} == {job.id: facts(job) for job in other.jobs}
 
 
 @pytest.mark.parametrize(
@@ -158,20 +128,21 @@ def test_tasks_per_host_may_be_written_in_several_ways(written: Any, slots: tupl
     assert jobs(changed(NEWER, tasks_per_node=written))["333"].slots == slots
 
 
-def test_a_job_may_be_called_none() -> None:
+def test_a_job_may_be_called_none_and_ranks_without_resources_are_spread_evenly() -> None:
     assert jobs(changed(NEWER, name="None"))["333"].name == "None"
     assert jobs(changed(NEWER, name=None))["333"].name == ""
-
-
-def test_without_resources_ranks_are_spread_evenly() -> None:
     assert jobs(changed(NEWER, job_resources=None, tasks=5))["333"].slots == (3, 3)
 
 
-def test_steps_of_launchers_and_scripts_are_not_the_application() -> None:
+def test_steps_of_daemons_and_earlier_runs_of_requeued_jobs_do_not_count() -> None:
     daemons = copy.deepcopy(ACCOUNTED)
     daemons["steps"][1]["step"]["name"] = "prted"
     job = jobs(daemons)["40_2"]
     assert (job.ranks, job.slots, job.distribution) == (0, (4, 4), "")
+    earlier = changed(ACCOUNTED, state={"current": ["NODE_FAIL"]})
+    parsed = parse(slurm_json, json.dumps({"jobs": [earlier, ACCOUNTED]}))
+    assert [job.state for job in parsed.jobs] == ["COMPLETED"]
+    assert parsed.warnings == ("1 earlier run of requeued jobs is ignored",)
 
 
 @pytest.mark.parametrize(
@@ -205,10 +176,7 @@ def test_ids_are_those_that_slurm_prints(fields: dict[str, Any], id: str) -> Non
     ],
 )
 def test_a_job_that_cannot_be_read_is_refused(record: Any, reason: str | None) -> None:
-    with pytest.raises(InputError) as caught:
-        jobs(record)
-    assert caught.value.path == "input"
-    assert reason in (None, caught.value.reason)
+    assert reason in (None, refusal(slurm_json, json.dumps({"jobs": [record]})).reason)
 
 
 @pytest.mark.parametrize(
@@ -223,23 +191,7 @@ def test_a_job_that_cannot_be_read_is_refused(record: Any, reason: str | None) -
     ],
 )
 def test_what_is_no_list_of_jobs_is_refused(content: bytes, line: int | None) -> None:
-    with pytest.raises(InputError) as caught:
-        parse(slurm_json, content)
-    assert caught.value.line == line
-
-
-def test_the_last_run_of_a_requeued_job_counts() -> None:
-    earlier = changed(ACCOUNTED, state={"current": ["NODE_FAIL"]})
-    parsed = parse(slurm_json, json.dumps({"jobs": [earlier, ACCOUNTED]}))
-    assert [job.state for job in parsed.jobs] == ["COMPLETED"]
-    assert parsed.warnings == ("1 earlier run of requeued jobs is ignored",)
-
-
-def test_it_is_recognised_by_its_keys() -> None:
-    for content in (SQUEUE, SACCT, json.dumps({"jobs": [NEWER]}, indent=2).encode()):
-        assert slurm_json.recognise(file(content).head(), "x")
-    assert not slurm_json.recognise('{"nodes": []}', "x")
-    assert not slurm_json.recognise("", "x")
+    assert refusal(slurm_json, content).line == line
 
 
 JSON = st.recursive(
@@ -247,13 +199,6 @@ JSON = st.recursive(
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
     max_leaves=6,
 )
-
-
-@given(st.sampled_from([NEWER, ACCOUNTED]), st.data())
-def test_any_value_of_any_field_is_read_or_refused(record: dict[str, Any], data: st.DataObject) -> None:
-    key = data.draw(st.sampled_from(sorted(record)))
-    value = data.draw(JSON)
-    survives(slurm_json, [file(json.dumps({"jobs": [changed(record, **{key: value})]}))])
 
 
 @given(st.sampled_from([NEWER, ACCOUNTED]), st.data())
@@ -270,17 +215,6 @@ def test_any_value_deep_inside_is_read_or_refused(record: dict[str, Any], data: 
     survives(slurm_json, [file(json.dumps({"jobs": [damaged_record]}))])
 
 
-@given(st.binary(max_size=300) | st.text(max_size=300).map(str.encode))
-def test_any_bytes_are_read_or_refused(body: bytes) -> None:
-    survives(slurm_json, [file(body)])
-    survives(slurm_json, [file(b'{"jobs": [' + body)])
-
-
-@given(damaged(json.dumps({"jobs": [NEWER, ACCOUNTED]}).encode()))
-def test_a_damaged_file_is_read_or_refused(data: bytes) -> None:
-    survives(slurm_json, [file(data)])
-
-
 @pytest.mark.parametrize("version", ["v0.0.40", "v0.0.41"])
 def test_samples_after_the_published_schema_of_newer_versions_are_read(version: str) -> None:
     found = {job.id: job for job in parse(slurm_json, read(f"slurm/squeue_{version}.json")).jobs}
@@ -288,13 +222,8 @@ def test_samples_after_the_published_schema_of_newer_versions_are_read(version: 
     runs, waits, element = found.values()
     assert (runs.state, runs.hosts, runs.slots, runs.ranks) == ("RUNNING", ("gpu001", "gpu002"), (16, 8), 24)
     assert (runs.started_at, runs.ended_at) == (datetime.fromtimestamp(1746693312, UTC), None)
-    assert (waits.state, waits.hosts, waits.slots, waits.ranks, waits.started_at) == (
-        "PENDING",
-        (),
-        (),
-        8,
-        None,
-    )
+    waiting = (waits.state, waits.hosts, waits.slots, waits.ranks, waits.started_at)
+    assert waiting == ("PENDING", (), (), 8, None)
     assert (element.ranks, element.slots) == (6, (4, 2))
 
 

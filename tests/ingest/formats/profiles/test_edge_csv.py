@@ -2,64 +2,42 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
+import numpy as np
 import pytest
 from hypothesis import given
-from hypothesis import strategies as st
 
 from ingest.formats.profiles import edge_csv
+from ingest.formats.profiles.edge_csv import csv_text
 from ingest.options import Options
+from ingest.pipeline import plan
 from registry.errors import InputError
 from registry.model import Profile
-from tests.support.inputs import damaged, file, parse, read, survives
+from tests.support.inputs import edges_of, parse, profile_of, recordings, refusal, traffic_of
 
 
-def profile(content: str | bytes, options: Options | None = None, *, path: str = "run.csv.gz") -> Profile:
-    parsed = parse(edge_csv, content, options, path=path)
-    assert parsed.profiles
-    return parsed.profiles[0]
+@pytest.mark.parametrize(
+    ("text", "traffic"),
+    [
+        ("src,dst,bytes,messages\n0,1,10,2\n", {(0, 1): (10.0, 2)}),
+        ("Messages, bytes ,DST,src\n2,10,1,0\n", {(0, 1): (10.0, 2)}),  # any order and case
+        ("src,dst,bytes\n1,0,2.5\n", {(1, 0): (2.5, 0)}),  # messages are unknown
+        ("src,dst,bytes,messages\n0,1,1,1\n0,1,2,3\n1,0,5,1\n", {(0, 1): (3.0, 4), (1, 0): (5.0, 1)}),
+        ("# made\n\nsrc,dst,bytes\n\n0,1,1\n\n1,0,2\n", {(0, 1): (1.0, 0), (1, 0): (2.0, 0)}),
+        ('"src","dst","bytes","kind"\r\n"0","1","1e3","a, b"\r\n', {(0, 1): (1000.0, 0)}),
+    ],
+)
+def test_rows_of_a_pair_are_summed(text: str, traffic: dict[tuple[int, int], tuple[float, int]]) -> None:
+    assert traffic_of(profile_of(edge_csv, text)) == traffic
 
 
-def edges(of: Profile) -> dict[tuple[int, int], tuple[float, int]]:
-    pairs = zip(of.sender.tolist(), of.partner.tolist(), strict=True)
-    values = zip(of.bytes.tolist(), of.messages.tolist(), strict=True)
-    return dict(zip(pairs, values, strict=True))
-
-
-def test_columns_may_come_in_any_order_and_case() -> None:
-    given_order = profile("src,dst,bytes,messages\n0,1,10,2\n")
-    other_order = profile("Messages, bytes ,DST,src\n2,10,1,0\n")
-    assert edges(given_order) == edges(other_order) == {(0, 1): (10.0, 2)}
-
-
-def test_messages_are_unknown_where_there_is_no_column() -> None:
-    assert edges(profile("src,dst,bytes\n1,0,2.5\n")) == {(1, 0): (2.5, 0)}
-
-
-def test_rows_of_one_pair_are_summed() -> None:
-    assert edges(profile("src,dst,bytes,messages\n0,1,1,1\n0,1,2,3\n1,0,5,1\n")) == {
-        (0, 1): (3.0, 4),
-        (1, 0): (5.0, 1),
-    }
-
-
-def test_what_collective_calls_ask_for_is_left_out_and_counted() -> None:
+def test_what_collective_calls_ask_for_and_other_columns_are_left_out_and_counted() -> None:
     rows = "0,1,p2p,1\n0,1,coll_wire,2\n0,1,coll_api,4\n2,3,coll_api,8\n"
     parsed = parse(edge_csv, f"src,dst,kind,bytes\n{rows}")
-    assert parsed.profiles
-    assert edges(parsed.profiles[0]) == {(0, 1): (3.0, 0)}
+    assert traffic_of(parsed.profiles[0]) == {(0, 1): (3.0, 0)}
     assert parsed.profiles[0].ranks == 4
     assert parsed.warnings[0].startswith("2 rows of kind coll_api")
-
-
-def test_self_edges_are_dropped_and_counted() -> None:
-    parsed = parse(edge_csv, "src,dst,bytes\n0,0,7\n1,1,8\n0,1,1\n")
-    assert parsed.profiles
-    assert (parsed.profiles[0].self_edges, parsed.profiles[0].self_bytes) == (2, 15.0)
-    assert edges(parsed.profiles[0]) == {(0, 1): (1.0, 0)}
-    assert parsed.warnings == ("2 edges from a rank to itself are dropped: 15 bytes that no cable carries",)
-
-
-def test_columns_that_are_not_read_are_named() -> None:
     assert parse(edge_csv, "t_us,src,dst,bytes,tag\n0.5,0,1,8,1\n").warnings == (
         "ignored columns: t_us, tag",
     )
@@ -67,20 +45,10 @@ def test_columns_that_are_not_read_are_named() -> None:
 
 def test_name_is_the_given_one_else_the_files() -> None:
     content = "src,dst,bytes\n0,1,1\n"
-    assert profile(content, path="runs/npb.cg_64.csv.xz").name == "npb.cg_64"
-    assert profile(content, path="all.tar.gz!day/cg.csv").name == "cg"
-    named = profile(content, Options(name="mine"), path="runs/cg_64.csv")
+    assert profile_of(edge_csv, content, path="runs/npb.cg_64.csv.xz").name == "npb.cg_64"
+    assert profile_of(edge_csv, content, path="all.tar.gz!day/cg.csv").name == "cg"
+    named = profile_of(edge_csv, content, Options(name="mine"), path="runs/cg_64.csv")
     assert (named.name, named.application, named.source) == ("mine", "cg_64", "edge-csv")
-
-
-def test_comments_before_the_columns_and_empty_lines_are_allowed() -> None:
-    read_in = profile("# made\n\nsrc,dst,bytes\n\n0,1,1\n\n1,0,2\n")
-    assert edges(read_in) == {(0, 1): (1.0, 0), (1, 0): (2.0, 0)}
-
-
-def test_quoted_cells_and_line_ends_of_other_systems_are_read() -> None:
-    text = '"src","dst","bytes","kind"\r\n"0","1","1e3","a, b"\r\n'
-    assert edges(profile(text)) == {(0, 1): (1000.0, 0)}
 
 
 @pytest.mark.parametrize(
@@ -104,15 +72,14 @@ def test_quoted_cells_and_line_ends_of_other_systems_are_read() -> None:
 )
 def test_a_bad_row_is_refused_with_its_line(row: str, reason: str) -> None:
     head = '# made\n\nsrc,dst,bytes,messages,kind\n0,1,1,1,"two\nlines"\n\n'
-    with pytest.raises(InputError) as caught:
-        profile(f"{head}{row}\n0,1,x,1,p2p\n")
-    assert (caught.value.reason, caught.value.line, caught.value.text) == (reason, 7, row)
+    error = refusal(edge_csv, f"{head}{row}\n0,1,x,1,p2p\n")
+    assert (error.reason, error.line, error.text) == (reason, 7, row)
 
 
 def test_a_bad_row_far_down_has_the_right_line() -> None:
     rows = "".join(f"{i % 50},{i % 49},{i},1\n" for i in range(100_000))
-    with pytest.raises(InputError, match=r"run\.csv\.gz:100002: bytes is negative"):
-        profile(f"src,dst,bytes,messages\n{rows}1,2,-5,1\n")
+    error = refusal(edge_csv, f"src,dst,bytes,messages\n{rows}1,2,-5,1\n", path="run.csv.gz")
+    assert str(error).startswith("run.csv.gz:100002: bytes is negative")
 
 
 @pytest.mark.parametrize(
@@ -130,44 +97,74 @@ def test_a_bad_row_far_down_has_the_right_line() -> None:
     ],
 )
 def test_a_file_without_edges_is_refused(content: str | bytes, reason: str) -> None:
-    with pytest.raises(InputError) as caught:
-        profile(content)
-    assert caught.value.reason == reason
-
-
-def test_it_is_recognised_by_its_columns() -> None:
-    assert edge_csv.recognise("# x\ndst,kind,SRC,bytes\n", "p")
-    assert not edge_csv.recognise("rank,host,slot\n0,1,2\n", "p")
-    assert not edge_csv.recognise("", "p")
-
-
-RANK = st.integers(0, 30)
-ROWS = st.lists(st.tuples(RANK, RANK, st.integers(0, 1 << 40), st.integers(0, 99)))
-
-
-@given(ROWS.filter(lambda rows: any(source != target for source, target, _, _ in rows)))
-def test_an_exported_profile_reads_back_the_same(rows: list[tuple[int, int, int, int]]) -> None:
-    source, target, size, count = zip(*rows, strict=True)
-    before = Profile.from_edges(source, target, size, messages=count)
-    written = "src,dst,bytes,messages\n" + "".join(
-        f"{src},{dst},{sent!r},{times}\n" for (src, dst), (sent, times) in edges(before).items()
-    )
-    assert edges(profile(written)) == edges(before)
-
-
-@given(st.binary(max_size=300) | st.text(max_size=300).map(str.encode))
-def test_any_bytes_are_read_or_refused(body: bytes) -> None:
-    survives(edge_csv, [file(body)])
-    survives(edge_csv, [file(b"src,dst,bytes,kind\n" + body)])
-
-
-@given(damaged(read("edges/npb_cg_S_16.csv.gz")))
-def test_a_damaged_file_is_read_or_refused(data: bytes) -> None:
-    survives(edge_csv, [file(data)])
+    assert refusal(edge_csv, content).reason == reason
 
 
 def test_a_blank_that_only_unicode_knows_hides_no_fault_behind_it() -> None:
     """numpy takes it for a blank, as str.strip does; float does not."""
-    with pytest.raises(InputError, match="bytes is not a number") as caught:
-        profile("src,dst,bytes\n0,1,7\x1f\n1,2,x\n")
-    assert caught.value.line == 3
+    error = refusal(edge_csv, "src,dst,bytes\n0,1,7\x1f\n1,2,x\n")
+    assert (error.line, error.reason) == (3, "bytes is not a number")
+
+
+@given(recordings())
+def test_a_written_profile_is_read_back_with_its_silent_ranks(
+    tmp_path_factory: pytest.TempPathFactory, profile: Profile
+) -> None:
+    path = tmp_path_factory.mktemp("edges") / "p.csv"
+    path.write_text(csv_text(profile))
+    (found,) = plan([path]).profiles
+    assert edges_of(found) == edges_of(profile)
+    assert found.ranks == profile.ranks
+
+
+@pytest.mark.parametrize("number", ["x", "0", "99999999999", "-1", ""])
+def test_an_invalid_number_of_ranks_is_refused(tmp_path: Path, number: str) -> None:
+    path = tmp_path / "p.csv"
+    path.write_text(f"# ranks: {number}\nsrc,dst,bytes\n0,1,2\n")
+    with pytest.raises(InputError, match="invalid number of ranks") as caught:
+        plan([path])
+    assert caught.value.line == 1
+    path.write_text("# ranks: 1\nsrc,dst,bytes\n0,1,2\n")
+    with pytest.raises(InputError, match="contains rank 1, but declares 1 ranks"):
+        plan([path])
+
+
+def test_fractions_of_bytes_are_read_back(tmp_path: Path) -> None:
+    path = tmp_path / "p.csv"
+    path.write_text(csv_text(Profile.from_edges([0, 1], [1, 0], [0.1, 1e18], messages=[1, 1])))
+    assert np.array_equal(plan([path]).profiles[0].bytes, [0.1, 1e18])
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "reason"),
+    [
+        ("edges.csv", "src,dst,bytes\n0,1,5\n1,0,1e308\n", "3: bytes is more than 2^63"),
+        ("sum.csv", "src,dst,bytes\n0,1,9e18\n0,1,9e18\n", "1.8e+19 bytes from rank 0 to 1 are more"),
+        ("dense.csv", "0,1e308\n0,0\n", "dense.csv: 1e+308 bytes from rank 0 to 1 are more than 2^63"),
+    ],
+)
+def test_more_bytes_than_any_run_sends_are_refused(tmp_path: Path, name: str, text: str, reason: str) -> None:
+    """Their sum over all pairs would not be finite."""
+    path = tmp_path / name
+    path.write_text(text)
+    with pytest.raises(InputError) as caught:
+        plan([path])
+    assert reason in str(caught.value)
+    path.write_text(text.replace("1e308", "9e18").replace("0,1,9e18\n0,1,9e18", "0,1,4e18\n0,1,4e18"))
+    assert plan([path]).profiles[0].bytes.max() >= 8e18
+
+
+@pytest.mark.parametrize(
+    "rows", ["src,dst,bytes\n0,1,5\n1,16777215,5\n", "t_s,src,dst,bytes\n0,0,1,5\n1,1,16777215,5\n"]
+)
+def test_a_rank_far_above_the_others_is_reported_unless_the_number_is_declared(
+    tmp_path: Path, rows: str
+) -> None:
+    path = tmp_path / "p.csv"
+    path.write_text(rows.replace("16777215", "99"))
+    (warning,) = plan([path]).warnings
+    assert "97 of 100 ranks neither send nor receive: is rank 99 right? '# ranks: 100'" in warning
+    path.write_text("# ranks: 100\n" + rows.replace("16777215", "99"))
+    assert plan([path]).warnings == ()
+    path.write_text(rows.replace("16777215", "3"))
+    assert plan([path]).warnings == ()

@@ -10,7 +10,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mapping.distances.distances import Distances
-from mapping.evaluation.bounds import heavy_pairs as module
 from mapping.evaluation.bounds.cables import cables
 from mapping.evaluation.bounds.heavy_pairs import _Pairs, heavy_pairs
 from mapping.routing import shortest_paths
@@ -83,12 +82,3 @@ def test_no_placement_on_direct_cables_is_below(profile: Profile, data: st.DataO
         loads = routes.link_bytes(at[profile.sender], at[profile.partner], profile.bytes)
         least = min(least, float((loads / fabric.links.capacity).max(initial=0.0)))
     assert proved(fabric, profile) <= least * (1 + 1e-9)
-
-
-def test_a_network_that_is_too_large_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "MAX_GROUPS", 2)
-    fabric = directly_connected([[0, 4, 2], [4, 0, 1], [2, 1, 0]])
-    routes = shortest_paths.build(fabric, fabric.hosts)
-    profile = Profile.from_edges([0], [1], [8.0], ranks=3)
-    found = heavy_pairs(profile, routes, cables(routes, None), np.ones(3, np.int32), 0.0)
-    assert found.proof == "not tried: heavy-pairs: 3 kinds of hosts, more than 2"

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ingest.generate.patterns import all_to_all, ring
 from mapping.evaluation.bounds import partition
 from mapping.evaluation.bounds.cables import Cables
 from mapping.evaluation.bounds.guest_graph import Partners, guest_arrays
@@ -42,22 +43,12 @@ def test_no_grouping_sends_less_than_any_argument_proves(profile: Profile, data:
     assert found <= least, argument
 
 
-def complete(ranks: int) -> Profile:
-    source, target = np.nonzero(~np.eye(ranks, dtype=bool))
-    return Profile.from_edges(source, target, np.ones(len(source)))
-
-
-def ring(ranks: int) -> Profile:
-    rank = np.arange(ranks)
-    return Profile.from_edges(rank, (rank + 1) % ranks, np.ones(ranks))
-
-
 def test_eigenvalues_are_exact_where_all_talk_to_all_and_flows_nearly() -> None:
     """Two groups of three: nine pairs cross, both ways."""
-    guest = guest_arrays(complete(6))
+    guest = guest_arrays(all_to_all(6))
     assert eigenvalues(spectrum(guest), np.array([3, 3])) == pytest.approx(18.0)
     assert 15.0 < flows(guest, 3) <= 18.0
-    assert Crossings(complete(6)).least(np.array([3, 3]))[0] == pytest.approx(18.0)
+    assert Crossings(all_to_all(6)).least(np.array([3, 3]))[0] == pytest.approx(18.0)
 
 
 def test_heaviest_partners_are_exact_for_pairs_on_a_path() -> None:
@@ -73,13 +64,10 @@ def test_flows_prove_what_eigenvalues_cannot_on_a_long_ring() -> None:
     assert 2.0 < by_flows <= 4.0
 
 
-def test_one_group_for_all_and_a_silent_guest_cross_nothing() -> None:
-    assert Crossings(complete(4)).least(np.array([4, 4]))[0] == 0.0
+def test_one_group_for_all_and_a_silent_guest_cross_nothing_and_groups_of_one_send_everything() -> None:
+    assert Crossings(all_to_all(4)).least(np.array([4, 4]))[0] == 0.0
     assert Crossings(Profile.from_edges([], [], [], ranks=4)).least(np.array([2, 2]))[0] == 0.0
-
-
-def test_groups_of_one_send_everything() -> None:
-    assert Crossings(complete(4)).least(np.ones(5, np.int64)) == (12.0, "all bytes")
+    assert Crossings(all_to_all(4)).least(np.ones(5, np.int64)) == (12.0, "all bytes")
 
 
 def test_flows_are_not_sought_where_a_good_grouping_shows_that_they_cannot_help(
@@ -134,6 +122,6 @@ def test_proved_eigenvalues_are_below_the_exact_ones(ranks: int, data: st.DataOb
 
 def test_the_second_eigenvalue_alone_is_nearly_exact_for_many_ranks_that_all_talk() -> None:
     """All of n that all exchange w have the eigenvalue n * w but for one."""
-    second = partition._second_eigenvalue(guest_arrays(complete(40)))
+    second = partition._second_eigenvalue(guest_arrays(all_to_all(40)))
     assert second[1] == pytest.approx(80.0, rel=0.003)
     assert eigenvalues(second, np.array([20, 20])) == pytest.approx(2 * 400.0, rel=0.003)

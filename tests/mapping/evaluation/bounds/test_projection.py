@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 from itertools import permutations
+from unittest.mock import MagicMock
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.linalg import null_space
+from scipy.sparse.linalg import ArpackError
 
 from bench.support.structured import fft
 from ingest.generate.tori import mesh, torus
 from mapping.distances.distances import LINKS, Distances, distances
 from mapping.evaluation.bounds import projection as module
 from mapping.evaluation.bounds.guest_graph import guest_arrays
-from mapping.evaluation.bounds.projection import MAX_SIZE, SHARE, SHARES, projection
+from mapping.evaluation.bounds.projection import SHARE, SHARES, projection
 from mapping.routing import shortest_paths
 from registry.model import Floats, Profile
 
@@ -49,8 +51,7 @@ def defined(traffic: Floats, far: Floats) -> float:
     count = len(far)
     basis = null_space(np.ones((1, count)))
     one, other = (np.sort(np.linalg.eigvalsh(basis.T @ m @ basis)) for m in (traffic, far))
-    rows = np.outer(traffic.sum(axis=1), far.sum(axis=1)) * 2 / count
-    along = min(sum(rows[i, to] for i, to in enumerate(order)) for order in permutations(range(count)))
+    along = 2 / count * np.sort(traffic.sum(axis=1)) @ np.sort(far.sum(axis=1))[::-1]
     return float(one @ other[::-1] + along - traffic.sum() * far.sum() / count**2) / 2
 
 
@@ -66,8 +67,8 @@ def test_it_is_the_best_of_its_definition_over_diagonals(seed: int, ranks: int, 
     assert found > 0.0
 
 
-@pytest.mark.parametrize("largest", [None, 1, 2])
-@given(seed=st.integers(0, 10**6), data=st.data())
+@settings(max_examples=120)
+@given(largest=st.sampled_from([None, 1, 2]), seed=st.integers(0, 10**6), data=st.data())
 def test_no_order_of_ranks_costs_less(largest: int | None, seed: int, data: st.DataObject) -> None:
     """Also if only one or two of the largest eigenvalues are known."""
     slots = data.draw(
@@ -117,20 +118,17 @@ def test_an_eigenvalue_that_lanczos_missed_is_noticed(monkeypatch: pytest.Monkey
         "all": (np.array([5.0, 5.0, 4.0]), vectors[:, [0, 1, 2]]),
         "one missing": (np.array([5.0, 4.0]), vectors[:, [0, 2]]),
         "largest missing": (np.array([4.0, 1.0]), vectors[:, [2, 3]]),
-        "none": (np.zeros(0), np.zeros((8, 0))),
-    }
-    most = {
-        "all": [5.0, 5.0, 4.0, 4.0, 4.0, 4.0, 4.0],
-        "one missing": [5.0] * 7,
-        "largest missing": [5.0] * 7,
-        "none": [5.0] * 7,
     }
     for name, answer in answers.items():
         monkeypatch.setattr(module, "_near_largest", lambda _, answer=answer: answer)
-        np.testing.assert_allclose(across.at_most(), most[name], rtol=1e-3, err_msg=name)
+        most = [5.0, 5.0] + [4.0] * 5 if name == "all" else [5.0] * 7
+        np.testing.assert_allclose(across.at_most(), most, rtol=1e-3, err_msg=name)
+    monkeypatch.undo()
+    monkeypatch.setattr(module, "eigsh", MagicMock(side_effect=ArpackError(-1)))
+    np.testing.assert_allclose(across.at_most(), [5.0] * 7)
 
 
-@pytest.mark.parametrize("sides", [(2, 4), (8, 8), (16, 32)])
+@pytest.mark.parametrize("sides", [(2, 4), (16, 32)])
 def test_a_transform_in_order_on_its_own_mesh_is_proved_best(sides: tuple[int, int]) -> None:
     profile, fabric = fft(sides), mesh(sides)
     hosts = np.arange(len(fabric))
@@ -145,29 +143,18 @@ def test_a_transform_in_order_on_its_own_mesh_is_proved_best(sides: tuple[int, i
         assert min((traffic * far[np.ix_(one, one)]).sum() / 2 for one in orders) == pytest.approx(cost)
 
 
-def test_what_is_too_large_is_named_and_dense_traffic_may_be_larger() -> None:
-    count = MAX_SIZE + 2
-    near, slots = table(1.0 - np.eye(count)), np.ones(count, np.int32)
-    even = np.arange(0, count, 2)
-    pairs = Profile.from_edges(even, even + 1, np.ones(len(even)), ranks=count)
-    assert projection(guest_arrays(pairs), near, slots).proof == (
-        f"not tried: projection: {count} ranks, more than {MAX_SIZE}"
-    )
-    full = fft((2, count // 2))
+def test_what_is_too_large_is_named_and_dense_traffic_may_be_larger(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "MAX_SIZE", 30)
+    monkeypatch.setattr(module, "DENSE", 13)
+    near, slots, even = table(1.0 - np.eye(32)), np.ones(32, np.int32), np.arange(0, 32, 2)
+    pairs = Profile.from_edges(even, even + 1, np.ones(16), ranks=32)
+    found = projection(guest_arrays(pairs), near, slots)
+    assert found.proof == "not tried: projection: 32 ranks, more than 30"
+    full = fft((2, 16))
     dense = projection(guest_arrays(full), near, slots).value
     assert dense == pytest.approx(full.bytes.sum(), rel=1e-9)  # all slots are one step apart
-    few = fft((2, count // 2 - 9))
-    some = projection(guest_arrays(few), near, slots).value
-    traffic = matrix_of(few, count)
-    assert some == pytest.approx(_one_share(traffic, near.matrix(), SHARE), rel=1e-9)
+    few = fft((2, 13))
+    some, traffic = projection(guest_arrays(few), near, slots).value, matrix_of(few, 32)
+    one_share = defined(traffic - SHARE * np.diag(traffic.sum(axis=1)), near.matrix())
+    assert some == pytest.approx(one_share, rel=1e-9)
     assert 0.0 < some <= few.bytes.sum()
-
-
-def _one_share(traffic: Floats, far: Floats, share: float) -> float:
-    """The bound with one part of the bytes on the diagonal, by an explicit basis."""
-    count = len(far)
-    basis = np.linalg.qr(np.column_stack([np.ones(count), np.eye(count)[:, 1:]]))[0][:, 1:]
-    left = traffic - share * np.diag(traffic.sum(axis=1))
-    one, other = (np.linalg.eigvalsh(basis.T @ matrix @ basis) for matrix in (left, far))
-    rows, to = np.sort(left.sum(axis=1)), np.sort(far.sum(axis=1))[::-1]
-    return float(one @ other[::-1] + 2 / count * rows @ to - left.sum() * far.sum() / count**2) / 2

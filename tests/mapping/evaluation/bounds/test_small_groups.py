@@ -9,11 +9,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ingest.generate.stencils import stencil
 from mapping.evaluation.bounds import small_groups
 from mapping.evaluation.bounds.guest_graph import guest_arrays
 from mapping.evaluation.bounds.small_groups import SmallGroups
 from registry.model import Floats, Profile
 from tests.support.small_fabrics import profiles
+
+GRID = stencil((4, 4), 5)
+"""Ranks on a square, each of which sends 1 byte to each of its neighbours."""
 
 
 def groupings(profile: Profile, slots: list[int]) -> list[np.ndarray]:
@@ -66,32 +70,21 @@ def test_the_best_group_of_each_rank_is_the_best_of_all_subsets(profile: Profile
         np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-9)
 
 
-def grid(side: int) -> Profile:
-    """Ranks on a square, each of which sends 1 byte to each of its neighbours."""
-    at = np.arange(side * side).reshape(side, side)
-    low = np.r_[at[:, :-1].ravel(), at[:-1].ravel()]
-    high = np.r_[at[:, 1:].ravel(), at[1:].ravel()]
-    return Profile.from_edges(np.r_[low, high], np.r_[high, low], np.ones(2 * len(low)))
-
-
 def test_four_in_a_square_keep_the_most_of_a_grid() -> None:
     """Of the 24 edges of a 4 x 4 grid four squares keep 16, both ways; three each of a rank's partners 24."""
-    profile = grid(4)
-    assert of(profile).crossing(np.full(4, 4)) == pytest.approx(16.0)
-    assert of(profile).crossing(np.full(8, 2)) == pytest.approx(48.0 - 16.0)
+    assert of(GRID).crossing(np.full(4, 4)) == pytest.approx(16.0)
+    assert of(GRID).crossing(np.full(8, 2)) == pytest.approx(48.0 - 16.0)
 
 
 def test_groups_without_free_slots_have_further_ranks() -> None:
     """A corner's square sends 4. With free slots a corner alone sends 2, each of the middle still 4."""
-    profile = grid(4)
-    full = of(profile).leaving(np.full(4, 4), sent(profile))
-    free = of(profile).leaving(np.full(16, 4), sent(profile))
+    full = of(GRID).leaving(np.full(4, 4), sent(GRID))
+    free = of(GRID).leaving(np.full(16, 4), sent(GRID))
     assert full is not None
     assert free is not None
     assert full.min() == full[5] == 4.0
     assert free[0] == 2.0
     assert free[5] == 4.0
-    assert of(profile).leaving(np.array([4, 4, 4, 4]), np.zeros(16)) is not None
 
 
 def test_a_slot_more_is_used_by_the_ranks_that_gain_most() -> None:
@@ -103,8 +96,8 @@ def test_a_slot_more_is_used_by_the_ranks_that_gain_most() -> None:
 
 
 def test_nothing_is_proved_if_there_are_too_many_groups(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert of(grid(4)).crossing(np.full(2, 9)) == 0.0
+    assert of(GRID).crossing(np.full(2, 9)) == 0.0
     monkeypatch.setattr(small_groups, "MAX_ENUMERATED", 50)
-    few = of(grid(4))
+    few = of(GRID)
     assert few.crossing(np.full(4, 4)) == 0.0
     assert few.leaving(np.full(4, 4), np.zeros(16)) is None

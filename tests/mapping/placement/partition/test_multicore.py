@@ -2,28 +2,32 @@
 
 from __future__ import annotations
 
-from itertools import permutations
+from itertools import combinations, permutations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from ingest.generate.stencils import shuffled, stencil
 from mapping.placement.kernels.multicore import Groups, repair, swap_pass
 from mapping.placement.kernels.pair_gain import partners
 from mapping.placement.partition.bisection import metis_parts, options_of, weighted_graph
-from mapping.placement.partition.multicore import PAPER, correct_sizes, cut_bytes, group_ranks, quotient
-from mapping.placement.strategies import multicore
+from mapping.placement.partition.multicore import (
+    IMPROVED,
+    PAPER,
+    correct_sizes,
+    cut_bytes,
+    group_ranks,
+    quotient,
+)
+from mapping.placement.strategies import greedy, multicore
 from mapping.placement.strategies.baselines import place_in_order
-from registry.errors import InvalidValue, UnknownName
-from registry.model import Allocation, Fabric, Ints, Profile
-from tests.support.search_problems import problem_on, ring
+from registry.errors import InvalidValue
+from registry.model import Allocation, Ints, Profile
+from tests.support.search_problems import problem_on, ring_problem
 from tests.support.small_fabrics import profiles
-
-
-def generator() -> np.random.Generator:
-    return np.random.default_rng(11)
+from tests.support.strategy_problems import leaves, rng
 
 
 @st.composite
@@ -39,30 +43,20 @@ def blocks(sizes: list[int]) -> Ints:
     return np.repeat(np.arange(len(sizes), dtype=np.int32), sizes)
 
 
-@settings(deadline=None)
 @given(case=sized())
-def test_groups_have_exactly_their_sizes_and_cut_no_more_than_blocks_in_order(
-    case: tuple[Profile, list[int]],
-) -> None:
+def test_groups_have_exactly_their_sizes_and_no_swap_cuts_less(case: tuple[Profile, list[int]]) -> None:
     profile, sizes = case
-    group = group_ranks(profile, sizes, generator())
+    group = group_ranks(profile, sizes, rng())
     assert group.dtype == np.int32
-    assert np.bincount(group, minlength=len(sizes)).tolist() == sizes
-    assert cut_bytes(profile, group) <= cut_bytes(profile, blocks(sizes))
-    assert group.tobytes() == group_ranks(profile, sizes, generator()).tobytes()
-
-
-@settings(deadline=None)
-@given(case=sized())
-def test_no_swap_of_two_ranks_cuts_less(case: tuple[Profile, list[int]]) -> None:
-    profile, sizes = case
-    group = group_ranks(profile, sizes, generator())
+    for found, partition in ((group, IMPROVED), (group_ranks(profile, sizes, rng(), PAPER), PAPER)):
+        assert np.bincount(found, minlength=len(sizes)).tolist() == sizes
+        assert found.tobytes() == group_ranks(profile, sizes, rng(), partition).tobytes()
     least = cut_bytes(profile, group)
-    for one in range(profile.ranks):
-        for other in range(one):
-            swapped = group.copy()
-            swapped[[one, other]] = group[[other, one]]
-            assert cut_bytes(profile, swapped) >= least
+    assert least <= cut_bytes(profile, blocks(sizes))
+    for one, other in combinations(range(profile.ranks), 2):
+        swapped = group.copy()
+        swapped[[one, other]] = group[[other, one]]
+        assert cut_bytes(profile, swapped) >= least
 
 
 @given(case=sized(), data=st.data())
@@ -119,32 +113,22 @@ def test_parts_are_corrected_as_in_the_paper(case: tuple[Profile, list[int]], da
     assert found.tolist() == plain_correction(part, whole.tolist(), sizes)
 
 
-@settings(deadline=None)
-@given(case=sized())
-def test_the_papers_groups_have_exactly_their_sizes(case: tuple[Profile, list[int]]) -> None:
-    profile, sizes = case
-    group = group_ranks(profile, sizes, generator(), PAPER)
-    assert np.bincount(group, minlength=len(sizes)).tolist() == sizes
-    assert group.tobytes() == group_ranks(profile, sizes, generator(), PAPER).tobytes()
-
-
 def test_the_papers_groups_are_metis_k_way_parts_then_corrected() -> None:
     profile = shuffled(stencil((10, 10, 8), 7), 1)
     sizes = [40] * 20
     graph = weighted_graph(profile.sender, profile.partner, profile.bytes, profile.ranks)
-    options = options_of(generator(), slack=50, cuts=1)
+    options = options_of(rng(), slack=50, cuts=1)
     part = metis_parts(graph, [1 / 20] * 20, options, recursive=False)
     assert np.bincount(part, minlength=20).tolist() != sizes  # so that there is something to correct
     total = np.asarray(graph.sum(axis=1)).reshape(-1).tolist()
     expected = plain_correction(part.tolist(), total, sizes)
-    found = group_ranks(profile, sizes, generator(), PAPER)
+    found = group_ranks(profile, sizes, rng(), PAPER)
     assert found.tolist() == expected
-    assert cut_bytes(profile, group_ranks(profile, sizes, generator())) < cut_bytes(profile, found)
+    assert cut_bytes(profile, group_ranks(profile, sizes, rng())) < cut_bytes(profile, found)
 
 
 def test_a_pass_of_swaps_lowers_the_cut_by_what_it_should() -> None:
-    profile = stencil((6, 6), 5)
-    profile = shuffled(profile, 3)
+    profile = shuffled(stencil((6, 6), 5), 3)
     start = blocks([6] * 6)
     table = partners(profile.ranks, profile.sender, profile.partner, profile.bytes)
     order = np.arange(36, dtype=np.int32)
@@ -162,12 +146,12 @@ def test_a_pass_of_swaps_lowers_the_cut_by_what_it_should() -> None:
 def test_small_cases_are_close_to_the_best_of_all() -> None:
     found, best = 0.0, 0.0
     for seed in range(20):
-        rng = np.random.default_rng(seed)
-        source, target = rng.integers(0, 7, (2, 14))
-        profile = Profile.from_edges(source, target, rng.integers(1, 9, 14), ranks=7)
+        random = np.random.default_rng(seed)
+        source, target = random.integers(0, 7, (2, 14))
+        profile = Profile.from_edges(source, target, random.integers(1, 9, 14), ranks=7)
         cuts = {cut_bytes(profile, np.array(p)) for p in permutations([0, 0, 0, 1, 1, 2, 2])}
         best += min(cuts)
-        found += cut_bytes(profile, group_ranks(profile, [3, 2, 2], generator()))
+        found += cut_bytes(profile, group_ranks(profile, [3, 2, 2], rng()))
         assert found >= best
     assert found <= 1.08 * best
 
@@ -175,7 +159,7 @@ def test_small_cases_are_close_to_the_best_of_all() -> None:
 @pytest.mark.parametrize("sizes", [[64] * 8, [16] * 32, [100, 12, 200, 56, 144]])
 def test_a_stencil_numbered_at_random_is_cut_far_below_blocks(sizes: list[int]) -> None:
     profile = shuffled(stencil((8, 8, 8), 7), 1)
-    group = group_ranks(profile, sizes, generator())
+    group = group_ranks(profile, sizes, rng())
     assert np.bincount(group).tolist() == sizes
     assert cut_bytes(profile, group) < 0.5 * cut_bytes(profile, blocks(sizes))
 
@@ -198,36 +182,27 @@ def test_the_quotient_keeps_every_byte_and_message_between_groups(
 @pytest.mark.parametrize("sizes", [[], [4, 0], [3], [2, 3], [5, -1], [1.5, 2.5]])
 def test_sizes_that_ranks_do_not_fill_are_refused(sizes: list[float]) -> None:
     with pytest.raises(InvalidValue):
-        group_ranks(Profile.from_edges([0], [3], [1.0]), sizes, generator())
-
-
-def two_racks(slots: list[int]) -> tuple[Fabric, Allocation]:
-    """Hosts a to d on one switch, e to h on another."""
-    names = [*"abcdefgh", "left", "right"]
-    tails = [*range(8), 8]
-    heads = [8, 8, 8, 8, 9, 9, 9, 9, 9]
-    counts = [*slots, 0, 0]
-    fabric = Fabric.from_arcs(names, tails + heads, heads + tails, 1.0, slots=counts)
-    return fabric, Allocation.of(fabric, [*"abcdefgh"], slots)
+        group_ranks(Profile.from_edges([0], [3], [1.0]), sizes, rng())
 
 
 def test_hosts_are_filled_with_ranks_that_talk_to_each_other() -> None:
-    fabric, allocation = two_racks([4] * 8)
+    fabric = leaves(2, 4, top=1)
     # Eight rings of four, dealt out card by card.
     rank = np.arange(32)
     profile = Profile.from_edges(rank, (rank + 8) % 32, np.ones(32))
-    problem = problem_on(fabric, profile, allocation, "shortest-paths")
-    assert problem.hop_bytes(place_in_order(problem, generator())) > 0
-    found = multicore.place_ranks(problem, generator())
+    problem = problem_on(fabric, profile, Allocation.of(fabric, range(8), 4))
+    assert problem.hop_bytes(place_in_order(problem, rng())) > 0
+    found = multicore.place_ranks(problem, rng())
     assert problem.hop_bytes(found) == 0.0
 
 
 @pytest.mark.parametrize("inner", ["greedy", "random", "ohtma", "recursive-bisection"])
 def test_any_inner_strategy_places_groups_within_unequal_slots(inner: str) -> None:
-    fabric, allocation = two_racks([1, 5, 2, 2, 7, 3, 1, 3])
+    fabric = leaves(2, 4, top=1)
+    allocation = Allocation.of(fabric, range(8), [1, 5, 2, 2, 7, 3, 1, 3])
     profile = shuffled(stencil((4, 5), 5), 2)
-    problem = problem_on(fabric, profile, allocation, "shortest-paths")
-    found = multicore.place_ranks(problem, generator(), inner=inner)
+    problem = problem_on(fabric, profile, allocation)
+    found = multicore.place_ranks(problem, rng(), inner=inner)
     taken = np.bincount(found, minlength=8)
     assert (taken <= allocation.slots).all()
     # As few hosts as hold 20 ranks: 7, 5, 3, 3, 2.
@@ -235,19 +210,6 @@ def test_any_inner_strategy_places_groups_within_unequal_slots(inner: str) -> No
 
 
 def test_one_slot_a_host_leaves_all_to_the_inner_strategy() -> None:
-    from mapping.placement.strategies import greedy
-
-    problem = problem_on(*ring(12, 9), "shortest-paths")
-    assert (
-        multicore.place_ranks(problem, generator()).tolist()
-        == greedy.place_ranks(problem, generator()).tolist()
-    )
-
-
-@pytest.mark.parametrize(
-    "options", [{"inner": "multicore"}, {"inner": "pair-exchange"}, {"inner": "gredy"}, {"partition": "x"}]
-)
-def test_an_unknown_inner_strategy_or_partition_is_refused(options: dict[str, str]) -> None:
-    problem = problem_on(*ring(4, 4), "shortest-paths")
-    with pytest.raises(UnknownName):
-        multicore.place_ranks(problem, generator(), **options)
+    problem = ring_problem(12, 9)
+    inner = greedy.place_ranks(problem, rng())
+    assert multicore.place_ranks(problem, rng()).tolist() == inner.tolist()

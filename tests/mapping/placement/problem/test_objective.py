@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -15,11 +14,9 @@ from mapping.distances.background import Background
 from mapping.distances.cost_model import CostModel
 from mapping.placement.case import PlacementCase
 from mapping.placement.problem.objective import METRICS, Score, better, parse_objective, score
-from mapping.placement.problem.problem import Problem
-from mapping.placement.search.options import SearchOptions
 from registry.errors import InvalidValue, UnknownName
-from registry.model import Ints, Placement
-from tests.support.search_problems import placed_problems, ring
+from registry.model import Placement
+from tests.support.search_problems import Placed, placed_problems, ring
 
 values = st.floats(0, 10).map(lambda value: round(value, 1))
 scores = st.builds(Score, values, values, values, values, values)
@@ -69,78 +66,60 @@ def test_a_sum_counts_each_metric_relative_to_the_reference(one: Score, other: S
         assert better(objective, one, other) == (value(one) < value(other))
 
 
-def test_what_the_reference_has_none_of_is_worse_or_as_good() -> None:
+def test_a_sum_needs_a_reference_and_what_that_has_none_of_is_worse_or_as_good() -> None:
+    with pytest.raises(InvalidValue, match="different units"):
+        better("congestion+hop-bytes", Score(1, 1, 1), Score(2, 2, 2))
     objective = parse_objective("congestion+network-congestion").relative_to(Score(1.0, 0.0, 1.0))
     assert objective.value(Score(1.0, 0.0, 1.0)) == 2.0
     assert objective.value(Score(0.5, 0.1, 1.0)) == math.inf
 
 
-def test_a_sum_without_a_reference_is_refused() -> None:
-    with pytest.raises(InvalidValue, match="different units"):
-        better("congestion+hop-bytes", Score(1, 1, 1), Score(2, 2, 2))
-
-
-@pytest.mark.parametrize("text", ["", "congestion,", "+hop-bytes", "congestoin", "2*", "hop_bytes"])
-def test_an_unknown_metric_is_refused(text: str) -> None:
-    with pytest.raises(UnknownName):
-        parse_objective(text)
+def test_rounding_decides_nothing() -> None:
+    one = Score(1.0, 9.0, 50.0)
+    assert not better("congestion", one, Score(1.0 + 1e-12, 9.0, 50.0))
+    assert better("congestion", Score(1.0 - 1e-12, 8.0, 60.0), one)
+    assert better("congestion", Score(1.0 + 1e-12, 8.0, 60.0), one)
 
 
 @pytest.mark.parametrize(
-    "text", ["0*congestion", "-1*congestion", "x*congestion", "nan*congestion", "*congestion"]
+    ("texts", "error", "says"),
+    [
+        (["", "congestion,", "+hop-bytes", "congestoin", "2*", "hop_bytes"], UnknownName, "objective"),
+        ([f"{weight}*congestion" for weight in ("0", "-1", "x", "nan", "")], InvalidValue, "weight"),
+    ],
 )
-def test_a_weight_that_is_not_above_zero_is_refused(text: str) -> None:
-    with pytest.raises(InvalidValue, match="weight"):
-        parse_objective(text)
+def test_unknown_metrics_and_weights_not_above_zero_are_refused(
+    texts: list[str], error: type[Exception], says: str
+) -> None:
+    for text in texts:
+        with pytest.raises(error, match=says):
+            parse_objective(text)
 
 
-@given(case=placed_problems())
-def test_scores_are_those_of_evaluate(case: tuple[Problem, Ints]) -> None:
-    problem, hosts = case
-    routes, allocation = problem.routes, problem.allocation
+@given(case=placed_problems(), others=st.sampled_from(["none", "added", "reduced"]))
+def test_scores_are_those_of_evaluate(case: Placed, others: str) -> None:
+    (problem, hosts), background = case, None
+    fabric, profile, allocation = problem.routes.fabric, problem.profile, problem.allocation
+    if others != "none":
+        background = Background(kind=others, load=np.linspace(0.0, 0.9, len(fabric.links)))
+    costs = CostModel(routing=problem.routes.name, background=background)
+    problem = PlacementCase(fabric=fabric, profile=profile, allocation=allocation, costs=costs).problem()
     placement = Placement(host_of_rank=allocation.hosts[hosts], allocation=allocation, strategy="given")
-    known = mapping.evaluate(routes.fabric, problem.profile, placement, costs=CostModel(routing=routes.name))
-    found = score(problem, hosts)
-    assert found.congestion_seconds == pytest.approx(known.congestion_seconds)
-    assert found.network_congestion_seconds == pytest.approx(known.network_congestion_seconds)
-    assert found.hop_bytes == pytest.approx(known.hop_bytes)
-    assert found.mean_congestion_seconds == pytest.approx(known.mean_congestion_seconds)
+    known, found = mapping.evaluate(fabric, profile, placement, costs=costs), score(problem, hosts)
+    for name in ("congestion_seconds", "network_congestion_seconds", "hop_bytes", "mean_congestion_seconds"):
+        assert getattr(found, name) == pytest.approx(getattr(known, name))
     assert found.max_dilation <= known.max_dilation + 1e-9  # pairs that send no bytes are none of a problem's
 
 
-@pytest.mark.parametrize("kind", ["added", "reduced"])
-def test_scores_with_load_of_others_are_those_of_evaluate(kind: str) -> None:
+def test_a_convention_of_distance_is_what_hop_bytes_count() -> None:
     fabric, profile, allocation = ring(6, 6)
-    load = np.linspace(0.0, 0.9, len(fabric.links))
-    background = Background(kind=kind, load=load)
-    costs = CostModel(background=background)
-    problem = PlacementCase(fabric=fabric, profile=profile, allocation=allocation, costs=costs).problem()
-    hosts = problem.slot_host
-    placement = Placement(host_of_rank=allocation.hosts[hosts], allocation=allocation, strategy="given")
-    known = mapping.evaluate(fabric, profile, placement, costs=CostModel(background=background))
-    found = score(problem, hosts)
-    assert found.congestion_seconds == pytest.approx(known.congestion_seconds)
-    assert found.mean_congestion_seconds == pytest.approx(known.mean_congestion_seconds)
-    assert found.hop_bytes == pytest.approx(known.hop_bytes)
-
-
-@pytest.mark.parametrize("objective", ["mapping-coefficient", "hop-bytes"])
-def test_a_convention_of_distance_is_what_hop_bytes_count(objective: str) -> None:
-    fabric, profile, allocation = ring(6, 6)
-    options = SearchOptions(objective=objective)
-    case = PlacementCase(fabric=fabric, profile=profile, allocation=allocation, options=options)
     for name in ("links", "switches", "equivalent", "equivalent+2"):
-        problem = replace(case, costs=CostModel(distance=name)).problem()
+        costs = CostModel(distance=name)
+        problem = PlacementCase(fabric=fabric, profile=profile, allocation=allocation, costs=costs).problem()
         source, target, size = problem.host_traffic(problem.slot_host)
-        told = float(size @ problem.distances.of(source, target))
         assert problem.distances.name == name
-        assert score(problem, problem.slot_host).hop_bytes == pytest.approx(told)
-    assert case.problem().distances.name == (
-        "equivalent+2" if objective == "mapping-coefficient" else "links"
-    )
-
-
-BOUNDS = {"congestion_seconds": 4.0, "network_congestion_seconds": 2.0, "hop_bytes": 9.0}
+        expected = float(size @ problem.distances.of(source, target))
+        assert score(problem, problem.slot_host).hop_bytes == pytest.approx(expected)
 
 
 @pytest.mark.parametrize(
@@ -161,5 +140,6 @@ def test_a_score_is_optimal_if_it_meets_the_bounds_of_all_levels(
     text: str, values: tuple[float, float, float], optimal: bool
 ) -> None:
     objective = parse_objective(text)
-    assert objective.bounded_by(BOUNDS).is_optimal(Score(*values)) is optimal
+    bounds = {"congestion_seconds": 4.0, "network_congestion_seconds": 2.0, "hop_bytes": 9.0}
+    assert objective.bounded_by(bounds).is_optimal(Score(*values)) is optimal
     assert not objective.is_optimal(Score(*values))  # without bounds nothing is known

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import pickle
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from threading import Barrier
 from typing import Any
 
 import numpy as np
@@ -13,9 +16,7 @@ import mapping
 from mapping.distances.cost_model import CostModel
 from mapping.distances.distance_tables import DistanceTable
 from mapping.placement.case import PlacementCase
-from mapping.placement.problem.problem import Problem
-from mapping.placement.search.options import SearchOptions
-from mapping.routing.catalog import build_routes
+from mapping.placement.problem.problem import Memo, Problem
 from registry.errors import (
     DisconnectedAllocation,
     InfeasibleAllocation,
@@ -24,182 +25,107 @@ from registry.errors import (
     UnknownName,
     UnreachablePair,
 )
-from registry.model import NO_ROUTE, Allocation, Fabric, ForwardingTables, Ints, Profile
+from registry.model import NO_ROUTE, Allocation, Fabric, Profile
 from tests.support.infiniband_data import infiniband
-from tests.support.search_problems import problems, ring
+from tests.support.search_problems import problems, ring, ring_problem
 
 OBJECTIVES = ["congestion", "hop-bytes", "mapping-coefficient", "2*congestion+hop-bytes", "max-dilation"]
 
 
-def two_islands() -> Fabric:
-    return Fabric.from_arcs(["a", "b", "c", "d"], [0, 1, 2, 3], [1, 0, 3, 2], 1.0)
+PAIR = Profile.from_edges([0], [1], [1.0])
 
 
-@pytest.mark.parametrize("objective", OBJECTIVES)
-def test_hosts_that_no_path_joins_are_named(objective: str) -> None:
-    fabric = two_islands()
-    talking = Profile.from_edges([0], [1], [1.0])
-    with pytest.raises(DisconnectedAllocation, match=r"'a'.*'c'"):
-        mapping.place(
-            fabric, talking, Allocation.of(fabric, ["a", "c"]), SearchOptions(objective=objective, steps=9)
-        )
-
-
-def test_a_host_that_only_sends_is_named() -> None:
-    fabric = Fabric.from_arcs(["a", "b", "c"], [0, 1, 2], [1, 0, 1], 1.0)
-    with pytest.raises(DisconnectedAllocation) as error:
-        mapping.place(
-            fabric,
-            Profile.from_edges([0], [1], [1.0]),
-            Allocation.of(fabric, list("abc")),
-            SearchOptions(steps=9),
-        )
-    assert (error.value.source, error.value.target) == ("a", "c")
+def test_hosts_that_no_path_joins_are_named() -> None:
+    islands = Fabric.from_arcs(list("abcd"), [0, 1, 2, 3], [1, 0, 3, 2], 1.0)
+    only_sends = Fabric.from_arcs(list("abc"), [0, 1, 2], [1, 0, 1], 1.0)
+    options: list[dict[str, Any]] = [{"objective": objective} for objective in OBJECTIVES]
+    options += [{"strategies": strategy} for strategy in (["in-order"], ["random"], ["greedy"])]
+    cases = [(islands, ["a", "c"], option) for option in options] + [(only_sends, ["a", "b", "c"], {})]
+    for fabric, hosts, option in cases:
+        with pytest.raises(DisconnectedAllocation, match=r"'a'.*'c'") as error:
+            mapping.place(fabric, PAIR, Allocation.of(fabric, hosts), steps=9, **option)
+        assert (error.value.source, error.value.target) == ("a", "c")
 
 
 def test_more_ranks_than_slots_are_counted() -> None:
-    fabric, profile, allocation = ring(5, 6)
-    with pytest.raises(InfeasibleAllocation, match="6 ranks do not fit on 5 slots of 5 hosts: give more"):
-        mapping.place(fabric, profile, allocation)
+    with pytest.raises(InfeasibleAllocation, match="6 ranks do not fit on 5 slots of 5 hosts: give") as error:
+        mapping.place(*ring(5, 6))
+    assert (error.value.ranks, error.value.slots) == (6, 5)
 
 
-@pytest.mark.parametrize("capacity", [0.0, -1.0, float("nan"), float("inf")])
-def test_a_link_without_a_capacity_is_no_fabric(capacity: float) -> None:
+@pytest.mark.parametrize("value", [-1.0, float("nan"), float("inf")])
+def test_capacities_and_bytes_that_are_no_number_are_refused(value: float) -> None:
     with pytest.raises(InvalidValue) as error:
-        Fabric.from_arcs(["a", "b"], [0, 1], [1, 0], [1.0, capacity])
+        Fabric.from_arcs(["a", "b"], [0, 1], [1, 0], [1.0, value])
     assert error.value.field == "Links.capacity"
+    with pytest.raises(InvalidValue) as error:
+        Profile.from_edges([0, 1], [1, 0], [1.0, value])
+    assert error.value.field == "Profile.bytes"
 
 
 @pytest.mark.parametrize("taken", [0.0, -1.0, float("nan")])
 def test_a_problem_whose_links_have_nothing_left_is_refused(taken: float) -> None:
-    fabric, profile, allocation = ring(5, 5)
-    routes = build_routes("shortest-paths", fabric, allocation.hosts)
-    left = fabric.links.capacity.copy()
+    problem = ring_problem(5, 5)
+    left = problem.link_capacity.copy()
     left[3] = taken
     with pytest.raises(InvalidValue, match=r"link n\d\d -> n\d\d"):
-        Problem(profile=profile, allocation=allocation, routes=routes, link_capacity=left)
+        replace(problem, link_capacity=left)
 
 
 @pytest.mark.parametrize("objective", OBJECTIVES)
-@pytest.mark.parametrize("ranks", [1, 4])
-def test_a_guest_without_edges_stays_in_order(ranks: int, objective: str) -> None:
-    fabric, _, allocation = ring(5, 5)
-    silent = Profile.from_edges([], [], [], ranks=ranks)
-    found = mapping.place(fabric, silent, allocation, SearchOptions(objective=objective, steps=50))
-    assert found.host_of_rank.tolist() == allocation.hosts[:ranks].tolist()
+def test_what_can_be_placed_one_way_only_is_placed_so(objective: str) -> None:
+    fabric, circle, allocation = ring(5, 4)
+    for ends in ([], [0]):  # nobody sends, or no bytes
+        for ranks in (1, 4) if not ends else (4,):
+            silent = Profile.from_edges(ends, ends, [0.0] * len(ends), ranks=ranks)
+            found = mapping.place(fabric, silent, allocation, objective=objective, steps=50)
+            assert found.host_of_rank.tolist() == allocation.hosts[:ranks].tolist()
+    found = mapping.place(fabric, circle, Allocation.of(fabric, [3], 4), objective=objective, steps=50)
+    assert found.host_of_rank.tolist() == [3, 3, 3, 3]
+    assert mapping.evaluate(fabric, circle, found).congestion_seconds == 0.0
 
 
 @pytest.mark.parametrize("objective", OBJECTIVES)
 def test_a_guest_in_two_parts_is_placed(objective: str) -> None:
     fabric, _, allocation = ring(8, 8)
     pairs = Profile.from_edges([0, 1, 2, 3], [4, 5, 6, 7], np.ones(4), ranks=8)
-    found = mapping.place(fabric, pairs, allocation, SearchOptions(objective=objective, steps=4000))
+    found = mapping.place(fabric, pairs, allocation, objective=objective, steps=4000)
     assert mapping.evaluate(fabric, pairs, found).hop_bytes == 4.0  # every pair next to each other
-
-
-@pytest.mark.parametrize("objective", OBJECTIVES)
-def test_all_ranks_on_the_one_host(objective: str) -> None:
-    fabric, profile, _ = ring(5, 4)
-    found = mapping.place(
-        fabric, profile, Allocation.of(fabric, [3], 4), SearchOptions(objective=objective, steps=50)
-    )
-    assert found.host_of_rank.tolist() == [3, 3, 3, 3]
-    assert mapping.evaluate(fabric, profile, found).congestion_seconds == 0.0
-
-
-@pytest.mark.parametrize("value", [float("nan"), float("inf"), -1.0])
-def test_bytes_that_are_no_number_are_no_profile(value: float) -> None:
-    with pytest.raises(InvalidValue) as error:
-        Profile.from_edges([0, 1], [1, 0], [1.0, value])
-    assert error.value.field == "Profile.bytes"
 
 
 def table(values: object) -> DistanceTable:
     return DistanceTable(names=("n00", "n01", "n02"), values=np.array(values, np.float64))
 
 
-@pytest.mark.parametrize(
-    ("values", "says"),
-    [
-        ([[0, 1, 2], [1, 0, 1], [3, 1, 0]], r"'n00' to 'n02', 2, differs"),
-        ([[0, 1, 2], [1, 0, float("nan")], [2, 1, 0]], r"'n01' to 'n02', nan, is not a number"),
-        ([[0, 1, 2], [1, 0, 1], [2, float("inf"), 0]], r"'n02' to 'n01', inf, is not finite"),
-        ([[0, -1, 2], [-1, 0, 1], [2, 1, 0]], r"'n00' to 'n01', -1, is below zero"),
-        ([[0, 1, 2], [1, 5, 1], [2, 1, 0]], r"'n01' to 'n01', 5, is within one host"),
-    ],
-)
-def test_a_table_of_distances_that_makes_no_sense_is_refused_by_its_hosts(values: object, says: str) -> None:
-    fabric, profile, _ = ring(3, 3)
-    allocation = Allocation.of(fabric, [0, 1, 2])
-    with pytest.raises(InvalidValue, match=says):
-        mapping.place(
-            fabric,
-            profile,
-            allocation,
-            SearchOptions(steps=9),
-            CostModel(distance="table", table=table(values)),
-        )
-
-
-def test_a_table_of_distances_by_direction_is_taken_where_it_is_meant() -> None:
-    fabric, profile, _ = ring(3, 3)
-    allocation = Allocation.of(fabric, [0, 1, 2])
-    costs = CostModel(distance="table", table=table([[0, 1, 2], [1, 0, 1], [3, 1, 0]]), one_way=True)
+def test_a_table_of_distances_is_taken_by_direction_where_it_is_meant_and_its_faults_are_named() -> None:
+    fabric, profile, allocation = ring(3, 3)
+    by_direction = table([[0, 1, 2], [1, 0, 1], [3, 1, 0]])
+    costs = CostModel(distance="table", table=by_direction, one_way=True)
     case = PlacementCase(fabric=fabric, profile=profile, allocation=allocation, costs=costs)
-    problem = case.problem()
-    assert problem.distances.of([0, 2], [2, 0]).tolist() == [2.0, 3.0]
-
-
-def test_a_host_that_the_table_of_distances_lacks_is_named() -> None:
-    fabric, profile, _ = ring(4, 3)
-    symmetric = table([[0, 1, 2], [1, 0, 1], [2, 1, 0]])
+    assert case.problem().distances.of(*np.argsort(allocation.hosts)[[[0, 2], [2, 0]]]).tolist() == [2.0, 3.0]
+    for wrong, says in (
+        (by_direction, r"'n00' to 'n02', 2, differs"),
+        (table([[0, 1, 2], [1, 0, np.nan], [2, 1, 0]]), r"'n01' to 'n02', nan, is not a number"),
+    ):
+        with pytest.raises(InvalidValue, match=says):
+            mapping.place(*ring(3, 3), costs=CostModel(distance="table", table=wrong), steps=9)
     with pytest.raises(UnknownName, match="n03"):
-        mapping.place(
-            fabric,
-            profile,
-            Allocation.of(fabric, [0, 1, 3]),
-            SearchOptions(steps=9),
-            CostModel(distance="table", table=symmetric),
-        )
+        mapping.place(*ring(4, 4), costs=replace(costs, one_way=False), steps=9)
 
 
-def tables_that(break_at: str) -> tuple[Fabric, Ints]:
-    """A fabric whose tables loop between two switches, or lack a destination, and the hosts concerned."""
+def test_forwarding_tables_that_do_not_deliver_name_the_hosts_and_the_fault() -> None:
     fabric = infiniband("fattree2-64-traffic")
-    tables, links = fabric.tables, fabric.links
+    tables, hosts = fabric.tables, fabric.hosts[[0, 40]]
     assert tables is not None
     ports = tables.ports.copy()
-    hosts = fabric.hosts[[0, 40]]
-    lid = int(fabric.adapters.port_lid[np.flatnonzero(fabric.adapters.host == hosts[1])[0]])
-    if break_at == "lack":
-        ports[:, lid] = NO_ROUTE
-    else:
-        switches = fabric.switches.tolist()
-        between = fabric.network_link
-        for switch in switches:  # every switch sends it on to some other switch, for ever
-            row = np.flatnonzero(between & (links.source == switch))[0]
-            ports[switches.index(switch), lid] = links.source_port[row]
-    broken = ForwardingTables(switch_guid=tables.switch_guid, ports=ports, lid_guid=tables.lid_guid)
-    return replace(fabric, tables=broken), hosts.astype(np.int32)
-
-
-@pytest.mark.parametrize(("break_at", "says"), [("lack", "has no route for LID"), ("loop", "loop")])
-def test_forwarding_tables_that_do_not_deliver_name_the_hosts_and_the_fault(break_at: str, says: str) -> None:
-    fabric, hosts = tables_that(break_at)
-    allocation = Allocation.of(fabric, hosts.tolist())
-    with pytest.raises(UnreachablePair, match=says) as error:
-        mapping.place(
-            fabric,
-            Profile.from_edges([0], [1], [1.0]),
-            allocation,
-            SearchOptions(steps=9),
-            CostModel(routing="tables"),
-        )
+    to_last = fabric.adapters.host[fabric.adapters.port_adapter] == hosts[1]
+    ports[:, fabric.adapters.port_lid[to_last]] = NO_ROUTE
+    broken = replace(fabric, tables=replace(tables, ports=ports))
+    allocation = Allocation.of(broken, hosts.tolist())
+    with pytest.raises(UnreachablePair, match="has no route for LID") as error:
+        mapping.place(broken, PAIR, allocation, costs=CostModel(routing="tables"), steps=9)
     assert (error.value.source, error.value.target) == tuple(fabric.names[host] for host in hosts)
-    assert (
-        mapping.place(fabric, Profile.from_edges([0], [1], [1.0]), allocation, SearchOptions(steps=9)).routing
-        != "tables"
-    )
+    assert mapping.place(broken, PAIR, allocation, steps=9).routing == "shortest-paths"
 
 
 @pytest.mark.parametrize(
@@ -214,53 +140,32 @@ def test_forwarding_tables_that_do_not_deliver_name_the_hosts_and_the_fault(brea
 def test_a_pin_that_does_not_fit_is_named(pins: dict[int, str], says: str) -> None:
     fabric, profile, _ = ring(5, 3)
     with pytest.raises(InvalidPlacement, match=says):
-        mapping.place(fabric, profile, Allocation.of(fabric, [0, 1, 2]), SearchOptions(steps=9), pins=pins)
-
-
-def test_a_pin_to_an_unknown_host_is_an_error() -> None:
-    fabric, profile, allocation = ring(5, 3)
-    with pytest.raises(UnknownName) as error:
-        mapping.place(fabric, profile, allocation, SearchOptions(steps=9), pins={0: "n0x"})
-    assert error.value.name == "n0x"
+        mapping.place(fabric, profile, Allocation.of(fabric, [0, 1, 2]), steps=9, pins=pins)
 
 
 def test_all_ranks_pinned_are_where_they_are_pinned() -> None:
     fabric, profile, allocation = ring(5, 5)
     pins = {rank: f"n{(2 * rank) % 5:02}" for rank in range(5)}
-    found = mapping.place(fabric, profile, allocation, SearchOptions(steps=500), pins=pins)
+    found = mapping.place(fabric, profile, allocation, steps=500, pins=pins)
     assert [fabric.names[host] for host in found.host_of_rank] == list(pins.values())
 
 
 @pytest.mark.parametrize(
-    "wrong",
-    [{"seconds": -1.0}, {"seconds": float("inf")}, {"steps": -1}, {"workers": 0}, {"strategies": []},
-     {"objective": "0*congestion"}, {"objective": "x*hop-bytes"}, {"strategies": ["greedy:starts"]},
-     {"strategies": ["greedy:starts=few"]}],
-)  # fmt: skip
-def test_options_that_make_no_sense_are_refused(wrong: dict[str, Any]) -> None:
-    fabric, profile, allocation = ring(5, 5)
-    with pytest.raises(InvalidValue):
-        mapping.place(fabric, profile, allocation, SearchOptions(**wrong))
-
-
-@pytest.mark.parametrize(
-    ("wrong", "close"),
+    ("wrong", "kind", "close"),
     [
-        ({"objective": "congestion,hopbytes"}, "hop-bytes"),
-        ({"strategies": ["greedy:begins=3"]}, None),
-        ({"strategies": ["greedy:start_=3"]}, "start"),
-        ({"executor": "thread"}, "threads"),
-        (CostModel(distance="link"), "links"),
-        (CostModel(rails="same-rails"), "same-rail"),
+        ({"objective": "congestion,hopbytes"}, "objective", "hop-bytes"),
+        ({"strategies": ["greedy", "pear-exchange"]}, "strategy", "pair-exchange"),
+        ({"executor": "thread"}, "executor", "threads"),
+        ({"pins": {0: "n0x"}}, "host", "n04"),
+        ({"costs": CostModel(routing="table")}, "routing", "tables"),
+        ({"costs": CostModel(distance="link")}, "distance convention", "links"),
+        ({"costs": CostModel(rails="same-rails")}, "rails rule", "same-rail"),
     ],
 )
-def test_unknown_names_are_reported_with_the_closest(wrong: Any, close: str | None) -> None:
-    fabric, profile, allocation = ring(5, 5)
-    costs = wrong if isinstance(wrong, CostModel) else CostModel()
-    options = SearchOptions(workers=2, steps=20, **(wrong if isinstance(wrong, dict) else {}))
+def test_unknown_names_are_reported_with_the_closest(wrong: dict[str, Any], kind: str, close: str) -> None:
     with pytest.raises(UnknownName) as error:
-        mapping.place(fabric, profile, allocation, options, costs)
-    assert close is None or close in error.value.close
+        mapping.place(*ring(5, 5), workers=2, steps=20, **wrong)
+    assert (error.value.kind, error.value.close[0]) == (kind, close)
 
 
 @given(problem=problems())
@@ -274,3 +179,30 @@ def test_pairs_of_ranks_have_the_bytes_of_both_directions(problem: Problem) -> N
     low, high, total = problem.both_ways
     found = dict(zip(zip(low.tolist(), high.tolist(), strict=True), total.tolist(), strict=True))
     assert found == pytest.approx(expected)
+
+
+def test_a_value_is_made_once_by_whoever_asks_first() -> None:
+    kept, together, made = Memo(), Barrier(4), []
+
+    def make() -> object:
+        made.append(1)
+        return object()
+
+    def ask(_: int) -> object:
+        together.wait(10)
+        return kept.once("value", make)
+
+    with ThreadPoolExecutor(4) as pool:
+        values = list(pool.map(ask, range(4)))
+    assert len(made) == 1
+    assert all(value is values[0] for value in values)
+    assert kept.once("other", lambda: 3) == 3
+
+
+def test_an_error_is_not_kept_and_a_copy_begins_empty() -> None:
+    kept = Memo()
+    with pytest.raises(ZeroDivisionError):
+        kept.once("value", lambda: 1 // 0)
+    assert kept.once("value", lambda: 5) == 5
+    assert kept.once("value", lambda: 7) == 5
+    assert pickle.loads(pickle.dumps(kept)).once("value", lambda: 7) == 7

@@ -16,9 +16,10 @@ from mapping.placement.problem.objective import score
 from mapping.placement.problem.problem import Problem
 from mapping.placement.refine import Candidate, digit_search, pair_exchange
 from mapping.placement.refine.digit_search import CONGESTION, FIRST, HOP_BYTES, NEAR, WAYS
-from registry.errors import UnknownName
 from registry.model import Ints, Profile
-from tests.mapping.placement.strategies.test_digit_permutation import problem_of
+from tests.support.search_problems import on_all_hosts
+
+METRICS = st.sampled_from([*WAYS])
 
 
 def mixed(problem: Problem, seed: int = 0) -> Ints:
@@ -31,12 +32,12 @@ def scattered_partners() -> Problem:
     source, target = (generator.integers(0, 64, 128) for _ in range(2))
     apart = source != target
     profile = Profile.from_edges(source[apart], target[apart], np.ones(apart.sum()), ranks=64)
-    return problem_of(torus((8, 8)), profile)
+    return on_all_hosts(torus((8, 8)), profile)
 
 
 @pytest.mark.parametrize("workers", [1, 2])
 def test_a_transform_is_placed_as_well_as_possible_from_any_start(workers: int) -> None:
-    problem = problem_of(mesh((16, 16)), fft((16, 16)))
+    problem = on_all_hosts(mesh((16, 16)), fft((16, 16)))
     best = problem.hop_bytes(problem.slot_host)  # in order, proved by the bound `projection`
     deadline = Deadline(steps=10**6, workers=workers)
     *_, found = digit_search.refine(problem, mixed(problem), deadline, np.random.default_rng(0))
@@ -59,34 +60,43 @@ def test_it_ends_at_once_where_no_order_is_near_the_start() -> None:
 
 
 def test_with_pinned_ranks_or_nothing_sent_nothing_is_tried() -> None:
-    problem = problem_of(mesh((4, 4)), fft((4, 4)))
+    problem = on_all_hosts(mesh((4, 4)), fft((4, 4)))
     pins = np.full(16, -1, np.int32)
     pins[3] = 7
-    silent = problem_of(mesh((4,)), Profile.from_edges([], [], [], ranks=4))
+    silent = on_all_hosts(mesh((4,)), Profile.from_edges([], [], [], ranks=4))
     for case in (problem.with_pins(pins), silent):
         deadline = Deadline(steps=1000)
         assert not list(digit_search.refine(case, mixed(case), deadline, np.random.default_rng(0)))
         assert deadline.taken == 0
 
 
-@given(steps=st.integers(0, 3000), workers=st.integers(1, 3), seed=st.integers(0, 99))
-def test_never_worse_than_its_start_and_the_same_for_a_seed(steps: int, workers: int, seed: int) -> None:
-    problem = scattered_partners() if seed % 2 else problem_of(mesh((4, 6)), fft((6, 4)))
+def measured(problem: Problem, hosts: Ints, on: str) -> tuple[float, ...]:
+    return score(problem, hosts)[:2] if on == CONGESTION else (problem.hop_bytes(hosts),)
+
+
+@given(steps=st.integers(0, 2000), workers=st.integers(1, 3), seed=st.integers(0, 9), on=METRICS)
+def test_never_worse_than_its_start_and_the_same_for_a_seed(
+    steps: int, workers: int, seed: int, on: str
+) -> None:
+    problem = scattered_partners() if seed % 2 else on_all_hosts(mesh((4, 6)), fft((6, 4)))
     start, ends = mixed(problem, seed), []
     for _ in range(2):
-        deadline = Deadline(steps=steps, workers=workers)
-        found = list(digit_search.refine(problem, start, deadline, np.random.default_rng(seed)))
+        deadline, generator = Deadline(steps=steps, workers=workers), np.random.default_rng(seed)
+        found = list(digit_search.refine(problem, start, deadline, generator, on=on))
         assert deadline.taken <= steps
-        assert all(one.value == problem.hop_bytes(one.host_of_rank) for one in found)
-        assert all(later.value <= one.value for one, later in itertools.pairwise(found))
-        assert all(one.value <= problem.hop_bytes(start) for one in found)
+        values = [measured(problem, start, on)[0]]
+        for one in found:
+            known = (one.value, one.network_congestion_seconds) if on == CONGESTION else (one.value,)
+            assert known == measured(problem, one.host_of_rank, on)
+            values.append(one.value)
+        assert all(later <= one for one, later in itertools.pairwise(values))
         ends.append([one.host_of_rank.tobytes() for one in found])
     assert ends[0] == ends[1]
 
 
 def test_the_best_order_by_congestion_is_another_one() -> None:
     """Recursive halving on a torus: with the fewest hop-bytes a link has more than one pair."""
-    problem = problem_of(torus((4, 8, 8)), halving(256))
+    problem = on_all_hosts(torus((4, 8, 8)), halving(256))
     ends = {}
     for on in WAYS:
         deadline, generator = Deadline(steps=10**6), np.random.default_rng(0)
@@ -100,32 +110,9 @@ def test_the_best_order_by_congestion_is_another_one() -> None:
     assert ends[HOP_BYTES].hop_bytes < ends[CONGESTION].hop_bytes
 
 
-@given(steps=st.integers(0, 1000), workers=st.integers(1, 2), seed=st.integers(0, 99))
-def test_on_congestion_it_is_never_worse_than_its_start(steps: int, workers: int, seed: int) -> None:
-    problem = scattered_partners() if seed % 2 else problem_of(mesh((4, 6)), fft((6, 4)))
-    start, deadline = mixed(problem, seed), Deadline(steps=steps, workers=workers)
-    generator = np.random.default_rng(seed)
-    values = [score(problem, start).congestion_seconds]
-    for one in digit_search.refine(problem, start, deadline, generator, on=CONGESTION):
-        exact = score(problem, one.host_of_rank)
-        assert (one.value, one.network_congestion_seconds) == exact[:2]
-        values.append(one.value)
-    assert all(later <= one for one, later in itertools.pairwise(values))
-
-
 def test_a_tie_is_decided_by_the_links_of_the_network() -> None:
     none = np.zeros(1, np.int32)
     other = Candidate(none, "congestion_seconds", 2.0, 1.0)
     for value, network, better in ((2.0, 0.5, True), (2.0, 1.0, False), (2.1, 0.5, False), (1.9, 3.0, True)):
         one = Candidate(none, "congestion_seconds", value, network)
         assert digit_search._is_better(one, other) is better
-
-
-def test_an_unknown_metric_is_named() -> None:
-    problem = problem_of(mesh((4, 4)), fft((4, 4)))
-    with pytest.raises(UnknownName, match="hop-bytes"):
-        next(
-            digit_search.refine(
-                problem, mixed(problem), Deadline(steps=1), np.random.default_rng(0), on="hops"
-            )
-        )

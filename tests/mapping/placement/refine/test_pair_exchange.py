@@ -16,9 +16,14 @@ from mapping.placement.kernels.pair_exchange import Domain, RankState, anneal, c
 from mapping.placement.problem.problem import Problem
 from mapping.placement.refine import pair_exchange
 from mapping.placement.refine.domains import cut
-from mapping.routing.catalog import build_routes
 from registry.model import Ints
-from tests.support.search_problems import brute_hop_bytes, placed_problems, problem_on, ring, torus8
+from tests.support.search_problems import (
+    Placed,
+    brute_hop_bytes,
+    placed_problems,
+    ring_problem,
+    torus8_problem,
+)
 
 
 def annealer(problem: Problem, start: Ints) -> Annealer:
@@ -47,7 +52,7 @@ class Annealer(NamedTuple):
 
 @given(case=placed_problems(), temperature=st.sampled_from([0.0, 1.0, 50.0]), seed=st.integers(0, 99))
 def test_after_many_exchanges_every_table_and_every_cost_is_as_computed_afresh(
-    case: tuple[Problem, Ints], temperature: float, seed: int
+    case: Placed, temperature: float, seed: int
 ) -> None:
     problem, start = case
     search = annealer(problem, start)
@@ -69,8 +74,7 @@ def test_after_many_exchanges_every_table_and_every_cost_is_as_computed_afresh(
 
 
 def test_how_proposals_are_cut_into_calls_does_not_matter() -> None:
-    fabric, profile, allocation = ring(12, 9)
-    problem = problem_on(fabric, profile, allocation, "shortest-paths")
+    problem = ring_problem(12, 9)
     ends = []
     for cuts in ([300], [1, 299], [100, 100, 100]):
         search, state = annealer(problem, problem.slot_host[:9]), state_from(np.random.default_rng(1))
@@ -78,37 +82,6 @@ def test_how_proposals_are_cut_into_calls_does_not_matter() -> None:
             search.run(count, 0.7, state)
         ends.append(search.rank_state.host.tolist())
     assert ends[0] == ends[1] == ends[2]
-
-
-@pytest.mark.parametrize("workers", [1, 2, 3])
-def test_the_same_seed_steps_and_workers_give_the_same_bytes(workers: int) -> None:
-    fabric, profile, allocation = torus8()
-    problem = problem_on(fabric, profile, allocation, "shortest-paths")
-
-    def last() -> Ints:
-        deadline = Deadline(steps=200_000, workers=workers)
-        *_, found = pair_exchange.refine(
-            problem, problem.slot_host.copy(), deadline, np.random.default_rng(3)
-        )
-        assert found.value == problem.hop_bytes(found.host_of_rank) < problem.hop_bytes(problem.slot_host)
-        assert sorted(found.host_of_rank.tolist()) == list(range(512))
-        return found.host_of_rank
-
-    assert last().tobytes() == last().tobytes()
-
-
-def test_pinned_ranks_stay_whatever_the_workers() -> None:
-    fabric, profile, allocation = ring(12, 10)
-    routes = build_routes("shortest-paths", fabric, allocation.hosts)
-    pins = np.full(10, -1, np.int32)
-    pins[[2, 7]] = 5, 0
-    problem = Problem(profile=profile, allocation=allocation, routes=routes, pins=pins)
-    start = problem.apply_pins(problem.slot_host[:10])
-    for workers in (1, 2):
-        deadline = Deadline(steps=50_000, workers=workers)
-        *_, found = pair_exchange.refine(problem, start, deadline, np.random.default_rng(0))
-        assert found.host_of_rank[[2, 7]].tolist() == [5, 0]
-        assert found.value < problem.hop_bytes(start)
 
 
 def test_domains_are_runs_of_equally_many_slots_around_their_centre() -> None:
@@ -120,8 +93,7 @@ def test_domains_are_runs_of_equally_many_slots_around_their_centre() -> None:
 
 
 def test_near_groups_are_those_at_the_two_nearest_distances() -> None:
-    fabric, profile, allocation = ring(8, 8)
-    problem = problem_on(fabric, profile, allocation, "shortest-paths")
+    problem = ring_problem(8, 8)
     distances, near = problem.routes.distances, problem.near
     for host in range(8):
         group = problem.hops.group[host]
@@ -131,44 +103,35 @@ def test_near_groups_are_those_at_the_two_nearest_distances() -> None:
         assert second == {int(problem.hops.group[j]) for j in np.flatnonzero(distances[host] == 2)}
 
 
+def last(problem: Problem, start: Ints, steps: int) -> float:
+    """Return the hop-bytes that a search ends with."""
+    *_, found = pair_exchange.refine(problem, start, Deadline(steps=steps), np.random.default_rng(0))
+    assert found.value == problem.hop_bytes(found.host_of_rank)
+    return found.value
+
+
 def test_a_ring_of_ranks_is_laid_around_a_ring_of_hosts() -> None:
-    fabric, profile, allocation = ring(10, 10)
-    problem = problem_on(fabric, profile, allocation, "shortest-paths")
-    start = problem.slot_host.copy()
-    *_, last = pair_exchange.refine(problem, start, Deadline(steps=100_000), np.random.default_rng(0))
-    assert last.value == 10.0
-    assert problem.hop_bytes(last.host_of_rank) == 10.0
+    problem = ring_problem(10, 10)
+    assert last(problem, problem.slot_host.copy(), 50_000) == 10.0
 
 
-def test_free_slots_are_used() -> None:
-    fabric, profile, allocation = ring(12, 2)
-    problem = problem_on(fabric, profile, allocation, "shortest-paths")
+def test_free_slots_are_used_and_ranks_share_a_host_with_room() -> None:
+    problem = ring_problem(12, 2)
     far = np.array([0, int(np.argmax(problem.routes.distances[0]))], np.int32)
-    *_, last = pair_exchange.refine(problem, far, Deadline(steps=1000), np.random.default_rng(0))
-    assert last.value == 2.0
-
-
-def test_ranks_that_talk_share_a_host_with_room() -> None:
-    fabric, profile, allocation = ring(6, 4, slots=4)
-    problem = problem_on(fabric, profile, allocation, "shortest-paths")
-    apart = np.arange(4, dtype=np.int32)
-    *_, last = pair_exchange.refine(problem, apart, Deadline(steps=20_000), np.random.default_rng(0))
-    assert last.value == 0.0
+    assert last(problem, far, 1000) == 2.0
+    assert last(ring_problem(6, 4, slots=4), np.arange(4, dtype=np.int32), 20_000) == 0.0
 
 
 def test_the_torus_instance_falls_a_quarter_below_in_order() -> None:
-    fabric, profile, allocation = torus8()
-    problem = problem_on(fabric, profile, allocation, "shortest-paths")
+    problem = torus8_problem()
     start = problem.slot_host.copy()
     assert problem.hop_bytes(start) == 1_759_434  # tests/data/bench/README.md
-    *_, last = pair_exchange.refine(problem, start, Deadline(steps=1_000_000), np.random.default_rng(0))
-    assert last.value < 0.75 * 1_759_434
+    assert last(problem, start, 500_000) < 0.75 * 1_759_434
 
 
 def test_more_than_256_distances_are_rounded_a_little() -> None:
     hosts = 600
-    fabric, profile, allocation = ring(hosts, 4)
-    hops = problem_on(fabric, profile, allocation, "shortest-paths")
+    hops = ring_problem(hosts, 4)
     group = hops.hops.group
     found = hops.hops.value[hops.hops.code[0][group[:, None], group]]
     np.fill_diagonal(found, 0.0)

@@ -22,8 +22,8 @@ from mapping.placement.refine.pair_routes import (
     of_another_thread,
     routes_fit,
 )
-from registry.model import Fabric, Floats, Ints
-from tests.support.search_problems import everything_on, placed_problems
+from registry.model import Fabric, Floats
+from tests.support.search_problems import Placed, everything_on, placed_problems
 
 ROOMY = 1 << 20
 
@@ -85,53 +85,38 @@ def test_the_kernel_that_lists_all_routes_is_loaded_if_they_fit(monkeypatch: pyt
     assert len(real.signatures) == 1  # the arrays of both calls have the same types
 
 
-@given(case=placed_problems())
-def test_all_pairs_load_what_the_routing_says(case: tuple[Problem, Ints]) -> None:
-    problem, _ = case
-    grid = build_link_grid(problem)
-    pair_routes = build_pair_routes(problem.routes.flows, grid, ROOMY)
-    assert_same_loads(problem, grid, pair_routes, all_pairs(problem.hosts))
-    pair_routes, grid = most_used_first(pair_routes, grid)
-    assert_same_loads(problem, grid, pair_routes, all_pairs(problem.hosts))
-
-
 @given(case=placed_problems(), limit=st.sampled_from([0, ROOMY]))
-def test_routes_computed_on_first_use_are_the_same(case: tuple[Problem, Ints], limit: int) -> None:
+def test_all_pairs_load_what_the_routing_says_whenever_routes_are_computed(case: Placed, limit: int) -> None:
     problem, _ = case
     grid = build_link_grid(problem)
-    pair_routes = lazy(problem, grid, limit)
-    assert not pair_routes.table.mode[COMPLETE]
-    for mine in (pair_routes, of_another_thread(pair_routes, limit)):
-        assert_same_loads(problem, grid, mine, all_pairs(problem.hosts))
-        assert_same_loads(problem, grid, mine, all_pairs(problem.hosts))
-
-
-@pytest.mark.parametrize("sizes", [(5,), (4, 3), (3, 5, 4), (3, 3, 4, 3)])
-def test_on_a_torus_routes_are_kept_by_step(sizes: tuple[int, ...]) -> None:
-    problem = everything_on(torus(sizes, capacity=[float(2 + axis) for axis in range(len(sizes))]))
-    grid = build_link_grid(problem)
-    pair_routes = build_pair_routes(problem.routes.flows, grid, ROOMY)
-    assert grid.shifts.on
-    assert len(pair_routes.table.where) == problem.hosts + 1
-    assert_same_loads(problem, grid, pair_routes, all_pairs(problem.hosts))
-
-
-def test_steps_on_part_of_a_torus() -> None:
-    fabric = torus((4, 5, 3))
-    chosen = np.random.default_rng(1).permutation(60)[:23].tolist()
-    problem = everything_on(fabric, chosen)
-    grid = build_link_grid(problem)
-    assert grid.shifts.on
-    for pair_routes in (
-        build_pair_routes(problem.routes.flows, grid, ROOMY),
-        lazy(problem, grid),
-    ):
-        assert_same_loads(problem, grid, pair_routes, all_pairs(problem.hosts))
+    on_first_use = lazy(problem, grid, limit)
+    assert not on_first_use.table.mode[COMPLETE]
+    complete = build_pair_routes(problem.routes.flows, grid, ROOMY)
+    for routes in (complete, on_first_use, on_first_use, of_another_thread(on_first_use, limit)):
+        assert_same_loads(problem, grid, routes, all_pairs(problem.hosts))
+    most_used, few = most_used_first(complete, grid)
+    assert_same_loads(problem, few, most_used, all_pairs(problem.hosts))
 
 
 @pytest.mark.parametrize(
-    "fabric", [torus((2, 4)), mesh((3, 4)), torus((4, 300))], ids=["two", "mesh", "long"]
+    ("sizes", "chosen"),
+    [((5,), None), ((4, 3), None), ((3, 5, 4), None), ((3, 3, 4, 3), None), ((4, 5, 3), 23)],
 )
+def test_on_a_torus_or_a_part_of_it_routes_are_kept_by_step(
+    sizes: tuple[int, ...], chosen: int | None
+) -> None:
+    fabric = torus(sizes, capacity=[float(2 + axis) for axis in range(len(sizes))])
+    hosts = np.random.default_rng(1).permutation(fabric.hosts)[:chosen].tolist() if chosen else None
+    problem = everything_on(fabric, hosts)
+    grid = build_link_grid(problem)
+    pair_routes = build_pair_routes(problem.routes.flows, grid, ROOMY)
+    assert grid.shifts.on
+    assert chosen or len(pair_routes.table.where) == problem.hosts + 1
+    for one in (pair_routes, lazy(problem, grid)):
+        assert_same_loads(problem, grid, one, all_pairs(problem.hosts))
+
+
+@pytest.mark.parametrize("fabric", [torus((2, 4)), mesh((3, 4)), torus((256,))], ids=["two", "mesh", "long"])
 def test_what_cannot_be_shifted_is_kept_by_pair(fabric: Fabric) -> None:
     problem = everything_on(fabric, fabric.hosts[:12].tolist())
     grid = build_link_grid(problem)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-import time
+import os
+import signal
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pytest
 
 import mapping
 from mapping.cluster import open_cluster
@@ -17,24 +19,20 @@ from mapping.placement.search.options import SearchOptions
 from registry.model import Placement
 from registry.progress import Progress, silent
 from tests.support.dask_cluster import DaskCluster, dask_cluster
-from tests.support.search_problems import problem_on, ring
+from tests.support.search_problems import ring, ring_problem
 
 RANKS = 40
 
 
 def found_in(executor: Any = "threads", progress: Progress = silent, **options: Any) -> Placement:
-    fabric, profile, allocation = ring(RANKS, RANKS)
-    given = SearchOptions(objective="hop-bytes", executor=executor, **options)
-    return mapping.place(fabric, profile, allocation, given, progress=progress)
+    given = {"objective": "hop-bytes", "executor": executor, **options}
+    return mapping.place(*ring(RANKS, RANKS), progress=progress, **given)
 
 
 def content(placement: Placement) -> tuple[Any, ...]:
     """Return all of a placement but the time that it took."""
-    hosts = placement.host_of_rank.tobytes()
-    return (
-        hosts,
-        *(getattr(placement, name) for name in ("strategy", "parameters", "seed", "steps", "complete")),
-    )
+    names = ("strategy", "parameters", "seed", "steps", "complete")
+    return (placement.host_of_rank.tobytes(), *(getattr(placement, name) for name in names))
 
 
 def test_steps_give_the_same_bytes_with_several_seeds(dask: DaskCluster) -> None:
@@ -45,14 +43,15 @@ def test_steps_give_the_same_bytes_with_several_seeds(dask: DaskCluster) -> None
     assert str(there.parameters["strategies"]).count("pair-exchange") >= 3
 
 
+@pytest.mark.usefixtures("processes")
 def test_a_worker_that_is_killed_during_the_search_changes_nothing(tmp_path: Path) -> None:
-    options: dict[str, Any] = {"steps": 12_000_000, "workers": 3, "seeds": 3}
+    options: dict[str, Any] = {"steps": 4_000_000, "workers": 3, "seeds": 3}
     reports: list[tuple[str, float, float | None]] = []
 
     def progress(phase: str, done: float, total: float | None = None, best: float | None = None) -> None:
         reports.append((phase, done, best))
         if phase == "layout":  # the first report of a task
-            other.workers[0].kill()
+            os.kill(other.workers[0], signal.SIGKILL)
 
     with dask_cluster(tmp_path, 3) as other, open_cluster(other.address) as cluster:
         there = found_in(cluster, progress=progress, **options)
@@ -63,34 +62,22 @@ def test_a_worker_that_is_killed_during_the_search_changes_nothing(tmp_path: Pat
 
 
 def test_an_interrupt_keeps_the_best_and_frees_the_workers(dask: DaskCluster) -> None:
-    fabric, profile, allocation = ring(RANKS, RANKS)
-    problem = problem_on(fabric, profile, allocation, "shortest-paths")
+    problem = ring_problem(RANKS, RANKS)
     seen: list[float] = []
 
     def progress(phase: str, done: float, total: float | None = None, best: float | None = None) -> None:
         seen.append(np.inf if best is None else best)
-        if done > 2.0 and phase != "loading kernels (compiled once, which takes half a minute)":
+        if phase.endswith("pair-exchange"):  # a task has begun to exchange
             raise KeyboardInterrupt
 
     with open_cluster(dask.address) as cluster:
-        begin = time.monotonic()
-        found = found_in(cluster, seconds=250.0, progress=progress)
-        assert time.monotonic() - begin < 120.0
+        found = found_in(cluster, seconds=1e6, progress=progress)  # the interrupt ends it
         assert not found.complete
         assert found.steps > 0
-        kept = score(problem, host_indices(allocation, found.host_of_rank))
+        kept = score(problem, host_indices(problem.allocation, found.host_of_rank))
         assert kept.hop_bytes <= min(seen) < np.inf
     with open_cluster(dask.address) as cluster:
         assert [one.result(20.0) for one in [cluster.submit(abs, -1) for _ in range(3)]] == [1] * 3
-
-
-def test_a_limit_in_seconds_counts_from_the_start_on_the_worker(dask: DaskCluster) -> None:
-    with open_cluster(dask.address) as cluster:
-        found = found_in(cluster, seconds=2.0, workers=2)
-    assert found.complete
-    assert found.steps > 0
-    assert found.seconds >= 2.0
-    assert found.parameters["limit_seconds"] == 2.0
 
 
 def test_each_machine_gets_a_chain_if_the_limit_is_in_seconds(dask: DaskCluster) -> None:
@@ -100,8 +87,6 @@ def test_each_machine_gets_a_chain_if_the_limit_is_in_seconds(dask: DaskCluster)
         assert replace(one, steps=5).repeats(1) == 1
         assert replace(one, seeds=2).repeats(1) == 2
         assert one.start_clock().workers == 3
-        assert (one.for_task(cluster, 2).workers, replace(one, steps=5).for_task(cluster, 2).workers) == (
-            1,
-            None,
-        )
+        in_steps = replace(one, steps=5)
+        assert (one.for_task(cluster, 2).workers, in_steps.for_task(cluster, 2).workers) == (1, None)
     assert SearchOptions(strategies=["greedy"]).repeats(1) == 1

@@ -1,8 +1,9 @@
-"""``mapping.place`` from outside: results, guarantees, errors."""
+"""``mapping.place`` from outside: results, guarantees, errors; and consecutive ranks on each host."""
 
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import permutations
 from typing import Any
 
 import numpy as np
@@ -11,23 +12,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import mapping
+from ingest.generate.stencils import stencil
 from mapping.distances.cost_model import CostModel
 from mapping.placement.problem.problem import Problem
-from mapping.placement.search.options import SearchOptions
 from mapping.placement.search.placing import place
 from mapping.placement.strategies.baselines import in_order, random_placement
 from mapping.selfcheck.oracles import cost, every_placement
-from registry.errors import (
-    DisconnectedAllocation,
-    InfeasibleAllocation,
-    InvalidPlacement,
-    InvalidValue,
-    UnknownName,
-    UnreachablePair,
-)
-from registry.model import NO_ROUTE, Allocation, Fabric, ForwardingTables, Profile
+from registry.errors import InvalidPlacement, InvalidValue
+from registry.model import Allocation, Fabric, Placement, Profile
+from tests.support.fat_tree import fat_tree
 from tests.support.infiniband_data import infiniband
-from tests.support.search_problems import problems, ring, torus8
+from tests.support.search_problems import problems, ring, talking_torus
 
 
 @given(problem=problems(), objective=st.sampled_from(["congestion", "hop-bytes", "dilation"]))
@@ -35,14 +30,9 @@ def test_the_best_of_all_placements_is_found_on_tiny_problems(problem: Problem, 
     fabric, profile, allocation = problem.routes.fabric, problem.profile, problem.allocation
     if profile.ranks > 4:
         return
-    found = place(
-        fabric,
-        profile,
-        allocation,
-        SearchOptions(objective=objective, steps=3000),
-        CostModel(routing=problem.routes.name),
-    )
-    kept = mapping.evaluate(fabric, profile, found, costs=CostModel(routing=problem.routes.name))
+    costs = CostModel(routing=problem.routes.name)
+    found = place(fabric, profile, allocation, costs=costs, objective=objective, steps=3000)
+    kept = mapping.evaluate(fabric, profile, found, costs=costs)
     values = []
     for hosts in every_placement(allocation.hosts.tolist(), allocation.slots.tolist(), profile.ranks):
         one = replace(found, host_of_rank=np.array(hosts))
@@ -52,11 +42,10 @@ def test_the_best_of_all_placements_is_found_on_tiny_problems(problem: Problem, 
     assert reached == pytest.approx(min(values), rel=1e-9, abs=1e-12)
 
 
-@pytest.mark.parametrize("objective", ["congestion", "hop-bytes", "dilation"])
-def test_the_same_seed_and_steps_give_the_same_bytes(objective: str) -> None:
-    fabric, profile, allocation = torus8()
+def test_the_same_seed_and_steps_give_the_same_bytes() -> None:
+    problem = talking_torus((6, 7), ranks=40)
     one, two, other = (
-        place(fabric, profile, allocation, SearchOptions(objective=objective, steps=20_000, seed=seed))
+        place(problem.routes.fabric, problem.profile, problem.allocation, steps=5000, seed=seed)
         for seed in (4, 4, 5)
     )
     assert one.host_of_rank.tobytes() == two.host_of_rank.tobytes()
@@ -64,32 +53,12 @@ def test_the_same_seed_and_steps_give_the_same_bytes(objective: str) -> None:
     assert (one.steps, one.strategy, one.parameters) == (two.steps, two.strategy, two.parameters)
 
 
-def test_the_torus_instance_is_a_quarter_better_on_its_objective() -> None:
-    fabric, profile, allocation = torus8()
-    straight = mapping.evaluate(fabric, profile, in_order(512, allocation))
-    near = place(fabric, profile, allocation, SearchOptions(objective="hop-bytes", steps=600_000))
-    assert mapping.evaluate(fabric, profile, near).hop_bytes < 0.75 * straight.hop_bytes
-    calm = place(fabric, profile, allocation, SearchOptions(steps=300_000))
-    found = mapping.evaluate(fabric, profile, calm)
-    assert found.congestion_seconds < 0.7 * straight.congestion_seconds
-
-
 def test_a_placement_records_how_it_was_found() -> None:
-    fabric, profile, allocation = ring(8, 8)
-    found = place(
-        fabric,
-        profile,
-        allocation,
-        SearchOptions(
-            objective="hop-bytes", strategies=["greedy", "greedy+pair-exchange"], steps=500, seed=3
-        ),
-    )
-    assert found.strategy in ("greedy", "greedy+pair-exchange")
-    assert found.objective == "hop-bytes"
-    assert found.routing == "shortest-paths"
-    assert found.seed == 3
-    assert found.complete
-    assert found.steps == 500
+    chains = ["greedy", "greedy+pair-exchange"]
+    found = place(*ring(8, 8), objective="hop-bytes", strategies=chains, steps=500, seed=3)
+    assert found.strategy in chains
+    assert (found.objective, found.routing, found.seed) == ("hop-bytes", "shortest-paths", 3)
+    assert (found.complete, found.steps) == (True, 500)
     assert found.seconds > 0
     assert found.parameters == {
         "strategies": "greedy greedy+pair-exchange",
@@ -99,165 +68,41 @@ def test_a_placement_records_how_it_was_found() -> None:
     }
 
 
-def test_seconds_are_a_limit_of_the_whole() -> None:
-    fabric, profile, allocation = ring(8, 8)
-    found = place(fabric, profile, allocation, SearchOptions(seconds=0.0))
+def test_without_time_there_is_no_search() -> None:
+    found = place(*ring(8, 8), seconds=0.0)
     assert "exchange" not in found.strategy
     assert found.parameters["limit_seconds"] == 0.0
     assert found.steps == 0
-    assert place(fabric, profile, allocation, SearchOptions(seconds=0.2)).steps > 0
-
-
-def test_the_package_offers_the_function() -> None:
-    assert mapping.place is place  # not a module of that name
 
 
 def test_given_strategies_are_used() -> None:
+    assert mapping.place is place  # the function, not a module of that name
     fabric, profile, allocation = ring(8, 8)
-    straight = place(fabric, profile, allocation, SearchOptions(strategies=["in-order"], seconds=0.1))
+    straight = place(fabric, profile, allocation, strategies=["in-order"])
     assert straight.host_of_rank.tolist() == allocation.hosts.tolist()
-    mixed = place(fabric, profile, allocation, SearchOptions(strategies=["random"], seed=1))
+    mixed = place(fabric, profile, allocation, strategies=["random"], seed=1)
     assert mixed.strategy == "random"
     assert sorted(mixed.host_of_rank.tolist()) == sorted(allocation.hosts.tolist())
 
 
-@given(seed=st.integers(0, 50))
-def test_a_start_is_never_made_worse(seed: int) -> None:
-    fabric, profile, allocation = ring(8, 6)
-    start = random_placement(6, allocation, seed)
-    for chains in (["random"], ["pair-exchange"], None):
-        found = place(
-            fabric,
-            profile,
-            allocation,
-            SearchOptions(objective="hop-bytes", strategies=chains, steps=200),
-            present=start,
-        )
-        after, before = (mapping.evaluate(fabric, profile, one).hop_bytes for one in (found, start))
-        assert after <= before
-
-
-def test_a_perfect_start_is_given_back() -> None:
+@pytest.mark.parametrize("strategies", [None, ["random"], ["pair-exchange"]])
+def test_a_perfect_start_is_given_back(strategies: list[str] | None) -> None:
     fabric, profile, allocation = ring(8, 8)
     start = replace(in_order(8, allocation), host_of_rank=np.arange(8, dtype=np.int32))
-    found = place(fabric, profile, allocation, SearchOptions(steps=500), present=start)
+    found = place(fabric, profile, allocation, present=start, strategies=strategies, steps=500)
     assert found.host_of_rank.tolist() == list(range(8))
-    assert found.strategy == "given"
-
-
-def test_a_start_that_does_not_fit_is_refused() -> None:
-    fabric, profile, allocation = ring(8, 4)
-    with pytest.raises(InvalidPlacement, match="3 ranks"):
-        place(fabric, profile, allocation, present=in_order(3, allocation))
-    other = Allocation.of(fabric, allocation.hosts[:4].tolist())
-    elsewhere = in_order(4, Allocation.of(fabric, allocation.hosts[4:].tolist()))
-    with pytest.raises(InvalidPlacement):
-        place(fabric, profile, other, present=elsewhere)
-
-
-def test_a_profile_that_says_nothing_stays_in_order() -> None:
-    fabric, _, allocation = ring(5, 5)
-    for silent in (Profile.from_edges([], [], [], ranks=3), Profile.from_edges([0], [1], [0.0], ranks=3)):
-        found = place(fabric, silent, allocation)
-        assert found.host_of_rank.tolist() == allocation.hosts[:3].tolist()
-        assert mapping.evaluate(fabric, silent, found).hop_bytes == 0.0
-
-
-@pytest.mark.parametrize("slots", [1, 5])
-def test_one_rank_and_one_host(slots: int) -> None:
-    fabric = Fabric.from_arcs(["a", "b"], [0, 1], [1, 0], 1.0)
-    allocation = Allocation.of(fabric, ["b"], slots)
-    profile = Profile.from_edges([], [], [], ranks=1)
-    assert place(fabric, profile, allocation, SearchOptions(steps=100)).host_of_rank.tolist() == [1]
-
-
-def test_all_ranks_on_one_host() -> None:
-    fabric = Fabric.from_arcs(["a", "b"], [0, 1], [1, 0], 1.0)
-    profile = Profile.from_edges([0, 1, 2], [1, 2, 0], [1.0, 2.0, 3.0])
-    found = place(fabric, profile, Allocation.of(fabric, ["b"], 3), SearchOptions(steps=100))
-    assert found.host_of_rank.tolist() == [1, 1, 1]
-
-
-def test_more_ranks_than_slots_are_refused() -> None:
-    fabric, profile, allocation = ring(5, 6)
-    with pytest.raises(InfeasibleAllocation) as error:
-        place(fabric, profile, allocation)
-    assert (error.value.ranks, error.value.slots) == (6, 5)
-
-
-@pytest.mark.parametrize("strategies", [None, ["in-order"], ["random"], ["greedy"]])
-def test_hosts_that_no_path_joins_are_named(strategies: list[str] | None) -> None:
-    fabric = Fabric.from_arcs(["a", "b", "c", "d"], [0, 1, 2, 3], [1, 0, 3, 2], 1.0)
-    profile = Profile.from_edges([0], [1], [1.0], ranks=2)
-    with pytest.raises(DisconnectedAllocation) as error:
-        place(
-            fabric, profile, Allocation.of(fabric, ["a", "c"]), SearchOptions(strategies=strategies, steps=10)
-        )
-    assert (error.value.source, error.value.target) == ("a", "c")
-
-
-def test_hosts_that_tables_do_not_join_are_named() -> None:
-    fabric = infiniband("fattree2-64-traffic")
-    tables = fabric.tables
-    assert tables is not None
-    nowhere = ForwardingTables(
-        switch_guid=tables.switch_guid,
-        ports=np.full_like(tables.ports, NO_ROUTE),
-        lid_guid=tables.lid_guid,
-    )
-    profile = Profile.from_edges([0], [1], [1.0])
-    broken = replace(fabric, tables=nowhere)
-    allocation = Allocation.of(broken, broken.hosts[[0, 40]].tolist())
-    with pytest.raises(UnreachablePair):
-        place(broken, profile, allocation, SearchOptions(steps=10), CostModel(routing="tables"))
-    assert place(broken, profile, allocation, SearchOptions(steps=10)).routing == "shortest-paths"
+    assert found.strategy.split("+")[0] == "given"
 
 
 def test_tables_are_used_where_they_are_complete() -> None:
     fabric = infiniband("ndr-dgx-minhop")  # hosts of four and more rails
     rng = np.random.default_rng(2)
     allocation = Allocation.of(fabric, rng.choice(fabric.hosts, 16, replace=False).tolist(), 2)
-    grid = np.arange(32).reshape(8, 4)
-    ends = [(grid, np.roll(grid, shift, axis)) for axis in (0, 1) for shift in (-1, 1)]
-    source, target = (np.concatenate([end[k].ravel() for end in ends]) for k in (0, 1))
-    profile = Profile.from_edges(source, target, np.ones(len(source)))
-    found = place(fabric, profile, allocation, SearchOptions(steps=30_000))
+    profile = stencil((8, 4), 5, periodic=True)
+    found, straight = place(fabric, profile, allocation, steps=10_000), in_order(32, allocation)
     assert found.routing == "tables"
-    straight = in_order(32, allocation)
     after, before = (mapping.evaluate(fabric, profile, one) for one in (found, straight))
     assert after.congestion_seconds <= before.congestion_seconds
-    near = place(fabric, profile, allocation, SearchOptions(objective="dilation", steps=30_000))
-    assert mapping.evaluate(fabric, profile, near).average_dilation < before.average_dilation
-
-
-@pytest.mark.parametrize(
-    ("wrong", "kind", "close"),
-    [
-        ({"objective": "congestoin"}, "objective", "congestion"),
-        ({"strategies": ["greedy", "pear-exchange"]}, "strategy", "pair-exchange"),
-    ],
-)
-def test_an_unknown_name_is_reported_with_the_closest(wrong: dict[str, Any], kind: str, close: str) -> None:
-    fabric, profile, allocation = ring(5, 5)
-    with pytest.raises(UnknownName) as error:
-        place(fabric, profile, allocation, SearchOptions(**wrong))
-    assert error.value.kind == kind
-    assert error.value.close[0] == close
-
-
-def test_an_unknown_routing_is_reported_with_the_closest() -> None:
-    with pytest.raises(UnknownName) as error:
-        place(*ring(5, 5), costs=CostModel(routing="table"))
-    assert (error.value.kind, error.value.close[0]) == ("routing", "tables")
-
-
-@pytest.mark.parametrize(
-    "wrong", [{"seconds": -1.0}, {"seconds": float("nan")}, {"steps": -1}, {"strategies": []}]
-)
-def test_a_limit_or_list_that_makes_no_sense_is_refused(wrong: dict[str, Any]) -> None:
-    fabric, profile, allocation = ring(5, 5)
-    with pytest.raises(InvalidValue):
-        place(fabric, profile, allocation, SearchOptions(**wrong))
 
 
 def test_an_interrupt_while_setting_up_gives_ranks_in_order(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -265,7 +110,7 @@ def test_an_interrupt_while_setting_up_gives_ranks_in_order(monkeypatch: pytest.
         raise KeyboardInterrupt
 
     fabric, profile, allocation = ring(6, 6)
-    place(fabric, profile, allocation, SearchOptions(steps=1))  # kernels are warm
+    place(fabric, profile, allocation, steps=1)  # kernels are warm
     monkeypatch.setattr("mapping.distances.cost_model.build_routes", interrupted)
     found = place(fabric, profile, allocation)
     assert not found.complete
@@ -276,18 +121,74 @@ def test_an_interrupt_while_setting_up_gives_ranks_in_order(monkeypatch: pytest.
     assert kept.host_of_rank.tolist() == start.host_of_rank.tolist()
 
 
-def test_an_interrupt_while_searching_gives_the_best_so_far() -> None:
-    fabric, profile, allocation = ring(10, 10)
-    calls = 0
+def random_case(seed: int, hosts: int = 4, each: int = 3, used: int | None = None) -> tuple[Any, ...]:
+    """A fabric with two slow cables, random traffic, and hosts in random order."""
+    random = np.random.default_rng(seed)
+    fabric = fat_tree(hosts=3, slow=(0, 5))
+    ranks = each * (used or hosts)
+    source, target = random.integers(0, ranks, (2, 4 * ranks))
+    profile = Profile.from_edges(source, target, random.integers(1, 9, 4 * ranks) * 1e6, ranks=ranks)
+    return fabric, profile, Allocation.of(fabric, random.permutation(fabric.hosts)[:hosts].tolist(), each)
 
-    def progress(phase: str, done: float, total: float | None = None, best: float | None = None) -> None:
-        nonlocal calls
-        calls += 1
-        if calls == 60:
-            raise KeyboardInterrupt
 
-    found = place(fabric, profile, allocation, SearchOptions(objective="hop-bytes"), progress=progress)
-    assert not found.complete
-    straight = mapping.evaluate(fabric, profile, in_order(10, allocation))
-    assert mapping.evaluate(fabric, profile, found).hop_bytes < straight.hop_bytes
-    assert found.seconds < 10.0
+def best_order(fabric: Fabric, profile: Profile, allocation: Allocation, objective: str) -> float:
+    """The least cost of all orders of hosts, each with consecutive ranks."""
+    each = int(allocation.slots[0])
+    straight = place(fabric, profile, allocation, strategies=["in-order"], steps=1)
+    found = []
+    for order in permutations(allocation.hosts.tolist(), profile.ranks // each):
+        one = cost(fabric, profile, replace(straight, host_of_rank=np.repeat(order, each)))
+        found.append(one.congestion if objective == "congestion" else one.hop_bytes)
+    return float(min(found))
+
+
+@pytest.mark.parametrize("objective", ["congestion", "hop-bytes"])
+@pytest.mark.parametrize(("seed", "hosts", "each", "used"), [(0, 4, 3, 4), (1, 5, 2, 5), (2, 5, 2, 3)])
+def test_no_order_of_hosts_is_better(objective: str, seed: int, hosts: int, each: int, used: int) -> None:
+    fabric, profile, allocation = random_case(seed, hosts, each, used)
+    found = place(fabric, profile, allocation, objective=objective, steps=4000, consecutive=True)
+    rows = found.host_of_rank.reshape(-1, each)
+    assert (rows == rows[:, :1]).all()
+    assert len(set(rows[:, 0].tolist())) == used
+    assert (found.parameters["consecutive"], found.allocation) == (each, allocation)
+    known = cost(fabric, profile, found)
+    reached = known.congestion if objective == "congestion" else known.hop_bytes
+    assert reached == pytest.approx(best_order(fabric, profile, allocation, objective), rel=1e-9)
+
+
+def test_each_of_a_pareto_set_is_consecutive() -> None:
+    fabric, profile, allocation = random_case(4)
+    for found in mapping.pareto(fabric, profile, allocation, steps=2000, consecutive=True):
+        assert found.host_of_rank.tolist() == np.repeat(found.host_of_rank[::3], 3).tolist()
+        assert found.allocation is allocation
+
+
+def test_pinned_ranks_bring_their_group_and_a_present_placement_is_kept() -> None:
+    fabric, profile, allocation = random_case(5)
+    host = int(allocation.hosts[3])
+    options: dict[str, Any] = {"steps": 500, "consecutive": True}
+    found = place(fabric, profile, allocation, pins={4: host}, **options)
+    assert found.host_of_rank[3:6].tolist() == [host] * 3
+    assert found.parameters["pins"] == 1
+    again = place(fabric, profile, allocation, present=found, strategies=["random"], **options)
+    before, after = (mapping.evaluate(fabric, profile, one).congestion_seconds for one in (found, again))
+    assert after <= before
+
+
+def test_what_cannot_be_consecutive_is_refused() -> None:
+    fabric, profile, allocation = random_case(6)
+    options: dict[str, Any] = {"steps": 10, "consecutive": True}
+    uneven = replace(allocation, slots=[3, 3, 4, 3])
+    with pytest.raises(InvalidValue, match=r"has 4 slots and .* has 3: all must have the same"):
+        place(fabric, profile, uneven, **options)
+    with pytest.raises(InvalidValue, match="12 ranks do not fill whole hosts of 5 slots"):
+        place(fabric, profile, Allocation.of(fabric, allocation.hosts.tolist(), 5), **options)
+    first, second = allocation.hosts[:2].tolist()
+    with pytest.raises(InvalidPlacement, match="ranks 0 to 2 are pinned on several hosts"):
+        place(fabric, profile, allocation, pins={0: first, 1: second}, **options)
+    hosts = np.repeat(allocation.hosts, 3)[[3, 1, 2, 0, *range(4, 12)]]
+    crossed = Placement(host_of_rank=hosts, allocation=allocation, strategy="given")
+    with pytest.raises(InvalidPlacement, match="ranks 0 to 2 are now on several hosts"):
+        place(fabric, profile, allocation, present=crossed, **options)
+    with pytest.raises(InvalidValue, match="cannot be kept"):
+        mapping.remap_few(fabric, profile, allocation, present=crossed, **options)

@@ -1,8 +1,15 @@
-"""Budgets, parts, the best of several chains, and interrupts."""
+"""Budgets, parts, the best of several chains and interrupts, wherever they run; and what one worker does."""
 
 from __future__ import annotations
 
-from dataclasses import replace
+import pickle
+import sys
+from collections.abc import Callable
+from concurrent.futures import Future
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+from unittest.mock import MagicMock
 
 import numpy as np
 import pytest
@@ -11,22 +18,37 @@ from hypothesis import strategies as st
 
 from mapping.deadline import Deadline
 from mapping.placement.catalog import STRATEGIES, Chain
-from mapping.placement.problem.objective import Score, better, parse_objective, score
+from mapping.placement.kernels import congestion_descent as kernels
+from mapping.placement.partition import multicore
+from mapping.placement.problem.objective import better, parse_objective, score
 from mapping.placement.problem.problem import Problem
-from mapping.placement.search.executors import THREADS
-from mapping.placement.search.members import FEW, SMALL, Features, default_members
+from mapping.placement.refine import congestion_descent
+from mapping.placement.refine.link_loads import LoadSearch
+from mapping.placement.search import portfolio
+from mapping.placement.search.executors import PROCESSES, THREADS, StopFile
+from mapping.placement.search.members import Features, default_members
 from mapping.placement.search.portfolio import Portfolio
-from mapping.placement.search.workers import Member, SearchResult
-from registry.errors import UnknownName
+from mapping.placement.search.workers import (
+    Member,
+    MemberResult,
+    SearchResult,
+    load_kernels,
+    run_members,
+    warm_up,
+)
 from registry.model import Ints
 from registry.progress import Progress, silent
-from tests.support.search_problems import placed_problems, problem_on, problems, ring
+from tests.support.search_problems import InterruptAt, Placed, placed_problems, problems, ring_problem
 
-OBJECTIVES = ("congestion", "hop-bytes", "dilation")
+OBJECTIVES = st.sampled_from(["congestion", "dilation", "hop-bytes"])
+
+
+def member(chain: str, number: int = 0, **given: Any) -> Member:
+    return Member(chain=Chain.parse(chain), number=number, **given)
 
 
 def members(*chains: str) -> tuple[Member, ...]:
-    return tuple(Member(chain=Chain.parse(text)) for text in chains)
+    return tuple(map(member, chains))
 
 
 def run(
@@ -34,31 +56,24 @@ def run(
     chains: tuple[Member, ...],
     *,
     objective: str = "congestion",
-    steps: int = 400,
+    steps: int | None = 400,
     seed: int = 0,
     start: Ints | None = None,
     guards: bool = True,
     progress: Progress = silent,
     workers: int = 1,
-    executor: str = THREADS,
+    executor: Any = THREADS,
 ) -> SearchResult:
     baselines = {"in-order": problem.slot_host[: problem.ranks]}
     if start is not None:
         baselines = {"given": start, **baselines}
-    deadline = Deadline(steps=steps, workers=workers)
+    deadline = Deadline(seconds=np.inf if steps is None else 0.0, steps=steps, workers=workers)
     portfolio = Portfolio(problem, parse_objective(objective), baselines, deadline, progress, executor)
     return portfolio.run(chains, seed, guards=baselines if guards else ())
 
 
-def circle() -> Problem:
-    fabric, profile, allocation = ring(9, 9)
-    return problem_on(fabric, profile, allocation, "shortest-paths")
-
-
-@given(case=placed_problems(), objective=st.sampled_from(sorted(OBJECTIVES)), seed=st.integers(0, 9))
-def test_never_worse_than_in_order_or_the_start(
-    case: tuple[Problem, Ints], objective: str, seed: int
-) -> None:
+@given(case=placed_problems(), objective=OBJECTIVES, seed=st.integers(0, 9))
+def test_never_worse_than_in_order_or_the_start(case: Placed, objective: str, seed: int) -> None:
     problem, start = case
     chains = default_members(parse_objective(objective), Features.of(problem))
     found = run(problem, chains, objective=objective, seed=seed, start=start)
@@ -82,85 +97,40 @@ def test_the_best_member_wins(problem: Problem, seed: int) -> None:
 
 
 def test_steps_are_shared_by_weight_and_all_are_used() -> None:
-    told: dict[str, list[float]] = {}
+    seen: dict[str, list[float]] = {}
 
     def progress(phase: str, done: float, total: float | None = None, best: float | None = None) -> None:
         assert total == 1000
-        told.setdefault(phase, []).append(done)
+        seen.setdefault(phase, []).append(done)
 
     chains = members("in-order+pair-exchange+congestion-descent", "random+pair-exchange")
-    found = run(circle(), chains, steps=1000, progress=progress)
-    last = {phase: max(done) for phase, done in told.items()}
+    found = run(ring_problem(9, 9), chains, steps=1000, progress=progress)
+    last = {phase: max(done) for phase, done in seen.items()}
     assert last["in-order+pair-exchange"] == 250  # 1 : 1 within the chain and between the two
     assert last["in-order+pair-exchange+congestion-descent"] == 500
     assert last["random+pair-exchange"] == 1000
     assert found.steps == 1000
 
 
-def test_progress_reports_a_best_that_only_falls_and_is_the_result() -> None:
-    told: list[float] = []
-
-    def progress(phase: str, done: float, total: float | None = None, best: float | None = None) -> None:
-        if best is not None:
-            told.append(best)
-
-    problem = circle()
-    chains = members("random+pair-exchange", "in-order+pair-exchange")
-
-    found = run(problem, chains, objective="hop-bytes", steps=2000, progress=progress)
-    assert told == sorted(told, reverse=True)
-    assert told[-1] == score(problem, found.host_of_rank).hop_bytes
-
-
-@pytest.mark.parametrize("call", [1, 2, 3, 10, 60, 130, 190])
-def test_an_interrupt_keeps_the_best_so_far(call: int) -> None:
-    problem, calls, seen = circle(), 0, np.inf
-
-    def progress(phase: str, done: float, total: float | None = None, best: float | None = None) -> None:
-        nonlocal calls, seen
-        calls += 1
-        seen = min(seen, np.inf if best is None else best)
-        if calls == call:
-            raise KeyboardInterrupt
-
+@pytest.mark.parametrize("call", [None, 1, 2, 3, 10, 60, 130, 190])
+def test_progress_reports_a_best_that_only_falls_and_an_interrupt_keeps_it(call: int | None) -> None:
+    problem, progress = ring_problem(9, 9), InterruptAt(call)
     chains = members("random+pair-exchange", "in-order+pair-exchange")
     found = run(problem, chains, objective="hop-bytes", steps=2000, progress=progress)
-    assert not found.complete
-    kept = score(problem, found.host_of_rank)
-    assert kept.hop_bytes <= seen
+    assert found.complete == (call is None)
+    assert progress.best == sorted(progress.best, reverse=True)
+    kept, least = score(problem, found.host_of_rank), progress.best[-1]
+    assert kept.hop_bytes == least if call is None else kept.hop_bytes <= least
     assert not better("hop-bytes", score(problem, problem.slot_host[:9]), kept)
 
 
 def test_an_interrupt_before_all_else_gives_the_first_baseline(monkeypatch: pytest.MonkeyPatch) -> None:
-    def interrupted(*_: object) -> Score:
-        raise KeyboardInterrupt
-
-    problem = circle()
+    problem = ring_problem(9, 9)
     start = np.roll(problem.slot_host, 3)
-    monkeypatch.setattr("mapping.placement.search.portfolio.score", interrupted)
+    monkeypatch.setattr(portfolio, "score", MagicMock(side_effect=KeyboardInterrupt))
     found = run(problem, members("greedy"), start=start)
     assert found.host_of_rank.tolist() == start.tolist()
     assert (found.chain, found.complete) == ("given", False)
-
-
-def test_small_problems_get_several_searches() -> None:
-    measured = Features.of(circle())
-    for objective in map(parse_objective, OBJECTIVES):
-        most = SMALL if "congestion" in str(objective) else FEW
-        few, many = (default_members(objective, replace(measured, ranks=ranks)) for ranks in (most, most + 1))
-        assert len(few) > len(many) >= 1
-
-
-def test_objectives_decide_by_metrics_in_order() -> None:
-    a, b = Score(1.0, 9.0, 50.0), Score(1.0, 8.0, 60.0)
-    assert better("congestion", b, a)
-    assert better("hop-bytes", a, b)
-    assert better("dilation", a, b)
-    assert not better("congestion", a, Score(1.0 + 1e-12, 9.0, 50.0))  # rounding
-    assert not better("congestion", a, a)
-    with pytest.raises(UnknownName) as error:
-        parse_objective("congestoin")
-    assert error.value.close[0] == "congestion"
 
 
 def test_a_budget_of_steps_is_cut_into_a_hundred_rounds() -> None:
@@ -173,3 +143,156 @@ def test_a_budget_of_steps_is_cut_into_a_hundred_rounds() -> None:
     assert Deadline(steps=0).claim(5) == 0
     assert Deadline(seconds=-1.0).claim(5) == 0
     assert [Deadline(steps=10**6).claim(300), Deadline(steps=7).claim(300)] == [300, 1]
+
+
+CHAINS = ("random+pair-exchange", "in-order+congestion-descent", "greedy+pair-exchange", "random")
+
+
+class OneByOne:
+    """An executor that is neither of threads nor of processes: pickles what it gets, and runs it at once."""
+
+    def submit(self, fn: Callable[..., Any], /, *args: Any) -> Future[Any]:
+        done: Future[Any] = Future()
+        call, given = pickle.loads(pickle.dumps((fn, args)))
+        done.set_result(call(*given))
+        return done
+
+
+@pytest.fixture
+def plain_main(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Pages under test put a module of their own in place of __main__, which spawned processes import."""
+    monkeypatch.setitem(sys.modules, "__main__", ModuleType("__main__"))
+
+
+def assert_same_elsewhere(workers: int, executor: Any) -> None:
+    """Assert that members find the same as in one thread."""
+    problem, chains = ring_problem(12, 12), members(*CHAINS)
+    alone, found = (
+        run(problem, chains, objective="hop-bytes", steps=2000, seed=5, workers=number, executor=where)
+        for number, where in ((1, THREADS), (workers, executor))
+    )
+    results = [
+        sorted((one.number, one.chain, one.host_of_rank.tobytes()) for one in result.members)
+        for result in (alone, found)
+    ]
+    assert results[0] == results[1]
+    assert found.host_of_rank.tobytes() == alone.host_of_rank.tobytes()
+    assert (found.chain, found.steps, found.complete) == (alone.chain, alone.steps, True)
+
+
+@pytest.mark.parametrize(("workers", "executor"), [(2, THREADS), (3, THREADS), (4, THREADS), (3, OneByOne())])
+def test_results_do_not_depend_on_where_members_run(workers: int, executor: Any) -> None:
+    assert_same_elsewhere(workers, executor)
+
+
+@pytest.mark.usefixtures("processes", "plain_main")
+def test_results_in_processes_are_those_in_threads() -> None:
+    assert_same_elsewhere(2, PROCESSES)
+
+
+def test_an_interrupt_stops_all_threads_and_keeps_the_best(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(portfolio, "TICK", 0.01)
+    problem, progress = ring_problem(12, 12), InterruptAt(40)
+    found = run(problem, members(*CHAINS), objective="hop-bytes", steps=None, workers=2, progress=progress)
+    assert not found.complete
+    kept = score(problem, found.host_of_rank)
+    assert kept.hop_bytes <= min(progress.best)
+    assert not better("hop-bytes", score(problem, problem.slot_host), kept)
+
+
+def test_an_error_in_a_thread_is_the_callers(monkeypatch: pytest.MonkeyPatch) -> None:
+    broken = MagicMock(side_effect=ZeroDivisionError)
+    monkeypatch.setattr("mapping.placement.strategies.baselines.place_at_random", broken)
+    with pytest.raises(ZeroDivisionError):
+        run(ring_problem(12, 12), members(*CHAINS), workers=2)
+
+
+def run_alone(
+    problem: Problem, *members: Member, deadline: Deadline, on: str = "hop-bytes", report: Any = silent
+) -> SearchResult:
+    """Run members from ranks in reverse order."""
+    start = MemberResult(-1, problem.slot_host[::-1].copy(), "reversed", None)
+    return run_members(problem, parse_objective(on), members, start, deadline, 0.0, report)
+
+
+def test_a_worker_ends_when_it_is_stopped_and_reports_it(tmp_path: Path) -> None:
+    stop = StopFile(str(tmp_path / "stop"))
+    members = (
+        member("random+pair-exchange", number, seed=np.random.SeedSequence(number)) for number in (0, 1)
+    )
+    deadline = pickle.loads(pickle.dumps(Deadline(seconds=60.0, stop=stop)))
+    calls = 0
+
+    def report(*_: object) -> None:
+        nonlocal calls
+        calls += 1
+        if calls == 5:
+            stop.set()
+
+    outcome = run_alone(ring_problem(12, 12), *members, deadline=deadline, report=report)
+    assert not outcome.complete
+    assert {one.number for one in outcome.members} == {0}  # the second never began
+    assert outcome.steps > 0
+
+
+def test_members_keep_their_best_placement_and_count_steps() -> None:
+    members = member("in-order"), member("pair-exchange", 1, steps=(30,))
+    found = run_alone(ring_problem(6, 6), *members, deadline=Deadline(steps=30))
+    assert found.complete
+    assert [one.number for one in found.members] == [0, 1]
+    assert found.members[0].chain == "in-order"
+    assert found.members[1].chain in {"reversed", "reversed+pair-exchange"}
+    assert found.members[0].host_of_rank.tolist() == list(range(6))
+    assert found.steps == 30
+
+
+def test_steps_that_a_refiner_leaves_are_the_next_ones_and_without_steps_it_takes_none() -> None:
+    problem = ring_problem(6, 6)
+    alone = member("digit-search", steps=(500,))
+    assert run_alone(problem, alone, deadline=Deadline(steps=500)).steps < 500
+    both = member("digit-search+pair-exchange", steps=(500, 100))
+    assert run_alone(problem, both, deadline=Deadline(steps=600)).steps == 600
+    none = member("random+digit-search+pair-exchange", steps=(0, 300))
+    found = run_alone(problem, none, deadline=Deadline(steps=300))
+    assert (found.chain, found.steps) == ("random+pair-exchange", 300)
+
+
+@pytest.mark.parametrize("deadline", [Deadline(seconds=0.0), Deadline(seconds=5.0, steps=0)])
+def test_a_refiner_without_time_is_not_begun(deadline: Deadline, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(LoadSearch, "__init__", lambda *_: pytest.fail("it prepares loads"))
+    one = member("in-order+congestion-descent", steps=None if deadline.steps is None else (0,))
+    found = run_alone(ring_problem(6, 6), one, deadline=deadline, on="congestion")
+    assert (found.chain, found.complete, found.steps) == ("in-order", True, 0)
+    assert found.host_of_rank.tolist() == list(range(6))
+
+
+def test_kernels_are_loaded_once_for_the_same_members() -> None:
+    members = (member("random"),)
+    warm_up("shortest-paths", members, 1)
+    hits = warm_up.cache_info().hits
+    warm_up("shortest-paths", members, 1)
+    assert warm_up.cache_info().hits == hits + 1
+
+
+def test_the_kernel_that_corrects_parts_is_loaded_before_the_clock_starts(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    called: list[int] = []
+    monkeypatch.setattr(multicore, "repair", lambda *_: called.append(1))
+    warm_up.__wrapped__("shortest-paths", (member("layout"),), 1)
+    assert called
+
+
+def test_kernels_for_routes_that_do_not_fit_are_loaded_before_the_clock_starts(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    origins: list[object] = []
+    monkeypatch.setattr(congestion_descent, "has_all_routes", lambda problem: False)
+    monkeypatch.setattr(kernels, "exchange_on_congestion", lambda *given: origins.append(given[5]))
+    problem = ring_problem(6, 6)
+    warm_up.cache_clear()
+    for chain in ("in-order+pair-exchange", "in-order+congestion-descent"):
+        load_kernels(problem, (member(chain),), 1)
+    warm_up.cache_clear()
+    assert len(origins) == 2
+    assert None not in origins

@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 from mapping.placement.problem.objective import better, score
 from mapping.placement.problem.problem import Problem
 from mapping.placement.strategies import greedy
-from registry.errors import InvalidValue, UnknownName
 from registry.model import Allocation, Fabric, Profile
 from tests.support.search_problems import problem_on, problems, ring
 from tests.support.strategy_problems import rng
@@ -118,7 +117,7 @@ def cube(hosts: list[int]) -> Problem:
     ends = np.array([(u, u ^ bit) for u in range(8) for bit in (1, 2, 4)])
     fabric = Fabric.from_arcs([f"{u:03b}" for u in range(8)], ends[:, 0], ends[:, 1], 1.0)
     profile = Profile.from_edges([0, 1, 0, 3, 2, 3], [1, 0, 3, 0, 3, 2], np.ones(6))
-    return problem_on(fabric, profile, Allocation.of(fabric, hosts), "shortest-paths")
+    return problem_on(fabric, profile, Allocation.of(fabric, hosts))
 
 
 @pytest.mark.parametrize("near", greedy.NEAR)
@@ -141,7 +140,7 @@ def test_greedy_near_the_start_fills_hosts_around_it_and_queues_each_rank_once()
     fabric = Fabric.from_arcs([f"h{u}" for u in range(7)], ends[:, 0], ends[:, 1], 1.0)
     sends = [(0, 1, 6.0), (0, 2, 5.0), (0, 3, 1.0), (1, 3, 9.0), (3, 4, 1.0), (5, 6, 0.5)]
     profile = Profile.from_edges(*map(np.array, zip(*sends, strict=True)))
-    problem = problem_on(fabric, profile, Allocation.of(fabric, range(7)), "shortest-paths")
+    problem = problem_on(fabric, profile, Allocation.of(fabric, range(7)))
     found = greedy.place_ranks(problem, rng(), start=3, near="start")
     assert found.tolist() == [3, 2, 4, 5, 1, 6, 0]
     other = greedy.place_ranks(problem, rng(), start=3, near="sender")
@@ -155,7 +154,7 @@ def test_greedy_takes_the_less_loaded_of_two_equally_close_hosts() -> None:
     )
     profile = Profile.from_edges([0, 0, 0], [1, 2, 3], [9.0, 8.0, 7.0])
     allocation = Allocation.of(fabric, list("abc"), [1, 2, 2])
-    problem = problem_on(fabric, profile, allocation, "shortest-paths")
+    problem = problem_on(fabric, profile, allocation)
     assert greedy.place_ranks(problem, rng()).tolist() == [0, 1, 2, 2]
     assert greedy.place_ranks(problem, rng(), ties="lowest").tolist() == [0, 1, 1, 2]
     links = fabric.links
@@ -168,18 +167,9 @@ def test_greedy_takes_the_less_loaded_of_two_equally_close_hosts() -> None:
 def test_greedy_from_many_starts_is_the_best_of_them(by: str) -> None:
     fabric, profile, allocation = ring(9, 8)
     weighted = Profile.from_edges(profile.sender, profile.partner, 1.0 + np.arange(8) % 3, ranks=8)
-    problem = problem_on(fabric, weighted, allocation, "shortest-paths")
+    problem = problem_on(fabric, weighted, allocation)
     best = greedy.place_ranks(problem, rng(), starts=4, start=2, by=by)
     singles = [greedy.place_ranks(problem, rng(), start=start) for start in (2, 4, 6, 8)]
     scores = [score(problem, found) for found in singles]
     assert not any(better(by, found, score(problem, best)) for found in scores)
     assert best.tolist() in [found.tolist() for found in singles]
-
-
-@pytest.mark.parametrize(
-    "options", [{"start": 9}, {"start": -1}, {"starts": 0}, {"near": "lats"}, {"ties": "x"}, {"by": "x"}]
-)
-def test_greedy_refuses_options_that_make_no_sense(options: dict[str, int | str]) -> None:
-    problem = problem_on(*ring(9, 8), "shortest-paths")
-    with pytest.raises((InvalidValue, UnknownName)):
-        greedy.place_ranks(problem, rng(), **options)  # type: ignore[arg-type]

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import json
-import subprocess
-import sys
-import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from threading import Event
 
 from registry.database.backups.backup import backup
 from registry.database.backups.restore import restore
@@ -14,62 +12,55 @@ from registry.database.driver import Database
 from registry.database.local.server import ServerAddress
 from registry.model.intake import Intake
 from registry.registry import Registry
-from tests.support import paths
+from tests.support import servers
 from tests.support.concurrent_writers import CONTENTS
 from tests.support.fat_tree import at
+from tests.support.waiting import comes_true
 
 OBSERVED = "MATCH (o:Observation)-[:SAW]->(:Content) RETURN o.id"
-
-
-def save(registry: Registry, minute: int) -> None:
-    fabric = CONTENTS[minute % len(CONTENTS)]
-    registry.save(Intake(cluster="toy", observed_at=at(minute), fabric=fabric))
+LINKS = "MATCH (a:Device)-[l:LINK]->(b:Device) RETURN a.id, b.id, l.key, l.valid_from, l.valid_to"
 
 
 def test_a_backup_during_writes_is_one_moment(
-    registry: Registry, server_of: ServerAddress, tmp_path: Path
+    registry: Registry, server: ServerAddress, tmp_path: Path
 ) -> None:
-    """Three processes write all the time; what was restored is a state that there was."""
-    save(registry, 0)
-    address = {name: getattr(server_of, name) for name in ("uri", "user", "password", "name")}
-    writers = [
-        subprocess.Popen(
-            [sys.executable, "-m", "tests.support.concurrent_writers", "write", str(number), "15"],
-            stdin=subprocess.PIPE,
-            cwd=paths.ROOT,
-            text=True,
-        )
-        for number in (1, 2, 3)
-    ]
-    for writer in writers:
-        assert writer.stdin is not None
-        writer.stdin.write(json.dumps(address))
-        writer.stdin.close()
-    wait_until_written(registry)
-    backup(registry.database, tmp_path / "during")
-    assert any(writer.poll() is None for writer in writers)
-    assert [writer.wait(120) for writer in writers] == [0, 0, 0]
+    """Three write all the time; what was restored is a state that there was."""
+    enough = Event()
+
+    def write(number: int) -> int:
+        turn = 0
+        with servers.opened(server) as own:
+            while not enough.is_set():
+                fabric = CONTENTS[(turn + number) % len(CONTENTS)]
+                own.save(Intake(cluster="toy", observed_at=at(3 * turn + number), fabric=fabric))
+                turn += 1
+        return turn
+
+    def written() -> int:
+        return len(registry.database.query(OBSERVED)[1])
+
+    with ThreadPoolExecutor(3) as pool:
+        writers = [pool.submit(write, number) for number in range(3)]
+        try:
+            assert comes_true(lambda: written() > 1)
+            backup(registry.database, tmp_path / "during")
+            before = written()
+            assert comes_true(lambda: written() > before)
+        finally:
+            enough.set()
+        total = sum(writer.result() for writer in writers)
     everything = set(registry.database.query(OBSERVED)[1])
+    assert len(everything) == total
     restore(registry.database, tmp_path / "during", replace=True)
     then = set(registry.database.query(OBSERVED)[1])
     assert 1 < len(then) < len(everything)
     assert then < everything
     seq = registry.database.query("MATCH (c:Cluster) RETURN c.seq")[1]
-    numbers = registry.database.query("MATCH (o:Observation) RETURN max(o.seq)")[1]
-    assert seq >= numbers
-    before = links(registry.database)
+    assert seq >= registry.database.query("MATCH (o:Observation) RETURN max(o.seq)")[1]
+    graph = links(registry.database)
     registry.fabrics.rebuild("toy")
-    assert links(registry.database) == before
+    assert links(registry.database) == graph
 
 
 def links(database: Database) -> list[str]:
-    text = "MATCH (a:Device)-[l:LINK]->(b:Device) RETURN a.id, b.id, l.key, l.valid_from, l.valid_to"
-    return sorted(map(repr, database.query(text)[1]))
-
-
-def wait_until_written(registry: Registry) -> None:
-    deadline = time.monotonic() + 60
-    while time.monotonic() < deadline:
-        if len(registry.fabrics.observations("toy")) > 1:
-            return
-    raise TimeoutError
+    return sorted(map(repr, database.query(LINKS)[1]))

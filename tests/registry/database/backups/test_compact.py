@@ -26,7 +26,7 @@ IDS = "MATCH (s:CounterSweep) RETURN collect(s.id) AS ids"
 
 
 @pytest.fixture(scope="module")
-def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+def home(processes: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """A data folder whose server holds one sweep and the space of nine deleted ones."""
     folder = tmp_path_factory.mktemp("compact")
     with ensure_server(folder, idle_seconds=300).connect() as database:

@@ -11,6 +11,7 @@ import psutil
 import pytest
 
 from tests.support.paths import ROOT
+from tests.support.waiting import PATIENCE
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the kernel of Linux does this")
 PARENT = """
@@ -22,7 +23,7 @@ time.sleep(600)
 """
 
 
-def test_a_child_ends_with_a_killed_parent() -> None:
+def test_a_child_ends_with_a_killed_parent(processes: None) -> None:
     with subprocess.Popen(
         [sys.executable, "-c", PARENT], cwd=ROOT, stdout=subprocess.PIPE, text=True
     ) as parent:
@@ -30,5 +31,5 @@ def test_a_child_ends_with_a_killed_parent() -> None:
         child = psutil.Process(int(parent.stdout.readline()))
         assert child.is_running()
         os.kill(parent.pid, signal.SIGKILL)
-    gone, _ = psutil.wait_procs([child], timeout=30)
+    gone, _ = psutil.wait_procs([child], timeout=PATIENCE)
     assert gone == [child] or child.status() == psutil.STATUS_ZOMBIE

@@ -40,7 +40,7 @@ def test_a_password_is_made_once(tmp_path: Path) -> None:
     assert mode(files.password) == 0o600
 
 
-def test_a_process_is_recognised_by_its_arguments() -> None:
+def test_a_process_is_recognised_by_its_arguments(processes: None) -> None:
     # A process has no arguments for a moment after Popen returns; cat has them when it answers.
     with subprocess.Popen(
         ["cat", "-u", "-"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0
@@ -62,24 +62,19 @@ def test_a_process_is_recognised_by_its_arguments() -> None:
     end_process(None, 1.0)
 
 
-def test_data_of_a_replacement_that_was_killed_are_put_back(tmp_path: Path) -> None:
+def test_data_of_a_replacement_that_was_killed_are_put_back_and_replaced_ones_deleted(tmp_path: Path) -> None:
     files = ServerFiles(tmp_path)
     files.prepare()  # as another process does meanwhile
-    files.earlier.mkdir()
-    (files.earlier / "databases").mkdir()
+    (files.earlier / "databases").mkdir(parents=True)
     files.put_back()
     assert (files.data / "databases").is_dir()
     assert not files.earlier.exists()
     files.put_back()
     assert (files.data / "databases").is_dir()
-
-
-def test_data_that_were_replaced_are_deleted(tmp_path: Path) -> None:
-    files = ServerFiles(tmp_path)
-    for folder in (files.data / "databases", files.earlier / "databases" / "old"):
-        folder.mkdir(parents=True)
+    (files.earlier / "databases" / "old").mkdir(parents=True)
     files.put_back()
-    assert (files.data / "databases").is_dir()
+    assert [one.name for one in files.data.iterdir()] == ["databases"]
+    assert list((files.data / "databases").iterdir()) == []
     assert not files.earlier.exists()
 
 

@@ -72,16 +72,14 @@ def same_number(value: float, expected: float | None) -> bool:
 
 
 def test_the_series_has_hosts_order_tables_and_role(placed: Registry) -> None:
-    series = placed.placements.series("toy")
-    by_id = {identity: row for row, identity in enumerate(series.id)}
+    first = placed.placements.series("toy").id[0]
     again = place(placed, "7", ranks=(1, 0, 0))
-    other = placed.placements.series("toy")
-    new = other.id.index(again)
-    old = other.id.index(series.id[by_id[series.id[0]]])
-    assert other.allocation[new] == other.allocation[old] != ""
-    assert other.order[new] != other.order[old]
-    assert other.tables[old] == placed.fabrics.read("toy").routing
-    assert {series.role[row] for row in by_id.values()} == {"present", "proposed"}
+    series = placed.placements.series("toy")
+    old, new = series.id.index(first), series.id.index(again)
+    assert series.allocation[new] == series.allocation[old] != ""
+    assert series.order[new] != series.order[old]
+    assert series.tables[old] == placed.fabrics.read("toy").routing
+    assert set(series.role) == {"present", "proposed"}
 
 
 def test_the_series_is_filtered(placed: Registry) -> None:
@@ -94,7 +92,16 @@ def test_the_series_is_filtered(placed: Registry) -> None:
     assert (found("toy", since=middle), found(since=at(0)), found(since=at(1e8))) == (2, 5, 0)
 
 
-def test_the_history_is_read_page_by_page(placed: Registry) -> None:
+@pytest.mark.parametrize("asked", [{}, {"cluster": "toy"}, {"job": "7"}, {"application": "cg"}])
+def test_the_history_is_read_page_by_page(placed: Registry, asked: dict[str, str]) -> None:
+    whole = placed.placements.history(**asked)  # type: ignore[arg-type]
+    assert placed.placements.history(**asked, limit=2) == whole[:2]  # type: ignore[arg-type]
+    assert placed.placements.history(**asked, before=whole[0]) == whole[1:]  # type: ignore[arg-type]
+    assert statements_of(placed, lambda counted: counted.placements.history(**asked, limit=2)) == 1  # type: ignore[arg-type]
+    assert statements_of(placed, lambda counted: counted.placements.series(asked.get("cluster"))) == 1
+
+
+def test_pages_of_placements_of_one_moment_are_ordered_by_id(placed: Registry) -> None:
     moment = placed.placements.history()[0].recorded_at
     placed.database.write(lambda tx: tx.run("MATCH (p:Placement) SET p.recorded_at = $at", at=moment))
     whole = placed.placements.history()
@@ -106,23 +113,6 @@ def test_the_history_is_read_page_by_page(placed: Registry) -> None:
     assert tuple(pages) == whole
     assert len(whole) == 5
     assert [info.id for info in whole] == sorted(info.id for info in whole)
-
-
-@pytest.mark.parametrize("asked", [{}, {"cluster": "toy"}, {"job": "7"}, {"application": "cg"}])
-def test_a_limit_takes_the_newest(placed: Registry, asked: dict[str, str]) -> None:
-    whole = placed.placements.history(**asked)  # type: ignore[arg-type]
-    assert placed.placements.history(**asked, limit=2) == whole[:2]  # type: ignore[arg-type]
-    assert placed.placements.history(**asked, before=whole[0]) == whole[1:]  # type: ignore[arg-type]
-
-
-def test_each_takes_one_statement(placed: Registry) -> None:
-    assert statements_of(placed, lambda counted: counted.placements.series("toy")) == 1
-    assert statements_of(placed, lambda counted: counted.placements.history(limit=2)) == 1
-    assert statements_of(placed, lambda counted: counted.placements.history(job="7")) == 1
-
-
-def test_an_empty_database_has_an_empty_series(registry: Registry) -> None:
-    assert len(registry.placements.series()) == 0
 
 
 def test_many_placements_are_saved_together_or_not_at_all(placed: Registry) -> None:
@@ -150,6 +140,5 @@ def test_placements_of_the_past_are_saved_with_their_times(placed: Registry) -> 
 
 def test_columns_of_another_length_are_refused() -> None:
     empty = dict.fromkeys(PlacementSeries.__slots__, ())
-    assert len(PlacementSeries(**empty)) == 0  # type: ignore[arg-type]
     with pytest.raises(InvalidValue, match="role"):
         PlacementSeries(**empty | {"role": ("present",)})  # type: ignore[arg-type]

@@ -17,14 +17,10 @@ LOADS = arrays(np.float64, st.integers(0, 60), elements=st.sampled_from([0.0, 0.
 
 
 @given(LOADS)
-def test_packed_loads_are_unpacked(link_bytes: np.ndarray) -> None:
+def test_packed_loads_are_unpacked_and_those_of_earlier_versions_too(link_bytes: np.ndarray) -> None:
     found = unpack_loads(pack_loads(link_bytes))
     assert np.array_equal(found.dense(), link_bytes)
     assert found.link.tolist() == [row for row, load in enumerate(link_bytes) if load]
-
-
-@given(LOADS)
-def test_loads_of_earlier_versions_are_read(link_bytes: np.ndarray) -> None:
     assert np.array_equal(unpack_loads(codec.pack({"link_bytes": link_bytes})).dense(), link_bytes)
 
 

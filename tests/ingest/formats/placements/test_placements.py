@@ -1,0 +1,312 @@
+"""Where ranks are: host files, rankfiles, reports of launchers and jobs, and orders without host names."""
+
+from __future__ import annotations
+
+import json
+from itertools import permutations
+
+import pytest
+
+from ingest.catalog import Parser
+from ingest.formats.placements import (
+    flux_taskmap,
+    hostfile,
+    intel_mpi_map,
+    mpich_rank_order,
+    openmpi_map,
+    openmpi_rankfile,
+    placement_csv,
+    rank_list,
+)
+from ingest.formats.profiles import edge_csv
+from ingest.options import Options
+from registry.errors import InputError
+from tests.support.inputs import hosts_of, parse, read, refusal
+
+TURNED = (3, 2, 1, 0, 0, 1, 2, 3)
+CSV = "rank,host,slot\n0,b,0\n1,a,0\n2,b,1\n"
+FIVE = ("node0002", "node0001", "node0003", "node0001", "node0002")
+"""Hosts of the five ranks of the jobs that the samples are of, see tests/data/placements/README.md."""
+INTEL = """\
+[0] MPI startup(): Intel(R) MPI Library, Version 2021.3
+[0] MPI startup(): ===== NIC pinning on c2 =====
+[0] MPI startup(): Rank    Pin nic
+[0] MPI startup(): 0       ib0
+[0] MPI startup(): ===== CPU pinning =====
+Hello from rank 1
+[0] MPI startup(): Rank    Pid      Node name  Pin cpu
+[0] MPI startup(): 0       12475    c2         {0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,
+                                 30,31,32,33,34,35}
+[0] MPI startup(): 1       12458    c3.local   0
+Hello from rank 0
+[0] MPI startup(): 2       12459    c1         {1}
+[0] MPI startup(): I_MPI_DEBUG=5
+"""
+"""In the form of published outputs."""
+
+
+ON_THREE = Options(hosts=("b", "c", "a"), slots=(2,))
+GRID_ORDER = """\
+# grid_order -R -Z -c 4 -g 4,2
+# Region 0: 0,0 (0..7)
+0,1,4,5
+2,3,6,7
+"""
+"""In the form of published outputs of HPE's tool: a line a node."""
+VECTORS = {
+    "[[0,1,1,1]]": "0",
+    "[[0,2,1,1]]": "0;1",
+    "[[0,1,2,1]]": "0-1",
+    "[[0,2,2,1]]": "0-1;2-3",
+    "[[0,2,1,2]]": "0,2;1,3",
+    "[[1,1,1,1],[0,1,1,1]]": "1;0",
+    "[[0,4,4,1]]": "0-3;4-7;8-11;12-15",
+    "[[0,4,1,4]]": "0,4,8,12;1,5,9,13;2,6,10,14;3,7,11,15",
+    "[[0,4,2,2]]": "0-1,8-9;2-3,10-11;4-5,12-13;6-7,14-15",
+    "[[0,4,2,1],[4,2,4,1]]": "0-1;2-3;4-5;6-7;8-11;12-15",
+    "[[0,6,1,2],[4,2,1,2]]": "0,6;1,7;2,8;3,9;4,10,12,14;5,11,13,15",
+    "[[5,1,4,1],[4,1,4,1],[3,1,2,1],[2,1,2,1],[1,1,2,1],[0,1,2,1]]": "14-15;12-13;10-11;8-9;4-7;0-3",
+    "[[0,5,2,1],[6,1,2,1],[5,1,2,1],[7,1,2,1]]": "0-1;2-3;4-5;6-7;8-9;12-13;10-11;14-15",
+    "[[3,1,4,1],[2,1,4,1],[1,1,4,1],[0,1,4,1]]": "12-15;8-11;4-7;0-3",
+}
+"""Test vectors of RFC 34: a map, and the tasks of each node."""
+
+
+READ: list[tuple[Parser, str, tuple[str, ...]]] = [
+    (hostfile, "openmpi_seq_hostfile.txt", tuple(f"node{i}" for i in TURNED)),
+    (hostfile, "mpich_machinefile.txt", tuple(f"node{i}" for i in TURNED)),
+    (hostfile, "slurm_hostfile.txt", tuple(f"n{i}" for i in TURNED)),
+    (hostfile, "hosts.txt", tuple(f"node{i}" for i in (0, 0, 1, 1, 2, 2, 3, 3))),
+    (openmpi_rankfile, "openmpi_rankfile.txt", tuple(f"node{i}" for i in TURNED)),
+    (openmpi_map, "openmpi_display_map.txt", FIVE),
+    (openmpi_map, "openmpi_devel_map.txt", FIVE),
+    (openmpi_map, "openmpi_report_bindings.txt", FIVE),
+    (rank_list, "openmpi_tag_output.txt", FIVE),
+    (rank_list, "mpich_prepend_rank.txt", FIVE),
+]
+
+
+@pytest.mark.parametrize(("parser", "name", "hosts"), READ)
+def test_files_and_reports_of_launchers_give_the_hosts_of_a_job(
+    parser: Parser, name: str, hosts: tuple[str, ...]
+) -> None:
+    content = read(f"placements/{name}")
+    assert parser.recognise(content.decode(), "x")
+    assert hosts_of(parser, content) == hosts
+
+
+def test_comments_blanks_and_slots_that_place_no_rank_are_read_over() -> None:
+    text = "# made\na slots=2 max_slots=4 # x\n\nb  slots = 0\nc slots=1 max-slots=1\n"
+    assert hosts_of(hostfile, text) == ("a", "a", "c")
+    text = "# made\n\n  rank 0 = a slot=1:0-2  # first\nrank 1=b-ib0.site  slot=0,3\n"
+    text += "RANK 2=a slots=*\nrank 3=c\n"
+    assert hosts_of(openmpi_rankfile, text) == ("a", "b-ib0.site", "a", "c")
+    assert hosts_of(placement_csv, CSV) == ("b", "a", "b")
+    assert hosts_of(placement_csv, '# made\nHost,Rank\r\n"a, b",1\r\nc,0\r\n\r\n') == ("c", "a, b")
+
+
+@pytest.mark.parametrize("order", list(permutations(range(3))))
+def test_lines_may_come_in_any_order(order: tuple[int, ...]) -> None:
+    lines = [f"rank {rank}={host} slot=0" for rank, host in enumerate("abc")]
+    assert hosts_of(openmpi_rankfile, "\n".join(lines[i] for i in order)) == ("a", "b", "c")
+
+
+def test_intel_mpi_says_it_in_its_debugging_output() -> None:
+    assert intel_mpi_map.recognise(INTEL, "x")
+    assert hosts_of(intel_mpi_map, INTEL) == ("c2", "c3.local", "c1")
+    assert hosts_of(intel_mpi_map, INTEL[: INTEL.index("(): 2 ")]) == ("c2", "c3.local")
+
+
+def test_a_map_may_be_among_the_output_of_the_program() -> None:
+    content = read("placements/openmpi_report_bindings.txt").decode().splitlines()
+    noisy = "\n".join(["hello", *content[:2], "Process rank: 7", *content[2:], "bye"])
+    assert hosts_of(openmpi_map, noisy) == FIVE
+    free = "[a:11] MCW rank 1 is not bound (or bound to all available processors)\n"
+    assert hosts_of(openmpi_map, f"{free}[b:1] MCW rank 0 bound to x\n") == ("b", "a")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "0 b\n1 a\n2 b\n",
+        "2 b\n0 b\n# says the job\n\n1 a\n",
+        "0: b\n1: a\n2: b\n",
+        "0: 0 b 4711 x\n1: 1 a\n2: 2 b\n",
+        "[0] b\n[1] a\n[2] b\n",
+        "[1,0]<stdout>:b\n[1,1]<stdout>:a\n[1,2]<stdout>: b\n",
+    ],
+)
+def test_every_kind_of_list_is_read(text: str) -> None:
+    assert rank_list.recognise(text, "x")
+    assert hosts_of(rank_list, text) == ("b", "a", "b")
+
+
+def test_a_rank_order_lists_the_rank_of_each_slot() -> None:
+    # Slots b b c c a a hold ranks 1 4 0 2 3 5: rank 0 is on c, rank 1 on b, ...
+    assert hosts_of(mpich_rank_order, "1,4,0,2,3,5\n", ON_THREE) == ("c", "b", "c", "a", "b", "a")
+    two = Options(hosts=("x", "y"), slots=(4,))
+    assert hosts_of(mpich_rank_order, GRID_ORDER, two) == tuple("xxyyxxyy")
+    assert hosts_of(mpich_rank_order, "4-7 # second half\n0-1,\n3, 2", two) == tuple("yyyyxxxx")
+
+
+def test_the_hosts_are_those_of_a_comment_or_of_the_caller() -> None:
+    text = "# hosts b*2 c*1\n1,2,0\n"
+    assert hosts_of(mpich_rank_order, text) == ("c", "b", "b")
+    same = Options(hosts=("b", "c"), slots=(2, 1))
+    assert hosts_of(mpich_rank_order, text, same) == ("c", "b", "b")
+    with pytest.raises(InputError, match="the hosts or slots in the file differ from those given"):
+        parse(mpich_rank_order, text, Options(hosts=("b", "c"), slots=(2,)))
+    for parser, no_hosts in ((mpich_rank_order, "1,0\n"), (flux_taskmap, "[[0,1,2,1]]")):
+        with pytest.raises(InputError, match="--hosts"):
+            parse(parser, no_hosts)
+
+
+def node_of_task(raw: str) -> tuple[str, ...]:
+    """``0,2;1``: tasks 0 and 2 on n0, task 1 on n1."""
+    found: dict[int, str] = {}
+    for node, tasks in enumerate(raw.split(";")):
+        for part in tasks.split(","):
+            first, _, last = part.partition("-")
+            for task in range(int(first), int(last or first) + 1):
+                found[task] = f"n{node}"
+    return tuple(found[task] for task in range(len(found)))
+
+
+@pytest.mark.parametrize("text", VECTORS)
+def test_task_maps_mean_what_the_vectors_of_rfc_34_say(text: str) -> None:
+    nodes = Options(hosts=tuple(f"n{node}" for node in range(8)))
+    for written in (text, f'{{"version": 1, "map": {text}}}'):
+        assert flux_taskmap.recognise(written, "x")
+        assert hosts_of(flux_taskmap, written, nodes) == node_of_task(VECTORS[text])
+
+
+def test_numbers_alone_and_other_tables_are_of_no_format_of_placements() -> None:
+    for text in ("", "# x\n", "garbage\n", "hello world\n", "1\n2\n", "a\nb c\n", "{\n}\n"):
+        assert not hostfile.recognise(text, "x")
+    for text in ("0 1\n1 2\n", "4 5\n1 2 3\n", "", "0 a\n1 b c\n", "node1 0\n", "x\n", "0 0 0 0\n0 0 0 1\n"):
+        assert not rank_list.recognise(text, "x")
+    for text in ("0,5,1\n5,0,2\n1,2,0\n", "0 1\n", "4\n", "src,dst,bytes\n0,1,2\n", "", "a,b\n", "0,1.5\n"):
+        assert not mpich_rank_order.recognise(text, "x")
+        assert edge_csv.recognise(text, "x") == text.startswith("src")
+    for text in ("2,0,1\n", GRID_ORDER, "0-3\n", "# hosts a*2\n1,0\n"):
+        assert mpich_rank_order.recognise(text, "x")
+    for text in ("a slots=2\n", "a:2\n", "a\nb\n", "# x\na\na\n"):
+        assert hostfile.recognise(text, "x")
+    assert openmpi_rankfile.recognise("# x\n\nrank 0=a slot=0\n", "x")
+    assert not openmpi_rankfile.recognise("node0 slots=2\n", "x")
+    assert placement_csv.recognise(CSV, "x")
+    assert not placement_csv.recognise("src,dst,bytes\n", "x")
+
+
+NOT_A_RANK = "rank is not a whole number of at most 8 digits"
+WRONG_LINE = "expected `rank N=HOST slot=CPU`"
+
+
+@pytest.mark.parametrize(
+    ("parser", "text", "line", "reason"),
+    [
+        (openmpi_rankfile, "rank 0=a slot=0\nrank 2=b slot=0\n", 2, "1 of 3 ranks are missing, rank 1 first"),
+        (openmpi_rankfile, "rank 1=a slot=0\n", 1, "1 of 2 ranks are missing, rank 0 first"),
+        (openmpi_rankfile, "rank 0=a\nrank 99999999=a\n", 2,
+         "99999998 of 100000000 ranks are missing, rank 1 first"),
+        (openmpi_rankfile, "rank 0=a slot=0\nrank 0=b slot=0\n", 2,
+         "rank 0 is repeated on b, first in line 1 on a"),
+        (openmpi_rankfile, "rank 0=a slo", 1, WRONG_LINE),
+        (openmpi_rankfile, "rank 0=a slot=\n", 1, WRONG_LINE),
+        (openmpi_rankfile, "rank 0=a b slot=0\n", 1, WRONG_LINE),
+        (openmpi_rankfile, "rank -1=a slot=0\n", 1, WRONG_LINE),
+        (openmpi_rankfile, "rank 0=a slot=0\nnode1 slots=2\n", 2, WRONG_LINE),
+        (openmpi_rankfile, "# nothing\n", None, "no ranks found"),
+        (placement_csv, "rank,host,host\n", 1, "expected one column host"),
+        (placement_csv, "rank,slot\n0,1\n", 1, "expected one column host"),
+        (placement_csv, "rank,host\n0,a,1\n", 2, "3 cells, but there are 2 columns"),
+        (placement_csv, "rank,host\n\n-1,a\n", 3, NOT_A_RANK),
+        (placement_csv, "rank,host\n1000000000,a\n", 2, NOT_A_RANK),
+        (placement_csv, "rank,host\n٣,a\n", 2, NOT_A_RANK),
+        (placement_csv, "rank,host\n0, \n", 2, "host has no name"),
+        (placement_csv, "rank,host\n", None, "no ranks found"),
+    ],
+)  # fmt: skip
+def test_a_list_that_cannot_be_read_is_refused(
+    parser: Parser, text: str, line: int | None, reason: str
+) -> None:
+    error = refusal(parser, text)
+    assert (error.line, error.reason) == (line, reason)
+
+
+def test_a_relative_host_is_refused_with_the_reason() -> None:
+    with pytest.raises(InputError, match=r"input:1: host \+n0 is relative to an allocation"):
+        hosts_of(openmpi_rankfile, "rank 0=+n0 slot=0\n")
+
+
+MIXED, NO_HOST = "not of the first line's kind", "expected a host with its number of ranks"
+MERGED = "host a is repeated with slots=: the launcher merges such lines"
+JOBS = (
+    " Data for node: a\tNum slots: 2\n Process OMPI jobid: [4,1] App: 0 Process rank: 0 Bound: N/A\n"
+    " Process OMPI jobid: [4,2] App: 0 Process rank: 1 Bound: N/A\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("parser", "text", "line", "reason"),
+    [
+        (hostfile, "a slots=1\nb\n", 2, MIXED),
+        (hostfile, "a\nb:2\n", 2, MIXED),
+        (hostfile, "a:1\nb slots=1\n", 2, MIXED),
+        (hostfile, "a slots=1\nb slots=1\na slots=1\n", 3, MERGED),
+        (hostfile, "a slo", 1, NO_HOST),
+        (hostfile, "a:x\n", 1, NO_HOST),
+        (hostfile, "a slots=1 user=ann\n", 1, NO_HOST),
+        (hostfile, "+n0\n", 1, NO_HOST),
+        (hostfile, "a:99999999\n", 1, "places more than 16777216 ranks"),
+        (hostfile, "a slots=0\n", None, "no ranks found"),
+        (hostfile, "# nothing\n", None, "no ranks found"),
+        (rank_list, "0 a\n0 b\n", 2, "rank 0 is repeated on b, first in line 1 on a"),
+        (rank_list, "0 a\n2 b\n", 2, "1 of 3 ranks are missing, rank 1 first"),
+        (rank_list, "0 a\n1: b\n", 2, MIXED),
+        (rank_list, "0 a b\n", 1, "expected a rank and its host"),
+        (rank_list, "0 12\n", 1, "expected a rank and its host"),
+        (rank_list, "0: 1 a\n", 1, "rank 1 is labelled 0"),
+        (rank_list, "# nothing\n", None, "no ranks found"),
+        (openmpi_map, "[a:1] MCW rank 0 bound to x\n[b:2] MCW rank 0 bound to x\n", 2, "rank 0 is repeated"),
+        (openmpi_map, "[a:1] MCW rank 1 bound to x\n", 1, "1 of 2 ranks are missing"),
+        (openmpi_map, "\tProcess OMPI jobid: [4,1] App: 0 Process rank: 0 Bound: N/A\n", 1, "a process"),
+        (openmpi_map, "Data for JOB [4,1] offset 0\n", None, "no ranks found"),
+        (openmpi_map, JOBS, 3, "maps of two jobs"),
+        (intel_mpi_map, INTEL.replace("(): 2 ", "(): 1 "), 12, "rank 1 is repeated on c1, first in line 10"),
+        (intel_mpi_map, INTEL.replace("c3.local", "c3 x"), 10, "expected a row of rank, process, host"),
+        (mpich_rank_order, "0,1,0\n", 1, "rank 0 is repeated on c, first in line 1 on b"),
+        (mpich_rank_order, "0,1\n3\n", 2, "1 of 4 ranks are missing, rank 2 first"),
+        (mpich_rank_order, "0-6\n", 1, "more ranks than slots of the hosts (6)"),
+        (mpich_rank_order, "3-1\n", 1, "invalid range of ranks"),
+        (mpich_rank_order, "0,99999999\n", 1, "invalid range of ranks"),
+        (mpich_rank_order, "0;1\n", 1, "expected a list of ranks separated by commas"),
+        (mpich_rank_order, "0,,1\n", 1, "expected a list of ranks separated by commas"),
+        (mpich_rank_order, "# hosts b*99999999 c*1\n0,1\n", 1, "more than 16777216 slots"),
+        (mpich_rank_order, "# only this\n", None, "no ranks found"),
+    ],
+)  # fmt: skip
+def test_a_file_or_report_that_cannot_be_read_is_refused(
+    parser: Parser, text: str, line: int | None, reason: str
+) -> None:
+    error = refusal(parser, text, ON_THREE)
+    assert error.line == line
+    assert error.reason.startswith(reason)
+
+
+@pytest.mark.parametrize(
+    ("value", "reason"),
+    [
+        ([[0, 4, 1, 1]], "node 3 is not one of the 3 hosts given"),
+        ([[0, 1, 1]], "has 3 numbers, not the four of nodeid, nnodes, ppn, repeat"),
+        ([[0, 0, 1, 1]], "is not a whole number from 1"),
+        ([[-1, 1, 1, 1]], "is not a whole number from 0"),
+        ([[0, 3, 16777216, 1]], "places more than 16777216 ranks"),
+        ([], "no ranks found"),
+        ({"version": 2, "map": [[0, 1, 1, 1]]}, "is not 1, the supported version"),
+        ({"version": 1}, "is not a list"),
+        ([5], "is not a list"),
+    ],
+)
+def test_a_task_map_that_cannot_be_read_is_refused(value: object, reason: str) -> None:
+    assert reason in refusal(flux_taskmap, json.dumps(value), ON_THREE).reason

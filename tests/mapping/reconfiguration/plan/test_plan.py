@@ -1,0 +1,388 @@
+"""Proposals for a switch in use: where searches begin, what is certified, and that few circuits move."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from bench.papers.circuits.enumeration import maximal_topologies
+from mapping.reconfiguration.bounds import PINNED_NAMES, pinned_bound, pinned_bounds
+from mapping.reconfiguration.model.problem import Application, Machine
+from mapping.reconfiguration.model.solution import SearchResult
+from mapping.reconfiguration.model.topology import Topology
+from mapping.reconfiguration.paper.loop import LoopOptions, co_optimise
+from mapping.reconfiguration.paper.refinement import least_congested_path
+from mapping.reconfiguration.paper.seed_topology import chordal_ring, repair_topology, ring, torus
+from mapping.reconfiguration.plan import few_moves
+from mapping.reconfiguration.plan import next_circuits as next_circuits_module
+from mapping.reconfiguration.plan.few_moves import best_labels, drop_unused_circuits, relabel_nodes
+from mapping.reconfiguration.plan.next_circuits import (
+    NextCircuits,
+    break_even_seconds,
+    direct_circuits,
+    next_circuits,
+)
+from mapping.reconfiguration.search import best_partition
+from mapping.reconfiguration.search.best_partition import local_reroute, route_partition
+from mapping.reconfiguration.search.local_search import TrialOptions
+from mapping.service.circuit_search import CircuitSearchOptions, plan_circuits
+from mapping.service.circuits import CircuitPlanCase
+from registry.errors import InvalidValue
+from registry.model import Longs
+from tests.support.reconfigure_problems import (
+    HEAVY,
+    applications,
+    every_pair,
+    links_of,
+    machine,
+    machines,
+    topologies,
+)
+
+LIMITS = machine(6, max_degree=3, max_edges=7)
+FEW = TrialOptions(trials=60)
+
+
+def proposed(options: TrialOptions | None = None, **more: Any) -> NextCircuits:
+    """Propose circuits for the path of six on a ring of six."""
+    given: dict[str, Any] = {"reconfiguration_seconds": 1.0} | more
+    return next_circuits(HEAVY, LIMITS, ring(6), range(6), options or FEW, **given)
+
+
+def on_any(data: st.DataObject, application: Application, nodes: int) -> list[int]:
+    """Any node for each vertex."""
+    count = application.vertices
+    return data.draw(st.lists(st.integers(0, nodes - 1), min_size=count, max_size=count))
+
+
+@given(applications(), machines(), st.data())
+def test_direct_circuits_keep_limits(application: Application, limits: Machine, data: st.DataObject) -> None:
+    node = on_any(data, application, limits.nodes)
+    made = direct_circuits(application, limits, node)
+    made.require(limits)
+    assert links_of(made) == links_of(direct_circuits(application, limits, node))
+
+
+def test_pairs_that_exchange_most_get_direct_circuits() -> None:
+    """Three pairs far apart on six nodes, each with two ports: all three are joined."""
+    heavy = Application.from_edges([0, 1, 2, 0], [3, 4, 5, 1], [9.0, 8.0, 7.0, 0.0], connected=False)
+    made = direct_circuits(heavy, machine(6, max_degree=2, max_edges=6), range(6))
+    assert {(0, 3), (1, 4), (2, 5)} <= links_of(made)
+    assert made.connected()
+
+
+@given(applications(), topologies(min_nodes=2, max_nodes=6), st.data())
+def test_a_proposal_keeps_vertices_limits_and_what_is_there_and_to_the_certified_bounds(
+    application: Application, topology: Topology, data: st.DataObject
+) -> None:
+    limits = data.draw(machines(min_nodes=topology.nodes, max_nodes=topology.nodes))
+    present = repair_topology(topology, limits, np.random.default_rng(0))
+    node = on_any(data, application, limits.nodes)
+    found = next_circuits(application, limits, present, node, FEW, reconfiguration_seconds=0.5)
+    found.found.topology.require(limits)
+    assert found.present is not None
+    assert found.found.solution.node_of_vertex.tolist() == found.present.node_of_vertex.tolist() == node
+    assert found.gain >= 1.0
+    if found.gain == 1.0:
+        assert links_of(found.found.topology) == links_of(present)
+        assert found.break_even_seconds == math.inf
+    else:
+        after = found.break_even_seconds
+        assert found.gain * (after - 0.5) == pytest.approx(after)
+    bounds = pinned_bounds(application, limits, node)
+    assert [bound.name for bound in bounds] == list(PINNED_NAMES)
+    lowest = pinned_bound(application, limits, node)
+    assert lowest.throughput == min(bound.throughput for bound in bounds)
+    assert found.found.throughput <= lowest.throughput * (1 + 1e-9)
+
+
+@given(applications(max_vertices=5, max_more=6), machines(min_nodes=4, max_nodes=4), st.data())
+@settings(max_examples=40)
+def test_no_topology_is_above_the_bounds(
+    application: Application, limits: Machine, data: st.DataObject
+) -> None:
+    node = on_any(data, application, 4)
+    bound = pinned_bound(application, limits, node).throughput * (1 + 1e-9)
+    for topology in maximal_topologies(limits):
+        assert route_partition(application, topology, limits, node).communication_throughput <= bound
+
+
+def test_bounds_are_what_their_proofs_say() -> None:
+    """Four vertices on four nodes of two ports, all pairs exchange 1: 12 bytes leave, 4 circuits carry 8."""
+    limits = machine(4, max_degree=2, max_edges=4, link_speed=6.0)
+    found = {bound.name: bound.throughput for bound in pinned_bounds(every_pair(4), limits, range(4))}
+    assert found["heaviest-flow"] == 6.0  # a circuit carries 1
+    assert found["node-ports"] == pytest.approx(6.0 / 1.5)  # two circuits carry 3
+    assert found["shared-port"] == pytest.approx(6.0 / 2.0)  # of three flows two share a port
+    assert found["distances"] == pytest.approx(6.0 / 2.0)  # four pairs are one circuit away, two are two
+    best = next_circuits(every_pair(4), limits, ring(4), range(4), FEW, reconfiguration_seconds=0.0)
+    assert best.found.throughput == 2.0  # of a ring of four one link carries three pairs: they do not see it
+
+
+def test_circuits_of_a_far_present_topology_are_left_behind() -> None:
+    """Twelve pairs of opposite nodes on a ring of 24: a circuit for nearly each, as no few changes would."""
+    opposite = Application.from_edges(range(12), range(12, 24), [1.0] * 12, connected=False)
+    limits, options = machine(24, max_degree=3, max_edges=36), TrialOptions(trials=20)
+    found = next_circuits(opposite, limits, ring(24), range(24), options, reconfiguration_seconds=1.0)
+    assert found.found.throughput == 1.0
+    own = {(node, node + 12) for node in range(12)} & links_of(found.found.topology)
+    assert len(own) >= 10  # a flow or two may take the ring, which carries nothing else
+    assert links_of(ring(24)) <= links_of(found.found.topology)
+    trail = found.found.trail
+    assert found.present is not None
+    assert [one.number for one in trail] == list(range(len(trail)))
+    assert trail[0].throughput == found.present.throughput
+    assert trail[-1].best == 1.0
+    assert found.gain == pytest.approx(1.0 / trail[0].throughput)
+
+
+def test_the_gain_is_known_as_far_as_flows_circuits_and_times_are() -> None:
+    alone = Application.from_edges([0], [1], [5.0])
+    bounds = pinned_bounds(alone, machine(3), [2, 2])
+    assert {bound.throughput for bound in bounds} == {math.inf}
+    still = next_circuits(alone, machine(3), ring(3), [2, 2], reconfiguration_seconds=1.0)
+    assert (still.gain, still.found.throughput) == (1.0, math.inf)
+    assert links_of(still.found.topology) == links_of(ring(3))
+    unknown = next_circuits(every_pair(4), machine(4), None, range(4), reconfiguration_seconds=1.0)
+    assert unknown.present is None
+    assert math.isnan(unknown.gain)
+    assert math.isnan(unknown.break_even_seconds)
+    no_time = proposed(reconfiguration_seconds=None)
+    assert no_time.gain > 1.0
+    assert math.isnan(no_time.break_even_seconds)
+    assert [break_even_seconds(gain, 3.0) for gain in (2.0, 1.0, math.inf)] == [6.0, math.inf, 3.0]
+
+
+def test_what_ranks_compute_limits_the_gain() -> None:
+    free = proposed()
+    assert free.present is not None
+    now = free.present.throughput
+    capped = proposed(compute_throughput=now * 1.05)
+    assert free.gain > 1.05
+    assert capped.gain == pytest.approx(1.05)
+    assert capped.break_even_seconds > free.break_even_seconds
+    idle = proposed(compute_throughput=now / 2)
+    assert (idle.gain, idle.break_even_seconds) == (1.0, math.inf)
+    assert links_of(idle.found.topology) == links_of(ring(6))
+
+
+@pytest.mark.parametrize(
+    ("what", "call", "trials"),
+    [
+        ("next_circuits.route_partition", 2, 0),  # routes of the second topology are being made
+        ("next_circuits.local_reroute", 1, 0),  # those of the first search are being settled
+        ("few_moves.route_partition", 1, None),  # moves become fewer
+    ],
+)
+def test_an_interrupt_keeps_what_was_found(
+    what: str, call: int, trials: int | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real, calls = getattr(best_partition, what.split(".")[1]), []
+
+    def interrupted(*given: Any) -> Any:
+        calls.append(given)
+        if len(calls) == call:
+            raise KeyboardInterrupt
+        return real(*given)
+
+    monkeypatch.setattr(f"mapping.reconfiguration.plan.{what}", interrupted)
+    found = proposed(None if trials is None else TrialOptions(trials=trials))
+    assert not found.found.complete
+    assert found.present is not None
+    assert found.found.throughput >= found.present.throughput
+    assert trials is not None or found.gain > 1.0
+
+
+def test_an_interrupt_of_the_first_search_keeps_what_it_had() -> None:
+    def interrupt(phase: str, done: float, total: float | None = None, best: float | None = None) -> None:
+        if best is not None:
+            raise KeyboardInterrupt
+
+    found = proposed(progress=interrupt)
+    assert not found.found.complete
+    assert found.gain > 1.0
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"reconfiguration_seconds": -1.0}, "reconfiguration_seconds: is -1.0"),
+        ({"reconfiguration_seconds": math.nan}, "reconfiguration_seconds: is nan"),
+        ({"node_of_vertex": [0]}, "node_of_vertex: has 1 entries, not 2"),
+        ({"node_of_vertex": [0, 4]}, "node_of_vertex: is 4 at 1, not within 0 .. 3"),
+        ({"present": ring(5)}, "nodes: is 5, the machine has 4"),
+        ({"compute_throughput": 0.0}, "compute_throughput: is"),
+        ({"compute_throughput": -1.0}, "compute_throughput: is"),
+        ({"compute_throughput": math.nan}, "compute_throughput: is"),
+    ],
+)
+def test_what_cannot_be_is_named(change: dict[str, Any], message: str) -> None:
+    good: dict[str, Any] = {"present": ring(4), "node_of_vertex": [0, 1], "reconfiguration_seconds": 1.0}
+    pair = Application.from_edges([0], [1], [1.0])
+    with pytest.raises(InvalidValue, match=message):
+        next_circuits(pair, machine(4), **good | change)
+
+
+@given(applications(), machines(min_nodes=2, max_nodes=6), st.data())
+def test_relieving_leaves_no_better_way(
+    application: Application, limits: Machine, data: st.DataObject
+) -> None:
+    node = on_any(data, application, limits.nodes)
+    topology = repair_topology(ring(limits.nodes), limits, np.random.default_rng(1))
+    found = route_partition(application, topology, limits, node)
+    again = local_reroute(application, topology, limits, found)
+    assert again.throughput >= found.throughput
+    for edge in np.flatnonzero(application.weight > 0).tolist():
+        way = again.route[again.route_ptr[edge] : again.route_ptr[edge + 1]]
+        if len(way) == 0:
+            continue
+        flow, load = float(application.weight[edge]), again.link_load.copy()
+        worst = load[way].max()
+        load[way] -= flow
+        one, other = int(node[application.source[edge]]), int(node[application.target[edge]])
+        better = least_congested_path(topology, np.maximum(load, 0.0), one, other, flow)
+        assert load[better].max() + flow >= worst * (1 - 1e-9)
+
+
+def test_links_that_are_equally_hot_are_relieved_one_by_one() -> None:
+    """In each of two squares two flows share a link: either square alone relieved leaves the other as hot."""
+    square = [(0, 1), (1, 2), (2, 3), (0, 3)]
+    topology = Topology.of(8, [*square, *((one + 4, other + 4) for one, other in square), (3, 7)])
+    ends = [0, 0, 4, 4], [2, 1, 6, 5]
+    twice = Application.from_edges(*ends, [2.0] * 4, vertex_weight=np.ones(8), connected=False)
+    found = route_partition(twice, topology, machine(8, max_degree=3, max_edges=9), range(8))
+    assert found.throughput == 1 / 2
+    pair = Application.from_edges([0], [1], [2.0])
+    found = route_partition(pair, ring(5), machine(5, link_speed=4.0), [0, 2])
+    assert (len(found.route), found.communication_throughput) == (2, 2.0)
+
+
+def test_circuits_that_are_not_needed_are_not_moved() -> None:
+    """On a ring of eight one pair needs a circuit; that another search would move more does not show."""
+    heavy = Application.from_edges([*range(8), 0], [*range(1, 8), 0, 4], [1.0] * 8 + [10.0])
+    limits = machine(8, max_degree=4, max_edges=12)
+    found = next_circuits(heavy, limits, ring(8), range(8), FEW, reconfiguration_seconds=1.0)
+    assert found.found.throughput == pytest.approx(1 / 10)
+    assert links_of(found.found.topology) == links_of(ring(8)) | {(0, 4)}
+
+
+def test_other_circuits_of_equal_throughput_leave_the_present_ones(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One flow between opposite nodes of a ring has no higher throughput over a circuit of its own."""
+    flow = Application.from_edges([0], [2], [1.0], vertices=4, connected=False)
+    limits = machine(4, max_degree=2, max_edges=4)
+    direct = Topology.of(4, [(0, 2), (0, 1), (2, 3), (1, 3)])
+
+    def found_direct(one: Any, two: Any, start: SearchResult, *rest: Any, **options: Any) -> SearchResult:
+        return replace(start, topology=direct, solution=route_partition(flow, direct, limits, range(4)))
+
+    monkeypatch.setattr(next_circuits_module, "improve", found_direct)
+    plan = next_circuits(flow, limits, ring(4), range(4), reconfiguration_seconds=1.0)
+    assert plan.present is not None
+    assert plan.found.throughput == plan.present.throughput
+    assert plan.found.topology.pairs.tolist() == ring(4).pairs.tolist()
+    assert plan.gain == 1.0
+
+
+def under(number: Longs, topology: Topology) -> Topology:
+    return Topology.of(topology.nodes, number[topology.pairs])
+
+
+def kept(present: Topology, topology: Topology) -> int:
+    return len(links_of(present) & links_of(topology))
+
+
+@st.composite
+def two_topologies(draw: st.DrawFn) -> tuple[Topology, Topology]:
+    nodes = draw(st.integers(2, 6))
+    pairs = st.sets(st.sampled_from(list(itertools.combinations(range(nodes), 2))), min_size=1)
+    return Topology.of(nodes, sorted(draw(pairs))), Topology.of(nodes, sorted(draw(pairs)))
+
+
+@given(two_topologies())
+@settings(max_examples=30)
+def test_numbers_are_near_the_best_of_all(two: tuple[Topology, Topology]) -> None:
+    present, topology = two
+    number = best_labels(present, topology)
+    assert sorted(number.tolist()) == list(range(present.nodes))
+    found = kept(present, under(number, topology))
+    orders = itertools.permutations(range(present.nodes))
+    best = max(kept(present, under(np.array(order), topology)) for order in orders)
+    assert kept(present, topology) <= found <= best
+    assert found == best  # on six nodes the starts reach it
+
+
+@pytest.mark.parametrize(
+    "same", [ring(12), torus(4, 4), chordal_ring(16, 3)], ids=["ring", "torus", "chords"]
+)
+def test_the_same_topology_under_other_numbers_moves_nothing(same: Topology) -> None:
+    for seed in range(5):
+        other = under(np.random.default_rng(seed).permutation(same.nodes), same)
+        assert links_of(under(best_labels(same, other), other)) == links_of(same)
+    assert best_labels(same, same).tolist() == list(range(same.nodes))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(few_moves, "MOST_NODES", same.nodes - 1)  # beyond, nodes keep their numbers
+        assert best_labels(same, other).tolist() == list(range(same.nodes))
+
+
+def test_no_exchange_of_two_nodes_keeps_more_on_larger_topologies() -> None:
+    generator = np.random.default_rng(3)
+    present = torus(5, 6)
+    topology = Topology.of(30, generator.integers(0, 15, (60, 2)) * [1, 1] + [0, 15])
+    number = best_labels(present, topology)
+    found = kept(present, under(number, topology))
+    assert found > kept(present, topology)
+    for pair in itertools.combinations(range(30), 2):
+        exchanged = number.copy()
+        exchanged[[*pair]] = exchanged[[*reversed(pair)]]
+        assert kept(present, under(exchanged, topology)) <= found
+    assert best_labels(present, topology).tolist() == number.tolist()
+
+
+def test_a_renamed_result_is_as_good_and_its_trail_leads_to_it() -> None:
+    application, limits = every_pair(9), machine(6, max_degree=3, max_edges=8, link_speed=3.0)
+    found = co_optimise(application, limits, LoopOptions(patience=6, seed=2))
+    present = under(np.array([3, 5, 0, 2, 1, 4]), found.topology)
+    again = relabel_nodes(application, limits, present, found)
+    used = np.bincount(again.solution.route, minlength=again.topology.links) > 0
+    assert {tuple(pair) for pair in again.topology.pairs[used].tolist()} <= links_of(present)
+    assert again.throughput == found.throughput
+    for name in ("link_load", "node_load"):
+        load = getattr(again.solution, name)
+        assert sorted(load.tolist()) == sorted(getattr(found.solution, name).tolist())
+    links = links_of(again.topology)
+    assert {one.links for one in again.trail[again.best_iteration + 1 :]} <= {len(links)}
+    for step in reversed(again.trail[1 : again.best_iteration + 1]):
+        inserted, removed = (
+            {(min(pair), max(pair)) for pair in pairs} for pairs in (step.inserted, step.removed)
+        )
+        assert inserted <= links
+        links = links - inserted | removed
+    assert len(links) == again.trail[0].links
+
+
+def test_unused_circuits_stay_where_the_present_ones_would_leave_a_node_out() -> None:
+    flow = Application.from_edges([0], [1], [1.0], vertices=4, connected=False)
+    limits, present = machine(4, max_degree=2, max_edges=3), Topology.of(4, [(0, 2), (1, 2), (1, 3)])
+    path = Topology.of(4, [(0, 1), (1, 2), (2, 3)])
+    found = next_circuits(flow, limits, path, range(4), FEW, reconfiguration_seconds=None).found
+    found = replace(found, topology=path, solution=route_partition(flow, path, limits, range(4)))
+    assert drop_unused_circuits(flow, limits, present, found) is found
+
+
+def test_a_plan_moves_no_more_than_what_is_missing() -> None:
+    """For a ring of kernels with a chord, where circuits are a ring in another order: one circuit comes."""
+    application = Application.from_edges([*range(6), 0], [1, 2, 3, 4, 5, 0, 3], np.ones(7))
+    limits = machine(6, max_degree=3, max_edges=7, link_speed=1.0, compute_speed=1.0)
+    present = under(np.array([0, 3, 1, 5, 2, 4]), ring(6))
+    case = CircuitPlanCase(application=application, machine=limits, present=present)
+    plan = plan_circuits(case, CircuitSearchOptions(trials=50)).plan
+    assert plan.removed == ()
+    assert len(plan.inserted) == 1
+    assert (plan.throughput, plan.present_throughput) == (1.0, 0.5)

@@ -1,0 +1,326 @@
+"""What runs on a cluster: shared links, times of iterations, load of others, the state today, ports."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+import numpy as np
+import pytest
+
+from mapping.checks.error_limits import ErrorLimits
+from mapping.distances.cost_model import CostModel
+from mapping.placement.search.options import SearchOptions
+from mapping.service.advising import advise_all
+from mapping.service.iterations import utilisation, with_counters, with_measured_iterations
+from mapping.service.live import Live, imagine, pairs_on, traffic
+from mapping.service.other_load import other_load
+from mapping.service.placing import place
+from mapping.service.ports import read_ports
+from mapping.service.request import PlacementRequest
+from mapping.service.today import read_today
+from mapping.traffic.device_names import find_link
+from mapping.traffic.port_table import PortTable
+from mapping.traffic.what_if import Change
+from registry.errors import InputError, UnknownName
+from registry.fabrics.changes import summary
+from registry.ingest_runs.runs import Attempt
+from registry.model import CounterSweep, Profile
+from registry.model.intake import Intake
+from registry.model.measured_run import MeasuredRun
+from registry.model.rates import LinkRates
+from registry.registry import Registry
+from tests.support import busy_cluster
+from tests.support.fat_tree import LEAF_GUID, at, fat_tree
+from tests.support.running_jobs import ACROSS, FABRIC, ONE_WAY, T0, job
+from tests.support.traffic_jobs import two_leaves
+
+
+def test_running_jobs_share_links_and_those_left_out_have_a_reason(running: Registry) -> None:
+    live = traffic(running, "c")
+    assert {one.job: one.user for one in live.shared.jobs} == {"1": "ann", "2": "bob"}
+    assert {one.application for one in live.shared.jobs} == {"halo", "stream"}
+    assert set(live.evaluated) == {"1", "2"}
+    (hot, back) = live.shared.hottest(2, network_only=True)
+    assert (str(hot.load), hot.load.seconds) == ("A:10 -> B:10", 20.0)
+    assert back.load.seconds == 16.0
+    assert [(user.job, user.bytes) for user in hot.users] == [("1", 16.0), ("2", 4.0)]
+    assert [one.stored.job.id for one in live.without_profile] == ["3"]
+    assert [one.job.stored.job.id for one in live.unloaded] == ["5"]
+    assert "arbitrary" in live.unloaded[0].reason
+    assert (live.routing, live.because) == ("shortest-paths", "the fabric has no forwarding tables")
+    earlier = traffic(running, "c", T0 + timedelta(minutes=30))
+    assert {one.job for one in earlier.shared.jobs} == {"1", "2", "4"}
+    with pytest.raises(UnknownName):
+        traffic(running, "c", T0 - timedelta(minutes=1))
+    with pytest.raises(UnknownName, match="closest: c"):
+        traffic(running, "cc")
+
+
+def test_pairs_of_ranks_of_one_job_on_a_link_and_an_imagined_change(running: Registry) -> None:
+    live = traffic(running, "c")
+    (hot,) = live.shared.hottest(1, network_only=True)
+    found = pairs_on(running, live, "1", hot.row)
+    pairs = list(zip(found.sender.tolist(), found.receiver.tolist(), found.bytes, strict=True))
+    assert pairs == [(0, 1, 8.0), (2, 3, 8.0)]
+    with pytest.raises(UnknownName, match="running job with traffic '3'"):
+        pairs_on(running, live, "3", hot.row)
+    assert live.job("3").stored.job.hosts == ("a1",)
+    with pytest.raises(UnknownName, match="there is no running job '4'"):
+        live.job("4")
+    cable = imagine(running, live, Change(added=("A:B",)))
+    assert cable.before is live.shared
+    seconds = {one.job: (one.before_seconds, one.after_seconds) for one in cable.jobs}
+    assert seconds == {"1": (20.0, 12.0), "2": (20.0, 12.0)}  # now a0's own cable, with what job 2 sends
+    gone = imagine(running, live, Change(down_switches=("B",)))
+    assert {one.job: one.unreachable_pairs for one in gone.jobs} == {"1": 4, "2": 1}
+
+
+def test_saved_loads_of_another_routing_or_profile_are_not_taken(running: Registry) -> None:
+    options = SearchOptions(steps=500, workers=1)
+    assert len(list(advise_all(running, traffic(running, "c"), options))) == 2
+    assert set(traffic(running, "c", costs=CostModel(routing="up-down")).evaluated) == {"1", "2"}
+    assert set(traffic(running, "c", costs=CostModel(rails="same-rail")).evaluated) == {"1", "2"}
+    other = Profile.from_edges([0], [1], [5.0], name="other", application="stream")
+    running.save(Intake(profiles=(other,)))
+    running.jobs.attach("2", "other")
+    live = traffic(running, "c")
+    assert live.evaluated == ("2",)
+    assert live.shared.hottest(1, network_only=True)[0].load.seconds == 21.0
+
+
+HOUR = timedelta(hours=1)
+
+
+def test_jobs_that_share_the_uplink_slow_each_other_and_advice_for_them_counts(running: Registry) -> None:
+    """Job 1 uses 16/64 of an uplink of 1 byte/s and job 2 4/8 of it: job 1 waits 32 s instead of 16 s."""
+    today = read_today(running, "c", T0 - HOUR)
+    assert [one.load.job for one in today.slowed] == ["1", "2"]
+    assert [one.slowdown for one in today.slowed] == pytest.approx([1 + 16 / 64, 1 + (4 / 0.75 - 4) / 8])
+    assert {one.link.load.seconds for one in today.slowed} == {20.0}
+    assert [user.job for user in today.slowed[0].link.users] == ["1", "2"]
+    assert (today.advice, today.advised) == ((), 0)
+    assert (today.changes, today.scanned, today.failed) == (None, True, ())
+    assert {name: one.state for name, one in today.sources.items()} == {"test": "stale"}  # observed long ago
+    list(advise_all(running, traffic(running, "c"), SearchOptions(steps=4000, workers=1)))
+    today = read_today(running, "c", T0 - HOUR)
+    (advice,) = today.advice
+    assert advice.gain == pytest.approx(20 / 12)
+    assert (advice.job, today.advised) == ("1", 2)
+
+
+def test_changes_are_those_since_then_and_unknown_without_a_scan(running: Registry) -> None:
+    running.save(Intake(cluster="c", fabric=two_leaves(uplinks=2), observed_at=T0 + HOUR, source="test"))
+    today = read_today(running, "c", T0 + HOUR / 2)
+    assert today.changes is not None
+    assert summary(today.changes).startswith("1 cable appeared")
+    assert today.scanned
+    later = read_today(running, "c", T0 + 2 * HOUR)
+    assert not later.scanned
+    assert read_today(running, "c", T0 - HOUR).changes is None
+
+
+def test_sources_that_fail_and_failed_runs_since_then(running: Registry) -> None:
+    now = datetime.now(UTC)
+    attempt = Attempt(cluster="c", started_at=now, files=("scan.txt",), formats=("test",))
+    running.runs.failed(attempt, InputError("truncated", path="scan.txt"), 0.1)
+    today = read_today(running, "c", now - HOUR)
+    assert [run.files for run in today.failed] == [("scan.txt",)]
+    assert "truncated" in today.sources["test"].words
+    assert read_today(running, "c", datetime.now(UTC)).failed == ()
+    with pytest.raises(UnknownName, match="nosuch"):
+        read_today(running, "nosuch", now)
+
+
+MINUTE = timedelta(minutes=1)
+
+
+@pytest.fixture
+def two_jobs(registry: Registry) -> Registry:
+    """Job 1 sends 8 bytes from a0 to b0; job 2 sends 2 bytes from a1 to b1, as job 3 may on b1."""
+    eight = Profile.from_edges([0], [1], [8.0], name="eight")
+    two = Profile.from_edges([0], [1], [2.0], name="two")
+    jobs = (job("1", ("a0", "b0")), job("2", ("a1", "b1")), job("3", ("b1",)))
+    registry.save(
+        Intake(cluster="c", fabric=FABRIC, observed_at=T0, jobs=jobs, profiles=(eight, two), source="test")
+    )
+    registry.jobs.attach("1", "eight")
+    registry.jobs.attach("2", "two")
+    return registry
+
+
+def measured(
+    live: Live, *, start: timedelta = MINUTE, unsure: str = "", **at: float
+) -> dict[str, float | None]:
+    """Return the time of an iteration of each job by the rate of some links, written `DEVICE_PORT`."""
+    rate = np.full(len(live.fabric.links), np.nan)
+    for name, value in at.items():
+        rate[find_link(live.fabric, name.replace("_", ":"))] = value
+    none = np.zeros(len(rate))
+    lower = none > 0
+    if unsure:
+        lower[find_link(live.fabric, unsure)] = True
+    rates = LinkRates(
+        start=T0 + start,
+        end=T0 + 2 * MINUTE,
+        bytes_per_second=rate,
+        peak_bytes_per_second=rate,
+        share=rate,
+        at_least=lower,
+        by=lower.astype(np.uint8),
+        wait_ticks_per_second=none,
+        ecn_marked_per_second=none,
+        pauses_per_second=none,
+    )
+    found = with_measured_iterations(live, rates)
+    for one in found.shared.jobs:
+        assert (one.iteration_from == "measured") == (one.iteration_seconds is not None)
+    return {one.job: one.iteration_seconds for one in found.shared.jobs}
+
+
+def test_bytes_of_the_profile_over_the_rates_of_own_cables(two_jobs: Registry) -> None:
+    """8 bytes at 0.25 and 8 bytes at 0.15 byte/s; the cable of b1 may carry traffic of job 3."""
+    live = traffic(two_jobs, "c")
+    assert measured(live, a0_1=0.25, B_1=0.15, a1_1=0.5, B_2=9.0) == {
+        "1": pytest.approx(16 / 0.4),
+        "2": pytest.approx(2 / 0.5),
+    }
+    assert measured(live, a0_1=0.25) == {"1": pytest.approx(8 / 0.25), "2": None}
+    assert measured(live, A_10=0.25, B_2=9.0) == {"1": None, "2": None}  # not a cable of one job
+
+
+def test_what_does_not_count_and_a_stated_time_that_counts_more(two_jobs: Registry) -> None:
+    live = traffic(two_jobs, "c")
+    assert measured(live, a0_1=0.25, start=-MINUTE)["1"] is None  # counted before the job ran
+    assert measured(live, a0_1=0.25, unsure="a0:1")["1"] is None  # a lower bound
+    assert measured(live, a0_1=0.0)["1"] is None
+    assert with_measured_iterations(live, None) is live
+    two_jobs.jobs.attach("1", "eight", iteration_seconds=7.0)
+    live = traffic(two_jobs, "c")
+    times = {one.job: (one.iteration_seconds, one.iteration_from) for one in live.shared.jobs}
+    assert times == {"1": (7.0, "stated"), "2": (None, "")}
+    assert with_counters(two_jobs, live) is live  # there are no counters
+
+
+def test_counters_of_the_registry(two_jobs: Registry) -> None:
+    """Host a0 has no GUID here: the port of its switch counts what a0 sends."""
+    counted = [{"xmit_bytes": (0, False), "rcv_bytes": (size, False)} for size in (0, 30)]
+    sweeps = tuple(CounterSweep.of(T0 + n * MINUTE, {(0xA0, 0, 1): one}) for n, one in enumerate(counted))
+    two_jobs.save(Intake(cluster="c", counters=sweeps, source="test"))
+    found = with_counters(two_jobs, traffic(two_jobs, "c"))
+    times = {one.job: one.iteration_seconds for one in found.shared.jobs}
+    assert times == {"1": pytest.approx(8 / 0.5), "2": None}
+
+
+def test_the_utilisation_is_known_once_all_jobs_have_times_and_scales_each(two_jobs: Registry) -> None:
+    """Job 1 sends its 8 bytes every 16 s, job 2 its 2 bytes every 8 s."""
+    two_jobs.jobs.attach("1", "eight", iteration_seconds=16.0)
+    assert utilisation(traffic(two_jobs, "c", T0 + MINUTE), None) is None
+    two_jobs.jobs.attach("2", "two", iteration_seconds=8.0)
+    live = traffic(two_jobs, "c", T0 + MINUTE)
+    share = utilisation(live, None)
+    assert share is not None
+    capacity = live.fabric.links.capacity
+    first, second = find_link(live.fabric, "a0:1"), find_link(live.fabric, "a1:1")
+    assert share[first] == pytest.approx(0.5 / capacity[first])
+    assert share[second] == pytest.approx(0.25 / capacity[second])
+    assert live.shared.seconds[first] == pytest.approx(8.0 / capacity[first])
+
+
+HOSTS = ("a0", "b0", "a1", "b1")
+
+
+def run(registry: Registry, minutes: float, profile: str | None = "across") -> MeasuredRun:
+    """Return a run of job 1, ranks in order, whose middle is so many minutes after `T0`."""
+    middle: datetime = T0 + timedelta(minutes=minutes)
+    return MeasuredRun(
+        cluster="c",
+        application="halo",
+        program="x",
+        ranks=4,
+        hosts=HOSTS,
+        slots=(1, 1, 1, 1),
+        launcher="l",
+        profile=None if profile is None else registry.profiles.read(profile).id,
+        job="1",
+        started_at=middle - timedelta(seconds=30),
+        wall_seconds=60.0,
+    )
+
+
+def test_rates_of_other_jobs_add_up_on_the_links_of_a_run(running: Registry) -> None:
+    """Jobs 2 and 4, which ends after an hour, send 4 bytes in 8 s from a0 over the uplink of 1 byte/s."""
+    own = run(running, 120)
+    assert other_load(running, own) == pytest.approx(0.5)
+    assert other_load(running, run(running, 30)) == pytest.approx(1.0)
+    assert other_load(running, replace(own, job=None)) == pytest.approx(0.5 + 16 / 64)
+    back = replace(run(running, 120, "one-way"), ranks=2, hosts=("a1", "a0"), slots=(1, 1))
+    assert other_load(running, back) == 0.0
+    options = SearchOptions(steps=200, workers=1)
+    found = place(running, PlacementRequest(profile="across", cluster="c", hosts=HOSTS, options=options))
+    assert found.evaluation.congestion_seconds == 8.0  # both pairs stay on their leaf switch
+    assert other_load(running, replace(own, placement=found.record_id)) == pytest.approx(0.5 / 1.0)
+
+
+def test_what_is_unknown_is_none_and_nothing_else_is_zero(registry: Registry) -> None:
+    registry.save(
+        Intake(cluster="c", fabric=FABRIC, observed_at=T0, profiles=(ACROSS, ONE_WAY), source="test")
+    )
+    assert other_load(registry, run(registry, 5)) == 0.0
+    registry.save(
+        Intake(cluster="c", observed_at=T0, jobs=(job("1", HOSTS), job("3", ("a1",))), source="test")
+    )
+    assert other_load(registry, run(registry, 5)) is None
+    registry.jobs.attach("3", "one-way")
+    assert other_load(registry, run(registry, 5)) is None
+    registry.save(Intake(cluster="c", observed_at=T0, jobs=(job("2", ("a0", "b1")),), source="test"))
+    registry.jobs.attach("2", "one-way", iteration_seconds=16.0)
+    assert other_load(registry, run(registry, 5)) == pytest.approx(0.25)
+    assert other_load(registry, run(registry, 5, None)) is None
+
+
+CAPACITY = 50e9
+
+
+def save(registry: Registry, minutes: float, sent: int, errors: int) -> None:
+    counters = {"xmit_bytes": (sent, False), "rcv_errors": (errors, False)}
+    sweep = CounterSweep.of(at(minutes), {(LEAF_GUID, 0, 3): counters})
+    registry.save(Intake(cluster="toy", counters=(sweep,)))
+
+
+def ports(registry: Registry, since: datetime | None = None, until: float = 5000) -> PortTable:
+    return read_ports(registry, traffic(registry, "toy", at(until)), ErrorLimits(), since)
+
+
+def test_errors_are_those_of_a_day_and_use_that_between_the_last_two_sweeps(registry: Registry) -> None:
+    busy_cluster.fill(registry, busy_cluster.job("7", 2))
+    hour = 60
+    for hours, errors in ((0, 0), (30, 100), (53, 120), (54, 121)):
+        save(registry, 10 + hours * hour, int(CAPACITY) * hours, errors)
+    table = ports(registry)
+    assert table.errors is not None
+    assert table.rates is not None
+    assert (table.errors.grown.start, table.errors.grown.end) == (at(10 + 30 * hour), at(10 + 54 * hour))
+    assert (table.rates.start, table.rates.end) == (at(10 + 53 * hour), at(10 + 54 * hour))
+    (port, *_) = table.top(9)
+    assert (port.name, port.errors[0].growth) == ("leaf0:3", 21)
+    assert port.sent_share == pytest.approx(1 / 3600)
+    assert port.jobs == ()
+    earlier = ports(registry, until=10 + 53 * hour)
+    assert earlier.top(1)[0].errors[0].growth == 120  # since the sweep before the day
+    chosen = ports(registry, at(10 + 20 * hour))
+    assert chosen.top(1)[0].errors[0].growth == 121
+    assert chosen.rates is not None
+    assert (chosen.rates.start, chosen.rates.end) == (at(10), at(10 + 54 * hour))
+
+
+def test_jobs_without_a_known_load_are_on_the_ports_of_their_hosts(registry: Registry) -> None:
+    busy_cluster.fill(registry, busy_cluster.job("7", 2), busy_cluster.job("8", 2, hosts=("node03",)))
+    registry.save(Intake(cluster="toy", observed_at=at(3), fabric=fat_tree()))
+    sent = {"xmit_bytes": (5, False)}
+    for minutes in (10, 20):
+        ends = {(LEAF_GUID, 0, 1): sent, (LEAF_GUID + 1, 0, 2): {"rcv_errors": (int(minutes), False)}}
+        registry.save(Intake(cluster="toy", counters=(CounterSweep.of(at(minutes), ends),)))
+    (port,) = ports(registry).top(9)
+    assert (port.name, port.to) == ("leaf1:2", "node03:1")
+    assert set(port.jobs) == {"7", "8"}

@@ -1,0 +1,193 @@
+"""What all workers of a test run share: one of each server, and registries that are filled once.
+
+The process that was started (the controller of pytest-xdist, or pytest itself) makes a folder and names it in
+the environment. Whoever needs a server first starts it there; the controller ends all of them.
+"""
+
+from __future__ import annotations
+
+import base64
+import dataclasses
+import importlib
+import json
+import os
+import re
+import shutil
+import signal
+import sys
+import tempfile
+import urllib.request
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import psutil
+from filelock import FileLock
+
+from registry.database.backups.backup import backup
+from registry.database.backups.restore import restore
+from registry.database.local.files import ServerFiles
+from registry.database.local.server import ServerAddress, ensure_server, stop
+from registry.registry import Registry
+from tests.support.paths import ROOT
+from tests.support.waiting import PATIENCE, comes_true, has_ended
+
+FOLDER, CONTROLLER = "FABRIC_TESTS_FOLDER", "FABRIC_TESTS_CONTROLLER"
+"""Environment variables: the folder of this run, and the process that ends it."""
+IDLE_SECONDS = 600.0
+
+
+class Unavailable(Exception):
+    """Raised if a shared thing cannot run on this machine; the message says why."""
+
+
+def begin() -> None:
+    """Make the folder of a run; called by its controller alone."""
+    os.environ[FOLDER] = tempfile.mkdtemp(prefix="fabric-tests-")
+    os.environ[CONTROLLER] = str(os.getpid())
+
+
+def end() -> None:
+    """Stop all that was started for the run and delete its folder; called by its controller alone."""
+    run = folder()
+    keepers = [psutil.Process(int(path.read_text())) for path in run.glob("*/keeper.pid") if _lives(path)]
+    for keeper in keepers:
+        keeper.terminate()
+    stop(run / "embedded")
+    for keeper in psutil.wait_procs(keepers, 60)[1]:
+        keeper.kill()
+    shutil.rmtree(run, ignore_errors=True)
+
+
+def _lives(path: Path) -> bool:
+    return psutil.pid_exists(int(path.read_text()))
+
+
+def folder() -> Path:
+    """Return the folder of this run."""
+    return Path(os.environ[FOLDER])
+
+
+def worker() -> str:
+    """Return the name of this worker."""
+    return os.environ.get("PYTEST_XDIST_WORKER", "alone")
+
+
+def variables(address: ServerAddress) -> dict[str, str]:
+    """Return the settings by which commands use a server."""
+    return {
+        "ALMANAC_DB": address.uri,
+        "ALMANAC_DB_USER": address.user,
+        "ALMANAC_DB_PASSWORD": address.password,
+        "ALMANAC_DB_NAME": address.name or "",
+    }
+
+
+def opened(address: ServerAddress) -> Registry:
+    """Open the registry on a server."""
+    return Registry.open(address.uri, user=address.user, password=address.password, name=address.name)
+
+
+# --- the embedded server ---------------------------------------------------------------------------------
+
+
+def embedded(name: str) -> ServerAddress:
+    """Return the address of an empty database of this worker on the embedded server of the run."""
+    home = folder() / "embedded"
+    server = ensure_server(home, idle_seconds=IDLE_SECONDS)
+    database = f"{name}_{worker()}"
+    _command(home, server, f"create database {database}")
+    return dataclasses.replace(server, name=database)
+
+
+def _command(home: Path, server: ServerAddress, text: str) -> None:
+    """Give the server a command over HTTP, since Bolt knows none for databases."""
+    port = re.findall(r"httpIncomingPort=(\d+)", ServerFiles(home.resolve()).arguments.read_text("utf-8"))[0]
+    login = base64.b64encode(f"{server.user}:{server.password}".encode()).decode()
+    request = urllib.request.Request(
+        f"http://127.0.0.1:{port}/api/v1/server",
+        json.dumps({"command": text}).encode(),
+        {"Authorization": f"Basic {login}", "Content-Type": "application/json"},
+    )
+    with urllib.request.urlopen(request, timeout=PATIENCE) as answer:
+        answer.read()
+
+
+def filled(name: str, fill: Callable[[Registry], Any]) -> tuple[ServerAddress, Any]:
+    """Return a database of this worker that `fill` has filled, and what `fill` returned (as JSON).
+
+    The first worker fills its own and saves a backup, from which others restore theirs.
+    """
+    address = embedded(name)
+    dump, answer = folder() / f"{name}.backup", folder() / f"{name}.json"
+    with FileLock(folder() / f"{name}.lock"), opened(address) as registry:
+        if dump.exists():
+            restore(registry.database, dump)
+        else:
+            answer.write_text(json.dumps(fill(registry)))
+            backup(registry.database, dump)
+    return address, json.loads(answer.read_text())
+
+
+# --- other servers, each held open by a process of its own ---------------------------------------------
+
+
+def kept(name: str, manager: str) -> Any:
+    """Return what a context manager yields (as JSON) that a keeper process holds open until the run ends.
+
+    Parameters
+    ----------
+    manager : str
+        ``module:function``; the function gets the folder of what it starts.
+
+    Raises
+    ------
+    Unavailable
+        The function raised it.
+    """
+    own = folder() / name
+    own.mkdir(exist_ok=True)
+    ready, log = own / "ready.json", own / "keeper.log"
+    with FileLock(folder() / f"{name}.lock"):
+        if not ready.exists():
+            keeper = _start(manager, own, log)
+            (own / "keeper.pid").write_text(str(keeper))
+            comes_true(ready.exists, unless=lambda: has_ended(keeper))
+            assert ready.exists(), log.read_text("utf-8", "replace")
+    answer = json.loads(ready.read_text())
+    if "unavailable" in answer:
+        raise Unavailable(answer["unavailable"])
+    return answer["value"]
+
+
+def _start(manager: str, own: Path, log: Path) -> int:
+    """Start a keeper, which may live longer than this worker, and return its process."""
+    words = [sys.executable, "-m", "tests.support.servers", manager, str(own), os.environ[CONTROLLER]]
+    output = (1, str(log), os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    streams = [(os.POSIX_SPAWN_OPEN, *output), (os.POSIX_SPAWN_DUP2, 1, 2)]
+    variables = {**os.environ, "PYTHONPATH": str(ROOT)}
+    return os.posix_spawn(sys.executable, words, variables, file_actions=streams)
+
+
+def main(manager: str, own: str, controller: str) -> None:
+    """Hold a context manager open until the controller ends or asks for the end."""
+    signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(0))
+    module, _, function = manager.partition(":")
+    ready = Path(own, "ready.json")
+    try:
+        with getattr(importlib.import_module(module), function)(Path(own)) as value:
+            _write(ready, {"value": value})
+            psutil.Process(int(controller)).wait()
+    except Unavailable as reason:
+        _write(ready, {"unavailable": str(reason)})
+
+
+def _write(path: Path, value: object) -> None:
+    part = path.with_suffix(".part")
+    part.write_text(json.dumps(value))
+    part.rename(path)
+
+
+if __name__ == "__main__":
+    # The module by its own name, so that its exceptions are those that others raise.
+    importlib.import_module("tests.support.servers").main(*sys.argv[1:])
