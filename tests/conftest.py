@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from filelock import FileLock
 from hypothesis import HealthCheck, settings
 
 from tests.support import servers, tiers
@@ -141,16 +140,15 @@ def neo4j_server() -> ServerAddress:
 
 @pytest.fixture(scope="session")
 def neo4j_database(neo4j_server: ServerAddress) -> Iterator[Database]:
-    """Connect to Neo4j and migrate its schema."""
+    """Connect to Neo4j, which has the schema."""
     with neo4j_server.connect() as database:
-        migrate(database)
         yield database
 
 
 @pytest.fixture
 def neo4j_alone() -> Iterator[None]:
     """Let one worker at a time use Neo4j, which has a single database."""
-    with FileLock(servers.folder() / "neo4j-in-use.lock"):
+    with servers.neo4j_alone():
         yield
 
 

@@ -1,4 +1,4 @@
-"""The tier of a test follows from what it uses, and a test of another tier cannot start a process."""
+"""The tier of a test follows from what it uses; without the fixture `processes` it cannot start a process."""
 
 from __future__ import annotations
 
@@ -55,8 +55,10 @@ def test_files_are_shuffled_within_their_tier_by_the_seed_alone() -> None:
         lambda: subprocess.run(["true"]),
         lambda: multiprocessing.get_context("spawn").Process(target=os.getpid).start(),
         lambda: os.system("true"),
+        lambda: os.posix_spawn("/bin/true", ["true"], {}),
+        lambda: os.fork() or os._exit(0),
     ],
 )
 def test_a_test_without_the_fixture_starts_no_process(start: Any, tmp_path: Path) -> None:
-    with pytest.raises(AssertionError, match=r"test_a_test_without.* must use the fixture `processes`"):
+    with pytest.raises(pytest.fail.Exception, match=r"test_a_test_without.* must use the fixture"):
         start()

@@ -29,7 +29,10 @@ from registry.database.local.server import ServerAddress
 from registry.model import Job
 from registry.model.intake import Intake
 from registry.registry import Registry
+from tests.conftest import empty
 from tests.support import paths, servers
+from tests.support.fat_tree import at
+from tests.support.small_fabrics import ring_of_switches
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
@@ -85,6 +88,20 @@ def fill(registry: Registry) -> tuple[str, str, str]:
     )
     first, second, alone = (place(registry, request).record_id for request in requests)
     return first, second, alone
+
+
+RING = ring_of_switches(8)
+
+
+@pytest.fixture(scope="module")
+def filled_neo4j(neo4j_database: Database) -> Iterator[Database]:
+    """Neo4j with the same and a ring of switches, which no other worker uses meanwhile."""
+    with servers.neo4j_alone():
+        empty(neo4j_database)
+        registry = Registry(neo4j_database)
+        fill(registry)
+        registry.save(Intake(cluster="ring", observed_at=at(0), fabric=RING))
+        yield neo4j_database
 
 
 @pytest.fixture(scope="session")

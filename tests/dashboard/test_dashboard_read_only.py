@@ -15,17 +15,12 @@ from mapping.service.live import traffic
 from mapping.traffic.device_names import link_text
 from registry.database.driver import Database, Transaction
 from registry.errors import DatabaseError
-from registry.model.intake import Intake
 from registry.registry import Registry
-from tests.conftest import empty
-from tests.dashboard.conftest import Connect, fill
+from tests.dashboard.conftest import RING, Connect
 from tests.dashboard.views.test_job import searched
 from tests.support.apps import PAGES, messages, page
-from tests.support.fat_tree import at
-from tests.support.small_fabrics import ring_of_switches
 
 T = TypeVar("T")
-RING = ring_of_switches(8)
 """A fabric whose drawing a page computes and, if it may, stores."""
 
 
@@ -48,15 +43,6 @@ class ReadOnly:
 
     def close(self) -> None:
         """Do nothing: the database belongs to the fixture."""
-
-
-@pytest.fixture(scope="module")
-def filled_neo4j(neo4j_database: Database) -> Database:
-    empty(neo4j_database)
-    registry = Registry(neo4j_database)
-    fill(registry)
-    registry.save(Intake(cluster="ring", observed_at=at(0), fabric=RING))
-    return neo4j_database
 
 
 @pytest.fixture

@@ -17,6 +17,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from registry.database.local.end_with_parent import die_with_parent
+
 CLIENT = """#!{python} -IS
 import os, socket, sys
 door = socket.socket(socket.AF_UNIX)
@@ -30,8 +32,16 @@ code = door.recv(1)
 sys.exit(code[0] if code else 1)
 """
 MODULES = (
-    *("almanac.cli", "ingest.pipeline", "mapping.service.placing", "registry.registry", "numba", "neo4j"),
-    *("networkx", "rich.progress", "rich.table", "scipy.optimize", "scipy.sparse.csgraph"),
+    "almanac.cli",
+    "ingest.pipeline",
+    "mapping.service.placing",
+    "neo4j",
+    "networkx",
+    "numba",
+    "rich.progress",
+    "rich.table",
+    "scipy.optimize",
+    "scipy.sparse.csgraph",
 )
 """Imported before the first command; others are imported by the commands that need them."""
 
@@ -40,10 +50,16 @@ MODULES = (
 def forking(folder: Path) -> Iterator[str]:
     """Serve commands until the block is left; yield the address of the server."""
     path = str(folder / "door")
+    door = socket.socket(socket.AF_UNIX)
+    door.bind(path)
+    door.listen(64)
+    end_with_keeper = die_with_parent()
     server = os.fork()
     if server == 0:
+        end_with_keeper()
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
-        _serve(path)
+        _serve(door)
+    door.close()
     try:
         yield path
     finally:
@@ -57,11 +73,8 @@ def client(path: Path, name: str, address: str) -> None:
     path.chmod(0o755)
 
 
-def _serve(path: str) -> None:
+def _serve(door: socket.socket) -> None:
     """Answer clients, each in a process of its own; return only in a command's process."""
-    door = socket.socket(socket.AF_UNIX)
-    door.bind(path)
-    door.listen(64)
     for name in MODULES:
         importlib.import_module(name)
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for those that answer
@@ -79,7 +92,10 @@ def _answer(caller: socket.socket) -> None:
     head, streams, _, _ = socket.recv_fds(caller, 8, 3)
     data = b""
     while len(data) < int.from_bytes(head, "big"):
-        data += caller.recv(1 << 20)
+        part = caller.recv(1 << 20)
+        if not part:
+            os._exit(0)  # the client was killed
+        data += part
     child = os.fork()
     if child:
         caller.sendall(bytes([_exit_code(child, caller)]))
@@ -116,7 +132,7 @@ def _run(name: str, folder: str, words: list[str], variables: dict[str, str]) ->
 
         main()
     else:
-        sys.argv = words[::2]
+        sys.argv = ["-c", *words[2:]]
         sys.path.insert(0, "")
         exec(compile(words[1], "<string>", "exec"), {"__name__": "__main__"})
     sys.exit(0)

@@ -27,6 +27,7 @@ from filelock import FileLock
 
 from registry.database.local.end_with_parent import die_with_parent
 from registry.database.local.server import ServerAddress
+from registry.database.schema import migrate
 from registry.errors import DatabaseUnavailable
 from tests.support.servers import Unavailable
 from tests.support.waiting import PATIENCE
@@ -51,6 +52,8 @@ POM = f"""<project>
 def kept(folder: Path) -> Iterator[dict[str, str | None]]:
     """Start the Neo4j of a test run, for `tests.support.servers.kept`."""
     with neo4j(folder) as address:
+        with address.connect() as database:
+            migrate(database)
         yield {key: getattr(address, key) for key in ("uri", "user", "password", "name")}
 
 

@@ -17,7 +17,8 @@ import signal
 import sys
 import tempfile
 import urllib.request
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -34,7 +35,9 @@ from tests.support.waiting import PATIENCE, comes_true, has_ended
 
 FOLDER, CONTROLLER = "FABRIC_TESTS_FOLDER", "FABRIC_TESTS_CONTROLLER"
 """Environment variables: the folder of this run, and the process that ends it."""
-IDLE_SECONDS = 600.0
+IDLE_SECONDS = 3600.0
+LONGEST_START = 900.0
+"""Seconds: the first start of Neo4j on a machine copies its jars."""
 
 
 class Unavailable(Exception):
@@ -50,17 +53,23 @@ def begin() -> None:
 def end() -> None:
     """Stop all that was started for the run and delete its folder; called by its controller alone."""
     run = folder()
-    keepers = [psutil.Process(int(path.read_text())) for path in run.glob("*/keeper.pid") if _lives(path)]
-    for keeper in keepers:
-        keeper.terminate()
-    stop(run / "embedded")
-    for keeper in psutil.wait_procs(keepers, 60)[1]:
-        keeper.kill()
-    shutil.rmtree(run, ignore_errors=True)
+    keepers = [keeper for own in run.iterdir() if (keeper := _keeper(own)) is not None]
+    try:
+        for keeper in keepers:
+            with suppress(psutil.NoSuchProcess):  # it may end at this moment, after Ctrl-C
+                keeper.terminate()
+        stop(run / "embedded")
+        for keeper in psutil.wait_procs(keepers, 60)[1]:
+            keeper.kill()
+    finally:
+        shutil.rmtree(run, ignore_errors=True)
 
 
-def _lives(path: Path) -> bool:
-    return psutil.pid_exists(int(path.read_text()))
+def _keeper(own: Path) -> psutil.Process | None:
+    """Return the process that holds open what has this folder, or None."""
+    with suppress(OSError, ValueError, psutil.NoSuchProcess):
+        return psutil.Process(int((own / "keeper.pid").read_text()))
+    return None
 
 
 def folder() -> Path:
@@ -129,6 +138,13 @@ def filled(name: str, fill: Callable[[Registry], Any]) -> tuple[ServerAddress, A
     return address, json.loads(answer.read_text())
 
 
+@contextmanager
+def neo4j_alone() -> Iterator[None]:
+    """Let one worker at a time use Neo4j, which has a single database."""
+    with FileLock(folder() / "neo4j-in-use.lock"):
+        yield
+
+
 # --- other servers, each held open by a process of its own ---------------------------------------------
 
 
@@ -150,9 +166,10 @@ def kept(name: str, manager: str) -> Any:
     ready, log = own / "ready.json", own / "keeper.log"
     with FileLock(folder() / f"{name}.lock"):
         if not ready.exists():
-            keeper = _start(manager, own, log)
+            running = _keeper(own)  # of a worker that died while it waited
+            keeper = _start(manager, own, log) if running is None else running.pid
             (own / "keeper.pid").write_text(str(keeper))
-            comes_true(ready.exists, unless=lambda: has_ended(keeper))
+            comes_true(ready.exists, LONGEST_START, unless=lambda: has_ended(keeper))
             assert ready.exists(), log.read_text("utf-8", "replace")
     answer = json.loads(ready.read_text())
     if "unavailable" in answer:
@@ -161,7 +178,7 @@ def kept(name: str, manager: str) -> Any:
 
 
 def _start(manager: str, own: Path, log: Path) -> int:
-    """Start a keeper, which may live longer than this worker, and return its process."""
+    """Start a keeper and return its process, which may live longer than this worker and a `Popen`."""
     words = [sys.executable, "-m", "tests.support.servers", manager, str(own), os.environ[CONTROLLER]]
     output = (1, str(log), os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
     streams = [(os.POSIX_SPAWN_OPEN, *output), (os.POSIX_SPAWN_DUP2, 1, 2)]

@@ -4,11 +4,11 @@
 unit    no graph server and no other process
 server  the embedded graph server; Neo4j too for the store contract
 smoke   everything in files ``test_*_smoke.py``: one test of each system part
-system  whatever uses the fixture ``processes``, and Neo4j beyond the store contract
+system  whatever else uses the fixture ``processes``, and Neo4j beyond the store contract
 ======  =======================================================================================
 
-A test that is not of the system tier and starts a process fails: it lacks the fixture ``processes``, on which
-the fixtures of browsers, launchers, schedulers and further servers depend.
+A test that starts a process without the fixture ``processes`` fails. The fixtures of browsers, launchers,
+schedulers and further servers depend on it.
 """
 
 from __future__ import annotations
@@ -51,8 +51,8 @@ def uses_neo4j(item: pytest.Item) -> bool:
 def in_order(items: Sequence[pytest.Item], seed: str) -> list[pytest.Item]:
     """Return the tests tier by tier, the files of each in an order that depends on the seed.
 
-    Without a seed the files stay as they are. The tests of a file stay together, as they share set-ups, and
-    within a tier those on Neo4j, which one worker uses at a time, come first.
+    Without a seed the files stay as they are. Within a tier the tests on Neo4j, which one worker uses at a
+    time, come first. The tests of a file that are of one tier and server stay together: they share set-ups.
     """
 
     def place(item: pytest.Item) -> tuple[int, bool, str]:
@@ -79,12 +79,13 @@ class ProcessGuard:
 
     def _audit(self, event: str, arguments: tuple[object, ...]) -> None:
         if self.test is not None and event in STARTS:
-            raise AssertionError(f"{self.test} starts a process: it must use the fixture `processes`")
+            # Not an Exception, which code under test may catch.
+            pytest.fail(f"{self.test} starts a process: it must use the fixture `processes`")
 
     @contextmanager
     def over(self, item: pytest.Item) -> Iterator[None]:
         """Refuse processes within this block, unless the test may start some."""
-        free = tier(item) == "system" or "processes" in getattr(item, "fixturenames", ())
+        free = "processes" in getattr(item, "fixturenames", ())
         self.test = None if free else item.nodeid
         try:
             yield

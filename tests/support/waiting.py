@@ -10,7 +10,7 @@ import psutil
 PATIENCE = 300.0
 """Seconds until a wait is given up, which only ends what hangs.
 
-What a test asks to be ended goes on for longer than this by itself."""
+Whatever a test expects to be killed must run for longer than this by itself."""
 
 
 def comes_true(
