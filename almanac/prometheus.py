@@ -29,12 +29,16 @@ HOTTEST = 10
 """Default number of links, ports and cables per cluster: each adds time series to the monitoring database."""
 FLAPPING = "flapping-links"
 """Check of cables that went down repeatedly."""
+VANISHED = "vanished"
+"""Check of what earlier scans showed."""
 JOBS = 3
 """Number of jobs that are listed for each link."""
 ABOUT = {
     "almanac_source_age_seconds": "Time since the latest data of a source were observed.",
     "almanac_source_failing": "1 if the last ingest of a source failed.",
     "almanac_fabric_age_seconds": "Time since the last observation of the fabric.",
+    "almanac_fabric_devices": "Hosts, switches and cables of the latest scan.",
+    "almanac_vanished": "Hosts, switches and cables that earlier scans showed and the latest one does not.",
     "almanac_findings": "Problems that `almanac cluster check` finds on the latest fabric.",
     "almanac_check_findings": "Problems that one check of `almanac cluster check` finds.",
     "almanac_counters_age_seconds": "Time since the last sweep of port counters.",
@@ -122,6 +126,8 @@ def read_gauges(registry: Registry, hottest: int = HOTTEST, limits: ErrorLimits 
     for info in registry.fabrics.clusters():
         seen = (now - info.last_observed_at).total_seconds()
         gauges.add("almanac_fabric_age_seconds", seen, cluster=info.name)
+        for kind in ("hosts", "switches", "cables"):
+            gauges.add("almanac_fabric_devices", getattr(info, kind), cluster=info.name, kind=kind)
         subject = subject_of(registry, info.name, limits=limits)
         _add_findings(gauges, info.name, check(subject), hottest)
         if subject.port_errors is not None:
@@ -156,6 +162,10 @@ def _add_findings(gauges: Gauges, cluster: str, found: Sequence[Finding], most: 
     for one in CHECKS:
         count = sum(finding.check == one.name for finding in found)
         gauges.add("almanac_check_findings", count, cluster=cluster, check=one.name)
+    missed = [finding for finding in found if finding.check == VANISHED]
+    for kind, plural in (("host", "hosts"), ("switch", "switches"), ("cable", "cables")):
+        count = sum(finding.count for finding in missed if finding.group == kind)
+        gauges.add("almanac_vanished", count, cluster=cluster, kind=plural)
     for finding in [finding for finding in found if finding.check == FLAPPING][:most]:
         gauges.add("almanac_flapping_link_downs", finding.count, cluster=cluster, cable=finding.subject)
 

@@ -1,9 +1,10 @@
-"""The units of systemd and the example configuration: valid, and their command lines start for real."""
+"""Compose file, Dockerfile, units of systemd, example configuration: valid, safe, and they start for real."""
 
 from __future__ import annotations
 
 import json
 import os
+import re
 import shlex
 import shutil
 import signal
@@ -11,18 +12,21 @@ import subprocess
 import urllib.error
 import urllib.request
 from pathlib import Path
+from typing import Any
 
 import pytest
+import yaml
 
 from almanac.service.collectors import ALMANAC
 from almanac.service.configuration import read_service
 from almanac.settings import load_settings
-from tests.support import paths
+from tests.support.launchers import executable
+from tests.support.paths import DATA, ROOT
 from tests.support.waiting import PATIENCE, comes_true
 
-UNITS = paths.ROOT / "deploy" / "systemd"
-CONFIG = paths.ROOT / "deploy" / "config.toml"
-SCAN = paths.DATA / "infiniband" / "fattree2-64-ftree" / "ibnetdiscover.txt"
+UNITS = ROOT / "deploy" / "systemd"
+CONFIG = ROOT / "deploy" / "config.toml"
+SCAN = DATA / "infiniband" / "fattree2-64-ftree" / "ibnetdiscover.txt"
 NOBODY = "bolt://127.0.0.1:1"
 
 
@@ -43,15 +47,13 @@ def folders(tmp_path: Path) -> dict[str, Path]:
         ("almanac", f'exec {shlex.join(ALMANAC)} "$@"'),
         ("ibnetdiscover", f"cat {shlex.quote(str(SCAN))}"),
     ):
-        program = made["bin"] / name
-        program.write_text(f"#!/bin/sh\n{text}\n")
-        program.chmod(0o755)
+        executable(made["bin"] / name, f"#!/bin/sh\n{text}\n")
     return made
 
 
 def started(name: str, folders: dict[str, Path], config: Path, **environment: str) -> subprocess.Popen[str]:
     """Start the command line of a unit with its environment, as systemd would."""
-    values: dict[str, str] = {"PATH": f"{folders['bin']}:{os.environ['PATH']}", "PYTHONPATH": str(paths.ROOT)}
+    values: dict[str, str] = {"PATH": f"{folders['bin']}:{os.environ['PATH']}", "PYTHONPATH": str(ROOT)}
     command = ""
     for key, value in directives(name):
         for specifier in ("%S", "%t"):
@@ -133,3 +135,64 @@ def test_the_unit_of_the_scan_queues_it_if_the_database_is_away(
     process.communicate()
     assert process.returncode == 1
     assert len(list((folders["%S"] / "almanac" / "spool").glob("0*"))) == 1
+
+
+@pytest.fixture
+def services() -> dict[str, Any]:
+    loaded = yaml.safe_load((ROOT / "docker-compose.yml").read_text("utf-8"))
+    return dict(loaded["services"])
+
+
+def test_services_are_pinned_checked_and_open_on_this_machine_only(services: dict[str, Any]) -> None:
+    assert re.fullmatch(r"neo4j:5\.26\.\d+-community", services["neo4j"]["image"])
+    assert any(volume.endswith(":/data") for volume in services["neo4j"]["volumes"])
+    assert all(services[name]["healthcheck"]["test"] for name in ("neo4j", "dashboard"))
+    assert services["dashboard"]["depends_on"]["neo4j"]["condition"] == "service_healthy"
+    for service in services.values():
+        for port in service["ports"]:
+            assert port.startswith("127.0.0.1:")
+
+
+def test_the_password_has_no_default_and_is_in_no_file(services: dict[str, Any]) -> None:
+    text = (ROOT / "docker-compose.yml").read_text("utf-8")
+    for variable in re.findall(r"(?<!\$)\$\{[^}]*\}", text):
+        assert variable.startswith("${ALMANAC_DB_PASSWORD:?"), variable
+    # Any other NEO4J_ variable is taken by the image for a setting of the server, which then does not start.
+    assert set(services["neo4j"]["environment"]) == {"NEO4J_AUTH"}
+
+
+def test_the_service_starts_with_its_profile_and_a_configuration_that_exists(
+    services: dict[str, Any],
+) -> None:
+    serve = services["serve"]
+    assert serve["profiles"] == ["serve"]
+    source, _, _ = serve["volumes"][0].partition(":")
+    assert (ROOT / source).is_file()
+    assert serve["healthcheck"]["test"]
+    assert "ALMANAC_DB_PASSWORD" in serve["environment"]
+
+
+def test_the_image_is_pinned_runs_without_root_and_has_every_package() -> None:
+    lines = (ROOT / "Dockerfile").read_text("utf-8").splitlines()
+    assert re.fullmatch(r"FROM python:3\.\d+\.\d+-slim-\w+", next(x for x in lines if x.startswith("FROM")))
+    assert [line for line in lines if line.startswith("USER")] == ["USER almanac"]
+    assert lines.index("USER almanac") < lines.index('ENTRYPOINT ["almanac"]')
+    text = (ROOT / "Dockerfile").read_text("utf-8")
+    for package in ("registry", "ingest", "mapping", "dashboard", "almanac"):
+        assert f"COPY {package} {package}" in text
+    for file in ("pyproject.toml", "constraints.txt", "README.md", "LICENSE"):
+        assert file in text
+
+
+def test_a_compose_client_accepts_the_file(processes: None) -> None:
+    docker = shutil.which("docker")
+    if docker is None or subprocess.run([docker, "compose", "version"], capture_output=True).returncode:
+        pytest.skip("no docker compose client is installed")
+    environment = {**os.environ, "ALMANAC_DB_PASSWORD": "only-for-this-test"}
+    done = subprocess.run(
+        [docker, "compose", "-f", str(ROOT / "docker-compose.yml"), "config", "--quiet"],
+        capture_output=True,
+        text=True,
+        env=environment,
+    )
+    assert done.returncode == 0, done.stderr

@@ -32,6 +32,11 @@ COLLECTOR_FAILED = "CommandFailed"
 """Kind of the error that `almanac serve` records if a collector fails."""
 
 
+WRONG_CLUSTER = "WrongCluster"
+PASSING = ("DatabaseError", "DatabaseUnavailable", "InconsistentGraph")
+"""Kinds of errors after which the same command can succeed."""
+
+
 class Action(NamedTuple):
     """What to do next: the reason, and the command."""
 
@@ -42,8 +47,8 @@ class Action(NamedTuple):
 def best_action(today: Today) -> Action | None:
     """Return the most urgent action that the stored data support; None if there is nothing to do.
 
-    In this order: problems that disconnect hosts, data that are missing, switches and cables that vanished, a
-    better placement, other problems of the fabric, a search for better placements.
+    In this order: problems that disconnect hosts, data that are missing, what vanished, a better placement,
+    other problems of the fabric, a search for better placements.
     """
     cluster = shlex.quote(today.cluster)
     worst = [one for one in today.findings if str(one.severity) != "note"]
@@ -55,10 +60,9 @@ def best_action(today: Today) -> Action | None:
     if not today.scanned:
         command = f"ibnetdiscover | almanac ingest --cluster {cluster} -"
         return Action(f"scan the fabric, the last scan is of {_last_scan(today)}:", command)
-    if today.changes is not None and (today.changes.switches_vanished or today.changes.cables_vanished):
-        lines = [line for line in in_words(today.changes) if not line.startswith("host ")]
-        vanished = next(line for line in lines if line.endswith(" vanished"))
-        return Action(f"find out why {vanished}:", _changes_command(today))
+    missed = next((one for one in worst if one.check == "vanished"), None)
+    if missed is not None:
+        return _look_at(missed, cluster)
     if today.advice:
         best = today.advice[0]
         reason = (
@@ -76,19 +80,33 @@ def best_action(today: Today) -> Action | None:
 
 
 def _repeat(run: RunInfo, cluster: str) -> Action:
-    """Return the action after a failed ingest: repeat it if its files are here and not from a pipe."""
+    """Return the action after a failed ingest.
+
+    It is repeated only if that can help: one of its files was changed since, or the database failed.
+    """
     if run.error_kind == COLLECTOR_FAILED:
         reason = f"repair the collector {', '.join(run.files)} of almanac serve: {run.error}"
         return Action(reason, "almanac serve --check")
     reason = f"an ingest failed: {run.error}"
-    if all(Path(file).exists() for file in run.files):
-        return Action(reason, f"almanac ingest --cluster {cluster} {shlex.join(run.files[:3])}")
-    return Action(reason, f"almanac ingest-run list --cluster {cluster} --failed")
+    command = f"almanac ingest --cluster {cluster} {shlex.join(run.files[:3])}"
+    paths = [Path(file) for file in run.files]
+    if all(path.exists() for path in paths):
+        if run.error_kind == WRONG_CLUSTER:
+            return Action(f"{reason}; if it is another cluster, dismiss the failure:", _dismiss(run))
+        if run.error_kind in PASSING or max(path.stat().st_mtime for path in paths) > run.at.timestamp():
+            return Action(reason, command)
+        return Action(f"{reason}; repair the file and ingest it, or dismiss the failure:", _dismiss(run))
+    return Action(f"{reason}; its files are gone, so dismiss the failure:", _dismiss(run))
+
+
+def _dismiss(run: RunInfo) -> str:
+    return f"almanac ingest-run delete {run.id[:ID]}"
 
 
 def _look_at(finding: Finding, cluster: str) -> Action:
-    command = f"almanac cluster check {cluster} --only {finding.check} --all"
-    return Action(f"look at {finding.subject} ({finding.heading})", command)
+    command = finding.remedy or f"almanac cluster check {cluster} --only {finding.check} --all"
+    reason = finding.text if finding.remedy else f"look at {finding.subject} ({finding.heading})"
+    return Action(reason, command)
 
 
 def today_lines(today: Today) -> list[str]:
@@ -141,7 +159,9 @@ def _changes(today: Today) -> list[str]:
         return [f"unknown, no scan since then; the last one is of {_last_scan(today)}"]
     if today.changes is None:
         return ["unknown, there is no earlier scan"]
-    return [summary(today.changes), *in_words(today.changes)]
+    first = today.changes.start
+    since = f"since the first scan, of {units.moment_text(first)}: " if first and first > today.since else ""
+    return [since + summary(today.changes), *in_words(today.changes)]
 
 
 def _findings(findings: Sequence[Finding]) -> list[str]:
@@ -177,7 +197,15 @@ def _jobs(today: Today) -> Iterator[str]:
     unknown = len(live.without_profile) + len(live.unloaded)
     lacking = f"; nothing is known of {unknown:,} without a profile or placement" if unknown else ""
     missing = "" if today.advised or not len(live.shared) else "; no advice computed"
-    yield f"{len(today.slowed):,} of {running:,} running jobs{lacking}{missing}"
+    judged = running - unknown - today.unjudged
+    if today.unjudged and not judged:
+        slowed = f"unknown for {today.unjudged:,} of {running:,} running jobs"
+    else:
+        slowed = f"{len(today.slowed):,} of {running:,} running jobs"
+        slowed += f", unknown for {today.unjudged:,}" if today.unjudged else ""
+    yield f"{slowed}{lacking}{missing}"
+    if today.unjudged:
+        yield "unknown without the time of an iteration: almanac job attach JOB PROFILE --iteration-seconds"
     for one in today.slowed:
         yield _slowed_text(today, one)
 

@@ -164,7 +164,7 @@ def cached_fabric_findings(
         fabric=_snapshot.fabric,
         plan=plan,
         counters=None if _counters is None else _counters.errors.grown,
-        interruptions=registry.fabrics.interruptions(cluster.name, start, time),
+        losses=registry.fabrics.losses(_snapshot, start, time),
         limits=limits,
     )
     return check(subject)

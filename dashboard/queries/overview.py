@@ -139,7 +139,7 @@ def _findings(
         fabric=_snapshot.fabric,
         plan=_plan,
         counters=registry.counters.recent(cluster.name, limits.period),
-        interruptions=registry.fabrics.interruptions(cluster.name, _snapshot.observed_at - limits.period),
+        losses=registry.fabrics.losses(_snapshot, _snapshot.observed_at - limits.period),
         limits=limits,
     )
     return check(subject)

@@ -23,6 +23,7 @@ def _check(name: str, function: str, about: str) -> Entry:
 CHECKS = Catalog(
     "check",
     (
+        _check("vanished", "vanished:find", "switches, hosts and cables that earlier scans showed"),
         _check(
             "slow-links",
             "slow_links:find",

@@ -11,7 +11,7 @@ from mapping.routing.forwarding_tables import bound_tables
 from mapping.routing.kernels.forwarding_tables import TableArrays
 from registry.errors import UnknownName
 from registry.model import CounterDeltas, Fabric, IntendedWiring
-from registry.model.interruption import Interruption
+from registry.model.interruption import Losses
 from registry.model.port_names import end_name
 
 
@@ -49,8 +49,8 @@ class Subject:
         Intended wiring.
     counters : CounterDeltas or None
         Growth of the port counters in the last period.
-    interruptions : tuple of Interruption
-        Cables that vanished from the scans of that period.
+    losses : Losses or None
+        What vanished from the scans, ever and in that period.
     limits : ErrorLimits
         Growth from which errors are reported.
     """
@@ -58,7 +58,7 @@ class Subject:
     fabric: Fabric
     plan: IntendedWiring | None = None
     counters: CounterDeltas | None = None
-    interruptions: tuple[Interruption, ...] = ()
+    losses: Losses | None = None
     limits: ErrorLimits = field(default_factory=ErrorLimits)
 
     @cached_property
@@ -89,6 +89,8 @@ class Finding:
         Name of the check; set by `mapping.checks.catalog.check`.
     group : str
         Kind of the fault, if the check has several, such as ``missing``.
+    remedy : str
+        Command that undoes the fault, if there is one.
     """
 
     severity: Severity
@@ -97,6 +99,7 @@ class Finding:
     count: int = 1
     check: str = ""
     group: str = ""
+    remedy: str = ""
 
     @property
     def heading(self) -> str:

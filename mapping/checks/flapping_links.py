@@ -24,7 +24,7 @@ def find(subject: Subject) -> Iterator[Finding]:
     counted, since = _counted(subject)
     seen = {
         _ends((one.source, one.source_port), (one.target, one.target_port)): one.times
-        for one in subject.interruptions
+        for one in (() if subject.losses is None else subject.losses.interruptions)
         if one.times > limit
     }
     for found, how in ((counted, f"by its counters since {since}"), (seen, "in the scans")):

@@ -8,9 +8,10 @@ fast, and compiled sooner. numba refuses to compile such a function if it alloca
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Protocol, TypeVar
+from typing import Any, NoReturn, Protocol, TypeVar, cast
 
 import numba
+from numba.core.registry import CPUDispatcher
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -28,5 +29,20 @@ kernel: Decorator = njit(cache=True, nogil=True, error_model="numpy", _nrt=False
 """Decorator of functions that allocate nothing; Python calls them, or several kernels."""
 allocating: Decorator = njit(cache=True, nogil=True, error_model="numpy", no_cfunc_wrapper=True)
 """Decorator of functions that allocate arrays."""
-inner: Decorator = njit(error_model="numpy", _nrt=False, forceinline=True, no_cfunc_wrapper=True)
-"""Decorator of functions that only kernels call; they are compiled as parts of these."""
+
+
+class _Inner(CPUDispatcher):
+    """A compiled function without the part that Python calls: that part takes a third of the compilation."""
+
+    def __call__(self, *arguments: object, **named: object) -> NoReturn:
+        """Refuse the call, which would end the process."""
+        raise TypeError(f"only kernels can call {self.py_func.__name__}, which is compiled as a part of them")
+
+
+def inner(function: Function) -> Function:
+    """Compile a function as a part of the kernels that call it; Python cannot call it."""
+    compiled: Any = njit(
+        error_model="numpy", _nrt=False, forceinline=True, no_cfunc_wrapper=True, no_cpython_wrapper=True
+    )(function)
+    compiled.__class__ = _Inner
+    return cast("Function", compiled)

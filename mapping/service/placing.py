@@ -176,7 +176,7 @@ def subject_of(
         fabric=snapshot.fabric,
         plan=plan,
         counters=registry.counters.recent(cluster, limits.period, at),
-        interruptions=registry.fabrics.interruptions(cluster, start, at),
+        losses=registry.fabrics.losses(snapshot, start, at),
         limits=limits,
     )
 

@@ -62,7 +62,7 @@ class Today:
     at, since : datetime
         Present and earlier time, UTC.
     changes : Changes or None
-        Changes of the fabric; None if there is no scan from before `since`.
+        Changes of the fabric, since its first scan if that is later; None if there is only one scan.
     findings : tuple of Finding
         Findings of all checks, worst first.
     sources : dict of str to Freshness
@@ -77,6 +77,8 @@ class Today:
         Stored advice that still applies and is worth following, largest gain first.
     advised : int
         Number of running jobs with stored advice that still applies.
+    unjudged : int
+        Number of running jobs with traffic, but without the time of an iteration: slowed or not.
     """
 
     cluster: str
@@ -90,6 +92,7 @@ class Today:
     slowed: tuple[SlowedJob, ...]
     advice: tuple[StoredAdvice, ...]
     advised: int
+    unjudged: int
 
     __repr__ = one_line
 
@@ -143,16 +146,19 @@ def read_today(
         failed=tuple(run for run in runs if run.outcome == FAILED and run.at > since),
         live=live,
         slowed=_slowed(live),
+        unjudged=int(np.isnan(interference(live.shared).slowdowns).sum()),
         advice=tuple(sorted((one for one in advice if one.gain >= SLOWED), key=lambda one: -one.gain)),
         advised=len(advice),
     )
 
 
 def _changes(registry: Registry, cluster: str, since: datetime) -> Changes | None:
+    """Return what changed since a time, or since the first scan if that is later; None with one scan."""
     try:
         return registry.fabrics.changes(cluster, since)
     except UnknownName:  # no observation until then; the cluster itself is known here
-        return None
+        first, *others = (one.at for one in registry.fabrics.observations(cluster) if one.snapshot)
+        return registry.fabrics.changes(cluster, first) if others else None
 
 
 def _valid_advice(live: Live) -> list[StoredAdvice]:

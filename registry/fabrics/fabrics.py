@@ -16,12 +16,12 @@ from registry.fabrics.as_of import content_as_of, no_fabric, routing_as_of
 from registry.fabrics.changes import Changes, compare
 from registry.fabrics.contents import unpack_fabric
 from registry.fabrics.facts import fabric_of
-from registry.fabrics.interruptions import read_interruptions
+from registry.fabrics.losses import read_losses
 from registry.fabrics.observations import lock_cluster, read_content
 from registry.fabrics.routings import read_routing, rerouted
 from registry.fabrics.timeline import FOREVER, time_or_latest
 from registry.model import Fabric, ForwardingTables, Time, as_utc
-from registry.model.interruption import Interruption
+from registry.model.interruption import Losses, Vanished
 from registry.model.views import Drawn, one_line
 
 _CLUSTERS = """
@@ -74,6 +74,18 @@ MATCH (o:Observation)-[:SAW]->(x:Content)
 WHERE o.cluster = $cluster
 RETURN o.at AS at, x.id AS content
 ORDER BY at, o.seq
+"""
+
+_LAST_OBSERVED = """
+MATCH (o:Observation)
+WHERE o.cluster = $cluster AND o.at <= $at
+RETURN max(o.at) AS at
+"""
+
+_ACCEPT = """
+MATCH (c:Cluster {id: $cluster})
+SET c.accepted_at = $at
+RETURN c.id AS id
 """
 
 _WRITTEN = """
@@ -227,8 +239,8 @@ class Fabrics(Store):
             found = compare(before.fabric, after.fabric)
             return replace(
                 found,
-                start=before.observed_at,
-                end=after.observed_at,
+                start=_last_observed(transaction, cluster, as_utc(start)),
+                end=_last_observed(transaction, cluster, time_or_latest(end)),
                 start_snapshot=before.id,
                 end_snapshot=after.id,
                 switches_rerouted=guids,
@@ -236,17 +248,36 @@ class Fabrics(Store):
 
         return self._database.read(work)
 
-    def interruptions(self, cluster: str, start: Time, end: Time | None = None) -> tuple[Interruption, ...]:
-        """Return the cables that scans after `start` and until `end` (default: the latest) no longer saw."""
+    def losses(self, snapshot: Snapshot, start: Time, end: Time | None = None) -> Losses:
+        """Return what earlier scans showed and a snapshot, the latest until `end`, has no longer.
+
+        Parameters
+        ----------
+        start : datetime
+            Beginning of the period of `Losses.interruptions`; what vanished counts from the last `accept`.
+        """
         until = FOREVER - timedelta(microseconds=1) if end is None else as_utc(end)
-        return self._database.read(
-            lambda transaction: read_interruptions(transaction, cluster, as_utc(start), until)
-        )
+        place = (snapshot.cluster, snapshot.fabric, as_utc(start), until)
+        return self._database.read(lambda transaction: read_losses(transaction, *place))
+
+    def accept(self, cluster: str, at: Time | None = None) -> tuple[Vanished, ...]:
+        """Take the fabric at a time (default: the latest) as it should be; return what is no more missed."""
+
+        def work(transaction: Transaction) -> tuple[Vanished, ...]:
+            lock_cluster(transaction, cluster)
+            found = _read(transaction, cluster, time_or_latest(at), tables=False)
+            moment = found.observed_at
+            losses = read_losses(transaction, cluster, found.fabric, moment, moment)
+            transaction.run(_ACCEPT, cluster=cluster, at=moment)
+            return losses.vanished
+
+        return self._database.write(work)
 
     def before_last_change(self, cluster: str, end: Time | None = None) -> datetime:
-        """Return the time of the last observation that differs from the latest one until `end`.
+        """Return the time of the last observation before the last change until `end`.
 
-        Observations differ in wiring or routing. Without a difference, return the first one's time.
+        That is a change of the wiring; if there is none, of the forwarding tables. Without any, return the
+        first observation's time. Tables without a fabric belong to the fabric that was observed before them.
 
         Raises
         ------
@@ -254,9 +285,12 @@ class Fabrics(Store):
         """
         observations = self.observations(cluster)
         until = [one for one in observations if one.at <= time_or_latest(end)]
-        for one in reversed(until):
-            if (one.snapshot, one.routing) != (until[-1].snapshot, until[-1].routing):
-                return one.at
+        for name in ("snapshot", "routing"):
+            known = [(one.at, value) for one in until if (value := getattr(one, name)) is not None]
+            change = next((at for at, value in reversed(known) if value != known[-1][1]), None)
+            if change is not None:
+                following = next(at for at, value in known if at > change)
+                return max(one.at for one in until if one.at < following)
         return (until or list(observations))[0].at
 
     def subgraph(self, cluster: str, hosts: Iterable[str], at: Time | None = None) -> Fabric:
@@ -328,6 +362,12 @@ def _read(transaction: Transaction, cluster: str, at: datetime, *, tables: bool 
     return stored_snapshot(
         cluster, row["content"], row["blob"], row["at"], routing=routing, tables=forwarding
     )
+
+
+def _last_observed(transaction: Transaction, cluster: str, at: datetime) -> datetime:
+    """Return the time of the last observation, of a fabric or of tables, at or before a time."""
+    found: datetime = transaction.run(_LAST_OBSERVED, cluster=cluster, at=at)[0]["at"]
+    return found
 
 
 def _read_content(transaction: Transaction, content: str, routing: str | None) -> Snapshot:

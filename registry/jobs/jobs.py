@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from registry.database.bulk_writes import instant, instants
@@ -95,6 +95,9 @@ MATCH (j:Job)
 WHERE j.user = $user
 RETURN collect(j.id) AS ids
 """
+
+SAME_START = timedelta(minutes=2)
+"""Largest difference of two starts of a job that are the same one."""
 
 IS_RUNNING = "j.started_at <= $at AND (j.ended_at IS NULL OR j.ended_at > $at)"
 
@@ -355,9 +358,21 @@ def stored_jobs(rows: Sequence[dict[str, Any]]) -> list[StoredJob]:
 
 
 def _merge(known: StoredJob, given: StoredJob) -> StoredJob:
-    """Return one job of two records: each field of the newer one, or of the older one if it is empty."""
+    """Return one job of two records: each field of the newer one, or of the older one if it is empty.
+
+    A job that has ended runs again only if it started again. A start that differs little is the same one:
+    some sources compute it.
+    """
     newer, older = (given, known) if given.as_of >= known.as_of else (known, given)
     plain = {name: getattr(newer.job, name) or getattr(older.job, name) for name in JOB_FIELDS}
+    started, ended = newer.job.started_at, older.job.ended_at
+    if older.job.started_at and started and abs(started - older.job.started_at) <= SAME_START:
+        plain["started_at"] = older.job.started_at
+    if ended is not None and newer.job.ended_at is None:
+        if started is not None and started >= ended:
+            plain["ended_at"] = None
+        else:
+            plain["state"] = older.job.state or plain["state"]
     allocated = newer if newer.job.hosts else older
     if set(newer.job.hosts) == set(older.job.hosts) and _certainty(older.job) > _certainty(newer.job):
         allocated = older

@@ -1,8 +1,9 @@
-"""Type of a cable that vanished from the scans of a period."""
+"""Types of what vanished from the scans of a cluster."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import datetime
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,3 +25,48 @@ class Interruption:
     target: str
     target_port: int
     times: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Vanished:
+    """A host, switch or cable of an earlier scan that the fabric no longer has.
+
+    Attributes
+    ----------
+    kind : str
+        ``host``, ``switch`` or ``cable``.
+    devices : tuple of str
+        Name of the device; of a cable the devices at its ends.
+    ports : tuple of int
+        Ports of a cable; `registry.model.NO_PORT` if unknown.
+    cables : int
+        Cables that vanished with a device; of a bundle the number that is missing.
+    since : datetime
+        Time of the first scan without it, UTC.
+    """
+
+    kind: str
+    devices: tuple[str, ...]
+    ports: tuple[int, ...] = ()
+    cables: int
+    since: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Losses:
+    """What the scans of a cluster no longer show.
+
+    Attributes
+    ----------
+    observation : str
+        Id of the latest scan.
+    vanished : tuple of Vanished
+        What was there after the last ``almanac cluster accept`` and is missing now: switches, hosts, cables.
+    interruptions : tuple of Interruption
+        Cables that vanished in the last period, back or not.
+    """
+
+    cluster: str
+    observation: str
+    vanished: tuple[Vanished, ...] = ()
+    interruptions: tuple[Interruption, ...] = ()

@@ -22,10 +22,9 @@ from registry.model.intake import Intake
 from registry.registry import Registry
 from registry.running.advice import AdviceRecord, Advices
 from tests.almanac.conftest import Almanac
-from tests.support import paths
+from tests.support.paths import DATA, ROOT
 
-DATA = paths.DATA
-COOKBOOK = paths.ROOT / "docs" / "reference" / "cookbook.md"
+COOKBOOK = ROOT / "docs" / "reference" / "cookbook.md"
 TREE = DATA / "infiniband" / "fattree2-64-broken-link"
 FIRST = datetime(2026, 1, 1, 8, tzinfo=UTC)
 HOUR = timedelta(hours=1)
@@ -43,7 +42,6 @@ Rows = list[dict[str, Any]]
 
 
 def questions() -> dict[int, str]:
-    """The statements by the number of their heading."""
     text = COOKBOOK.read_text("utf-8")
     parts = re.findall(r"^## (\d+)\. .*?^```cypher\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
     return {int(number): statement for number, statement in parts}
@@ -51,8 +49,6 @@ def questions() -> dict[int, str]:
 
 @dataclass(frozen=True, kw_only=True)
 class Filled:
-    """A filled registry and the placements in it."""
-
     registry: Registry
     first: str
     second: str

@@ -13,9 +13,7 @@ from almanac.cli import COMMANDS, SECTIONS
 from almanac.old_spellings import present_spelling
 from almanac.reference import commands
 from tests.almanac.conftest import PROFILE, SCAN, Almanac
-from tests.support import paths
-
-ROOT = paths.ROOT
+from tests.support.paths import ROOT
 
 
 def test_help_lists_every_command_by_its_task(offline: Almanac) -> None:
@@ -39,45 +37,41 @@ def test_help_imports_nothing_heavy(processes: None) -> None:
     assert done.stdout.splitlines()[-1] == "[]"
 
 
-@pytest.mark.parametrize(
-    "arguments",
-    [
-        ["mop"],
-        ["map"],
-        ["map", "p"],
-        ["map", "p", "--hosts", "node[1-2]"],
-        ["map", "p", "--job", "1", "--hosts", "a", "--cluster", "c"],
-        ["map", "p", "--job", "1", "--steps", "5", "--seconds", "1"],
-        ["map", "p", "--job", "1", "--seconds", "0"],
-        ["map", "p", "--job", "1", "--objective", "luck"],
-        ["map", "p", "--job", "1", "--export", "csv"],
-        ["map", "p", "--job", "1", "--export", "tarot=x"],
-        ["ingest", "x", "--rate", "fast"],
-        ["ingest", "x", "--observed-at", "yesterday"],
-        ["export", "p", "tarot"],
-        ["query", "RETURN 1", "--param", "x"],
-        ["db", "start"],
-    ],
-    ids=" ".join,
-)
-def test_a_wrong_call_is_a_usage_error(offline: Almanac, arguments: list[str]) -> None:
-    offline.refused(*arguments, code=2)
-    if arguments[0] in ("map", "query"):
-        assert offline.error(*arguments, code=2)["error"] == "UsageError"
+WRONG = {
+    "mop": "",
+    "map": "|p|p --hosts node[1-2]|p --job 1 --hosts a --cluster c|p --job 1 --steps 5 --seconds 1|"
+    "p --job 1 --seconds 0|p --job 1 --objective luck|p --job 1 --export csv|p --job 1 --export tarot=x|"
+    "p --hosts a|p --here --job 1|p --profile x --cluster c --hosts a|--cluster c --hosts a|"
+    "p --fabric x --job 1|p --cluster c --hosts a --moves 2|p --cluster c --keep x --pareto|"
+    "p --cluster c --hosts a --pin 1:b|p --cluster c --hosts a --pin 1=b --pin 01=c|"
+    "p --cluster c --hosts a --background x/y|p --cluster c --hosts a --seconds 1 --steps 1",
+    "ingest": "x --rate fast|x --observed-at yesterday",
+    "export": "p tarot",
+    "query": "'RETURN 1' --param x",
+    "db": "start",
+}
 
 
-def test_an_unknown_command_names_the_closest_ones(offline: Almanac) -> None:
+def test_a_wrong_call_is_a_usage_error(offline: Almanac) -> None:
+    for command, calls in WRONG.items():
+        for call in calls.split("|"):
+            offline.refused(command, *shlex.split(call), code=2)
+            if command in ("map", "query"):
+                assert offline.error(command, *shlex.split(call), code=2)["error"] == "UsageError"
+
+
+def test_unknown_commands_missing_clusters_and_an_away_database_have_a_remedy(offline: Almanac) -> None:
     assert "Did you mean 'congestion'?" in offline.refused("congetsion", code=2)
+    assert "bolt://127.0.0.1:1" in offline.refused("cluster", "list", code=3)
+    assert offline.error("cluster", "list", code=3)["error"] == "DatabaseUnavailable"
+    refused = offline.refused("ingest", SCAN, "--dry-run", code=2)
+    assert "Error: add --cluster NAME: only profiles" in refused
+    assert "setting" not in refused
 
 
 def test_config_alone_shows_the_settings(offline: Almanac) -> None:
     assert offline("config").out == offline("config", "show").out
     assert "db_wait_seconds" in offline("config").out
-
-
-def test_an_unreachable_database_has_its_own_exit_code_and_a_remedy(offline: Almanac) -> None:
-    assert "bolt://127.0.0.1:1" in offline.refused("cluster", "list", code=3)
-    assert offline.error("cluster", "list", code=3)["error"] == "DatabaseUnavailable"
 
 
 def test_the_script_for_the_tab_key_is_printed(offline: Almanac, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -88,24 +82,21 @@ def test_the_script_for_the_tab_key_is_printed(offline: Almanac, monkeypatch: py
         assert f"_ALMANAC_COMPLETE={shell}_complete" in offline.ok().out
 
 
-@pytest.mark.parametrize(
-    ("words", "completed"),
-    [
+def test_the_tab_key_completes_commands_options_and_files(
+    offline: Almanac, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for words, completed in (
         (["cl"], ["plain,cluster"]),
         (["cluster", "ch"], ["plain,changes", "plain,check"]),
         (["map", "--mov"], ["plain,--moves"]),
         (["ingest", "sc"], ["file,sc"]),
         (["simulate", "--trace-file", "sc"], ["file,sc"]),
         (["evaluate", "--placement", "rf"], ["file,rf"]),
-    ],
-)
-def test_the_tab_key_completes_commands_options_and_files(
-    offline: Almanac, monkeypatch: pytest.MonkeyPatch, words: list[str], completed: list[str]
-) -> None:
-    monkeypatch.setenv("_ALMANAC_COMPLETE", "bash_complete")
-    monkeypatch.setenv("COMP_WORDS", " ".join(["almanac", *words]))
-    monkeypatch.setenv("COMP_CWORD", str(len(words)))
-    assert offline().out.split() == completed
+    ):
+        monkeypatch.setenv("_ALMANAC_COMPLETE", "bash_complete")
+        monkeypatch.setenv("COMP_WORDS", " ".join(["almanac", *words]))
+        monkeypatch.setenv("COMP_CWORD", str(len(words)))
+        assert offline().out.split() == completed
 
 
 CREATE = ("ingest", "generate fabric", "db")
@@ -130,7 +121,6 @@ MORE = {
 
 
 def _calls() -> list[tuple[str, ...]]:
-    """Return a call with ``nosuch`` of each command that takes a cluster, as an argument or option."""
     calls = []
     for words, command in commands():
         names = {one.name: one for one in command.params}
@@ -163,12 +153,6 @@ def test_an_unknown_cluster_is_an_error_of_every_command(almanac: Almanac) -> No
         assert "there is no cluster 'nosuch'; known: ft" in outcome.err, call
 
 
-def test_a_missing_cluster_names_the_option_to_add(offline: Almanac) -> None:
-    refused = offline.refused("ingest", SCAN, "--dry-run", code=2)
-    assert "Error: add --cluster NAME: only profiles" in refused
-    assert "setting" not in refused
-
-
 def test_a_file_that_cannot_be_opened_is_one_line(offline: Almanac, monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(*_: object) -> None:
         raise PermissionError(13, "Permission denied", "/data/x")
@@ -180,9 +164,10 @@ def test_a_file_that_cannot_be_opened_is_one_line(offline: Almanac, monkeypatch:
 NOTE = "note: this spelling ends with the next version; write: almanac "
 
 
-@pytest.mark.parametrize(
-    ("old", "present"),
-    [
+def test_an_old_spelling_is_rewritten_with_a_note_and_present_ones_stay(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    for old, present in (
         ("history --limit 5 --json", "history --json --top 5"),
         ("history --limit=5", "history --top 5"),
         ("history --regressions --since 2026-01-01", "history regressions --since 2026-01-01"),
@@ -211,21 +196,13 @@ NOTE = "note: this spelling ends with the next version; write: almanac "
         ("job ranks 1 --cluster a -o f", "job export 1 --cluster a csv=f"),
         ("db load f --replace", "db restore f --replace"),
         ("whatif ft --rule tables", "whatif ft --routing-after tables"),
-    ],
-)
-def test_an_old_spelling_is_rewritten_with_a_note(
-    old: str, present: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert present_spelling(old.split()) == present.split()
-    captured = capsys.readouterr()
-    assert (captured.out, captured.err) == ("", f"{NOTE}{shlex.join(present.split())}\n")
-    assert present_spelling(present.split()) == present.split()
-    assert capsys.readouterr().err == ""
-
-
-@pytest.mark.parametrize(
-    "words",
-    [
+    ):
+        assert present_spelling(old.split()) == present.split()
+        captured = capsys.readouterr()
+        assert (captured.out, captured.err) == ("", f"{NOTE}{shlex.join(present.split())}\n")
+        assert present_spelling(present.split()) == present.split()
+        assert capsys.readouterr().err == ""
+    for words in (
         "advise ft --seconds 3 --json",
         "advise jobs ft",
         "advise placement wrf rf --cluster ft",
@@ -233,8 +210,6 @@ def test_an_old_spelling_is_rewritten_with_a_note(
         "compare a b --profile cg",
         "metrics -o f",
         "",
-    ],
-)
-def test_present_spellings_stay(words: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert present_spelling(words.split()) == words.split()
-    assert capsys.readouterr().err == ""
+    ):
+        assert present_spelling(words.split()) == words.split()
+        assert capsys.readouterr().err == ""

@@ -1,4 +1,4 @@
-"""The whole way by commands: ingest, look, place, evaluate, export, remember."""
+"""All by commands: ingest, place, evaluate, export, remember; job scripts, advice, comparison, layouts."""
 
 from __future__ import annotations
 
@@ -8,16 +8,19 @@ import gzip
 import io
 import json
 from collections.abc import Iterator
+from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from almanac.job_environment import read_environment
 from registry.maintenance import sizes
 from registry.progress import Progress
-from tests.almanac.conftest import SCAN, TABLES, TREE, Almanac
-from tests.support import paths
+from tests.almanac.conftest import PROFILE, SCAN, TABLES, TREE, Almanac
+from tests.support.dask_cluster import DaskCluster
+from tests.support.paths import DATA
 
-DATA = paths.DATA
 PLACED = ("congestion_seconds", "network_congestion_seconds", "hop_bytes", "average_dilation")
 
 
@@ -71,8 +74,7 @@ def test_the_byte_counts_of_the_simulated_fabric_come_out_per_link(almanac: Alma
     almanac.ok("ingest", edges)
     asked = ("--cluster", "ft", "--placement", hosts, "--export", f"links={links}")
     answer = almanac.json("evaluate", "stencil", *asked)
-    assert answer["hop_bytes"] == truth["hop_bytes"]
-    assert answer["average_dilation"] == truth["avg_dilation"]
+    assert (answer["hop_bytes"], answer["average_dilation"]) == (truth["hop_bytes"], truth["avg_dilation"])
     rows = csv.DictReader(io.StringIO(links.read_text()))
     found = {f"{row['source_guid'][2:]}/{row['source_port']}": int(row["bytes"]) for row in rows}
     assert found == truth["link_bytes"]
@@ -93,9 +95,7 @@ def test_a_broken_cable_is_reported_as_a_change(almanac: Almanac) -> None:
     assert earlier["host_count"] == 64
 
 
-def test_a_query_reads_and_never_writes_and_profiles_are_exported_as_they_came_in(
-    loaded: Almanac, tmp_path: Path
-) -> None:
+def test_queries_never_write_and_profiles_leave_as_they_came(loaded: Almanac, tmp_path: Path) -> None:
     counted = "MATCH (s:DeviceState {kind: $kind}) RETURN count(s) AS hosts"
     assert loaded("query", "--csv", "-p", "kind=host", counted).out == "hosts\n64\n"
     (row,) = loaded.json("query", "MATCH (c:Content) RETURN c, [c] AS list LIMIT 1")
@@ -118,7 +118,7 @@ def test_without_a_database_the_doctor_reports_the_rest(offline: Almanac) -> Non
     assert (states["python"], states["database"]) == ("ok", "failed")
 
 
-def test_the_doctor_finds_all_well_unless_most_of_the_files_is_space_of_deleted_data(
+def test_the_doctor_finds_all_well_or_space_of_deleted_data(
     loaded: Almanac, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     outside = loaded("doctor", "--launchers")
@@ -137,9 +137,7 @@ def test_the_doctor_finds_all_well_unless_most_of_the_files_is_space_of_deleted_
         assert (files["state"], files["seen"]) == expected
 
 
-def test_an_interrupted_search_keeps_its_best_so_far_marked_incomplete(
-    loaded: Almanac, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_interrupted_search_keeps_what_it_found(loaded: Almanac, monkeypatch: pytest.MonkeyPatch) -> None:
     @contextlib.contextmanager
     def impatient() -> Iterator[Progress]:
         def stop(phase: str, done: float, total: float | None = None, best: float | None = None) -> None:
@@ -154,3 +152,219 @@ def test_an_interrupted_search_keeps_its_best_so_far_marked_incomplete(
     assert (outcome.code, outcome.json["complete"]) == (130, False)
     history = loaded.json("history")
     assert [(row["placement"], row["complete"]) for row in history] == [(outcome.json["placement"], False)]
+
+
+FILES = ("--fabric", SCAN, "--fabric", TABLES)
+WHERE = ("--cluster", "ft", "--hosts", "node[0001-0004,0033-0036]", "--slots", 2)
+RANDOM, IN_ORDER = (("--strategy", name, "--steps", 1) for name in ("random", "in-order"))
+SLURM = {
+    "SLURM_JOB_NODELIST": "node[0001-0004,0033]",
+    "SLURM_TASKS_PER_NODE": "4(x3),2(x2)",
+    "SLURM_NTASKS": "16",
+    "SLURM_JOB_ID": "77",
+    "SLURM_CLUSTER_NAME": "ft",
+}
+
+
+def placed(almanac: Almanac, *more: object) -> dict[str, Any]:
+    return dict(almanac.json("map", "cg", *WHERE, *more))
+
+
+def test_files_alone_are_placed_without_any_database(offline: Almanac, tmp_path: Path) -> None:
+    rankfile = tmp_path / "rf"
+    found = offline.json(
+        *("map", PROFILE, *FILES, *WHERE[2:], "--steps", 4000, "--export", f"openmpi-rankfile={rankfile}")
+    )
+    assert (found["placement"], found["routing"], found["host_count"]) == (None, "tables", 8)
+    assert len(rankfile.read_text().splitlines()) == 16
+    kept = offline.json("map", PROFILE, *FILES, "--keep", rankfile, "--moves", 2, "--steps", 2000)
+    assert kept["moved"] <= 2
+    assert kept["curve"][0]["moved"] == 0
+
+
+def test_job_scripts_use_own_hosts(loaded: Almanac, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With a saved fabric and profile, and with files where there is no database."""
+    for name, value in SLURM.items():
+        monkeypatch.setenv(name, value)
+    answer = loaded.json("map", "cg", "--here", "--steps", 2000)
+    assert (answer["cluster"], answer["host_count"]) == ("ft", 5)
+    assert loaded.json("history")[0]["placement"] == answer["placement"]
+    monkeypatch.setenv("ALMANAC_DB", "bolt://127.0.0.1:1")
+    hostfile = tmp_path / "hosts"
+    export = ("--export", f"slurm-hostfile={hostfile}")
+    call = loaded.ok("map", PROFILE, "--here", *FILES, "--steps", 2000, *export, "--json")
+    assert call.json["host_count"] == 5
+    taken = hostfile.read_text().split()
+    job = read_environment(SLURM)
+    assert {host: taken.count(host) for host in taken} == dict(zip(job.hosts, job.slots, strict=True))
+    assert "16 slots on 5 hosts" in call.err
+
+
+def test_a_kept_placement_shows_the_gain_of_each_moved_rank(loaded: Almanac, tmp_path: Path) -> None:
+    first, table = placed(loaded, *RANDOM), tmp_path / "t.csv"
+    keep = ("--keep", first["placement"], "--moves", 4, "--steps", 6000, "--objective", "hop-bytes")
+    answer = placed(loaded, *keep)
+    moved = [point["moved"] for point in answer["curve"]]
+    gained = [point["hop_bytes"] for point in answer["curve"]]
+    assert moved == sorted(set(moved))
+    assert moved[0] == 0
+    assert moved[-1] <= 4
+    assert gained == sorted(gained, reverse=True)
+    assert (answer["moved"], answer["placed"]["hop_bytes"]) == (moved[-1], pytest.approx(gained[-1]))
+    assert answer["placement"] != first["placement"]
+    pins = ("--pin", "3=node0035", "--pin", "0=node0035")
+    placed(loaded, "--steps", 2000, *pins, "--export", f"csv={table}")
+    hosts = [row["host"] for row in csv.DictReader(io.StringIO(table.read_text()))]
+    assert (hosts[0], hosts[3]) == ("node0035", "node0035")
+
+
+def test_advice_weighs_moves_and_saves_nothing(loaded: Almanac) -> None:
+    first = placed(loaded, *RANDOM)
+    advise = ("advise", "placement", "cg", first["placement"], "--cluster", "ft")
+    answer = loaded.json(*advise, "--steps", 4000, "--rank-seconds", 1e-9, "--iterations-left", 1e9)
+    assert answer["curve"][0]["congestion_seconds"] == pytest.approx(first["placed"]["congestion_seconds"])
+    assert [one["moved"] for one in answer["advice"]] == [point["moved"] for point in answer["curve"][1:]]
+    saving = [one for one in answer["advice"] if one["seconds_saved"] > 0]
+    assert all(one["break_even_iterations"] is not None for one in saving)
+    assert answer["best_moved"] in [one["moved"] for one in saving] or not saving
+    assert len(loaded.json("history")) == 1
+    assert "pays off" in loaded(*advise, "--steps", 400).out
+
+
+def test_placements_are_compared_link_by_link(loaded: Almanac, tmp_path: Path) -> None:
+    first = placed(loaded, *RANDOM)
+    rankfile, links = tmp_path / "rf", tmp_path / "links.csv"
+    second = placed(loaded, "--steps", 4000, "--export", f"openmpi-rankfile={rankfile}")
+    for other in (second["placement"], rankfile):
+        answer = loaded.json("compare", first["placement"], other, "--export", f"links={links}")
+        assert [p["congestion_seconds"] for p in answer["placements"]] == pytest.approx(
+            [first["placed"]["congestion_seconds"], second["placed"]["congestion_seconds"]]
+        )
+        seconds = [row["difference_seconds"] for row in answer["links"]]
+        assert seconds == sorted(seconds, reverse=True)
+        for row in answer["links"]:
+            one, two = row["seconds_by_placement"]
+            assert row["difference_seconds"] == pytest.approx(abs(one - two))
+        rows = list(csv.DictReader(io.StringIO(links.read_text())))
+        assert [float(row["difference_seconds"]) for row in rows][: len(seconds)] == seconds
+    same = loaded.json("compare", first["placement"], first["placement"], first["placement"])
+    assert (len(same["placements"]), same["links"]) == (3, [])
+    shown = loaded("compare", first["placement"], second["placement"]).out
+    assert "links with the largest difference" in shown
+
+
+def test_another_jobs_load_is_shown_and_counts(loaded: Almanac) -> None:
+    alone = placed(loaded, *IN_ORDER)
+    added = placed(loaded, *IN_ORDER, "--background", alone["placement"])
+    assert alone["background"] == ""
+    assert added["background"].startswith("added")
+    for name in ("congestion_seconds", "network_congestion_seconds"):
+        assert added["placed"][name] == pytest.approx(2 * alone["placed"][name])
+    reduced = placed(loaded, *IN_ORDER, "--background", f"{alone['placement']}/1e9")
+    assert reduced["background"].startswith("reduced")
+    refused = loaded.refused("map", "cg", *WHERE, "--background", f"{alone['placement']}/0")
+    assert refused == "almanac: background seconds: a job's period must be above zero\n"
+
+
+def test_a_pareto_set_is_saved_rails_are_passed_on_and_bounds_named(loaded: Almanac) -> None:
+    found = loaded.json("map", "cg", *WHERE, "--pareto", "--steps", 3000)
+    assert {row["placement"] for row in loaded.json("history")} == {one["placement"] for one in found}
+    hop_bytes = [one["placed"]["hop_bytes"] for one in found]
+    assert hop_bytes == sorted(hop_bytes, reverse=True)
+    call = ("evaluate", "cg", "--cluster", "ft", "--placement", placed(loaded, *IN_ORDER)["placement"])
+    assert loaded.json(*call, "--rails", "same-rail")["rails"] == "same-rail"
+    assert loaded.error(*call, "--rails", "other")["error"] == "UnknownName"
+    assert "times the best possible, certified by" in loaded(*call).out
+
+
+def test_consecutive_ranks_are_placed_saved_and_exported(loaded: Almanac, tmp_path: Path) -> None:
+    hosts, order, again = (tmp_path / name for name in ("hosts", "order", "again"))
+    exports = ("--export", f"deepspeed-hostfile={hosts}", "--export", f"torchrun-rank-order={order}")
+    refused = loaded.refused("map", "cg", *WHERE, "--strategy", "random", "--steps", 10, *exports)
+    assert "almanac map --consecutive finds such placements" in refused
+    found = placed(loaded, "--consecutive", "--steps", 2000, *exports)
+    assert hosts.read_text() == order.read_text().replace("\n", " slots=2\n")
+    assert sorted(order.read_text().split()) == [f"node{n:04}" for n in (1, 2, 3, 4, 33, 34, 35, 36)]
+    assert found["placed"]["congestion_seconds"] <= found["in_order"]["congestion_seconds"]
+    loaded.ok("export", found["placement"], f"torchrun-rank-order={again}")
+    assert again.read_text() == order.read_text()
+    keep = ("--consecutive", "--keep", found["placement"])
+    loaded.refused("map", "cg", "--cluster", "ft", *keep, code=2)
+
+
+LAYOUT = DATA / "hwloc" / "two_rails_v2.xml"
+OF_FOUR = ("--slots", 4, "--steps", 300, "--hosts", "node[0001-0004]")
+FROM_FILES = ("map", PROFILE, "--fabric", SCAN, "--fabric", TABLES, *OF_FOUR, "--strategy", "in-order")
+
+
+def test_one_layout_is_that_of_all_hosts_and_cores_are_exported(loaded: Almanac, tmp_path: Path) -> None:
+    table, ranks, hosts = tmp_path / "p.csv", tmp_path / "rankfile", tmp_path / "hosts"
+    exports = ("--export", f"csv={table}", "--export", f"slurm-hostfile={hosts}")
+    call = loaded.ok("map", "cg", "--cluster", "ft", *OF_FOUR, "--layout", LAYOUT, *exports, "--json")
+    cores = call.json["cores"]
+    assert (cores["host_count"], cores["without_layout"]) == (4, 0)
+    assert cores["weighted_bytes"] <= cores["weighted_bytes_in_order"]
+    assert "this format has no cores of ranks" in call.err
+    rows = list(csv.DictReader(table.read_text().splitlines()))
+    assert all(row["cpu"] for row in rows)
+    # What was saved knows its cores, too.
+    loaded.ok("export", call.json["placement"], f"openmpi-rankfile={ranks}")
+    lines = [f"rank {row['rank']}={row['host']} slot={row['core']}" for row in rows]
+    assert ranks.read_text().splitlines() == lines
+
+
+def test_hosts_without_a_layout_are_reported_and_those_with_two_refused(offline: Almanac) -> None:
+    one = ("--layout", f"node0002={LAYOUT}")
+    shown = offline.ok(*FROM_FILES, *one).out
+    assert "cross NUMA domains within hosts" in shown
+    assert "3 of 4 hosts have no layout: their ranks are in order" in shown
+    twice = offline.refused(*FROM_FILES, *one, *one, code=2)
+    assert "host node0002 has more than one layout" in twice
+    unknown = offline(*FROM_FILES, "--layout", f"nobody={LAYOUT}")
+    assert unknown.code != 0
+    assert "nobody" in unknown.err
+    assert "HOST=FILE" in unknown.err
+    missing = offline(*FROM_FILES, "--layout", "nowhere.xml")
+    assert (missing.code != 0, "nowhere.xml" in missing.err) == (True, True)
+
+
+def test_placements_simulations_and_circuits_are_as_on_a_machine(loaded: Almanac, dask: DaskCluster) -> None:
+    there = ("--scheduler", dask.address)
+    search = ("map", "cg", *WHERE, "--steps", 400, "--seeds", 2, "--workers", 3, "--json")
+    found, here = loaded(*search, *there), loaded(*search)
+    assert (found.code, here.code) == (0, 0), found.err
+    assert f"3 workers with 3 threads at {dask.address}" in found.err
+    assert found.json["placement"] == here.json["placement"]
+
+    other = loaded.json("map", "cg", *WHERE, "--strategy", "in-order", "--steps", 1)["placement"]
+    both = ("--placement", found.json["placement"], "--placement", other)
+    replay = ("simulate", "cg", "--cluster", "ft", *both, "--json")
+    runs, again = loaded(*replay, *there), loaded(*replay)
+    assert (runs.code, again.code) == (0, 0), runs.err
+    fields = [[one["completion_seconds"] for one in call.json["runs"]] for call in (runs, again)]
+    assert fields[0] == fields[1]
+
+    switch = ("--nodes", 8, "--max-degree", 3, "--max-edges", 12, "--link-speed", 1e9)
+    plan = ("reconfigure", "cg", *switch, "--trials", 5, "--seeds", 2, "--json")
+    circuits, alone = loaded(*plan, *there), loaded(*plan)
+    assert (circuits.code, alone.code) == (0, 0), circuits.err
+    for name in ("seed", "throughput", "circuits"):
+        assert circuits.json[name] == alone.json[name]
+
+
+def test_what_cannot_run_on_a_cluster_is_an_error(offline: Almanac, monkeypatch: pytest.MonkeyPatch) -> None:
+    nobody = ("--scheduler", "tcp://127.0.0.1:9")
+    for more, code, message in (
+        (("--scheduler", "localhost:8786"), 1, "an address is of the form tcp://HOST:PORT"),
+        ((*nobody, "--pareto"), 2, "--scheduler: not with --pareto or --keep"),
+        (("--seeds", 2, "--keep", "p1"), 2, "--seeds: not with --pareto or --keep"),
+    ):
+        assert message in offline.refused("map", "cg", *WHERE, *more, code=code)
+
+    def none(name: str) -> object:
+        return None if name == "distributed" else find_spec(name)
+
+    monkeypatch.setattr("registry.installation.find_spec", none)
+    refused = offline.refused("map", "cg", *WHERE, *nobody)
+    assert "the optional package distributed is not installed; install it with: " in refused
+    assert "[distributed]" in refused

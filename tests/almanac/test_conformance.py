@@ -47,7 +47,6 @@ def test_own_parts_follow_the_rules(rule: Rule) -> None:
 
 
 def broken(group: str, plug_in: Any, message: str) -> None:
-    """Run all rules and require that one fails with a message."""
     seen = []
     for rule in rules(group, plug_in):
         try:
@@ -77,18 +76,15 @@ def fractional(problem: Problem, generator: np.random.Generator) -> Any:
     return problem.slot_host[: problem.ranks] + 0.5
 
 
-@pytest.mark.parametrize(
-    ("strategy", "message"),
-    [
+def test_a_strategy_that_breaks_a_rule_is_named() -> None:
+    for strategy, message in (
         (too_many, "too_many placed more ranks on host"),
         (too_few, "too_few returned no placement: too_few: has 11 entries, not 12"),
         (elsewhere, "elsewhere returned host indices outside 0 .. 11"),
         (unseeded, "two runs with seed 0 differ"),
         (fractional, "fractional returned no placement: fractional: must be whole numbers"),
-    ],
-)
-def test_a_strategy_that_breaks_a_rule_is_named(strategy: Any, message: str) -> None:
-    broken("strategies", strategy, message)
+    ):
+        broken("strategies", strategy, message)
 
 
 def rising(problem: Problem, start: Ints, deadline: Any, generator: Any) -> Iterator[Candidate]:
@@ -112,35 +108,27 @@ def without_severity(subject: Subject) -> Iterator[Finding]:
     yield Finding(2, "a", "text")  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize(
-    ("group", "function", "message"),
-    [
+def test_other_plug_ins_that_break_a_rule_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    for group, function, message in (
         ("refiners", rising, "rising moved a pinned rank"),
         ("refiners", writes_start, "writes_start changed its start"),
         ("refiners", moves_pins, "moves_pins moved a pinned rank"),
         ("checks", one_per_vertex, "found 'bad', which is no Finding"),
         ("checks", without_severity, "2 is no Severity"),
-    ],
-)
-def test_other_plug_ins_that_break_a_rule_are_named(
-    group: str, function: Any, message: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    catalog: Catalog[Any] = STRATEGIES if group == "refiners" else CHECKS
-    kind = type(next(iter(catalog)))
-    extra = {"refines": True, "function": function} if group == "refiners" else {}
-    entry = kind(name=function.__name__, target=f"{__name__}:{function.__name__}", about="", **extra)
-    monkeypatch.setitem(catalog._own, entry.name, entry)
-    broken(group, entry.name, message)
+    ):
+        catalog: Catalog[Any] = STRATEGIES if group == "refiners" else CHECKS
+        kind = type(next(iter(catalog)))
+        extra = {"refines": True, "function": function} if group == "refiners" else {}
+        entry = kind(name=function.__name__, target=f"{__name__}:{function.__name__}", about="", **extra)
+        monkeypatch.setitem(catalog._own, entry.name, entry)
+        broken(group, entry.name, message)
 
 
-def test_the_cases_have_free_slots_and_hosts_out_of_order() -> None:
+def test_cases_are_uneven_and_unknown_groups_and_names_answered_with_the_closest() -> None:
     labels, _, _, allocations = zip(*cases(), strict=True)
     assert labels == ("torus", "fat tree", "one host")
     assert int(allocations[1].slots.sum()) > 12
     assert allocations[1].hosts.tolist() != sorted(allocations[1].hosts.tolist())
-
-
-def test_unknown_groups_and_names_are_answered_with_the_closest() -> None:
     with pytest.raises(UnknownName, match="closest: strategies"):
         rules("strategy", "greedy")
     with pytest.raises(UnknownName, match="closest: greedy"):
@@ -191,9 +179,18 @@ def run(site: Path, *arguments: str) -> str:
     return done.stdout
 
 
-def test_the_example_package_passes_its_own_tests(site: Path) -> None:
+def test_the_example_package_passes_its_tests_is_used_by_name_and_listed_by_doctor(site: Path) -> None:
     out = run(site, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(EXAMPLE / "tests"))
     assert "24 passed" in out
+    strategy, routing, listed = json.loads(run(site, "-c", USED))
+    assert strategy in ("by-volume", "by-volume+adjacent-swaps")
+    assert routing == "grid-or-tree"
+    by_name = {name: (state, seen) for name, state, seen in listed}
+    assert set(by_name) == {name.strip() for name in LISTED.split(",")}
+    about = "Ranks that send and receive most come first, on the slots in order; of almanac-examples 1.0"
+    assert by_name["strategy by-volume"] == ("ok", about)
+    missing = "ModuleNotFoundError: No module named 'wrecks'; of wrecks 1.0: update or remove it"
+    assert by_name["routing wreck"] == ("warning", missing)
 
 
 USED = """
@@ -210,15 +207,3 @@ LISTED = """
 format neighbours, strategy by-volume, refiner adjacent-swaps, routing grid-or-tree, routing wreck,
 export format host-list, check single-cable
 """
-
-
-def test_the_example_package_is_used_by_name_and_listed_by_doctor(site: Path) -> None:
-    strategy, routing, listed = json.loads(run(site, "-c", USED))
-    assert strategy in ("by-volume", "by-volume+adjacent-swaps")
-    assert routing == "grid-or-tree"
-    by_name = {name: (state, seen) for name, state, seen in listed}
-    assert set(by_name) == {name.strip() for name in LISTED.split(",")}
-    about = "Ranks that send and receive most come first, on the slots in order; of almanac-examples 1.0"
-    assert by_name["strategy by-volume"] == ("ok", about)
-    missing = "ModuleNotFoundError: No module named 'wrecks'; of wrecks 1.0: update or remove it"
-    assert by_name["routing wreck"] == ("warning", missing)

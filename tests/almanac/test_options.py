@@ -21,28 +21,20 @@ def written(folder: Path, text: str) -> str:
     return str(path)
 
 
-def test_circuits_name_nodes_by_number_or_host(tmp_path: Path) -> None:
+def test_circuits_name_nodes_and_a_bad_file_of_them_is_reported_with_its_line(tmp_path: Path) -> None:
     path = written(tmp_path, "a,b\n0,1\n\nh2, 1\n")
     assert read_circuits(path, 3, ("h0", "h1", "h2")).pairs.tolist() == [[0, 1], [1, 2]]
-
-
-@pytest.mark.parametrize(
-    ("text", "line", "reason"),
-    [
+    for text, line, reason in (
         ("x,y\n0,1\n", 1, "the columns a,b"),
         ("a,b\n0,h9\n", 2, "expected two nodes"),
         ("a,b\n0,1\n1\n", 3, "expected two nodes"),
         ("a,b\n0,7\n", None, "7"),
         ("a,b\n1,1\n", None, "1"),
         ("", 1, "the columns a,b"),
-    ],
-)
-def test_a_bad_file_of_circuits_is_reported_with_its_line(
-    tmp_path: Path, text: str, line: int | None, reason: str
-) -> None:
-    with pytest.raises(InputError, match=reason) as error:
-        read_circuits(written(tmp_path, text), 3)
-    assert error.value.line == line
+    ):
+        with pytest.raises(InputError, match=reason) as error:
+            read_circuits(written(tmp_path, text), 3)
+        assert error.value.line == line
 
 
 def test_each_rank_has_one_weight(tmp_path: Path) -> None:
@@ -59,7 +51,7 @@ def test_each_rank_has_one_weight(tmp_path: Path) -> None:
             read_weights(written(tmp_path, text), 2)
 
 
-def test_pins_and_background_are_read_from_pairs() -> None:
+def test_values_of_pins_background_times_distances_and_names() -> None:
     assert read_pins(("3=node1", "0=a=b")) == {3: "node1", 0: "a=b"}
     assert read_background(("p1", "p2/0.5")) == (("p1", None), ("p2", 0.5))
     for wrong in (("3",), ("x=a",), ("1=a", "01=b")):
@@ -67,31 +59,22 @@ def test_pins_and_background_are_read_from_pairs() -> None:
             read_pins(wrong)
     with pytest.raises(click.BadParameter):
         read_background(("p1/soon",))
-
-
-def test_hosts_come_from_an_expression_or_a_file(tmp_path: Path) -> None:
-    assert read_hosts("n[1-2],m1") == ("n1", "n2", "m1")
-    path = written(tmp_path, "# rack 1\nn[1-2]\nm1  # spare\n")
-    assert read_hosts(f"@{path}") == ("n1", "n2", "m1")
-    with pytest.raises(InputError, match="no host names"):
-        read_hosts("@" + written(tmp_path, "# none\n"))
-
-
-def test_times_without_a_zone_are_utc() -> None:
     convert = Time().convert
     assert convert("2026-01-02T03:00", None, None) == datetime(2026, 1, 2, 3, tzinfo=UTC)
     assert convert("2026-01-02T03:00+02:00", None, None) == datetime(2026, 1, 2, 1, tzinfo=UTC)
     with pytest.raises(click.BadParameter):
         convert("yesterday", None, None)
-
-
-def test_names_of_options_and_of_distances() -> None:
     assert option_names(["max_degree", "max_edges"]) == "--max-degree, --max-edges"
     assert read_distance(None) == (None, None)
     assert read_distance("switches") == ("switches", None)
 
 
-def test_a_file_that_cannot_be_read_is_named_once_with_the_reason(tmp_path: Path) -> None:
+def test_hosts_come_from_an_expression_or_a_file_that_can_be_read(tmp_path: Path) -> None:
+    assert read_hosts("n[1-2],m1") == ("n1", "n2", "m1")
+    path = written(tmp_path, "# rack 1\nn[1-2]\nm1  # spare\n")
+    assert read_hosts(f"@{path}") == ("n1", "n2", "m1")
+    with pytest.raises(InputError, match="no host names"):
+        read_hosts("@" + written(tmp_path, "# none\n"))
     missing = tmp_path / "none"
     with pytest.raises(InputError) as caught:
         read_hosts(f"@{missing}")

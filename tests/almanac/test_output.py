@@ -1,8 +1,11 @@
-"""JSON documents, CSV and tables of small results, counted by hand; the screen of ``almanac today``."""
+"""JSON documents, CSV and tables of small results, counted by hand; today's screen; progress of compiling."""
 
 from __future__ import annotations
 
+import json
 import math
+import subprocess
+import sys
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -10,26 +13,18 @@ from typing import Any
 
 import pytest
 
+from almanac.output import printing
 from almanac.output.circuits import circuit_csv, show_circuit_moves
+from almanac.output.compiling import kernel_progress_bars
 from almanac.output.json.circuits import named_circuits, optical_switch_to_json
 from almanac.output.json.running_jobs import today_to_json
 from almanac.output.json.stored_data import cluster_to_json, findings_to_json, job_to_json
 from almanac.output.placements import bound_row, changes_text
-from almanac.output.printing import (
-    attributes,
-    finite,
-    label,
-    note,
-    print_json,
-    print_table,
-    say,
-    visible,
-    whole,
-    write_text,
-)
+from almanac.output.printing import print_table
 from almanac.output.today import best_action, today_lines
 from almanac.service.collectors import CommandFailed
 from mapping.checks.finding import Finding, Severity
+from mapping.kernels.compiling import COMPILING
 from mapping.placement.search.options import SearchOptions
 from mapping.service.advising import advise_all
 from mapping.service.live import traffic
@@ -41,6 +36,7 @@ from registry.ingest_runs.freshness import FAILING, Freshness
 from registry.ingest_runs.runs import FAILED, RunInfo
 from registry.jobs.jobs import StoredJob
 from registry.model import Bound, Job
+from registry.progress import silent
 from registry.records.optical_switches import OpticalSwitch
 from registry.registry import Registry
 from tests.support.running_jobs import T0, save_running_jobs
@@ -52,15 +48,12 @@ SWITCH = OpticalSwitch(
 )
 
 
-def test_numbers_and_times_for_json_and_csv(capsys: pytest.CaptureFixture[str]) -> None:
-    assert [finite(value) for value in (1.5, None, math.inf, math.nan)] == [1.5, None, None, None]
-    assert [whole(value) for value in (2.0, 2.5)] == [2, 2.5]
-    assert attributes(SWITCH, "max_edges", "cluster") == {"max_edges": 3, "cluster": "c"}
-    print_json({"at": NOW, "none": None})
+def test_numbers_and_times_have_a_text_and_no_name_is_markup(capsys: pytest.CaptureFixture[str]) -> None:
+    assert [printing.finite(value) for value in (1.5, None, math.inf, math.nan)] == [1.5, None, None, None]
+    assert [printing.whole(value) for value in (2.0, 2.5)] == [2, 2.5]
+    assert printing.attributes(SWITCH, "max_edges", "cluster") == {"max_edges": 3, "cluster": "c"}
+    printing.print_json({"at": NOW, "none": None})
     assert capsys.readouterr().out == '{\n  "at": "2026-01-10T00:00:00Z",\n  "none": null\n}\n'
-
-
-def test_a_table_takes_no_name_for_markup(capsys: pytest.CaptureFixture[str]) -> None:
     print_table("title", ["name", "number"], [["[bold]x[/bold]", 1.23456789], [None, 2]])
     out = capsys.readouterr().out
     assert "[bold]x[/bold]" in out
@@ -70,9 +63,9 @@ def test_a_table_takes_no_name_for_markup(capsys: pytest.CaptureFixture[str]) ->
 def test_control_characters_do_not_reach_a_terminal(capsys: pytest.CaptureFixture[str]) -> None:
     red = "a\x1b[31mb\rc\x9b\u202ed\te\nf"
     safe = "a\\x1b[31mb\\rc\\x9b\\u202ed\te\nf"
-    assert visible(red) == safe
-    say(red)
-    note(red)
+    assert printing.visible(red) == safe
+    printing.say(red)
+    printing.note(red)
     captured = capsys.readouterr()
     assert (captured.out, captured.err) == (f"{safe}\n", f"{safe}\n")
     print_table(red, [red], [[red]])
@@ -80,10 +73,10 @@ def test_control_characters_do_not_reach_a_terminal(capsys: pytest.CaptureFixtur
 
 
 def test_a_file_that_cannot_be_written_is_an_error(tmp_path: Path) -> None:
-    write_text(str(tmp_path / "a"), "text")
+    printing.write_text(str(tmp_path / "a"), "text")
     assert (tmp_path / "a").read_text() == "text"
     with pytest.raises(InputError, match="cannot be written"):
-        write_text(str(tmp_path / "none" / "a"), "text")
+        printing.write_text(str(tmp_path / "none" / "a"), "text")
     assert list(tmp_path.iterdir()) == [tmp_path / "a"]
 
 
@@ -92,10 +85,6 @@ def test_circuits_are_named_by_hosts_if_there_are_any(capsys: pytest.CaptureFixt
     assert named_circuits(SWITCH.circuits, ()) == [(0, 1), (1, 2)]
     assert circuit_csv(SWITCH.circuits, HOSTS) == "a,b\nh0,h1\nh1,h2\n"
     fields = optical_switch_to_json(SWITCH)
-    assert list(fields) == [
-        *("cluster", "hosts", "max_degree", "max_edges", "link_speed", "compute_seconds", "circuits"),
-        *("circuit_plan", "stored_at"),
-    ]
     assert (fields["circuits"], fields["circuit_plan"]) == ([("h0", "h1"), ("h1", "h2")], None)
     moves = {"seconds_saved": 0.5, "removed": [("h0", "h1")], "added": [], "gain": 1.5}
     show_circuit_moves({**moves, "break_even_profiles": 6.0, "break_even_seconds": 3.0})
@@ -112,13 +101,7 @@ def test_circuits_are_named_by_hosts_if_there_are_any(capsys: pytest.CaptureFixt
 def test_documents_of_stored_data() -> None:
     job = Job(id="1", name="wrf", user="ann", hosts=("h0",), slots=(4,), ranks=4, started_at=NOW)
     fields = job_to_json(StoredJob(id="c/1", cluster="c", job=job, profile="f", as_of=NOW))
-    assert list(fields) == [
-        *("job", "cluster", "name", "user", "account", "partition", "state"),
-        *("submitted_at", "started_at", "ended_at", "ranks", "hosts", "slots", "distribution"),
-        *("profile_id", "iteration_seconds", "iteration_from", "origin"),
-    ]
-    assert (fields["hosts"], fields["slots"], fields["started_at"]) == (["h0"], [4], NOW)
-    assert fields["ranks"] == 4
+    assert [fields[key] for key in ("hosts", "slots", "started_at", "ranks")] == [["h0"], [4], NOW, 4]
     unknown = StoredJob(id="c/2", cluster="c", job=replace(job, ranks=0), profile=None, as_of=NOW)
     assert job_to_json(unknown)["ranks"] is None
     finding = Finding(Severity.ERROR, "h0", "one cable", 2, "rails")
@@ -132,10 +115,24 @@ def test_documents_of_stored_data() -> None:
     assert cluster_to_json(info) == {"cluster": "c", "observations": 5, "snapshots": 2, "observed_at": NOW}
 
 
-def test_the_name_of_a_bound_is_printed_once() -> None:
+def test_labels_are_words_bounds_named_once_and_changes_shown_with_their_sign() -> None:
     for proof in ("cut: 4 bytes cross", "4 bytes cross"):
         row = bound_row("congestion_seconds", Bound(value=2.0, proof=proof, name="cut"))
         assert row == ["lower bound, worst link", "2 s", "cut: 4 bytes cross"]
+    # Job 4712 of the demonstration: a gain of 1.04 for a third more hop-bytes
+    assert printing.label("congestion_seconds") == "worst link"
+    assert printing.label("default_routing_because") == "reason for it"
+    assert printing.label("idle_seconds") == "idle (s)"
+    assert printing.label("started_at") == "started at"
+    names = ("congestion_seconds", "hop_bytes", "max_dilation", "mean_congestion_seconds")
+    before, after = (
+        dict(zip(names, values, strict=True)) for values in ((1.04, 300.0, 4.0, 0.0), (1.0, 399.0, 3.98, 2.0))
+    )
+    assert changes_text(before, after) == (
+        "hop-bytes +33%, maximum dilation -0.5%, mean of loaded links above zero"
+    )
+    assert changes_text(before, before) == ""
+    assert changes_text({"hop_bytes": 10000.0}, {"hop_bytes": 10001.0}) == ""
 
 
 NAMES = ("p45069bbbaea3", "demo-training-64")
@@ -150,7 +147,7 @@ def shown_at(width: int | None, monkeypatch: pytest.MonkeyPatch, capsys: pytest.
     return capsys.readouterr()
 
 
-def test_a_terminal_never_gets_longer_lines_nor_broken_ids(
+def test_terminals_get_no_longer_lines_but_fewer_columns_which_are_named(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     for width in (20, 40, 60, 80, 200):
@@ -158,12 +155,7 @@ def test_a_terminal_never_gets_longer_lines_nor_broken_ids(
         assert max(map(len, printed.out.splitlines())) <= width
         assert width < 40 or all(name in printed.out for name in NAMES)
         assert width < 80 or "2026-01-10 00:00:00 UTC" in printed.out
-
-
-def test_a_narrow_terminal_leaves_columns_out_and_names_them(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """Unbroken parts have 13 + 16 + 23 + 25 + 8 ("sentence") characters, borders 5 x 3 + 1: 101."""
+    # Unbroken parts have 13 + 16 + 23 + 25 + 8 ("sentence") characters, borders 5 x 3 + 1: 101
     assert shown_at(101, monkeypatch, capsys).err == ""
     without_one = shown_at(100, monkeypatch, capsys)
     assert without_one.err == "1 of 5 columns need a wider terminal (strategy); --json has all\n"
@@ -175,31 +167,12 @@ def test_a_narrow_terminal_leaves_columns_out_and_names_them(
     )
 
 
-def test_a_pipe_gets_every_column_in_full_width(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_pipes_get_all_columns(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.setenv("COLUMNS", "20")
     printed = shown_at(None, monkeypatch, capsys)
     assert printed.err == ""
     assert len(printed.out.splitlines()) == 5
     assert "wraps between words, a sentence" in printed.out
-
-
-def test_labels_are_words_and_metrics_that_change_are_named_with_their_sign() -> None:
-    """Job 4712 of the demonstration: a gain of 1.04 for a third more hop-bytes."""
-    assert label("congestion_seconds") == "worst link"
-    assert label("default_routing_because") == "reason for it"
-    assert label("idle_seconds") == "idle (s)"
-    assert label("started_at") == "started at"
-    names = ("congestion_seconds", "hop_bytes", "max_dilation", "mean_congestion_seconds")
-    before, after = (
-        dict(zip(names, values, strict=True)) for values in ((1.04, 300.0, 4.0, 0.0), (1.0, 399.0, 3.98, 2.0))
-    )
-    assert changes_text(before, after) == (
-        "hop-bytes +33%, maximum dilation -0.5%, mean of loaded links above zero"
-    )
-    assert changes_text(before, before) == ""
-    assert changes_text({"hop_bytes": 10000.0}, {"hop_bytes": 10001.0}) == ""
 
 
 def test_a_long_path_is_broken_before_its_column_is_left_out(
@@ -216,6 +189,10 @@ def test_a_long_path_is_broken_before_its_column_is_left_out(
 HOUR = timedelta(hours=1)
 ERROR = Finding(Severity.ERROR, "leaf01", "leaf01 has no cable", 1, "uplinks")
 WARNING = Finding(Severity.WARNING, "leaf02:1", "the cable is missing", 1, "wiring", "missing")
+MISSED = Finding(Severity.WARNING, "leaf1:4 - spine2:1", "it is missing", 1, "vanished", "cable")
+UNDO = "almanac observation delete c-1"
+PART = Finding(Severity.ERROR, "c", "only 5 of 29 are left", 24, "vanished", "scan", UNDO)
+LATER = datetime(2099, 1, 1, tzinfo=UTC)
 NOTE = Finding(Severity.NOTE, "leaf03", "an unplanned cable", 1, "wiring", "unexpected")
 FAILURE: dict[str, Any] = {"digest": "", "seconds": 1.0, "snapshot": "", "routing": "", "profiles": ()}
 RUN = RunInfo(id="r", cluster="c", at=T0, formats=("ibnetdiscover",), files=("a scan.txt",), warnings=(),
@@ -229,7 +206,6 @@ LOST = Cable(source="leaf1", source_guid="", source_port=4, target="spine2", tar
 
 @pytest.fixture
 def today(registry: Registry) -> Today:
-    """Return the state of the cluster of `tests.support.running_jobs`, scanned in the last hour."""
     save_running_jobs(registry)
     return replace(read_today(registry, "c", T0 - HOUR), findings=())
 
@@ -251,9 +227,17 @@ def test_the_screen_of_a_cluster_with_two_jobs_on_one_uplink(today: Today) -> No
     ]
 
 
-def test_the_most_urgent_action_comes_first(
-    today: Today, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_slowdowns_that_are_unknown_are_not_counted_as_none(today: Today) -> None:
+    for unjudged, slowed, words in (
+        (2, (), "unknown for 2 of 4 running jobs; nothing is known of 2"),
+        (1, today.slowed[:1], "1 of 4 running jobs, unknown for 1; nothing is known of 2"),
+    ):
+        text = " ".join(" ".join(today_lines(replace(today, unjudged=unjudged, slowed=slowed))).split())
+        assert f"Slowed jobs: {words}" in text
+        assert "almanac job attach JOB PROFILE --iteration-seconds" in text
+
+
+def test_the_most_urgent_comes_first(today: Today, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "a scan.txt").touch()
     lost = replace(today, changes=Changes(cables_vanished=(LOST,), hosts_vanished=("h1",)))
@@ -263,14 +247,21 @@ def test_the_most_urgent_action_comes_first(
         (today, "almanac advise jobs c", "search better placements"),
         (replace(today, findings=(NOTE,)), "almanac advise jobs c", ""),
         (replace(today, findings=(WARNING,)), "almanac cluster check c --only wiring --all", "leaf02:1"),
-        (replace(lost, findings=(WARNING,)), "almanac cluster changes c --from 2026-03-01T11:00:00Z",
-         "cable leaf1:4 - spine2:1 vanished"),
+        (replace(lost, findings=(WARNING, MISSED)), "almanac cluster check c --only vanished --all",
+         "leaf1:4 - spine2:1 (vanished: cable)"),
+        (replace(lost, findings=(PART,)), "almanac observation delete c-1", "only 5 of 29"),
         (replace(lost, since=T0 + HOUR), "ibnetdiscover | almanac ingest --cluster c -",
          "2026-03-01 12:00:00"),
         (replace(lost, failed=(RUN,), sources=failing), "almanac ingest --cluster c 'a scan.txt'",
-         "truncated"),
+         "truncated"),  # the file was changed since
+        (replace(lost, failed=(replace(RUN, at=LATER),), sources=failing), "almanac ingest-run delete r",
+         "repair the file"),
+        (replace(lost, failed=(replace(RUN, at=LATER, error_kind="DatabaseUnavailable"),), sources=failing),
+         "almanac ingest --cluster c 'a scan.txt'", "truncated"),
+        (replace(lost, failed=(replace(RUN, error_kind="WrongCluster"),), sources=failing),
+         "almanac ingest-run delete r", "if it is another cluster"),
         (replace(lost, failed=(replace(RUN, files=("-",)),), sources=failing),
-         "almanac ingest-run list --cluster c --failed", "truncated"),
+         "almanac ingest-run delete r", "its files are gone"),
         (replace(lost, failed=(COLLECTED,), sources=failing), "almanac serve --check",
          "repair the collector scan of almanac serve: it ended"),
         (replace(today, failed=(RUN,)), "almanac advise jobs c", ""),  # read since
@@ -329,3 +320,53 @@ def test_the_document_has_what_the_screen_counts(today: Today) -> None:
     assert [one["group"] for one in fields["findings"]] == ["missing"]
     assert fields["failed_runs"] == [{"at": T0, "files": ("a scan.txt",), "error": "truncated"}]
     assert (fields["cluster"], fields["since"], fields["changes"]) == ("c", T0 - HOUR, None)
+
+
+KERNELS = """
+from numba import njit
+
+@njit(cache=True)
+def inner(number):
+    return number + 1
+
+@njit(cache=True)
+def outer(number):
+    return 2 * inner(number)
+"""
+
+
+REPORTED = """
+import json, sys
+from mapping.kernels.compiling import Compiling
+
+sys.path.append(sys.argv[1])
+import counted
+
+reports = []
+with Compiling(lambda phase, done, total=None, best=None: reports.append((phase, done, total))):
+    found = counted.outer(20)
+counted.inner(2.0)  # compiled again, outside of the block
+print(json.dumps((found, reports)))
+"""
+
+
+def reported(folder: Path) -> tuple[int, list[list[Any]]]:
+    """Call kernels of a module ``counted`` in a process of its own; return the result and the reports.
+
+    Other threads of this process may compile kernels meanwhile, which would be reported, too.
+    """
+    done = subprocess.run([sys.executable, "-c", REPORTED, folder], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    found, reports = json.loads(done.stdout)
+    return found, reports
+
+
+def test_compiling_is_reported_once_per_machine(tmp_path: Path, processes: None) -> None:
+    (tmp_path / "counted.py").write_text(KERNELS)
+    assert reported(tmp_path) == (42, [[COMPILING, 0, None], [COMPILING, 1, 1]])
+    assert reported(tmp_path) == (42, [])
+
+
+def test_nothing_is_drawn_if_nobody_looks() -> None:
+    with kernel_progress_bars() as progress:
+        assert progress is silent

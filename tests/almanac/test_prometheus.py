@@ -105,9 +105,7 @@ def test_hot_links_are_those_of_sweeps_after_the_last_scan(almanac: Almanac) -> 
     assert all(value > 0 for value in hot)
 
 
-def test_the_last_placement_of_an_application_has_its_quality_and_regression(
-    almanac: Almanac, registry: Registry
-) -> None:
+def test_the_last_placement_has_its_quality_and_regression(almanac: Almanac, registry: Registry) -> None:
     fill(registry, job("7", 2))
     labels = (("application", "cg"), ("cluster", "toy"))
     placements = ((4.0, None), *((4.0, ...),) * 3, (4.1, None), (8.0, 1.0), (4.0, 0.0))
@@ -152,7 +150,6 @@ def sweep(minutes: float, grown: int, errors: int) -> CounterSweep:
 
 
 def read(text: str) -> tuple[Labels, dict[str, float]]:
-    """Return the labels of each metric in the text format, and its largest value."""
     labels: Labels = {}
     largest: dict[str, float] = {}
     for family in text_string_to_metric_families(text):
@@ -163,7 +160,6 @@ def read(text: str) -> tuple[Labels, dict[str, float]]:
 
 
 def use(registry: Registry) -> None:
-    """Save a cluster with counters, errors, a running job and placements."""
     fill(registry, job("7", 2))
     registry.jobs.attach("7", "ring")
     for seed, seconds in enumerate((4.0, 4.0, 4.1, 4.0, 4.0, 8.0)):
@@ -187,9 +183,7 @@ def expressions() -> Iterator[str]:
     yield from (target["expr"] for panel in panels() for target in panel["targets"])
 
 
-def test_rules_and_dashboard_use_metrics_and_labels_that_are_printed(
-    almanac: Almanac, registry: Registry
-) -> None:
+def test_rules_and_dashboard_use_printed_metrics_and_labels(almanac: Almanac, registry: Registry) -> None:
     use(registry)
     printed, largest = read(almanac("metrics").out)
     assert set(printed) == set(ABOUT) - set(ELSEWHERE)
@@ -215,7 +209,7 @@ def test_rules_and_dashboard_use_metrics_and_labels_that_are_printed(
         assert set(TEMPLATE.findall(text)) - OF_TEMPLATES <= known, text
 
 
-def test_expressions_have_balanced_brackets_and_are_not_empty() -> None:
+def test_expressions_have_balanced_brackets_and_panels_do_not_overlap() -> None:
     pairs = {")": "(", "}": "{", "]": "["}
     for expression in expressions():
         unclosed: list[str] = []
@@ -226,9 +220,6 @@ def test_expressions_have_balanced_brackets_and_are_not_empty() -> None:
                 assert unclosed, expression
                 assert unclosed.pop() == pairs[sign], expression
         assert not unclosed, expression
-
-
-def test_alerts_and_panels_have_names_of_their_own_and_panels_do_not_overlap() -> None:
     alerts = [rule["alert"] for rule in rules()]
     assert len(set(alerts)) == len(alerts)
     assert {rule["labels"]["severity"] for rule in rules()} == {"info", "warning", "critical"}
@@ -244,9 +235,7 @@ def test_alerts_and_panels_have_names_of_their_own_and_panels_do_not_overlap() -
 
 
 @pytest.mark.skipif(shutil.which("promtool") is None, reason="promtool is not installed")
-def test_promtool_accepts_the_rules_and_the_expressions_of_the_dashboard(
-    tmp_path: Path, processes: None
-) -> None:
+def test_promtool_accepts_rules_and_expressions_of_the_dashboard(tmp_path: Path, processes: None) -> None:
     recorded = [
         {"record": f"panel{number}", "expr": target["expr"].replace("$cluster", ".*")}
         for number, target in enumerate(target for panel in panels() for target in panel["targets"])

@@ -15,19 +15,9 @@ import pytest
 from almanac.cli import main
 from almanac.commands.admin.demo import NEXT
 from almanac.commands.cluster.check import EXIT_PROBLEMS
+from almanac.demo import fill as demo
 from almanac.demo import generated_data, history
-from almanac.demo.fill import (
-    BASELINES,
-    CLUSTER,
-    IN_ORDER,
-    JOB,
-    ON_CIRCUITS,
-    OPTICAL,
-    PROFILE,
-    ROUNDS,
-    RUNNING,
-    stored_moment,
-)
+from almanac.demo.fill import CLUSTER, JOB, OPTICAL, RUNNING
 from mapping.checks.catalog import check
 from mapping.reconfiguration.model.topology import Topology
 from mapping.service.circuits import machine_of
@@ -55,8 +45,7 @@ def registry(connect: Connect) -> Iterator[Registry]:
 
 @pytest.fixture(scope="module")
 def moment(registry: Registry) -> datetime:
-    """The time to which the demonstration is relative."""
-    found = stored_moment(registry)
+    found = demo.stored_moment(registry)
     assert found is not None
     return found
 
@@ -72,11 +61,11 @@ def counted(registry: Registry) -> dict[str, int]:
 def test_the_demo_replays_what_it_finds_beside_ranks_in_order_and_at_random(registry: Registry) -> None:
     placed = {info.id: info for info in registry.placements.history(CLUSTER, job=JOB)}
     runs = registry.simulations.list(CLUSTER)
-    profile = registry.profiles.read(PROFILE).profile
+    profile = registry.profiles.read(demo.PROFILE).profile
     in_order, random, found = runs[::-1]
-    assert [placed[run.placement].strategy for run in (in_order, random)] == list(BASELINES.values())
+    assert [placed[run.placement].strategy for run in (in_order, random)] == list(demo.BASELINES.values())
     assert {run.delivered_bytes for run in runs} == {profile.bytes.sum()}
-    assert all(run.complete and run.parameters["rounds"] == ROUNDS for run in runs)
+    assert all(run.complete and run.parameters["rounds"] == demo.ROUNDS for run in runs)
     # what the static cost says holds in simulated time
     static = [placed[run.placement].congestion_seconds or math.nan for run in (found, in_order, random)]
     assert static[0] < static[1] < static[2]
@@ -99,9 +88,7 @@ def test_all_times_are_of_the_month_before_the_demonstration(registry: Registry,
     assert (moment - sweeps.start, sweeps.end) == (timedelta(hours=1), moment)
 
 
-def test_the_last_nightly_job_is_the_only_regression_and_its_cause_is_named(
-    registry: Registry, moment: datetime
-) -> None:
+def test_the_last_nightly_job_is_the_only_regression_found(registry: Registry, moment: datetime) -> None:
     (found,) = regressions(registry.placements.series())
     placed = {info.id: info for info in registry.placements.history(CLUSTER)}
     lost = registry.fabrics.changes(CLUSTER, moment - history.BEFORE_LOSS, moment - history.LOST)
@@ -114,19 +101,18 @@ def test_the_last_nightly_job_is_the_only_regression_and_its_cause_is_named(
     assert found.ratio > found.limit > found.centre > 1.0
 
 
-def test_the_slow_job_has_a_better_placement(registry: Registry) -> None:
+def test_the_slow_job_has_a_better_placement_and_measured_runs_that_are_named_as_made(
+    registry: Registry,
+) -> None:
     placed = {info.id: info for info in registry.placements.history(CLUSTER, job=JOB)}
     (advice,) = (one for one in registry.advices.list(CLUSTER) if one.job == JOB)
     present, proposed = placed[advice.present], placed[advice.proposed or ""]
     assert (present.role, proposed.role) == ("present", "proposed")
-    assert present.strategy == BASELINES[IN_ORDER]
+    assert present.strategy == demo.BASELINES[demo.IN_ORDER]
     assert present.congestion_seconds == advice.present_seconds
     assert proposed.congestion_seconds == advice.proposed_seconds
     assert advice.gain > 1.5
     assert 0 < advice.moved <= present.ranks
-
-
-def test_measured_runs_of_the_slow_job_are_named_as_made(registry: Registry) -> None:
     runs = registry.measured_runs.list(CLUSTER)
     job = registry.jobs.read(JOB, CLUSTER).job
     found, few = sorted(measured_gains(runs), key=lambda one: -len(one.placed))
@@ -143,9 +129,7 @@ def test_measured_runs_of_the_slow_job_are_named_as_made(registry: Registry) -> 
     assert max(run.started_at + timedelta(seconds=run.wall_seconds) for run in runs) < job.ended_at
 
 
-def test_today_shows_the_moved_and_the_lost_cable_and_jobs_that_share_links(
-    registry: Registry, moment: datetime
-) -> None:
+def test_today_shows_the_moved_and_lost_cables_and_who_shares(registry: Registry, moment: datetime) -> None:
     today = read_today(registry, CLUSTER, moment - timedelta(days=1))
     planned = check(subject_of(registry, CLUSTER, moment - history.BEFORE_LOSS), ["wiring"])
     assert today.scanned
@@ -164,7 +148,9 @@ def test_today_shows_the_moved_and_the_lost_cable_and_jobs_that_share_links(
     assert not today.sources
 
 
-def test_the_optical_cluster_is_a_switch_within_its_limits_with_all_jobs_on_it(registry: Registry) -> None:
+def test_all_jobs_are_on_an_optical_switch_within_its_limits_whose_saved_plan_gains(
+    registry: Registry,
+) -> None:
     switch = registry.optical.read(OPTICAL)
     fabric = registry.fabrics.read(OPTICAL).fabric
     jobs = [stored.job for stored in registry.jobs.list(OPTICAL)]
@@ -173,16 +159,13 @@ def test_the_optical_cluster_is_a_switch_within_its_limits_with_all_jobs_on_it(r
     topology = Topology.of(len(switch.hosts), switch.circuits)
     topology.require(machine_of(switch))
     assert (np.bincount(np.r_[topology.source, topology.target]) == generated_data.OPTICAL_DEGREE).all()
-    assert {job.id for job in jobs} == set(ON_CIRCUITS)
+    assert {job.id for job in jobs} == set(demo.ON_CIRCUITS)
     assert sorted(host for job in jobs for host in job.hosts) == sorted(switch.hosts)
     assert {sum(job.slots) for job in jobs} == {64}
-
-
-def test_the_saved_plan_moves_circuits_and_gains(registry: Registry) -> None:
     (info,) = registry.circuit_plans.list(OPTICAL)
     plan = registry.circuit_plans.read(info.id).plan
     assert registry.optical.read(OPTICAL).circuits == plan.present
-    assert set(info.jobs) == set(ON_CIRCUITS)
+    assert set(info.jobs) == set(demo.ON_CIRCUITS)
     assert plan.complete
     assert 1.0 < plan.gain <= plan.upper_bound / plan.present_throughput * (1 + 1e-9)
     assert len(plan.removed) > 0 < len(plan.inserted)
@@ -223,7 +206,7 @@ def test_a_second_run_of_the_demo_shows_the_same_and_adds_nothing(
     (info,) = registry.circuit_plans.list(OPTICAL)
     runs = registry.simulations.list(CLUSTER)
     in_time = contextlib.nullcontext(lambda: None)  # kernels are not compiled by another process
-    monkeypatch.setattr("almanac.demo.precompile.precompiled_kernels", lambda progress: in_time)
+    monkeypatch.setattr("almanac.precompile.precompiled_kernels", lambda progress: in_time)
     config = tmp_path / "config.toml"
     config.write_text("")
     monkeypatch.setenv("ALMANAC_CONFIG", str(config))
@@ -233,11 +216,11 @@ def test_a_second_run_of_the_demo_shows_the_same_and_adds_nothing(
         main(["demo", "-o", str(tmp_path / "ranks")])
     assert not stop.value.code
     assert counted(registry) == before
-    assert stored_moment(registry) == moment
+    assert demo.stored_moment(registry) == moment
     printed = " ".join(capsys.readouterr().out.split())
     for words in (
-        f"{PROFILE} on {CLUSTER}: profile sent in rounds; packets; routing: tables",
-        *(*BASELINES, "found", "certified lower bound"),
+        f"{demo.PROFILE} on {CLUSTER}: profile sent in rounds; packets; routing: tables",
+        *(*demo.BASELINES, "found", "certified lower bound"),
         f"removed ({info.removed}):",
         f"added ({info.inserted}):",
         "times the present throughput",
@@ -252,5 +235,5 @@ def test_a_second_run_of_the_demo_shows_the_same_and_adds_nothing(
                 main(arguments.split())
             assert stop.value.code in (None, 0, EXIT_PROBLEMS)
             assert capsys.readouterr().out
-    assert len(runs) == len(BASELINES) + 1
+    assert len(runs) == len(demo.BASELINES) + 1
     assert len((tmp_path / "ranks").read_text("utf-8").splitlines()) == 64

@@ -18,7 +18,6 @@ SPINE = quote("MF0;A10-P1-IBSPINE-04:MQM9701/U1")
 
 
 def number(page: Page, label: str) -> Locator:
-    """The card with the number of this label."""
     return page.get_by_test_id("stMetric").filter(has_text=label).first
 
 
@@ -99,8 +98,6 @@ PAGES: dict[str, tuple[str, str, Callable[[Page], list[Locator]]]] = {
 
 
 class Shown(NamedTuple):
-    """A page that is open."""
-
     page: Page
     name: str
 

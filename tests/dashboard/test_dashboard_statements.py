@@ -1,21 +1,29 @@
-"""What pages ask of the database: few statements each, whose plans scan nothing that grows."""
+"""What pages ask of the database: few statements, none scans what grows; and pages that may only read."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Callable, Iterator
+from typing import Any, TypeVar, cast
 
 import neo4j
 import pytest
 import streamlit as st
+from streamlit.testing.v1 import AppTest
 
 from almanac.demo.fill import CLUSTER, RUNNING
 from bench.dashboard.statements import CountingDatabase, Session
-from registry.database.driver import Database
+from dashboard.layouts.drawing import draw_fabric
+from dashboard.layouts.free import free
+from dashboard.layouts.model import FREE
+from mapping.service.live import traffic
+from mapping.traffic.device_names import link_text
+from registry.database.driver import Database, Transaction
+from registry.errors import DatabaseError
 from registry.registry import Registry
-from tests.dashboard.conftest import Connect
+from tests.dashboard.conftest import RING, Connect
+from tests.dashboard.test_job import searched
 from tests.registry.test_registry import planner, statements
-from tests.support.apps import PAGES
+from tests.support.apps import PAGES, messages, page
 
 __all__ = ["planner"]
 
@@ -51,9 +59,11 @@ WHOLE = {
 """What reads all of a label, and must: the history judges each placement by those before it, as columns; jobs
 are filtered by the users and states that there are; runs that were simulated or measured are listed."""
 
+Asked = dict[str, tuple[list[str], list[str]]]
+
 
 @pytest.fixture(scope="module")
-def asked(connect: Connect, hottest: tuple[str, str]) -> dict[str, tuple[list[str], list[str]]]:
+def asked(connect: Connect, hottest: tuple[str, str]) -> Asked:
     """The statements of two viewers of every page, also where its address names something."""
     link, switch = hottest
     here = {"cluster": CLUSTER}
@@ -94,24 +104,17 @@ def two_viewers(registry: Registry, path: str, address: dict[str, str]) -> tuple
     return first, second
 
 
-def test_no_page_runs_more_statements_and_none_for_a_second_viewer(
-    asked: dict[str, tuple[list[str], list[str]]],
-) -> None:
+def test_pages_run_few_statements_all_with_tested_plans_and_none_for_a_second_viewer(asked: Asked) -> None:
     many = {name: len(found) for name, (found, _) in asked.items() if len(found) > MORE.get(name, MOST)}
     assert not many
     assert all(found for found, _ in asked.values())
     assert not {name: again for name, (_, again) in asked.items() if again}
-
-
-def test_every_statement_of_a_page_is_a_constant_whose_plan_is_tested(
-    asked: dict[str, tuple[list[str], list[str]]],
-) -> None:
     known = {text for _, text in statements()}
     assert not {name: set(found) - known for name, (found, _) in asked.items() if set(found) - known}
 
 
 def test_no_page_scans_what_grows(  # plans depend on what the database holds
-    asked: dict[str, tuple[list[str], list[str]]], filled_neo4j: Database, planner: neo4j.Session
+    asked: Asked, filled_neo4j: Database, planner: neo4j.Session
 ) -> None:
     wrong = []
     for statement in sorted({text for found, _ in asked.values() for text in found}):
@@ -134,3 +137,85 @@ def scans(plan: dict[str, Any]) -> Iterator[str]:
         yield ""
     for child in plan.get("children", ()):
         yield from scans(child)
+
+
+T = TypeVar("T")
+"""A fabric whose drawing a page computes and, if it may, stores."""
+
+
+class ReadOnly:
+    """A database whose writes run in transactions that only read, in which Neo4j refuses them."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self.refused: list[str] = []
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(self._database, name)
+
+    def write(self, work: Callable[[Transaction], T]) -> T:
+        try:
+            return self._database.read(work)
+        except DatabaseError as error:
+            self.refused.append(str(error))
+            raise
+
+    def close(self) -> None:
+        """Do nothing: the database belongs to the fixture."""
+
+
+@pytest.fixture
+def readonly(filled_neo4j: Database) -> ReadOnly:
+    return ReadOnly(filled_neo4j)
+
+
+@pytest.fixture
+def limited(readonly: ReadOnly) -> Connect:
+    return lambda: Registry(cast(Database, readonly))
+
+
+def shown(limited: Connect, name: str, **address: str) -> AppTest:
+    app = page(limited, name, **address)
+    assert not app.error, messages(app)
+    return app
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_every_page_is_shown(limited: Connect, name: str, readonly: ReadOnly) -> None:
+    shown(limited, name, cluster="ndr")
+    assert not readonly.refused
+
+
+def test_details_are_shown(limited: Connect) -> None:
+    with limited() as registry:
+        fabric = traffic(registry, "ndr").fabric
+    link, host = link_text(fabric, 0), fabric.names[fabric.hosts[0]]
+    for name, address in (
+        ("fabric", {"cluster": "tree", "colour": "errors"}),
+        ("fabric", {"cluster": "ndr", "link": link}),
+        ("fabric", {"cluster": "ndr", "host": host}),
+        ("jobs", {"job": "ndr/4711"}),
+        *(("jobs", {"job": "ndr/4711", "tab": tab}) for tab in ("links", "ranks", "runs")),
+        ("planner", {"cluster": "ndr", "down": link}),
+    ):
+        shown(limited, name, **address)
+
+
+@pytest.mark.parametrize("name", ["", "fabric", "planner"])
+def test_a_drawing_that_cannot_be_stored_is_drawn(limited: Connect, name: str, readonly: ReadOnly) -> None:
+    assert draw_fabric(RING, free).layout.form == FREE
+    app = shown(limited, name, cluster="ring")
+    assert len(app.get("bidi_component")) == 1
+    (refused,) = readonly.refused
+    assert "refused" in refused
+
+
+def test_a_search_says_that_its_placement_is_not_saved(limited: Connect, readonly: ReadOnly) -> None:
+    app = shown(limited, "jobs", job="ndr/4711")
+    app.button(key="find").click().run()
+    app.number_input(key="place seconds").set_value(1)
+    app.button(key="place").click().run()
+    searched(app)
+    assert "Not saved, since the database refused" in messages(app)
+    assert "place show" not in [button.key for button in app.button]
+    assert readonly.refused

@@ -1,3 +1,5 @@
+"""Drawings of fabrics: places, cells, groups; large ones by rack, pod or group, counted by hand."""
+
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -7,11 +9,15 @@ import numpy as np
 import pytest
 from hypothesis import given
 
+from dashboard.components.fabric_map.picture import Points
+from dashboard.figures import colouring
+from dashboard.figures.link_map import link_map
 from dashboard.layouts.cells import cells
+from dashboard.layouts.collapsed import PARTS, PODS, RACKS, Collapsed, collapse
 from dashboard.layouts.drawing import Drawing, draw_fabric, layout, redrawn
 from dashboard.layouts.free import free
 from dashboard.layouts.groups import groups
-from dashboard.layouts.model import FREE, GRID, GROUPS, TREE, cables
+from dashboard.layouts.model import FREE, GRID, GROUPS, TREE, Cables, cables
 from dashboard.layouts.order import natural_order, repeat_number, switch_of
 from dashboard.layouts.tree import hosts_below, tiers
 from ingest.generate.dragonfly import dragonfly
@@ -20,6 +26,7 @@ from ingest.generate.hyperx import hyperx
 from ingest.generate.percs import percs
 from ingest.generate.tori import hypercube, mesh, torus
 from registry.model import Fabric
+from tests.support.fat_tree import fat_tree
 from tests.support.infiniband_data import infiniband
 from tests.support.small_fabrics import adapter_fabrics, plain_fabrics
 
@@ -49,24 +56,18 @@ def three_levels(pods: int = 2) -> Fabric:
     return wired([*names, "c0", "c1"], ends)
 
 
-def test_tiers_of_a_tree_count_from_the_hosts() -> None:
+def test_tiers_of_a_tree_count_from_the_hosts_and_a_manager_makes_no_leaf() -> None:
     fabric = three_levels()
     assert tiers(fabric).tolist() == ["hlpc".index(name[0]) for name in fabric.names]
     told = np.full(len(fabric), 7, np.int32)
     object.__setattr__(fabric, "level", told)  # levels that the fabric has are used
     assert tiers(fabric) is told
-
-
-def test_a_spine_with_a_manager_on_it_is_no_leaf() -> None:
     hosts = [f"h{host}" for host in range(8)]
     ends = [(host, f"l{k // 4}") for k, host in enumerate(hosts)]
     fabric = wired(
         [*hosts, "l0", "l1", "manager", "s"], [*ends, ("l0", "s"), ("l1", "s"), ("manager", "s")], "hm"
     )
     assert tiers(fabric).tolist() == [0] * 8 + [1, 1, 0, 2]
-
-
-def test_a_real_two_level_fabric_is_a_tree() -> None:
     fabric = infiniband("ndr-dgx-minhop")
     named = {name: int(t) for name, t in zip(fabric.names, tiers(fabric), strict=True)}
     assert {t for name, t in named.items() if "IBSPINE" in name} == {2}
@@ -80,7 +81,7 @@ def test_a_fabric_with_cables_within_a_tier_is_no_tree(name: str, form: str) -> 
     assert layout(fabric).form == form
 
 
-def test_a_tree_is_drawn_in_rows_with_pods_together() -> None:
+def test_a_tree_is_drawn_in_rows_with_pods_and_hosts_of_a_leaf_together() -> None:
     fabric = three_levels(pods=3)
     drawn = layout(fabric)
     assert drawn.form == TREE
@@ -90,9 +91,6 @@ def test_a_tree_is_drawn_in_rows_with_pods_together() -> None:
         pods = [fabric.names[v][1] for v in members[np.argsort(drawn.x[members])]]
         assert pods == sorted(pods)
         assert len(set(drawn.x[members])) == len(members)
-
-
-def test_hosts_of_a_leaf_are_adjacent_whatever_their_names() -> None:
     ends = [("a", "leaf1"), ("b", "leaf2"), ("c", "leaf1"), ("d", "leaf2"), ("leaf1", "s"), ("leaf2", "s")]
     fabric = wired(["a", "b", "c", "d", "leaf1", "leaf2", "s"], ends, "abcd")
     x = layout(fabric).x
@@ -111,11 +109,18 @@ def test_a_torus_with_coordinates_is_drawn_in_slices() -> None:
 
 
 @given(plain_fabrics())
-def test_any_fabric_is_drawn_inside_the_frame_and_always_alike(fabric: Fabric) -> None:
+def test_any_fabric_is_drawn_inside_the_frame_always_alike_with_one_cell_for_each_cable(
+    fabric: Fabric,
+) -> None:
     first, second = layout(fabric), layout(fabric)
     assert ((first.x >= 0) & (first.x <= 1) & (first.y >= 0) & (first.y <= 1)).all()
     assert np.array_equal(first.x, second.x)
     assert np.array_equal(first.y, second.y)
+    found = cables(fabric)
+    rows = np.r_[found.there, found.back]
+    assert sorted(rows[rows >= 0]) == list(range(len(fabric.links)))
+    assert (np.maximum(found.there, found.back) >= 0).all()
+    check_cells(draw_fabric(fabric))
 
 
 @given(adapter_fabrics())
@@ -130,31 +135,16 @@ def test_every_link_belongs_to_one_cable_and_its_directions_are_opposite(fabric:
     assert (links.target[found.there] == found.b).all()
 
 
-@given(plain_fabrics())
-def test_a_missing_direction_is_marked(fabric: Fabric) -> None:
-    found = cables(fabric)
-    rows = np.r_[found.there, found.back]
-    assert sorted(rows[rows >= 0]) == list(range(len(fabric.links)))
-    assert (np.maximum(found.there, found.back) >= 0).all()
-
-
-def test_parallel_cables_of_a_source_without_ports_are_kept_apart() -> None:
+def test_numbers_in_names_count_as_numbers_and_equal_rows_and_cables_in_turn() -> None:
     assert len(cables(Fabric.from_arcs(["a", "b"], [0, 0, 1, 1], [1, 1, 0, 0], 1.0))) == 2
-
-
-def test_numbers_in_names_count_as_numbers() -> None:
     names = ("n10", "n9", "n1b", "n1a", "m")
     assert [names[v] for v in np.argsort(natural_order(names))] == ["m", "n1a", "n1b", "n9", "n10"]
-
-
-def test_running_numbers_count_equal_rows_in_turn() -> None:
     one, other = np.array([1, 1, 2, 1, 2]), np.array([0, 0, 5, 3, 5])
     assert repeat_number(one, other).tolist() == [0, 1, 0, 0, 1]
     assert repeat_number(one).tolist() == [0, 1, 0, 2, 1]
 
 
 def check_cells(drawing: Drawing) -> None:
-    """Check that every cable is one cell, and that every panel is filled."""
     found = drawing.cells
     assert len(set(zip(found.panel, found.row, found.column, strict=True))) == len(drawing.cables)
     for number, panel in enumerate(found.panels):
@@ -163,11 +153,6 @@ def check_cells(drawing: Drawing) -> None:
         assert int(found.row[mine].max()) == panel.rows - 1
         assert int(found.column[mine].max()) == panel.columns - 1
         assert len(panel.row_names) in (0, panel.rows)
-
-
-@given(plain_fabrics())
-def test_every_cable_of_any_fabric_is_one_cell(fabric: Fabric) -> None:
-    check_cells(draw_fabric(fabric))
 
 
 MACHINES = {
@@ -300,3 +285,108 @@ def test_hosts_below_a_switch_are_those_that_ways_down_reach() -> None:
     assert below["p1b"] == {"h1a", "h1b"}
     assert below["c0"] == {"h0a", "h0b", "h1a", "h1b"}
     assert below["h0b"] == {"h0b"}
+
+
+def collapsed(fabric: Fabric, most: int) -> Collapsed:
+    drawn = draw_fabric(fabric)
+    found = collapse(fabric, drawn.layout, drawn.cables, most)
+    assert found is not None
+    return found
+
+
+def names(fabric: Fabric, found: Collapsed) -> dict[str, str]:
+    """The first device of each device's group, by name."""
+    return {fabric.names[v]: fabric.names[first] for v, first in enumerate(found.member.tolist())}
+
+
+def test_hosts_with_the_same_switches_are_a_rack() -> None:
+    fabric = fat_tree(leaves=3, spines=2, hosts=4)
+    found = collapsed(fabric, 9)
+    first = names(fabric, found)
+    assert found.what == RACKS
+    assert [first[f"node{h:02}"] for h in range(12)] == ["node00"] * 4 + ["node04"] * 4 + ["node08"] * 4
+    assert [first[f"leaf{v}"] for v in range(3)] == [f"leaf{v}" for v in range(3)]
+    assert sorted(found.names.values()) == [f"node{h:02} + 3 hosts" for h in (0, 4, 8)]
+    assert sorted(fabric.names[v] for v in found.devices(fabric.names.index("node05"))) == [
+        f"node{h:02}" for h in range(4, 8)
+    ]
+
+
+def test_switches_above_the_leaves_become_one_if_they_have_the_same_ones_below_them() -> None:
+    fabric = fat_tree(leaves=3, spines=4, hosts=4, without=(0,))  # spine0 lacks leaf0
+    found = collapsed(fabric, 14)
+    assert (found.what, len(found.names)) == (RACKS, 3)  # 3 racks and 11 uplinks
+    fewer = collapsed(fabric, 8)  # 3 racks, 2 uplinks of spine0, 3 of the others together
+    first = names(fabric, fewer)
+    assert [first[f"spine{s}"] for s in range(4)] == ["spine0", "spine1", "spine1", "spine1"]
+    assert (fewer.what, fewer.names[fabric.names.index("spine1")]) == (RACKS, "spine1 + 2 switches")
+
+
+def test_what_is_connected_below_the_top_is_a_pod() -> None:
+    fabric = three_levels()
+    found = collapsed(fabric, 4)  # racks: 2 x (2 + 4 + 4) lines; pods to two cores: 4
+    first = names(fabric, found)
+    assert found.what == PODS
+    assert {first[name] for name in ("h0a", "h0b", "l0a", "p0b")} == {"l0a"}
+    assert (first["c0"], first["c1"]) == ("c0", "c1")
+    assert found.names[fabric.names.index("l0a")] == "l0a + 3 switches, 2 hosts"
+    fewer = collapsed(fabric, 3)
+    assert names(fabric, fewer)["c1"] == "c0"  # top switches with the same pods become one
+    drawn = draw_fabric(fabric)
+    assert collapse(fabric, drawn.layout, drawn.cables, 1) is None
+    colours = colouring.capacity("t", "l", fabric.links.capacity)
+    picture = link_map(fabric, drawn, colours, lines=True, groups=fewer)
+    assert isinstance(picture.shape, Points)
+    assert [level.text for level in picture.shape.levels] == ["2 pods", "1 switch group"]
+
+
+def test_groups_of_a_dragonfly_and_nothing_for_a_torus() -> None:
+    fabric = dragonfly(4, 2, 2)
+    drawn, found = draw_fabric(fabric), collapsed(fabric, 100)
+    assert found.what == PARTS
+    assert drawn.layout.group is not None
+    groups = int(drawn.layout.group.max()) + 1
+    assert len(set(found.member.tolist())) == groups
+    drawn = draw_fabric(torus((4, 4)))
+    assert collapse(torus((4, 4)), drawn.layout, drawn.cables, 100) is None
+
+
+def test_a_line_between_groups_has_the_busiest_link_of_all_its_cables() -> None:
+    fabric = fat_tree(leaves=3, spines=2, hosts=4)
+    drawn = draw_fabric(fabric)
+    found = collapse(fabric, drawn.layout, drawn.cables, 9)
+    values = np.arange(len(fabric.links), dtype=np.float64) + 1
+    picture = link_map(fabric, drawn, colouring.load("t", "l", values), lines=True, groups=found)
+    assert len(picture.rows) == 9  # three racks and three leaves with two spines
+    links = fabric.links
+    leaf = fabric.names.index("leaf1")
+    mine = [
+        row
+        for row in range(len(links))
+        if leaf in (links.source[row], links.target[row])
+        and any(fabric.names[v].startswith("node") for v in (links.source[row], links.target[row]))
+    ]
+    assert max(mine) in picture.rows
+    assert isinstance(picture.shape, Points)
+    texts = [level.text for level in picture.shape.levels]
+    assert texts == ["3 racks", "3 leaf switches", "2 tier-2 switches"]
+    assert sorted(picture.shape.cables.tolist()) == [1] * 6 + [4] * 3
+    assert "node04 + 3 hosts" in picture.names
+
+
+def test_cables_of_two_groups_are_one_line_whatever_their_direction() -> None:
+    found = Collapsed(what=RACKS, member=np.array([2, 1, 2, 1]), names={}, has_hosts=np.zeros(4, bool))
+    ends = {"a": np.array([0, 1, 2, 0]), "b": np.array([1, 2, 3, 2])}  # the last is within a group
+    lines = found.cables(Cables(**ends, there=np.arange(4), back=np.arange(4) + 10))
+    assert [lines.a.tolist(), lines.b.tolist()] == [[1, 1, 1], [2, 2, 2]]
+    assert [lines.there.tolist(), lines.back.tolist()] == [[10, 1, 12], [0, 11, 2]]
+
+
+def test_groups_without_a_line_between_them_are_no_picture() -> None:
+    fabric = fat_tree(leaves=1, spines=1, hosts=2)
+    drawn = draw_fabric(fabric)
+    found = collapse(fabric, drawn.layout, drawn.cables, 9)
+    assert found is None or len(found.cables(drawn.cables).a)
+    one = Fabric.from_arcs(["a", "b"], [0, 1], [1, 0], 1e9)
+    layout = replace(draw_fabric(one).layout, form=GROUPS, group=np.zeros(2, np.int32))
+    assert collapse(one, layout, draw_fabric(one).cables, 9) is None

@@ -1,4 +1,4 @@
-"""What pages read: findings, changes, histories, jobs and placements, in few statements."""
+"""What pages read, in few statements; the search over all."""
 
 from __future__ import annotations
 
@@ -12,34 +12,31 @@ import pytest
 
 from almanac.demo.fill import CLUSTER
 from bench.dashboard.statements import CountingDatabase
+from dashboard.queries import fabric as views
 from dashboard.queries import job
 from dashboard.queries.caching import cached_in_order, cached_pair, cached_placement
 from dashboard.queries.changes import cached_comparison
 from dashboard.queries.circuits import cached_plan, visible_plans
 from dashboard.queries.clusters import cached_clusters
-from dashboard.queries.fabric import (
-    cached_counters,
-    cached_fabric_findings,
-    cached_fabric_history,
-    fabric_view,
-)
 from dashboard.queries.history import history
 from dashboard.queries.overview import cached_findings, overview
+from dashboard.queries.search import search
 from dashboard.queries.simulated import simulated, whole_runs
 from dashboard.state.viewer import Viewer
 from mapping import evaluate
 from mapping.checks.catalog import check
 from mapping.checks.error_limits import ErrorLimits, port_errors
 from mapping.service.placing import subject_of
+from mapping.traffic.device_names import link_text
 from registry.database.driver import Database
 from registry.database.local.server import ServerAddress
-from registry.errors import UnknownName
 from registry.pages.fabric import read_fabric_history
 from registry.pages.placements import open_placement
 from registry.records.placements.records import PRESENT
 from registry.registry import Registry
-from tests.dashboard.conftest import RESCANNED, SCANNED, Filled
+from tests.dashboard.conftest import MARKUP, RESCANNED, SCANNED, Filled
 from tests.support import servers
+from tests.support.apps import address, page
 
 SEEN, OWN = Viewer(), Viewer(only="x")
 
@@ -63,14 +60,14 @@ def counted(registry: Registry) -> tuple[Registry, list[str]]:
 
 
 def comparison(registry: Registry) -> None:
-    line = cached_fabric_history(registry, "tree", None).timeline
+    line = views.cached_fabric_history(registry, "tree", None).timeline
     assert line is not None
     cached_comparison(registry, "tree", line.states[0], line.states[-1])
 
 
 def fabric(registry: Registry, at: datetime | None, placement: str | None) -> None:
     found = read_fabric_history(registry.database, "tree", at, counters=True)
-    fabric_view(registry, found, at, placement)
+    views.fabric_view(registry, found, at, placement)
 
 
 def job_page(registry: Registry, second: str, first: str) -> None:
@@ -133,12 +130,11 @@ def test_runs_and_plans_take_few_statements(demo_opened: Registry) -> None:
     assert len(statements) == 2
 
 
-def test_findings_are_those_of_the_command(opened: Registry) -> None:
+def test_findings_are_those_of_the_command_by_the_configured_limits(
+    opened: Registry, demo_opened: Registry
+) -> None:
     view = overview(opened, "tree", RESCANNED)
     assert cached_findings(opened, view, ErrorLimits()) == check(subject_of(opened, "tree"))
-
-
-def test_findings_go_by_the_configured_limits(demo_opened: Registry) -> None:
     view = overview(demo_opened, CLUSTER, datetime.now(UTC))
     usual, patient = (
         {one.check for one in cached_findings(demo_opened, view, limits)}
@@ -166,13 +162,13 @@ def test_one_users_view_has_the_placements_of_their_jobs_only(opened: Registry, 
 def test_counters_and_findings_of_the_fabric_page_are_those_of_the_commands(demo_opened: Registry) -> None:
     limits = ErrorLimits()
     registry, statements = counted(demo_opened)
-    view = fabric_view(registry, cached_fabric_history(registry, CLUSTER, None), None, None)
+    view = views.fabric_view(registry, views.cached_fabric_history(registry, CLUSTER, None), None, None)
     place = (registry, view.cluster, view.snapshot, view.snapshot.id, None)
     for counts in ((2, 4), (0, 0)):
         statements.clear()
-        counters = cached_counters(*place, limits.period, limits)
+        counters = views.cached_counters(*place, limits.period, limits)
         assert len(statements) == counts[0]
-        findings = cached_fabric_findings(*place, limits, counters)
+        findings = views.cached_fabric_findings(*place, limits, counters)
         assert len(statements) == counts[1]
     assert counters is not None
     grown = demo_opened.counters.recent(CLUSTER, limits.period)
@@ -185,9 +181,7 @@ def test_counters_and_findings_of_the_fabric_page_are_those_of_the_commands(demo
     ]
 
 
-def test_saved_loads_and_costs_are_those_of_the_fabric_that_is_drawn(
-    opened: Registry, filled: Filled
-) -> None:
+def test_saved_loads_and_costs_are_those_of_the_drawn_fabric(opened: Registry, filled: Filled) -> None:
     whole = open_placement(opened.database, filled.second)
     assert whole.profile is not None
     assert whole.stored.evaluation is not None
@@ -199,20 +193,7 @@ def test_saved_loads_and_costs_are_those_of_the_fabric_that_is_drawn(
     assert in_order.congestion_seconds == pytest.approx(whole.stored.in_order.congestion_seconds)
 
 
-def test_a_job_that_may_not_be_seen_is_unknown_without_a_hint(opened: Registry, filled: Filled) -> None:
-    own = Viewer(only="eve")
-    for name in ("ndr/4711", "4711", "ndr/4712"):
-        with pytest.raises(UnknownName) as error:
-            job.job_file(opened, name, own)
-        assert error.value.close == ()
-    with pytest.raises(UnknownName) as error:
-        job.owner(opened, filled.second[:-1] + "x", own)
-    assert error.value.close == ()
-
-
-def test_the_best_placement_that_can_be_compared_with_how_the_job_runs_is_shown_first(
-    opened: Registry, filled: Filled
-) -> None:
+def test_the_best_placement_comparable_with_the_job_is_first(opened: Registry, filled: Filled) -> None:
     rows = opened.placements.history()
     by_id = {row.id: row for row in rows}
     second, first = by_id[filled.second], by_id[filled.first]
@@ -230,3 +211,51 @@ def test_the_best_placement_that_can_be_compared_with_how_the_job_runs_is_shown_
     assert job.shown_first([slow, replace(fast, snapshot="other"), ran]) == "s"
     assert job.shown_first([replace(fast, congestion_seconds=None), slow, ran]) == "s"
     assert job.shown_first([replace(fast, snapshot="other"), ran]) == "f"
+
+
+def test_a_complete_name_leads_to_one_thing(filled: Filled) -> None:
+    for cluster, text, kind, expected in (
+        ("tree", "node0001", "host", {"cluster": "tree", "host": "node0001"}),
+        ("tree", " node0001 ", "host", {"cluster": "tree", "host": "node0001"}),
+        ("ndr", "4711", "job", {"job": "ndr/4711"}),
+        ("tree", "eve", "user", {"cluster": "tree", "user": "eve"}),
+        ("tree", "pabcdef0", "placement", {"placement": "pabcdef0"}),
+    ):
+        with filled.connect() as registry:
+            (hit,) = search(registry, cached_clusters(registry).infos[cluster], text, SEEN)
+        assert (hit.kind, dict(hit.address)) == (kind, expected)
+
+
+def test_links_guids_and_parts_of_names_are_found_but_no_jobs_and_users_of_others(filled: Filled) -> None:
+    with filled.connect() as registry:
+        info = cached_clusters(registry).infos["tree"]
+        fabric = registry.fabrics.read("tree").fabric
+        switch = int(fabric.switches[0])
+        (hit,) = search(registry, info, f"{int(fabric.guid[switch]):#018x}", SEEN)
+        assert (hit.kind, hit.label) == ("switch", fabric.names[switch])
+        name = link_text(fabric, 0)
+        (hit,) = search(registry, info, name.replace(":", " : "), SEEN)
+        assert (hit.kind, hit.address["link"]) == ("link", name)
+    with filled.connect() as registry:
+        info = cached_clusters(registry).infos["tree"]
+        assert {hit.label for hit in search(registry, info, "NODE001", SEEN)} >= {"node0010", "node0011"}
+        (hit,) = search(registry, info, "bold", SEEN)
+        assert hit.label == f"9 · {MARKUP} · eve"
+        assert search(registry, info, "nothing-like-it", SEEN) == []
+    with filled.connect() as registry:
+        info = cached_clusters(registry).infos["tree"]
+        mallory = Viewer(only="mallory")
+        assert search(registry, info, "eve", mallory) == []
+        assert search(registry, info, "bold", mallory) == []
+        assert search(registry, info, "eve", Viewer(key=b"k" * 32)) == []
+
+
+def test_the_field_opens_a_single_hit_and_lists_several(filled: Filled) -> None:
+    app = page(filled.connect, "data", cluster="tree")
+    app.text_input(key="search").set_value("node001").run()
+    labels = [str(link.proto.label) for link in app.get("page_link")]
+    assert "host: node0010" in labels
+    assert app.text_input(key="search").value == ""
+    app.text_input(key="search").set_value("node0010").run()
+    assert address(app) == {"cluster": "tree", "host": "node0010"}
+    assert not app.exception

@@ -1,49 +1,53 @@
-"""Rules of all pages: empty, broken, unknown names, markup, and what a viewer may see; and the overview."""
+"""Rules of all pages: empty, broken, unknown names, markup, what a viewer may see; and the overview."""
 
 from __future__ import annotations
 
+import gc
 import re
-from typing import cast
+from dataclasses import fields, replace
+from datetime import UTC, datetime, timedelta
+from typing import Any, cast
 
 import numpy as np
 import pytest
+import streamlit as st
 
 from almanac.demo.fill import CLUSTER
-from dashboard.state.viewer import Access
+from bench.dashboard.statements import CountingDatabase
+from dashboard.app import prepare
+from dashboard.server import keep_for_good
+from dashboard.state.viewer import EVERYTHING, OTHERS, Access, Viewer
+from dashboard.tables import overview
 from mapping.checks.catalog import check
+from mapping.checks.finding import Finding, Severity
 from mapping.service.live import traffic
 from mapping.service.placing import subject_of
+from mapping.traffic.device_names import find_link
+from mapping.traffic.shared_load import JobLoad, SharedLoad
+from mapping.traffic.short_names import short_link
 from registry.database.driver import Database
 from registry.errors import DatabaseUnavailable
+from registry.fabrics.changes import Changes, compare
+from registry.ingest_runs.runs import SourceState
+from registry.jobs.jobs import StoredJob
+from registry.model import Job, Metrics
+from registry.model.loaded_links import LoadedLinks
 from registry.registry import Registry
+from registry.running.advice import StoredAdvice
+from registry.running.running_jobs import PresentPlacement, RunningJob
 from tests.dashboard.conftest import MARKUP, Connect, Filled
-from tests.support.apps import (
-    CIRCUITS,
-    DATA,
-    FABRIC,
-    HISTORY,
-    INTERFERENCE,
-    JOB,
-    JOBS,
-    OVERVIEW,
-    PAGES,
-    address,
-    messages,
-    numbers,
-    page,
-    seen_by,
-    titles,
-    whole,
-)
+from tests.support import apps
+from tests.support.apps import PAGES, address, messages, numbers, page, seen_by, titles, whole
+from tests.support.fat_tree import fat_tree
 
 
-@pytest.mark.parametrize("name", [*PAGES, JOB])
+@pytest.mark.parametrize("name", [*PAGES, apps.JOB])
 def test_an_empty_registry_shows_what_to_run(nothing: Connect, name: str) -> None:
     app = page(nothing, name)
     commands = [code.value for code in app.code]
     assert "almanac demo" in commands
     assert "The registry holds" in messages(app)
-    if name == OVERVIEW:
+    if name == apps.OVERVIEW:
         assert titles(app) == ["1\\. Scan", "2\\. Jobs", "3\\. Profiles", "Or an example"]
         assert [code.split()[:2] for code in commands] == [
             ["almanac", "ingest"],
@@ -51,13 +55,11 @@ def test_an_empty_registry_shows_what_to_run(nothing: Connect, name: str) -> Non
             ["almanac", "job"],
             ["almanac", "demo"],
         ]
-    if name == CIRCUITS:
+    if name == apps.CIRCUITS:
         assert any(command.startswith("almanac cluster optical NAME") for command in commands)
 
 
 class Lost:
-    """A database whose connection is lost."""
-
     uri = "bolt://127.0.0.1:1"
 
     def __getattr__(self, name: str) -> object:
@@ -67,7 +69,7 @@ class Lost:
         """Do nothing: there is no connection."""
 
 
-@pytest.mark.parametrize(("name", "lost"), [(OVERVIEW, False), (JOB, True)])
+@pytest.mark.parametrize(("name", "lost"), [(apps.OVERVIEW, False), (apps.JOB, True)])
 def test_a_database_that_is_down_is_reported_and_found_again(filled: Filled, name: str, lost: bool) -> None:
     down = [True]
 
@@ -85,43 +87,38 @@ def test_a_database_that_is_down_is_reported_and_found_again(filled: Filled, nam
     assert not app.error
 
 
-@pytest.mark.parametrize(
-    ("name", "wrong", "closest"),
-    [
-        (OVERVIEW, {"cluster": "nrd"}, "ndr"),
-        (DATA, {"cluster": "nrd"}, "ndr"),
-        (FABRIC, {"cluster": "nrd"}, "ndr"),
-        (FABRIC, {"cluster": "tree", "placement": "?"}, None),
-        (JOBS, {"cluster": "nrd"}, "ndr"),
-        (JOBS, {"user": "evee"}, "eve"),
-        (JOBS, {"state": "PENDIN"}, "PENDING"),
-        (INTERFERENCE, {"cluster": "nrd"}, "ndr"),
-        (JOB, {"job": "4712"}, "4711"),
-        (JOB, {"job": "ndr/4711", "placement": "?"}, None),
-        (JOB, {"placement": "?"}, None),
-        (HISTORY, {"cluster": "trees"}, "tree"),
-        (HISTORY, {"compare": "clusters", "cluster b": "tre"}, "tree"),
-    ],
-)
-def test_an_unknown_name_is_reported_and_the_closest_can_be_clicked(
-    filled: Filled, name: str, wrong: dict[str, str], closest: str | None
-) -> None:
-    wrong = {key: filled.second[:-1] + "x" if value == "?" else value for key, value in wrong.items()}
-    app = page(filled.connect, name, **wrong)
-    assert "There is no" in messages(app)
-    start = "forget" if closest is None else f"closest {closest}"
-    next(button for button in app.button if (button.key or "").startswith(start)).click().run()
-    assert not app.exception
-    assert not app.error
-    assert closest is None or name == JOB or closest in address(app).values()
+def test_an_unknown_name_is_reported_and_the_closest_can_be_clicked(filled: Filled) -> None:
+    for name, wrong, closest in (
+        (apps.OVERVIEW, {"cluster": "nrd"}, "ndr"),
+        (apps.DATA, {"cluster": "nrd"}, "ndr"),
+        (apps.FABRIC, {"cluster": "nrd"}, "ndr"),
+        (apps.FABRIC, {"cluster": "tree", "placement": "?"}, None),
+        (apps.JOBS, {"cluster": "nrd"}, "ndr"),
+        (apps.JOBS, {"user": "evee"}, "eve"),
+        (apps.JOBS, {"state": "PENDIN"}, "PENDING"),
+        (apps.INTERFERENCE, {"cluster": "nrd"}, "ndr"),
+        (apps.JOB, {"job": "4712"}, "4711"),
+        (apps.JOB, {"job": "ndr/4711", "placement": "?"}, None),
+        (apps.JOB, {"placement": "?"}, None),
+        (apps.HISTORY, {"cluster": "trees"}, "tree"),
+        (apps.HISTORY, {"compare": "clusters", "cluster b": "tre"}, "tree"),
+    ):
+        wrong = {key: filled.second[:-1] + "x" if value == "?" else value for key, value in wrong.items()}
+        app = page(filled.connect, name, **wrong)
+        assert "There is no" in messages(app)
+        start = "forget" if closest is None else f"closest {closest}"
+        next(button for button in app.button if (button.key or "").startswith(start)).click().run()
+        assert not app.exception
+        assert not app.error
+        assert closest is None or name == apps.JOB or closest in address(app).values()
 
 
 def test_the_overview_shows_all_that_it_is_for(connect: Connect) -> None:
-    app = page(connect, OVERVIEW)
+    app = page(connect, apps.OVERVIEW)
     assert titles(app) == ["Load now", "Busiest links", "Jobs to act on", "Last 24 hours"]
     shown = numbers(app)
     assert list(shown) == [
-        *("Fabric health", "Peak link", "Running jobs", "Best possible gain", "Age of data"),
+        *("Fabric health", "Peak link", "Running jobs", "Best possible gain", "Age of data")
     ]
     with connect() as registry:
         live, rates = traffic(registry, CLUSTER), registry.counters.rates(CLUSTER)
@@ -139,7 +136,7 @@ def test_the_overview_shows_all_that_it_is_for(connect: Connect) -> None:
 
 
 def test_what_was_never_read_is_a_card_with_its_command(filled: Filled) -> None:
-    app = page(filled.connect, OVERVIEW)
+    app = page(filled.connect, apps.OVERVIEW)
     app.selectbox(key="choose cluster").set_value("tree").run()
     assert address(app) == {"cluster": "tree"}
     assert [code.value for code in app.code] == [
@@ -173,18 +170,152 @@ def test_one_users_view_names_no_job_of_others(filled: Filled, name: str) -> Non
     assert not app.error
 
 
-def test_another_users_job_or_placement_in_the_address_is_unknown_without_a_hint(filled: Filled) -> None:
+def test_another_user_is_unknown_without_a_hint_and_markup_in_names_does_nothing(filled: Filled) -> None:
     own, alone = {"placement": filled.second}, {"placement": filled.alone}
     for told in ({"job": "ndr/4711"}, {"job": "4711"}, {"job": "ndr/4712"}, own, alone):
-        app = seen_by(Access(only="eve"), filled.connect, JOB, **told)
+        app = seen_by(Access(only="eve"), filled.connect, apps.JOB, **told)
         assert "There is no" in messages(app)
         assert not [button for button in app.button if (button.key or "").startswith("closest")]
         assert not app.dataframe
         assert not app.metric
-
-
-def test_markup_in_names_does_nothing(filled: Filled) -> None:
     for name in PAGES:
         app = page(filled.connect, name, cluster="tree")
         shown = [element.value for kind in (app.markdown, app.caption) for element in kind]
         assert not any(MARKUP in text for text in shown)
+
+
+def test_the_first_page_shows_what_was_read_before_a_browser_asked(filled: Filled) -> None:
+    with filled.connect() as registry:
+        counting = CountingDatabase(registry.database)
+
+        def connect() -> Registry:
+            return Registry(cast(Database, counting))
+
+        st.cache_resource.clear()
+        prepare(connect)
+        read = len(counting.statements)
+        page(connect, "")
+        assert len(counting.statements) == read > 0
+        st.cache_resource.clear()
+
+
+def test_a_database_that_is_away_is_left_to_the_page_to_report() -> None:
+    def connect() -> Registry:
+        raise DatabaseUnavailable("bolt://nowhere", "no answer", "start it")
+
+    st.cache_resource.clear()
+    prepare(connect)
+
+
+def test_bugs_are_not_hidden() -> None:
+    def connect() -> Registry:
+        raise ZeroDivisionError("a bug")
+
+    app = apps.app_of(apps.script, connect, EVERYTHING).run()
+    assert app.exception[0].message == "a bug"
+
+
+def test_what_the_pages_keep_is_not_searched_for_garbage_again() -> None:
+    """A search of all objects after each run of a page took 0.1 s."""
+    gc.collect()  # of what other tests left
+    before = len(gc.get_objects())
+    try:
+        keep_for_good()
+        assert gc.get_freeze_count() > 0.9 * before
+        assert len(gc.get_objects()) < 0.1 * before
+    finally:
+        gc.unfreeze()
+
+
+NOW = datetime(2026, 1, 10, tzinfo=UTC)
+
+TREE = fat_tree()
+
+
+def loaded(job: str, user: str, row: int, size: float) -> JobLoad:
+    loads = np.zeros(len(TREE.links))
+    loads[row] = size
+    return JobLoad(job=job, user=user, application="cg", loads=LoadedLinks.of(loads))
+
+
+def test_busy_links_are_measured_ones_and_name_their_jobs_as_far_as_may_be_seen() -> None:
+    shared = SharedLoad.of(TREE, [loaded("1", "ann", 5, 3.0), loaded("2", "bob", 5, 1.0)])
+    share = np.full(len(TREE.links), np.nan)
+    share[[2, 5]] = 0.25, 0.5
+    first, second = overview.busiest_links(shared, share, 10, Viewer())
+    assert (first.row, first.part, first.jobs) == (5, 0.5, "1, 2")
+    assert (second.row, second.part, second.jobs) == (2, 0.25, overview.NOT_ATTRIBUTED)
+    assert first.short == short_link(TREE, 5)
+    assert find_link(TREE, first.full) == 5
+    assert overview.busiest_links(shared, share, 10, Viewer(only="bob"))[0].jobs == f"{OTHERS}, 2"
+    shared = SharedLoad.of(TREE, [loaded("1", "ann", 3, 3.0), loaded("2", "bob", 4, 6.0)])
+    found = overview.busiest_links(shared, None, 10, Viewer())  # without counters: by the estimated time
+    capacity = TREE.links.capacity
+    assert capacity[3] == capacity[4]
+    assert [(one.row, one.part, one.jobs) for one in found] == [(4, 1.0, "2"), (3, 0.5, "1")]
+    assert found[0].seconds == 6.0 / capacity[4]
+
+
+def running(job: str, user: str, gain: float | None) -> RunningJob:
+    """A job, with the advice of a search unless none was made."""
+    found: dict[str, Any] = {"at": NOW - timedelta(hours=2), "present": "p1", "proposed": "p2", "moved": 4}
+    found |= {"present_seconds": gain, "proposed_seconds": 1.0}
+    advice = StoredAdvice(id=f"a{job}", cluster="c", job=job, **found)
+    stored = StoredJob(id=f"c/{job}", cluster="c", job=Job(id=job, user=user), profile="f", as_of=NOW)
+    known = None if gain is None else advice
+    return RunningJob(stored=stored, application="cg", present=None, advice=known)
+
+
+def test_jobs_come_by_their_gain_with_their_distance_from_best() -> None:
+    metrics = Metrics(**dict.fromkeys((field.name for field in fields(Metrics)), 3.0))
+    nothing: dict[str, Any] = {field.name: None for field in fields(PresentPlacement)}
+    present = PresentPlacement(**(nothing | {"metrics": metrics, "bound_seconds": 1.5}))
+    job = replace(running("1", "ann", None), present=present)
+    assert overview.jobs_to_act([job], Viewer())[0].distance == 2.0
+    for unknown in (None, replace(present, bound_seconds=None), replace(present, metrics=None)):
+        assert overview.jobs_to_act([replace(job, present=unknown)], Viewer())[0].distance is None
+    gains = (("3", "ann", None), ("4", "ann", 1.0), ("1", "ann", 1.5), ("2", "bob", 3.0))
+    jobs = [running(*one) for one in gains]
+    listed = overview.jobs_to_act(jobs, Viewer())
+    assert [one.key for one in listed] == ["c/2", "c/1", "c/4", "c/3"]
+    assert (listed[0].label, listed[0].gain, listed[0].moves) == ("2 · cg · bob", 3.0, 4)
+    assert (listed[3].gain, listed[3].seconds) == (None, None)
+    assert [one.key for one in overview.jobs_to_act(jobs, Viewer(only="bob"))] == ["c/2"]
+    assert "bob" not in overview.jobs_to_act(jobs, Viewer(key=b"k" * 32))[0].label
+
+
+def test_new_tables_are_a_change_of_their_own_and_health_is_the_worst_finding() -> None:
+    for rerouted in (True, False):
+        lines = overview.changes_lines(compare(TREE, fat_tree(without=(0,))), rerouted)
+        assert ("the forwarding tables changed" in lines) is rerouted
+        assert lines[0].endswith(" vanished")
+    assert overview.changes_lines(Changes(), False) == []
+    found = [Finding(severity, "a", "a") for severity in (Severity.NOTE, Severity.WARNING, Severity.WARNING)]
+    assert overview.health(found) == (Severity.WARNING, "2 warnings, 1 note")
+    assert overview.health(()) == (None, "no findings")
+
+
+def test_events_come_worst_first_with_the_page_that_shows_them() -> None:
+    found = [
+        Finding(Severity.WARNING, "a", "MF0;a:MQM9700/U1:3: one cable up", 2, "rails"),
+        Finding(Severity.ERROR, "b", "b is cut off"),
+    ]
+    good = NOW - timedelta(days=1)
+    failed: dict[str, Any] = {
+        "last_at": NOW,
+        "last_outcome": "failed",
+        "last_good_at": good,
+        "error": "cut off",
+    }
+    state = SourceState(cluster="c", format="perfquery", **failed)
+    scanned = NOW - timedelta(minutes=3)
+    listed = overview.events(found, (), ["cable vanished"], [state], NOW, scanned)
+    assert [(one.word, one.where) for one in listed] == [
+        ("error", "fabric"),
+        ("failing", "data"),
+        ("warning", "fabric"),
+        ("changed", "changes"),
+    ]
+    assert [one.time for one in listed] == [scanned, NOW, scanned, scanned]
+    assert (listed[1].text, listed[2].text) == ("perfquery: cut off", "a:3: one cable up")
+    assert overview.events((), (), (), (), NOW, NOW) == []

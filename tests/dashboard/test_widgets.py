@@ -8,7 +8,6 @@ from datetime import timedelta
 
 import numpy as np
 import pandas as pd
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from streamlit.testing.v1 import AppTest
@@ -21,7 +20,6 @@ from tests.support.apps import address, app_of
 
 
 def drawn(script: Callable[[], None], **given: str) -> AppTest:
-    """A page of widgets that was opened at this address."""
     app = app_of(script)
     app.query_params.update(given)
     app.run()
@@ -109,15 +107,12 @@ def test_buttons_turn_pages() -> None:
     assert address(app) == {}
 
 
-def test_texts_that_are_no_numbers_or_times_are_reported() -> None:
+def test_the_slider_stops_at_each_change_and_wrong_texts_are_reported() -> None:
     app = drawn(controls, gain="many", at="soon", colour="green")
     warnings = " ".join(one.value for one in app.warning)
     assert "is not a number of 1 or more" in warnings
     assert "is not a time such as" in warnings
     assert "Colour can be red, blue" in warnings
-
-
-def test_the_slider_stops_at_round_times_and_at_each_change() -> None:
     slider = drawn(controls, at="2026-01-03T00:00:01").select_slider[0]
     assert slider.value == "2026-01-03T00:00:00+00:00"
     assert [text for text in slider.options if "wiring" in text] == ["03 Jan 00:00 · wiring"]
@@ -162,7 +157,7 @@ def bar() -> None:
     st.text(f"{bar.time_range().total_seconds()} {bar.is_live()}")
 
 
-def test_the_first_cluster_and_a_day_are_the_default_and_other_choices_are_in_the_address() -> None:
+def test_a_cluster_and_a_day_are_the_default_and_another_cluster_removes_what_belongs_to_it() -> None:
     app = drawn(bar)
     assert app.title[0].value == "Title"
     assert app.selectbox(key="choose cluster").value == "alpha"
@@ -174,9 +169,6 @@ def test_the_first_cluster_and_a_day_are_the_default_and_other_choices_are_in_th
     assert app.text[0].value == f"{timedelta(days=7).total_seconds()} False"
     app.toggle(key="live").set_value(True).run()
     assert address(app) == {"range": "7d"}
-
-
-def test_another_cluster_removes_what_belongs_to_the_former_one() -> None:
     app = drawn(bar, link="leaf1:3", tab="changes", range="7d")
     app.selectbox(key="choose cluster").set_value("beta").run()
     assert address(app) == {"cluster": "beta", "tab": "changes", "range": "7d"}
@@ -186,15 +178,12 @@ def test_another_cluster_removes_what_belongs_to_the_former_one() -> None:
     assert address(app) == {"cluster": "alpha", "tab": "changes", "range": "7d"}
 
 
-def test_the_cluster_of_a_job_is_shown_and_an_unknown_one_not_as_another() -> None:
+def test_a_job_names_the_cluster_an_unknown_one_is_none_and_a_wall_has_no_controls() -> None:
     assert drawn(bar, job="beta/17").selectbox(key="choose cluster").value == "beta"
     for unknown in ({"cluster": "gamma"}, {"job": "gamma/1"}):
         app = drawn(bar, **unknown)
         assert app.selectbox(key="choose cluster").value is None
         assert "scan" not in app.caption[0].value
-
-
-def test_a_wall_has_no_controls() -> None:
     app = drawn(bar, wall="1")
     assert not app.selectbox
     assert not app.toggle
@@ -245,9 +234,8 @@ def test_each_state_has_its_own_colour_icon_and_word_and_obeys_no_markup() -> No
     assert "**x**" not in badge_text(State.ACT, MARKUP)
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
+def test_markup_and_addresses_become_plain_text() -> None:
+    for text, expected in (
         ("node0001", "node0001"),
         ("a  b\n", "a b"),
         ("**x**", r"\*\*x\*\*"),
@@ -257,30 +245,8 @@ def test_each_state_has_its_own_colour_icon_and_word_and_obeys_no_markup() -> No
         (":red[x] $y$ `z`", r"\:red\[x\] \$y\$ \`z\`"),
         ("www.x", "www\N{WORD JOINER}\\.x"),
         ("x@y", "x\\@\N{WORD JOINER}y"),
-    ],
-)
-def test_markup_and_addresses_become_plain_text(text: str, expected: str) -> None:
-    assert plain(text) == expected
-
-
-def errors() -> None:
-    from dashboard.widgets.messages import show_error, show_nobody, show_unknown
-    from registry.errors import DatabaseUnavailable, UnknownName
-
-    show_error(DatabaseUnavailable("bolt://x:1", "connection refused", "start it"))
-    show_unknown(UnknownName("cluster", "nrd", ["ndr"]), "cluster")
-    show_nobody("")
-
-
-def test_errors_name_the_remedy_and_the_closest_names_can_be_chosen() -> None:
-    app = drawn(errors, cluster="nrd")
-    shown = "\n".join(error.value for error in app.error)
-    assert "The database does not answer" in shown
-    assert "There is no cluster" in shown
-    assert "your login has no user name" in shown
-    assert [code.value for code in app.code] == ["almanac doctor"]
-    app.button(key="closest ndr").click().run()
-    assert address(app) == {"cluster": "ndr"}
+    ):
+        assert plain(text) == expected
 
 
 def linked() -> None:
@@ -345,7 +311,7 @@ def shown(app: AppTest) -> bool:
     return len(texts) == 2
 
 
-def test_a_part_is_drawn_until_it_is_removed_or_another_page_is_shown() -> None:
+def test_a_part_is_drawn_until_it_is_removed_or_the_page_or_its_job_changes() -> None:
     app = opened()
     assert shown(app.run())
     assert not shown(app.button[1].click().run())
@@ -354,9 +320,6 @@ def test_a_part_is_drawn_until_it_is_removed_or_another_page_is_shown() -> None:
     for name in ("Fabric", "Jobs"):  # it stays gone
         app.query_params["page"] = name
         assert not shown(app.run())
-
-
-def test_a_part_is_gone_if_the_address_names_another_job_or_another_placement_without_a_job() -> None:
     for first, second, stays in (
         ({"job": "tree/7"}, {"job": "tree/8"}, False),
         ({"job": "none", "placement": "p1"}, {"job": "none", "placement": "p2"}, False),

@@ -36,7 +36,6 @@ def lines(log: Path) -> list[str]:
 
 
 def refused(address: str, work: Callable[[Cluster], object] = lambda _: None) -> ClusterError:
-    """Return the error of work on a cluster."""
     with pytest.raises(ClusterError) as error, open_cluster(address) as found:
         work(found)
     return error.value
@@ -157,9 +156,8 @@ def test_certificates_of_dasks_configuration_are_used(tmp_path: Path) -> None:
     for role in ("scheduler", "worker", "client"):
         named |= {f"{role}.cert": certificate, f"{role}.key": key}
     settings = {f"distributed.comm.tls.{name}": str(path) for name, path in named.items()}
-    variables = {
-        f"DASK_{name.replace('.', '__').replace('-', '_').upper()}": path for name, path in settings.items()
-    }
+    shell = {name: name.replace(".", "__").replace("-", "_").upper() for name in settings}
+    variables = {f"DASK_{shell[name]}": path for name, path in settings.items()}
     assert distributed.__version__  # imported first: its defaults come before the settings
     with dask_cluster(tmp_path, 1, variables, "tls") as other:
         assert other.address.startswith("tls://127.0.0.1:")

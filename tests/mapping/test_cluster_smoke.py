@@ -28,9 +28,9 @@ def test_a_value_is_sent_once_and_results_and_errors_come_back(dask: DaskCluster
         found.share(value)
         with pytest.raises(ZeroDivisionError, match="refused"):
             found.submit(refuse).result()
-        processes = [one.result() for one in [found.submit(process_of, {"in": [value]}) for _ in range(6)]]
+        processes = [one.result() for one in [found.submit(process_of, {"in": [value]}) for _ in range(24)]]
     assert set(processes) == set(dask.workers)
-    assert 1 <= len(lines(log)) <= 3  # at most once on each worker
+    assert 1 <= len(lines(log)) <= 6  # not with each task; Dask may copy it to a busy worker twice
 
 
 def test_a_search_gives_the_placement_of_one_machine(dask: DaskCluster) -> None:

@@ -20,8 +20,6 @@ from tests.support.search_problems import problem_on
 
 
 class Clock:
-    """A clock that is moved by hand."""
-
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.now = 100.0
         monkeypatch.setattr("mapping.deadline.time.perf_counter", lambda: self.now)
@@ -109,9 +107,7 @@ def test_preparations_take_seconds_and_no_steps(clock: Clock) -> None:
     assert (steps.claim(20), steps.fraction) == (1, 0.1)
 
 
-def test_a_search_that_takes_long_to_set_up_begins_its_schedule_at_the_start(
-    clock: Clock, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_search_with_long_set_up_begins_at_its_start(clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
     fractions = []
     begin, look = LoadSearch.__init__, LoadSearch.round
 
@@ -132,9 +128,7 @@ def test_a_search_that_takes_long_to_set_up_begins_its_schedule_at_the_start(
 
 
 @pytest.mark.parametrize("refiner", [pair_exchange, threshold_accepting])
-def test_every_annealing_search_restarts_the_clock_once_it_is_set_up(
-    refiner: object, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_every_search_restarts_the_clock_once(refiner: object, monkeypatch: pytest.MonkeyPatch) -> None:
     restarts = []
     monkeypatch.setattr(Deadline, "restart", lambda self: restarts.append(self.taken))
     start = np.arange(16, dtype=np.int32)

@@ -1,14 +1,19 @@
-"""Tables of named things, and options in a text, read from a function's keyword-only parameters."""
+"""Tables of named things, their options, and plug-ins of other packages: used alike, broken ones named."""
 
 from __future__ import annotations
 
 import math
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
 
 import pytest
 
 from mapping.placement.catalog import Chain
 from registry.catalog import Catalog, Choice, Entry, options_of, read_options, split_options
 from registry.errors import InvalidValue, UnknownName
+from registry.plug_ins import PlugInError, PlugIns
 
 
 def example(a: int, *, starts: int = 1, share: float = 0.5, near: str = "last", both: bool = False) -> None:
@@ -49,9 +54,8 @@ def test_what_makes_no_sense_is_refused_by_field(text: str, field: str) -> None:
 
 
 def test_an_unknown_option_is_an_error_with_the_closest_and_all_options() -> None:
-    with pytest.raises(
-        UnknownName, match=r"no example option 'start'; closest: starts.*; known: starts, share, near, both"
-    ) as error:
+    reason = r"no example option 'start'; closest: starts.*; known: starts, share, near, both"
+    with pytest.raises(UnknownName, match=reason) as error:
         read_options("example", {"start": "1"}, options_of(example))
     assert error.value.close[0] == "starts"
     with pytest.raises(UnknownName, match="has none"):
@@ -74,11 +78,8 @@ def entry(name: str, target: str = "math:sqrt") -> Entry:
 
 def test_a_table_finds_its_entries_and_names_the_closest() -> None:
     table = Catalog("tool", [entry("hammer"), entry("saw")])
-    assert table.names == ("hammer", "saw")
-    assert [one.name for one in table] == ["hammer", "saw"]
-    assert len(table) == 2
-    assert "saw" in table
-    assert "nail" not in table
+    assert table.names == tuple(one.name for one in table) == ("hammer", "saw")
+    assert (len(table), "saw" in table, "nail" in table) == (2, True, False)
     assert table.find("saw").load()(4.0) == 2.0
     with pytest.raises(UnknownName, match="there is no tool 'hamer'; closest: hammer") as error:
         table.find("hamer")
@@ -94,9 +95,107 @@ def test_two_entries_with_one_name_are_a_fault_of_the_table() -> None:
 
 
 def test_a_choice_applies_its_options_and_writes_them() -> None:
-    choice = Choice(
-        Entry(name="example", target=f"{__name__}:example", about=""), (("both", True), ("starts", 3))
-    )
+    one = Entry(name="example", target=f"{__name__}:example", about="")
+    choice = Choice(one, (("both", True), ("starts", 3)))
     assert str(choice) == "example:both=true,starts=3"
     assert choice.name == "example"
     assert choice.function().keywords == {"both": True, "starts": 3}  # type: ignore[attr-defined]
+
+
+Install = Callable[..., None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tool(Entry):
+    handle: str = ""
+    fixed: bool = False
+
+
+@pytest.fixture
+def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Install:
+    """Return a function that installs a package with entry points of the group ``tools``."""
+    monkeypatch.syspath_prepend(tmp_path)
+
+    def write(package: str, code: str, **points: str) -> None:
+        monkeypatch.delitem(sys.modules, package, raising=False)
+        (tmp_path / f"{package}.py").write_text(code)
+        folder = tmp_path / f"{package}-1.2.dist-info"
+        folder.mkdir()
+        (folder / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {package}\nVersion: 1.2\n")
+        lines = [f"{name.replace('_', '-')} = {target}" for name, target in points.items()]
+        (folder / "entry_points.txt").write_text("\n".join(["[fabric_almanac.tools]", *lines, ""]))
+
+    return write
+
+
+def tools() -> Catalog[Tool]:
+    own = Tool(name="hammer", target="operator:add", about="adds")
+    return Catalog("tool", [own], PlugIns(group="tools", entry=Tool, values={"fixed": True}))
+
+
+def test_a_plug_in_is_an_entry_after_the_own_ones(install: Install) -> None:
+    code = 'def cut(a, *, deep=2):\n    """Cut\n    it."""\n    return a\ncut.handle = "wood"\n'
+    install("saws", code, saw="saws:cut")
+    found = tools()
+    assert found.names == ("hammer", "saw")
+    saw = found.find("saw")
+    assert (saw.about, saw.package, saw.handle, saw.fixed) == ("Cut", "saws 1.2", "wood", True)
+    assert saw.load()(3) == 3
+    assert saw.options() == {"deep": 2}
+    assert found.plug_ins == (saw,)
+    assert found.broken == ()
+    assert "saw" in found
+
+
+@pytest.mark.parametrize(
+    ("code", "reason"),
+    [
+        ("import no_such_module", "ModuleNotFoundError: No module named 'no_such_module'"),
+        ("1 / 0", "ZeroDivisionError: division by zero"),
+        ("x = 1", "AttributeError: module 'bad' has no attribute 'cut'"),
+        ("cut = 5", "TypeError: bad:cut is no function"),
+        ("this is no Python", "SyntaxError: invalid syntax"),
+    ],
+)
+def test_a_broken_plug_in_is_named_and_costs_nothing_else(install: Install, code: str, reason: str) -> None:
+    install("good", "def cut(): pass", saw="good:cut")
+    install("bad", code, broken="bad:cut")
+    found = tools()
+    assert found.names == ("hammer", "saw")
+    (one,) = found.broken
+    assert (one.name, one.package) == ("broken", "bad 1.2")
+    assert one.reason.startswith(reason)
+    with pytest.raises(PlugInError, match=r"the tool 'broken' of bad 1\.2 cannot be used") as caught:
+        found.find("broken")
+    assert caught.value.__cause__ is one.cause
+    with pytest.raises(UnknownName, match="closest: saw"):
+        found.find("sew")
+
+
+def test_names_in_use_and_names_with_signs_are_broken(install: Install) -> None:
+    install("one", "def cut(): pass", hammer="one:cut", saw="one:cut")
+    install("two", "def cut(): pass", saw="two:cut", **{"a+b": "two:cut"})
+    found = tools()
+    assert found.names == ("hammer", "saw")
+    assert found.find("hammer").package == ""
+    broken = sorted((one.name, one.package) for one in found.broken)
+    assert broken == [("a+b", "two 1.2"), ("hammer", "one 1.2"), ("saw", "two 1.2")]
+
+
+def test_plug_ins_are_loaded_only_when_they_are_needed(install: Install) -> None:
+    install("late", "raise SystemError('loaded')", late="late:cut")
+    found = tools()
+    assert found.find("hammer").load()(1, 2) == 3
+    assert "_found" not in vars(found)
+    assert found.names == ("hammer",)
+    assert found.broken[0].reason == "SystemError: loaded"
+
+
+def test_a_method_of_a_class_is_found_and_needed_attributes_are_checked(install: Install) -> None:
+    code = "class Kit:\n    @staticmethod\n    def turn():\n        return 7\n"
+    install("kits", code, turn="kits:Kit.turn")
+    assert tools().find("turn").load()() == 7
+    install("module", "recognise = parse = len", half="module")
+    formats = Catalog[Entry]("format", [], PlugIns(group="tools", entry=Entry, needs=("recognise", "kind")))
+    assert formats.names == ()
+    assert [one.reason for one in formats.broken if one.name == "half"] == ["TypeError: module has no kind"]

@@ -1,25 +1,29 @@
-"""Optional parts: what is imported without them, and commands that install them into any installation."""
+"""Optional parts: what is imported without them, and commands that install them; room on the disk."""
 
 from __future__ import annotations
 
 import ast
 import json
 import shlex
+import shutil
 import subprocess
 import sys
 import tomllib
 from importlib.metadata import PathDistribution
 from pathlib import Path
+from typing import Any
 
 import numpy
 import pytest
 
 from registry import installation
+from registry.disk_space import FULL_BYTES, bytes_of, no_space
 from registry.errors import MissingExtra
 from registry.installation import install_command, optional_parts, origin, require, upgrade_advice
 from tests.support import paths
 
 PROJECT = tomllib.loads((paths.ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+GIT = "https://host/a.git"
 OPTIONAL = ("PIL", "altair", "fastapi", "otf2", "pandas", "py2neo", "pyarrow", "streamlit", "uvicorn")
 """Modules of extras."""
 METADATA = """Metadata-Version: 2.4
@@ -47,9 +51,7 @@ def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def test_a_checkout_is_installed_again_with_the_extra(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_checkout_is_installed_again_with_extra(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     checkout = tmp_path / "my checkout"
     checkout.mkdir()
     (checkout / "pyproject.toml").touch()
@@ -59,9 +61,7 @@ def test_a_checkout_is_installed_again_with_the_extra(
     assert origin() == f"the checkout {checkout}"
 
 
-def test_elsewhere_the_packages_of_the_extra_are_installed_by_name(
-    installed: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_elsewhere_packages_of_the_extra_are_installed_by_name(installed: Path, monkeypatch: Any) -> None:
     begin = [sys.executable, "-m", "pip", "install"]
     assert shlex.split(install_command("dashboard")) == [*begin, "numpy<3,>=2.1", "no-such-package>=1"]
     assert shlex.split(install_command("login")) == [*begin, "numpy[auth]<3,>=1"]
@@ -79,24 +79,17 @@ def test_elsewhere_the_packages_of_the_extra_are_installed_by_name(
         (None, "a package index"),
         ({"url": "file:///opt/fabric-almanac", "dir_info": {}}, "file:///opt/fabric-almanac"),
         ({"url": "file:///tmp/a.whl", "archive_info": {"hashes": {}}}, "file:///tmp/a.whl"),
-        (
-            {"url": "https://host/a.git", "vcs_info": {"vcs": "git", "commit_id": "8fd3"}},
-            "git+https://host/a.git@8fd3",
-        ),
+        ({"url": GIT, "vcs_info": {"vcs": "git", "commit_id": "8fd3"}}, f"git+{GIT}@8fd3"),
     ],
 )
-def test_the_origin_is_read_from_what_the_installer_wrote(
-    installed: Path, source: dict[str, object] | None, expected: str
-) -> None:
+def test_the_origin_is_read_from_what_an_installer_wrote(installed: Path, source: Any, expected: str) -> None:
     if source is not None:
         (installed / "direct_url.json").write_text(json.dumps(source))
     assert origin() == expected
     assert upgrade_advice().endswith(f", installed from {expected})")
 
 
-def test_modules_that_nobody_installed_are_named_by_their_folder(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_modules_that_nobody_installed_are_named_by_folder(tmp_path: Path, monkeypatch: Any) -> None:
     monkeypatch.setattr(installation, "ROOT", tmp_path)
     monkeypatch.setattr(installation, "PROGRAM", "no-such-program")
     assert origin() == f"the folder {tmp_path}"
@@ -181,7 +174,6 @@ def _loaded(statement: str) -> set[str]:
 
 
 def _printed(code: str, *words: str) -> str:
-    """Return what a new process prints."""
     command = [sys.executable, "-c", code, *words]
     process = subprocess.run(command, cwd=paths.ROOT, capture_output=True, text=True)
     assert process.returncode == 0, process.stderr
@@ -203,3 +195,31 @@ def test_the_base_depends_on_no_package_of_the_dashboard() -> None:
             waiting += requires(name) or []
     assert {"numpy", "llvmlite", "jpype1"} <= needed
     assert needed & {"altair", "matplotlib", "pandas", "pillow", "pyarrow", "pydeck", "streamlit"} == set()
+
+
+def test_a_file_system_with_little_room_is_full_and_named(tmp_path: Path, monkeypatch: Any) -> None:
+    free = FULL_BYTES
+    usage = shutil.disk_usage(tmp_path)
+    monkeypatch.setattr("registry.disk_space.shutil.disk_usage", lambda folder: usage._replace(free=free))
+    assert no_space(tmp_path) == ""
+    free = 3_999_999
+    text = f"no space left on {tmp_path}, 3 MB free: make room, then repeat the command"
+    assert no_space(tmp_path) == text
+    assert no_space(tmp_path / "not" / "yet" / "there") == text
+
+
+def test_the_bytes_of_files_in_folders_are_added(tmp_path: Path) -> None:
+    (tmp_path / "a").mkdir()
+    (tmp_path / "a" / "b").write_bytes(b"12345")
+    (tmp_path / "c").write_bytes(b"1")
+    assert bytes_of([tmp_path]) == 6
+    assert bytes_of([tmp_path, tmp_path / "a"]) == 11
+    assert bytes_of([tmp_path / "missing"]) == 0
+
+
+def test_a_file_that_vanishes_does_not_count(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "kept").write_bytes(b"123")
+    gone = tmp_path / "gone"  # a log that a running server removes while the folder is read
+    monkeypatch.setattr(Path, "is_file", lambda path: True)
+    monkeypatch.setattr(Path, "rglob", lambda folder, pattern: iter([gone, tmp_path / "kept"]))
+    assert bytes_of([tmp_path]) == 3

@@ -34,8 +34,8 @@ from registry.registry import Registry, default_home
 from tests.support import paths, servers
 from tests.support.concurrent_writers import CONTENTS
 from tests.support.fat_tree import at, fat_tree, tree_tables
+from tests.support.full_cluster import counts
 
-ROOT = paths.ROOT
 CYPHER = re.compile(
     r"\s*(MATCH|MERGE|CREATE|UNWIND|OPTIONAL|CALL)\b.*\b(RETURN|SET|CREATE|MERGE|DELETE)\b", re.DOTALL
 )
@@ -46,24 +46,19 @@ WHOLE_GRAPH = (
 )
 """Modules whose work is the whole graph: making its schema, moving it."""
 
+SEEN: dict[str, Any] = {"cluster": "toy", "observed_at": at(0), "fabric": fat_tree(), "tables": tree_tables()}
+READ: dict[str, Any] = {
+    "source": "folder",
+    "files": ("a", "b"),
+    "warnings": ("a line was odd",),
+    "digest": "0f",
+}
 EVERYTHING = Intake(
-    cluster="toy",
-    observed_at=at(0),
-    fabric=fat_tree(),
-    tables=tree_tables(),
     profiles=(Profile.from_edges([0, 1], [1, 0], [1.0, 2.0], name="pair"),),
     jobs=(Job(id="1", hosts=("node00",), slots=(2,), state="RUNNING"),),
     placements=(HostOrder(hosts=("node00", "node01"), source="hostfile"),),
-    source="folder",
-    files=("a", "b"),
-    warnings=("a line was odd",),
-    digest="0f",
+    **SEEN | READ,
 )
-
-
-def counts(database: Database) -> tuple[int, int]:
-    nodes = database.query("MATCH (n) RETURN count(n)")[1][0][0]
-    return nodes, database.query("MATCH ()-[r]->() RETURN count(r)")[1][0][0]
 
 
 def statements() -> Iterator[tuple[str, str]]:
@@ -98,9 +93,8 @@ def test_all_of_an_intake_is_saved_and_in_the_receipt(registry: Registry) -> Non
     assert registry.profiles.read("pair").id == receipt.ids("profiles")[0]
     assert registry.jobs.read("1").job == EVERYTHING.jobs[0]
     assert registry.placements.read(receipt.ids("placements")[0]).content == receipt.snapshot
-    _, rows = registry.database.query(
-        "MATCH (r:IngestRun)-[:RECORDED]->(x) RETURN r.files, r.digest, r.outcome, r.jobs, labels(x)[0], x.id"
-    )
+    columns = "r.files, r.digest, r.outcome, r.jobs, labels(x)[0], x.id"
+    _, rows = registry.database.query(f"MATCH (r:IngestRun)-[:RECORDED]->(x) RETURN {columns}")
     assert [row[:4] for row in rows] == [(["a", "b"], "0f", "saved", 1)] * 3
     assert {label: identity for *_, label, identity in rows} == {
         "Profile": receipt.ids("profiles")[0],
@@ -119,14 +113,10 @@ def test_an_intake_that_fails_at_its_end_leaves_nothing_but_its_run(registry: Re
     before = counts(registry.database)
     assert registry.save(Intake()).cluster is None
     assert counts(registry.database) == before
-    for number, broken in enumerate(
-        (
-            replace(EVERYTHING, jobs=(Job(id="1", hosts=("nodeX",), slots=(1,)),)),
-            replace(EVERYTHING, placements=(HostOrder(hosts=("nodeX",)),)),
-        )
-    ):
+    wrong: list[dict[str, Any]] = [{"jobs": (Job(id="1", hosts=("nodeX",), slots=(1,)),)}]
+    for number, broken in enumerate((*wrong, {"placements": (HostOrder(hosts=("nodeX",)),)})):
         with pytest.raises(UnknownName, match="nodeX"):
-            registry.save(broken)
+            registry.save(replace(EVERYTHING, **broken))
         assert counts(registry.database) == (before[0] + number + 1, before[1])
     assert registry.fabrics.clusters() == ()
 
@@ -146,23 +136,25 @@ def test_an_intake_needs_cluster_and_time() -> None:
             Intake(**given)
 
 
-def test_a_database_is_opened_with_the_schema_of_this_version_only(
-    registry: Registry, server: ServerAddress
-) -> None:
+def test_a_database_is_opened_with_the_schema_of_now_only(registry: Registry, server: ServerAddress) -> None:
     registry.database.write(lambda tx: tx.run("MATCH (n) DETACH DELETE n"))
     with servers.opened(server) as opened:  # an empty one gets its schema
         assert opened.fabrics.clusters() == ()
-    set_version(registry, 2)  # its creation was cut off
+
+    def set_version(version: int) -> None:
+        registry.database.write(lambda tx: tx.run(WRITE_VERSION, id="schema", version=version))
+
+    set_version(2)  # its creation was cut off
     with servers.opened(server) as opened:
         assert current_version(opened.database) == MIGRATIONS[-1].version
     registry.save(EVERYTHING)
     try:
         for version, reason in ((2, "run almanac db migrate"), (99, "version 99")):
-            set_version(registry, version)
+            set_version(version)
             with pytest.raises(SchemaVersionError, match=reason):
                 servers.opened(server)
     finally:
-        set_version(registry, MIGRATIONS[-1].version)
+        set_version(MIGRATIONS[-1].version)
 
 
 def set_version(registry: Registry, version: int) -> None:
@@ -184,14 +176,9 @@ def start(processes: None, server: ServerAddress) -> Iterator[Any]:
     started: list[subprocess.Popen[str]] = []
 
     def run(*words: object) -> subprocess.Popen[str]:
-        process = subprocess.Popen(
-            [sys.executable, "-m", "tests.support.concurrent_writers", *map(str, words)],
-            cwd=ROOT,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
+        command = [sys.executable, "-m", "tests.support.concurrent_writers", *map(str, words)]
+        streams = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
+        process: subprocess.Popen[str] = subprocess.Popen(command, cwd=paths.ROOT, text=True, **streams)  # type: ignore[call-overload]
         assert process.stdin is not None
         process.stdin.write(json.dumps(address))
         process.stdin.close()
@@ -240,7 +227,6 @@ def test_a_process_killed_while_it_writes_leaves_nothing(registry: Registry, sta
 
 @pytest.fixture(scope="session")
 def planner(neo4j_server: ServerAddress, neo4j_database: Database) -> Iterator[neo4j.Session]:
-    """A session on a Neo4j that has the schema."""
     auth = (neo4j_server.user, neo4j_server.password)
     with (
         neo4j.GraphDatabase.driver(
@@ -268,11 +254,10 @@ def test_no_statement_scans_the_graph_or_multiplies(planner: neo4j.Session) -> N
 
 def operators_of(plan: dict[str, Any]) -> Iterator[tuple[str, list[str]]]:
     """Each operator of a plan with the leaves below it."""
-    below = [found for child in plan.get("children", ()) for found in operators_of(child)]
-    name = plan["operatorType"].split("@")[0]
-    leaves = [leaf for child in plan.get("children", ()) for leaf in leaves_of(child)]
-    yield name, leaves
-    yield from below
+    children = plan.get("children", ())
+    yield plan["operatorType"].split("@")[0], [leaf for child in children for leaf in leaves_of(child)]
+    for child in children:
+        yield from operators_of(child)
 
 
 def leaves_of(plan: dict[str, Any]) -> list[str]:

@@ -34,7 +34,6 @@ def script(connect: object, access: object) -> None:
 
 
 def page(connect: Callable[[], Registry], name: str, **given: str) -> AppTest:
-    """Return a page of the dashboard at this address."""
     return seen_by(EVERYTHING, connect, name, **given)
 
 
@@ -49,31 +48,26 @@ def seen_by(access: Access, connect: Callable[[], Registry], name: str, **given:
 
 
 def address(app: AppTest) -> dict[str, str]:
-    """Return the parameters of the address."""
     given = app.query_params.items()
     return {name: value if isinstance(value, str) else value[0] for name, value in given}
 
 
 def messages(app: AppTest) -> str:
-    """Return the messages of a page, as they are read."""
     shown = [element.value for kind in (app.error, app.info, app.warning) for element in kind]
     return "\n".join(shown).replace("\\", "")
 
 
 def captions(app: AppTest) -> str:
-    """Return captions and marked text of a page, as they are read."""
     shown = [element.value for kind in (app.caption, app.markdown) for element in kind]
     return "\n".join(shown).replace("\\", "")
 
 
 def numbers(app: AppTest) -> dict[str, str]:
-    """Return the numbers of a page by their label."""
     shown = {metric.label: metric.value for metric in app.metric}
     return {label.replace("\\", ""): value.replace("\\", "") for label, value in shown.items()}
 
 
 def table(app: AppTest, *columns: str) -> pd.DataFrame:
-    """Return the table that has these columns."""
     found = [one.value for one in app.dataframe if set(columns) <= set(one.value.columns)]
     assert len(found) == 1, [list(one.value.columns) for one in app.dataframe]
     value: pd.DataFrame = found[0]
@@ -81,12 +75,10 @@ def table(app: AppTest, *columns: str) -> pd.DataFrame:
 
 
 def titles(app: AppTest) -> list[str]:
-    """Return the headings of a page."""
     return [head.value for head in app.header]
 
 
 def whole(app: AppTest) -> str:
-    """Return all text and all cells of a page."""
     texts = [element.value for kind in ("text", "caption", "markdown") for element in getattr(app, kind)]
     cells = [table.value.to_csv() for table in app.dataframe]
     labels = [str(link.proto.label) for link in app.get("page_link")]

@@ -35,23 +35,15 @@ def job(
     **fields: Any,
 ) -> Job:
     """Return a job with times in minutes of `at`."""
-    return Job(
-        id=name,
-        name=title,
-        started_at=None if started is None else at(started),
-        ended_at=None if ended is None else at(ended),
-        hosts=hosts,
-        slots=(2,) * len(hosts),
-        **fields,
-    )
+    times = [None if minute is None else at(minute) for minute in (started, ended)]
+    fields |= {"name": title, "hosts": hosts, "slots": (2,) * len(hosts)}
+    return Job(id=name, started_at=times[0], ended_at=times[1], **fields)
 
 
 def fill(registry: Registry, *jobs: Job, cluster: str = "toy") -> Registry:
     """Save a cluster: tables at minute 0, profiles ``ring`` and ``pair``, jobs reported at minute 1."""
-    profiles = RING, PAIR
-    registry.save(
-        Intake(cluster=cluster, observed_at=at(0), fabric=fat_tree(), tables=tree_tables(), profiles=profiles)
-    )
+    seen: dict[str, Any] = {"fabric": fat_tree(), "tables": tree_tables(), "profiles": (RING, PAIR)}
+    registry.save(Intake(cluster=cluster, observed_at=at(0), **seen))
     if jobs:
         registry.save(Intake(cluster=cluster, observed_at=at(1), jobs=jobs))
     return registry
@@ -76,35 +68,21 @@ def record(
     allocation = Allocation.of(snapshot.fabric, ["node03", "node00"], 2)
     loads = np.zeros(len(snapshot.fabric.links))
     loads[[2, 5]] = [10.0, seconds]
-    evaluation = Evaluation(
-        routing="tables",
-        rails="all-connected",
-        congestion_seconds=seconds,
-        network_congestion_seconds=seconds / 2,
-        hop_bytes=100.0,
-        total_bytes=60.0,
-        average_dilation=2.0,
-        max_dilation=4.0,
-        link_bytes=loads,
-        bounds={"congestion_seconds": Bound(value=bound, proof="injection")},
-    )
-    return PlacementRecord(
-        cluster=cluster,
-        content=snapshot.id,
-        routing=snapshot.routing,
-        profile=registry.profiles.read(profile).id,
-        job=name,
-        role=role,
-        placement=Placement(
-            host_of_rank=allocation.hosts[list(ranks)],
-            allocation=allocation,
-            strategy=placed.pop("strategy", "given" if role == PRESENT else "greedy"),
-            objective="congestion",
-            routing="tables",
-            **placed,
-        ),
-        evaluation=evaluation if evaluated else None,
-    )
+    numbers = {"congestion_seconds": seconds, "network_congestion_seconds": seconds / 2, "hop_bytes": 100.0}
+    numbers |= {"total_bytes": 60.0, "average_dilation": 2.0, "max_dilation": 4.0}
+    bounds = {"congestion_seconds": Bound(value=bound, proof="injection")}
+    used: dict[str, Any] = {"link_bytes": loads, "bounds": bounds, "rails": "all-connected", **numbers}
+    evaluation = Evaluation(routing="tables", **used) if evaluated else None
+    placed = {"strategy": "given" if role == PRESENT else "greedy", "objective": "congestion", **placed}
+    host_of_rank = allocation.hosts[list(ranks)]
+    placement = Placement(host_of_rank=host_of_rank, allocation=allocation, routing="tables", **placed)
+    about: dict[str, Any] = {
+        "cluster": cluster,
+        "content": snapshot.id,
+        "profile": registry.profiles.read(profile).id,
+    }
+    about |= {"routing": snapshot.routing, "job": name, "role": role}
+    return PlacementRecord(placement=placement, evaluation=evaluation, **about)
 
 
 def place(registry: Registry, name: str | None, **fields: Any) -> str:
@@ -114,16 +92,9 @@ def place(registry: Registry, name: str | None, **fields: Any) -> str:
 
 def advise(registry: Registry, name: str, present: str, proposed: str | None, **fields: Any) -> AdviceRecord:
     """Save an advice that halves the worst link, and return it."""
-    advice = AdviceRecord(
-        cluster=fields.pop("cluster", "toy"),
-        job=name,
-        at=fields.pop("when", at(10)),
-        present=present,
-        proposed=proposed,
-        present_seconds=fields.pop("present_seconds", 4.0),
-        proposed_seconds=fields.pop("proposed_seconds", 2.0),
-        **fields,
-    )
+    fields = {"cluster": "toy", "present_seconds": 4.0, "proposed_seconds": 2.0, **fields}
+    fields |= {"present": present, "proposed": proposed}
+    advice = AdviceRecord(job=name, at=fields.pop("when", at(10)), **fields)
     registry.advices.save([advice])
     return advice
 

@@ -14,18 +14,15 @@ from tests.support.infiniband_data import infiniband
 
 
 def findings_of(fabric: Fabric, name: str) -> list[Finding]:
-    """Return the findings of one check."""
     return list(check(Subject(fabric=fabric), [name]))
 
 
 def fabric_of_cables(names: list[str], cables: list[tuple[str, str]], switches: set[str]) -> Fabric:
-    """Return a fabric of hosts and switches with these cables."""
     at = {name: index for index, name in enumerate(names)}
     ends = [(at[a], at[b]) for a, b in cables] + [(at[b], at[a]) for a, b in cables]
     source, target = zip(*ends, strict=True)
-    return Fabric.from_arcs(
-        names, source, target, 1.0, slots=[int(name not in switches) for name in names], forwards=False
-    )
+    slots = [int(name not in switches) for name in names]
+    return Fabric.from_arcs(names, source, target, 1.0, slots=slots, forwards=False)
 
 
 def with_ports(*rows: tuple[str, int, int, float]) -> Fabric:

@@ -22,6 +22,8 @@ from registry.database.local.end_with_parent import die_with_parent
 from tests.support.paths import ROOT
 from tests.support.waiting import comes_true
 
+Settings = Mapping[str, str]
+
 
 @dataclass(frozen=True, slots=True)
 class DaskCluster:
@@ -43,7 +45,6 @@ class DaskCluster:
     logs: str
 
     def log(self) -> str:
-        """Return what scheduler and workers wrote."""
         return "\n".join(path.read_text() for path in sorted(Path(self.logs).glob("*.log")))
 
 
@@ -56,7 +57,7 @@ def kept(folder: Path) -> Iterator[dict[str, Any]]:
 
 @contextlib.contextmanager
 def dask_cluster(
-    folder: Path, workers: int = 3, environment: Mapping[str, str] | None = None, protocol: str = "tcp"
+    folder: Path, workers: int = 3, environment: Settings | None = None, protocol: str = "tcp"
 ) -> Iterator[DaskCluster]:
     """Start a scheduler and workers, wait until the workers are registered, and end all of them afterwards.
 
@@ -74,45 +75,32 @@ def dask_cluster(
 
 @contextlib.contextmanager
 def more_workers(cluster: DaskCluster) -> Iterator[None]:
-    """Start one more worker and end it afterwards."""
     with contextlib.ExitStack() as processes:
         _start_workers(processes, Path(cluster.logs), cluster.address, [len(cluster.workers)], {})
         yield
 
 
 def _start_workers(
-    processes: contextlib.ExitStack,
-    folder: Path,
-    address: str,
-    numbers: Sequence[int],
-    environment: Mapping[str, str],
+    processes: contextlib.ExitStack, folder: Path, address: str, numbers: Sequence[int], environment: Settings
 ) -> tuple[subprocess.Popen[bytes], ...]:
     words = (address, "--nthreads", "1", "--no-nanny", "--local-directory", str(folder))
-    started = tuple(
-        processes.enter_context(_process(folder, f"worker{number}", words, environment)) for number in numbers
-    )
+    opened = (_process(folder, f"worker{number}", words, environment) for number in numbers)
+    started = tuple(map(processes.enter_context, opened))
     logs = [folder / f"worker{number}.log" for number in numbers]
     _wait(lambda: all("Registered to" in log.read_text() for log in logs), folder, started)
     return started
 
 
 @contextlib.contextmanager
-def _process(
-    folder: Path, name: str, words: Sequence[str], environment: Mapping[str, str]
-) -> Iterator[subprocess.Popen[bytes]]:
+def _process(folder: Path, name: str, words: Sequence[str], environment: Settings) -> Iterator[Any]:
     """Run a scheduler or a worker; kill it afterwards."""
     program = f"distributed.cli.dask_{name.rstrip('0123456789')}"
     local = ("--host", "127.0.0.1", "--dashboard-address", "127.0.0.1:0")
     own = {"PYTHONPATH": str(ROOT), "DASK_LOGGING__DISTRIBUTED": "info", **environment}
     with (folder / f"{name}.log").open("wb") as log:
-        process = subprocess.Popen(
-            [sys.executable, "-m", program, *words, *local],
-            env={**os.environ, **own},
-            stdout=log,
-            stderr=log,
-            cwd=folder,
-            preexec_fn=die_with_parent(),
-        )
+        command = [sys.executable, "-m", program, *words, *local]
+        how: dict[str, Any] = {"env": {**os.environ, **own}, "cwd": folder, "preexec_fn": die_with_parent()}
+        process = subprocess.Popen(command, stdout=log, stderr=log, **how)
     try:
         yield process
     finally:

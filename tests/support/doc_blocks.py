@@ -19,6 +19,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 from registry.maintenance.cluster_deletion import delete_cluster
 from registry.registry import Registry
@@ -44,8 +45,6 @@ class Note:
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """A block of code of a page."""
-
     line: int
     language: str
     text: str
@@ -58,7 +57,6 @@ class Block:
 
 
 def blocks(page: str) -> Iterator[Block]:
-    """Yield the blocks of a page."""
     for found in _BLOCK.finditer(page):
         notes = tuple(Note(*parts) for parts in _NOTE.findall(found[1]))
         assert len(notes) == found[1].count("\n"), f"what is meant by {found[1]}?"
@@ -82,7 +80,6 @@ def pages() -> dict[str, tuple[Block, ...]]:
 
 
 def runnable(page: str) -> tuple[Block, ...]:
-    """Return the blocks of a page that are run."""
     return tuple(block for block in pages()[page] if block.language in RUN and not block.skipped)
 
 
@@ -119,24 +116,12 @@ class Shell:
         else:
             call = [str(self._commands / "block"), "-c", block.text]
         kept = {name: value for name, value in os.environ.items() if not name.startswith(("ALMANAC", "XDG"))}
-        environment = kept | {
-            "HOME": str(self.home),
-            "ALMANAC_HOME": str(self.registry),
-            "PATH": f"{self._commands}:{Path(sys.executable).parent}:{os.environ['PATH']}",
-            "PYTHONPATH": str(paths.ROOT),
-        }
-        done = subprocess.run(
-            call,
-            cwd=self.folder,
-            env=environment,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            timeout=900,
-        )
-        assert done.returncode == 0, (
-            f"line {block.line}, exit code {done.returncode}:\n{done.stdout}{done.stderr}"
-        )
+        kept |= {"HOME": str(self.home), "ALMANAC_HOME": str(self.registry), "PYTHONPATH": str(paths.ROOT)}
+        kept["PATH"] = f"{self._commands}:{Path(sys.executable).parent}:{os.environ['PATH']}"
+        streams: dict[str, Any] = {"stdin": subprocess.DEVNULL, "capture_output": True, "text": True}
+        done = subprocess.run(call, cwd=self.folder, env=kept, timeout=900, **streams)
+        shown = f"{done.stdout}{done.stderr}"
+        assert done.returncode == 0, f"line {block.line}, exit code {done.returncode}:\n{shown}"
 
     def run_page(self, page: str, folder: Path) -> None:
         """Run a page in a new folder, on the registry of this one; delete what it adds there."""

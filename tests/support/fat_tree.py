@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
-from types import MappingProxyType
 
 import numpy as np
 
@@ -13,7 +12,6 @@ from registry.model import HOST, NO_ROUTE, SWITCH, Adapters, Fabric, ForwardingT
 LEAF_GUID = 0xB00000
 SPINE_GUID = 0xC00000
 ADAPTER_GUID = 0xA00000
-NOTHING: Mapping[str, str] = MappingProxyType({})
 
 
 def at(minutes: float) -> datetime:
@@ -30,7 +28,7 @@ def fat_tree(
     *,
     without: tuple[int, ...] = (),
     slow: tuple[int, ...] = (),
-    renamed: Mapping[str, str] = NOTHING,
+    renamed: Mapping[str, str] | None = None,
     shuffle: int | None = None,
 ) -> Fabric:
     """Return a fat tree with `hosts` per leaf on `rails` of its ports, and `cables` per leaf and spine.
@@ -40,7 +38,7 @@ def fat_tree(
     """
     names = [f"spine{s}" for s in range(spines)] + [f"leaf{v}" for v in range(leaves)]
     names += [f"node{h:02}" for h in range(leaves * hosts)]
-    called = [renamed.get(name, name) for name in names]
+    called = [(renamed or {}).get(name, name) for name in names]
     switches, machines = spines + leaves, leaves * hosts
     ends: list[tuple[int, int, int, int, int, int]] = []  # vertex, port, adapter at each end
     for leaf in range(leaves):

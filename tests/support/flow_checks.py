@@ -75,7 +75,6 @@ def check_loads(
 
 
 def on_links(fabric: Fabric, route: Route | None) -> Floats | None:
-    """Return the loads of one byte on a route."""
     if route is None:
         return None
     loads = np.zeros(len(fabric.links))
@@ -103,7 +102,6 @@ def graph_between(fabric: Fabric, source: int, target: int) -> nx.DiGraph[Any]:
 
 
 def shortest_ways(fabric: Fabric, source: int, target: int) -> list[list[int]]:
-    """Return all shortest paths, by vertices."""
     try:
         return list(nx.all_shortest_paths(graph_between(fabric, source, target), source, target))
     except nx.NetworkXNoPath:

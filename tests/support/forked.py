@@ -32,16 +32,8 @@ code = door.recv(1)
 sys.exit(code[0] if code else 1)
 """
 MODULES = (
-    "almanac.cli",
-    "ingest.pipeline",
-    "mapping.service.placing",
-    "neo4j",
-    "networkx",
-    "numba",
-    "rich.progress",
-    "rich.table",
-    "scipy.optimize",
-    "scipy.sparse.csgraph",
+    *("almanac.cli", "ingest.pipeline", "mapping.service.placing", "neo4j", "networkx", "numba"),
+    *("rich.progress", "rich.table", "scipy.optimize", "scipy.sparse.csgraph"),
 )
 """Imported before the first command; others are imported by the commands that need them."""
 

@@ -18,15 +18,12 @@ class Forwarder:
         self.start()
 
     def start(self) -> None:
-        """Accept connections."""
         self._stop = threading.Event()
-        self._thread = threading.Thread(
-            target=self._run, args=(socket.create_server(("127.0.0.1", self.port)), self._stop)
-        )
+        listener = socket.create_server(("127.0.0.1", self.port))
+        self._thread = threading.Thread(target=self._run, args=(listener, self._stop))
         self._thread.start()
 
     def stop(self) -> None:
-        """Close all connections and refuse new ones."""
         self._stop.set()
         self._thread.join()
 

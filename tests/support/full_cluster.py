@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, is_dataclass, replace
 from datetime import timedelta
 from typing import Any
 
@@ -17,7 +17,7 @@ from registry.model.measured_run import MeasuredRun
 from registry.records.placements.records import PROPOSED
 from registry.records.simulations import SimulationRecord
 from registry.registry import Registry
-from tests.registry.model.test_circuit_plan import circuit_plan, optical_switch, reconfiguration_record
+from tests.registry.model.test_circuit_plan import optical_switch, reconfiguration_record
 from tests.registry.model.test_trace import simulation, trace
 from tests.support.busy_cluster import advise, fill, job, place
 from tests.support.fat_tree import LEAF_GUID, at, fat_tree
@@ -28,10 +28,8 @@ DAY = 24 * 60
 """Minutes of a day, for `at`."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class FullCluster:
-    """Ids of what `fill_all` saved."""
-
     placement: str
     proposed: str
     traced: str
@@ -53,57 +51,30 @@ def fill_all(registry: Registry, cluster: str = "toy") -> FullCluster:
     (info,) = registry.traces.list()
     traced = place(registry, "1", cluster=cluster, profile="traced", when=at(5))
     zeros = np.zeros(len(snapshot.fabric.links))
-    simulated = registry.simulations.save(
-        SimulationRecord(
-            placement=traced,
-            content=snapshot.id,
-            tables=snapshot.routing,
-            profile=info.profile,
-            trace=info.id,
-            simulation=simulation(link_bytes=zeros, link_busy_seconds=zeros),
-        )
-    )
+    run: dict[str, Any] = {"simulation": simulation(link_bytes=zeros, link_busy_seconds=zeros)}
+    run |= {"content": snapshot.id, "tables": snapshot.routing, "profile": info.profile, "trace": info.id}
+    simulated = registry.simulations.save(SimulationRecord(placement=traced, **run))
     registry.optical.save(optical_switch(cluster=cluster, hosts=HOSTS))
     ring = registry.profiles.read("ring").id
-    plan = reconfiguration_record(
-        cluster=cluster,
-        hosts=HOSTS,
-        profiles=(ring,),
-        ranks=(3,),
-        jobs=("1",),
-        plan=circuit_plan(node_of_vertex=[0, 1, 3]),
-    )
+    plan = reconfiguration_record(cluster=cluster, hosts=HOSTS, profiles=(ring,), jobs=("1",))
     identity = registry.circuit_plans.save(plan)
     registry.circuit_plans.apply(identity)
-    measured = registry.measured_runs.save(
-        measured_run(cluster=cluster, profile=ring, placement=proposed, job="2")
-    )
-    return FullCluster(
-        placement=placement,
-        proposed=proposed,
-        traced=traced,
-        simulation=simulated,
-        plan=identity,
-        measured=measured,
-    )
+    run_of = measured_run(cluster=cluster, profile=ring, placement=proposed, job="2")
+    measured = registry.measured_runs.save(run_of)
+    return FullCluster(placement, proposed, traced, simulated, identity, measured)
 
 
 def measured_run(**changed: Any) -> MeasuredRun:
     """Return a measured run of three ranks on the hosts of job 1, from minute 5 on."""
-    run = MeasuredRun(
-        cluster="toy",
-        application="cg",
-        program="0123456789abcdef",
-        ranks=3,
-        hosts=("node03", "node00"),
-        slots=(2, 2),
-        launcher="Open MPI 4",
-        started_at=at(5),
-        wall_seconds=60.5,
-        step_seconds=0.25,
-        steps=100,
-    )
-    return replace(run, **changed)
+    fields: dict[str, Any] = {
+        "cluster": "toy",
+        "application": "cg",
+        "program": "0123456789abcdef",
+        "ranks": 3,
+    }
+    fields |= {"hosts": ("node03", "node00"), "slots": (2, 2), "launcher": "Open MPI 4", "started_at": at(5)}
+    fields |= {"wall_seconds": 60.5, "step_seconds": 0.25, "steps": 100}
+    return MeasuredRun(**fields | changed)
 
 
 def sweep(minute: float) -> CounterSweep:
@@ -114,34 +85,37 @@ def sweep(minute: float) -> CounterSweep:
 def _ingest_other_kinds(registry: Registry, cluster: str) -> None:
     """Save a second observation with its run, a trace, a host layout, intended wiring, and counters."""
     recorded = trace()
-    registry.save(
-        Intake(
-            cluster=cluster,
-            observed_at=at(5),
-            fabric=fat_tree(without=(0,)),
-            profiles=(recorded.profile(name="traced", application="cg"),),
-            traces=(recorded,),
-            files=("scan",),
-            source="test",
-            key=f"{cluster} scan",
-        )
-    )
+    profiles = (recorded.profile(name="traced", application="cg"),)
+    run: dict[str, Any] = {"files": ("scan",), "source": "test", "key": f"{cluster} scan"}
+    seen = Intake(cluster=cluster, observed_at=at(5), fabric=fat_tree(without=(0,)), **run)
+    registry.save(replace(seen, profiles=profiles, traces=(recorded,)))
     layout = replace(read_layout(file(read("hwloc/four_cores.xml"))), name="node00")
-    plan = IntendedWiring(
-        source=("leaf0",),
-        source_port=("Port 1",),
-        target=("node00",),
-        target_port=("mlx5_0",),
-        kind=("Data",),
-        declared_at=at(6),
-    )
+    ends = {"source": "leaf0", "source_port": "Port 1", "target": "node00", "target_port": "mlx5_0"}
+    columns: dict[str, Any] = {name: (text,) for name, text in ends.items()}
+    plan = IntendedWiring(**columns, kind=("Data",), declared_at=at(6))
     registry.save(Intake(cluster=cluster, observed_at=at(6), layouts=(layout,), intended=plan))
     registry.save(Intake(cluster=cluster, counters=tuple(map(sweep, (10, 20, 30, 40 + 2 * DAY)))))
     a_day = replace(Retention(), full=timedelta(days=1))
     registry.database.write(lambda transaction: roll_up(transaction, cluster, at(40 + 2 * DAY), a_day))
 
 
+def same(one: Any, other: Any) -> bool:
+    """Check that two data types hold the same, arrays and nested types compared by value."""
+    for field in fields(one):
+        left, right = getattr(one, field.name), getattr(other, field.name)
+        if is_dataclass(left):
+            assert same(left, right)
+            continue
+        both = (np.asarray(left), np.asarray(right))
+        assert np.array_equal(*both, equal_nan=both[0].dtype.kind == "f"), field.name
+    return True
+
+
+def counts(database: Database) -> tuple[int, int]:
+    nodes = database.query("MATCH (n) RETURN count(n)")[1][0][0]
+    return nodes, database.query("MATCH ()-[r]->() RETURN count(r)")[1][0][0]
+
+
 def node_counts(database: Database) -> dict[str, int]:
-    """Return the number of nodes by label."""
     rows = database.query("MATCH (n) RETURN labels(n)[0] AS label, count(n) AS count")[1]
     return {label: count for label, count in rows if label != "Schema"}

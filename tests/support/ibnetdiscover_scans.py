@@ -12,6 +12,7 @@ from ingest.options import Options
 from ingest.parsed import Parsed
 from ingest.writers.infiniband import fat_tree, ibnetdiscover_text
 from registry.model import Fabric
+from registry.model.port_names import ENDS
 from tests.support import inputs
 
 TREE = ibnetdiscover_text(fat_tree(2, 3, 2, cables=2))
@@ -19,7 +20,6 @@ TREE = ibnetdiscover_text(fat_tree(2, 3, 2, cables=2))
 
 
 def raw(name: str) -> str:
-    """Return the text of a file of tests/data."""
     return inputs.read(name).decode()
 
 
@@ -28,9 +28,7 @@ def read(text: str, options: Options | None = None) -> Parsed:
 
 
 def fabric_of(text: str, options: Options | None = None) -> Fabric:
-    fabric = read(text, options).fabric
-    assert fabric is not None
-    return fabric
+    return inputs.fabric_of(ibnetdiscover, text, options, path="scan")
 
 
 def swap(text: str, pattern: str, by: str | Callable[[re.Match[str]], str]) -> str:
@@ -42,21 +40,11 @@ def swap(text: str, pattern: str, by: str | Callable[[re.Match[str]], str]) -> s
 
 def same(one: Fabric, other: Fabric) -> bool:
     """Return True if two fabrics have the same vertices, cables and adapter ports."""
-    columns = (
-        "source",
-        "target",
-        "capacity",
-        "source_port",
-        "target_port",
-        "source_adapter",
-        "target_adapter",
-    )
-    return (
-        one.names == other.names
-        and all(np.array_equal(getattr(one.links, name), getattr(other.links, name)) for name in columns)
-        and np.array_equal(one.adapters.port_guid, other.adapters.port_guid)
-        and np.array_equal(one.adapters.port_lid, other.adapters.port_lid)
-    )
+    columns = ("source", "target", "capacity", *(f"{end}_{of}" for end in ENDS for of in ("port", "adapter")))
+    pairs = [(getattr(one.links, name), getattr(other.links, name)) for name in columns]
+    owned = ("port_guid", "port_lid")
+    pairs += [(getattr(one.adapters, name), getattr(other.adapters, name)) for name in owned]
+    return one.names == other.names and all(np.array_equal(*pair) for pair in pairs)
 
 
 Cable = tuple[str, int, str, int]

@@ -23,9 +23,10 @@ from tests.support import paths
 DATA = paths.DATA
 JUNK = [b"-1", b"nan", b"99999999999999999999", b"\t", b"]", b"[0-", b"=", b"None", b"{}", b"[]", b'"']
 WHEN = datetime(2026, 1, 1, tzinfo=UTC)
+Content = str | bytes
 
 
-def file(content: str | bytes, path: str = "input") -> SourceFile:
+def file(content: Content, path: str = "input") -> SourceFile:
     data = content.encode() if isinstance(content, str) else content
     return SourceFile(path=path, data=data, modified_at=WHEN)
 
@@ -37,7 +38,6 @@ def read(name: str) -> bytes:
 
 
 def archive(name: str) -> list[SourceFile]:
-    """Return the files of a tar archive of tests/data."""
     path = str(DATA / name)
     with tarfile.open(path) as opened:
         files = [(info.name, opened.extractfile(info)) for info in opened if info.isreg()]
@@ -61,17 +61,12 @@ def tar_of(info: tarfile.TarInfo) -> bytes:
     return buffer.getvalue()
 
 
-def parse(
-    parser: Parser, content: str | bytes, options: Options | None = None, *, path: str = "input"
-) -> Parsed:
+def parse(parser: Parser, content: Content, options: Options | None = None, *, path: str = "input") -> Parsed:
     return parser.parse([file(content, path)], options or Options())
 
 
-def fabric_of(
-    parser: Parser, content: str | bytes, options: Options | None = None, *, path: str = "input"
-) -> Fabric:
-    """Return the fabric that a parser makes of a file."""
-    return fabric_in(parse(parser, content, options, path=path))
+def fabric_of(parser: Parser, content: Content, options: Options | None = None, **path: str) -> Fabric:
+    return fabric_in(parse(parser, content, options, **path))
 
 
 def fabric_in(parsed: Parsed) -> Fabric:
@@ -79,24 +74,19 @@ def fabric_in(parsed: Parsed) -> Fabric:
     return parsed.fabric
 
 
-def profile_of(
-    parser: Parser, content: str | bytes, options: Options | None = None, *, path: str = "input"
-) -> Profile:
-    """Return the profile that a parser makes of a file."""
-    (profile,) = parse(parser, content, options, path=path).profiles
+def profile_of(parser: Parser, content: Content, options: Options | None = None, **path: str) -> Profile:
+    (profile,) = parse(parser, content, options, **path).profiles
     return profile
 
 
-def hosts_of(parser: Parser, content: str | bytes, options: Options | None = None) -> tuple[str, ...]:
-    """Return the host of each rank."""
+def hosts_of(parser: Parser, content: Content, options: Options | None = None) -> tuple[str, ...]:
     (placement,) = parse(parser, content, options).placements
     return placement.hosts
 
 
 def refusal(
-    parser: Parser, content: str | bytes, options: Options | None = None, *, path: str = "input"
+    parser: Parser, content: Content, options: Options | None = None, path: str = "input"
 ) -> InputError:
-    """Return the error of a file that must be refused."""
     with pytest.raises(InputError) as caught:
         parse(parser, content, options, path=path)
     assert caught.value.path is not None
@@ -144,17 +134,14 @@ def recorded(run: str, *kinds: str) -> Profile:
 
 
 def traffic_of(profile: Profile) -> dict[tuple[int, int], tuple[float, int]]:
-    """Return bytes and messages of each pair of ranks."""
     return {(source, target): (size, count) for source, target, size, count in edges_of(profile)}
 
 
 def bytes_of(profile: Profile) -> dict[tuple[int, int], float]:
-    """Return the bytes of each pair of ranks."""
     return {(source, target): size for source, target, size, _ in edges_of(profile)}
 
 
 def edges_of(profile: Profile) -> list[tuple[int, int, float, int]]:
-    """Return sender, receiver, bytes and messages of each pair."""
     columns = (profile.sender, profile.partner, profile.bytes, profile.messages)
     return list(zip(*(column.tolist() for column in columns), strict=True))
 
@@ -162,12 +149,6 @@ def edges_of(profile: Profile) -> list[tuple[int, int, float, int]]:
 @st.composite
 def recordings(draw: st.DrawFn) -> Profile:
     """Return a small profile with messages, some ranks of which are silent."""
-    rows = draw(
-        st.lists(
-            st.tuples(st.integers(0, 5), st.integers(0, 5), st.integers(0, 99), st.integers(1, 9)),
-            min_size=1,
-            max_size=9,
-        )
-    )
-    source, target, size, count = zip(*rows, strict=True)
+    row = st.tuples(st.integers(0, 5), st.integers(0, 5), st.integers(0, 99), st.integers(1, 9))
+    source, target, size, count = zip(*draw(st.lists(row, min_size=1, max_size=9)), strict=True)
     return Profile.from_edges(source, target, size, ranks=draw(st.integers(6, 8)), messages=count, name="p")

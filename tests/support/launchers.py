@@ -10,6 +10,7 @@ import subprocess
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -72,23 +73,21 @@ def _lacking(programs: Sequence[str]) -> str:
     return ""
 
 
-def agent(folder: Path) -> Path:
-    """Return a program that replaces ssh."""
-    path = folder / "agent"
-    path.write_text(AGENT)
+def executable(path: Path, text: str) -> Path:
+    path.write_text(text)
     path.chmod(0o755)
     return path
 
 
+def agent(folder: Path) -> Path:
+    """Return a program that replaces ssh."""
+    return executable(folder / "agent", AGENT)
+
+
 def printed(command: Sequence[object], environment: Mapping[str, str] | None = None) -> dict[int, str]:
     """Return what each rank prints, given the job's output lines ``rank TEXT``."""
-    done = subprocess.run(
-        [str(word) for word in command],
-        env={**os.environ, **(environment or {})},
-        capture_output=True,
-        text=True,
-        timeout=PATIENCE,
-    )
+    words, variables = [str(word) for word in command], {**os.environ, **(environment or {})}
+    done = subprocess.run(words, env=variables, capture_output=True, text=True, timeout=PATIENCE)
     assert done.returncode == 0, done.stderr + done.stdout
     pairs = [line.split() for line in done.stdout.splitlines() if line.strip()]
     found = {int(rank): host for rank, host in pairs}
@@ -105,7 +104,6 @@ class Slurm:
 
     @property
     def folder(self) -> Path:
-        """Folder of slurm.conf."""
         return Path(self.environment["SLURM_CONF"]).parent
 
 
@@ -129,12 +127,15 @@ def slurm(
         (folder / name).mkdir()
     controller = _ports(len(nodes) + 1)
     conf = folder / "slurm.conf"
-    conf.write_text(
-        SLURM_CONF.format(
-            here=socket.gethostname(), folder=folder, port=controller, nodes=names, slots=slots,
-            first=f"[{controller + 1}", last=f"{controller + len(nodes)}]",
-        )
-    )  # fmt: skip
+    values = {
+        "here": socket.gethostname(),
+        "folder": folder,
+        "port": controller,
+        "nodes": names,
+        "slots": slots,
+    }
+    ports = {"first": f"[{controller + 1}", "last": f"{controller + len(nodes)}]"}
+    conf.write_text(SLURM_CONF.format(**values, **ports))
     if topology is not None:
         (folder / "topology.conf").write_text(topology)
         conf.write_text(f"{conf.read_text()}TopologyPlugin=topology/tree\n")
@@ -144,15 +145,8 @@ def slurm(
 
     def start(*command: str) -> None:
         with (folder / f"{command[0]}.out").open("ab") as log:
-            daemons.append(
-                subprocess.Popen(
-                    command,
-                    env={**os.environ, **environment},
-                    stdout=log,
-                    stderr=log,
-                    preexec_fn=die_with_parent(),
-                )
-            )
+            how: dict[str, Any] = {"env": {**os.environ, **environment}, "preexec_fn": die_with_parent()}
+            daemons.append(subprocess.Popen(command, stdout=log, stderr=log, **how))
 
     try:
         start("slurmctld", "-D")

@@ -75,7 +75,6 @@ def finished_seconds(case: dict[str, Any], *, latency: bool) -> list[float]:
 
 
 def shares(flows: list[_Flow], capacity: Floats) -> list[float]:
-    """Return the bytes/s of each flow."""
     crosses = np.zeros((len(flows), len(capacity)), bool)
     for row, flow in enumerate(flows):
         crosses[row, flow.way] = True

@@ -84,9 +84,7 @@ def neo4j(folder: Path) -> Iterator[ServerAddress]:
 def docker_answers() -> bool:
     """Return True if a Docker engine answers, asked in a new process: the library leaves sockets open."""
     question = "import docker; docker.from_env(timeout=5).ping()"
-    asked = subprocess.run(
-        [sys.executable, "-c", question], capture_output=True, check=False, timeout=PATIENCE
-    )
+    asked = subprocess.run([sys.executable, "-c", question], capture_output=True, timeout=PATIENCE)
     return asked.returncode == 0
 
 
@@ -103,10 +101,8 @@ def _container() -> Iterator[ServerAddress]:
 def _java_process(folder: Path) -> Iterator[ServerAddress]:
     java = shutil.which("java")
     if java is None:
-        raise Unavailable(
-            "no Neo4j for the tests: ALMANAC_TEST_NEO4J_URI is not set, no Docker engine answers, "
-            "and there is no Java 17"
-        )
+        reason = "ALMANAC_TEST_NEO4J_URI is not set, no Docker engine answers, and there is no Java 17"
+        raise Unavailable(f"no Neo4j for the tests: {reason}")
     jars = f"{maven_jars()}{os.sep}*"
     password = secrets.token_hex(12)
     port = _free_port()
@@ -169,36 +165,22 @@ def _copy_dependencies(maven: str, folder: Path) -> None:
 
 
 def _configuration(folder: Path, port: int) -> str:
-    return "\n".join(
-        (
-            "server.default_listen_address=127.0.0.1",
-            f"server.bolt.listen_address=127.0.0.1:{port}",
-            f"server.bolt.advertised_address=127.0.0.1:{port}",
-            "server.http.enabled=false",
-            "server.https.enabled=false",
-            "dbms.usage_report.enabled=false",
-            "server.memory.pagecache.size=64m",
-            f"server.directories.data={folder / 'data'}",
-            f"server.directories.logs={folder / 'logs'}",
-        )
-    )
+    return f"""server.default_listen_address=127.0.0.1
+server.bolt.listen_address=127.0.0.1:{port}
+server.bolt.advertised_address=127.0.0.1:{port}
+server.http.enabled=false
+server.https.enabled=false
+dbms.usage_report.enabled=false
+server.memory.pagecache.size=64m
+server.directories.data={folder / "data"}
+server.directories.logs={folder / "logs"}"""
 
 
 def _set_password(java: str, jars: str, folder: Path, password: str) -> None:
-    command = [
-        java,
-        *QUICK_START,
-        "-cp",
-        jars,
-        "org.neo4j.cli.AdminTool",
-        "dbms",
-        "set-initial-password",
-        password,
-    ]
+    command = [java, *QUICK_START, "-cp", jars, "org.neo4j.cli.AdminTool"]
+    command += ["dbms", "set-initial-password", password]
     variables = {**os.environ, "NEO4J_HOME": str(folder), "NEO4J_CONF": str(folder / "conf")}
-    done = subprocess.run(
-        command, env=variables, capture_output=True, text=True, check=False, timeout=PATIENCE
-    )
+    done = subprocess.run(command, env=variables, capture_output=True, text=True, timeout=PATIENCE)
     if done.returncode:
         raise RuntimeError(f"Neo4j takes no password: {done.stdout}{done.stderr}")
 

@@ -26,6 +26,13 @@ from cryptography.hazmat.primitives.asymmetric import padding, rsa
 CLIENT, SECRET = "almanac", secrets.token_urlsafe(24)
 KEY_NAME = "only"
 TOKEN_SECONDS = 300
+SUPPORTED = {
+    "response_types": "code",
+    "subject_types": "public",
+    "id_token_signing_alg_values": "RS256",
+    "token_endpoint_auth_methods": "client_secret_basic",
+    "code_challenge_methods": "S256",
+}
 
 
 def new_key() -> rsa.RSAPrivateKey:
@@ -58,28 +65,18 @@ class Provider:
 
     def secrets_toml(self, redirect_uri: str) -> str:
         """Return the dashboard's ``.streamlit/secrets.toml`` for this provider."""
-        settings = {
-            "redirect_uri": redirect_uri,
-            "cookie_secret": secrets.token_urlsafe(32),
-            "client_id": CLIENT,
-            "client_secret": SECRET,
-            "server_metadata_url": f"{self.url}/.well-known/openid-configuration",
-        }
+        settings = {"redirect_uri": redirect_uri, "cookie_secret": secrets.token_urlsafe(32)}
+        settings |= {"client_id": CLIENT, "client_secret": SECRET}
+        settings["server_metadata_url"] = f"{self.url}/.well-known/openid-configuration"
         return "[auth]\n" + "".join(f"{name} = {json.dumps(value)}\n" for name, value in settings.items())
 
     def metadata(self) -> dict[str, Any]:
-        return {
-            "issuer": self.url,
+        found = {"issuer": self.url, "jwks_uri": f"{self.url}/keys", "token_endpoint": f"{self.url}/token"}
+        found |= {
             "authorization_endpoint": f"{self.url}/authorize",
-            "token_endpoint": f"{self.url}/token",
-            "jwks_uri": f"{self.url}/keys",
             "end_session_endpoint": f"{self.url}/logout",
-            "response_types_supported": ["code"],
-            "subject_types_supported": ["public"],
-            "id_token_signing_alg_values_supported": ["RS256"],
-            "token_endpoint_auth_methods_supported": ["client_secret_basic"],
-            "code_challenge_methods_supported": ["S256"],
         }
+        return found | {f"{name}_supported": [value] for name, value in SUPPORTED.items()}
 
     def keys(self) -> dict[str, Any]:
         numbers = self.published.public_key().public_numbers()

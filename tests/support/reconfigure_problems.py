@@ -5,11 +5,13 @@ from __future__ import annotations
 import itertools
 
 import networkx as nx
+import numpy as np
 from hypothesis import strategies as st
 
 from mapping.reconfiguration.model.problem import Application, Machine
-from mapping.reconfiguration.model.solution import SearchResult
+from mapping.reconfiguration.model.solution import SearchResult, evaluate
 from mapping.reconfiguration.model.topology import Topology
+from registry.model import Ints
 
 WEIGHTS = st.sampled_from([0.0, 0.5, 1.0, 2.0, 3.0, 7.0])
 HEAVY = Application.from_edges([0, 1, 2, 3, 4, 0], [1, 2, 3, 4, 5, 3], [1.0] * 5 + [10.0])
@@ -18,7 +20,6 @@ HEAVY = Application.from_edges([0, 1, 2, 3, 4, 0], [1, 2, 3, 4, 5, 3], [1.0] * 5
 
 @st.composite
 def trees(draw: st.DrawFn, count: int) -> list[tuple[int, int]]:
-    """Draw the edges of any tree on so many vertices."""
     return [(draw(st.integers(0, upper - 1)), upper) for upper in range(1, count)]
 
 
@@ -30,32 +31,27 @@ def applications(
     count = draw(st.integers(min_vertices, max_vertices))
     ends = st.integers(0, count - 1)
     edges = draw(trees(count)) + draw(st.lists(st.tuples(ends, ends), max_size=max_more))
-    return Application.from_edges(
-        [one for one, _ in edges],
-        [other for _, other in edges],
-        draw(st.lists(WEIGHTS, min_size=len(edges), max_size=len(edges))),
-        vertex_weight=draw(st.lists(WEIGHTS, min_size=count, max_size=count)),
+    one, other = ([edge[end] for edge in edges] for end in (0, 1))
+    weight, vertex_weight = (
+        draw(st.lists(WEIGHTS, min_size=size, max_size=size)) for size in (len(edges), count)
     )
+    return Application.from_edges(one, other, weight, vertex_weight=vertex_weight)
 
 
 @st.composite
 def machines(draw: st.DrawFn, *, min_nodes: int = 1, max_nodes: int = 8) -> Machine:
     """Draw machines, from those that just hold a path of nodes to those that hold all links."""
     nodes = draw(st.integers(min_nodes, max_nodes))
-    return Machine(
-        nodes=nodes,
-        max_degree=draw(st.integers(min(nodes - 1, 2), max(nodes - 1, 2))),
-        max_edges=draw(st.integers(nodes - 1, nodes * (nodes - 1) // 2 + 1)),
-        compute_speed=draw(st.sampled_from([1.0, 10.0, 100.0])),
-        link_speed=draw(st.sampled_from([1.0, 10.0, 100.0])),
-    )
+    max_degree = draw(st.integers(min(nodes - 1, 2), max(nodes - 1, 2)))
+    max_edges = draw(st.integers(nodes - 1, nodes * (nodes - 1) // 2 + 1))
+    speeds = {name: draw(st.sampled_from([1.0, 10.0, 100.0])) for name in ("compute_speed", "link_speed")}
+    return Machine(nodes=nodes, max_degree=max_degree, max_edges=max_edges, **speeds)
 
 
 @st.composite
 def topologies(
     draw: st.DrawFn, *, min_nodes: int = 1, max_nodes: int = 8, connected: bool = True
 ) -> Topology:
-    """Draw any topology of so many nodes."""
     nodes = draw(st.integers(min_nodes, max_nodes))
     node = st.integers(0, nodes - 1)
     ends = st.tuples(node, node).filter(lambda ends: ends[0] != ends[1])
@@ -64,7 +60,6 @@ def topologies(
 
 
 def graph_of(topology: Topology) -> nx.Graph[int]:
-    """Return the topology as a networkx graph."""
     graph: nx.Graph[int] = nx.Graph()
     graph.add_nodes_from(range(topology.nodes))
     graph.add_edges_from(topology.pairs.tolist())
@@ -72,27 +67,36 @@ def graph_of(topology: Topology) -> nx.Graph[int]:
 
 
 def links_of(topology: Topology) -> set[tuple[int, int]]:
-    """Return the nodes of each link."""
     return {(one, other) for one, other in topology.pairs.tolist()}
 
 
 def machine(nodes: int, max_degree: int = 4, max_edges: int | None = None, **speeds: float) -> Machine:
     """Return a machine; defaults: speeds of 1, as many links as ports allow."""
-    return Machine(
-        nodes=nodes,
-        max_degree=max_degree,
-        max_edges=max(nodes * max_degree // 2, nodes - 1) if max_edges is None else max_edges,
-        compute_speed=speeds.get("compute_speed", 1.0),
-        link_speed=speeds.get("link_speed", 1.0),
-    )
+    most = max(nodes * max_degree // 2, nodes - 1) if max_edges is None else max_edges
+    speeds = {"compute_speed": 1.0, "link_speed": 1.0, **speeds}
+    return Machine(nodes=nodes, max_degree=max_degree, max_edges=most, **speeds)
 
 
 def every_pair(vertices: int) -> Application:
     """Return an application whose vertices all compute 1 and exchange 1 with each other."""
     pairs = list(itertools.combinations(range(vertices), 2))
-    return Application.from_edges(
-        [one for one, _ in pairs], [other for _, other in pairs], [1.0] * len(pairs)
-    )
+    one, other = ([pair[end] for pair in pairs] for end in (0, 1))
+    return Application.from_edges(one, other, [1.0] * len(pairs))
+
+
+def on_any(data: st.DataObject, application: Application, nodes: int) -> Ints:
+    """Draw any node for each vertex."""
+    size = application.vertices
+    return np.array(data.draw(st.lists(st.integers(0, nodes - 1), min_size=size, max_size=size)), np.int32)
+
+
+def check_search(application: Application, limits: Machine, found: SearchResult) -> None:
+    """Check that a result keeps the limits, and that it is worth what it says."""
+    found.topology.require(limits)
+    node, ptr, route = (getattr(found.solution, name) for name in ("node_of_vertex", "route_ptr", "route"))
+    again = evaluate(application, found.topology, limits, node, ptr, route)
+    assert again.throughput == found.throughput == found.trail[-1].best
+    assert [one.number for one in found.trail] == list(range(len(found.trail)))
 
 
 def same_search(one: SearchResult, other: SearchResult) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -36,11 +37,8 @@ def save_running_jobs(registry: Registry) -> None:
         job("5", ("a1", "b0"), distribution="arbitrary"),
         job("6", ("a1", "b0"), state="PENDING", started_at=None),
     )
-    registry.save(
-        Intake(
-            cluster="c", fabric=FABRIC, observed_at=T0, jobs=jobs, profiles=(ACROSS, ONE_WAY), source="test"
-        )
-    )
+    seen = Intake(cluster="c", fabric=FABRIC, observed_at=T0, jobs=jobs, profiles=(ACROSS, ONE_WAY))
+    registry.save(replace(seen, source="test"))
     registry.jobs.attach("1", "across", iteration_seconds=64.0)
     for number in ("2", "4", "5", "6"):
         registry.jobs.attach(number, "one-way", iteration_seconds=8.0)

@@ -15,16 +15,14 @@ from mapping.placement.problem.problem import Problem
 from mapping.routing.catalog import build_routes
 from registry.model import Allocation, Fabric, Ints, Profile
 from tests.support import paths
-from tests.support.small_fabrics import adapter_fabrics, allocations, plain_fabrics, profiles, table_fabrics
+from tests.support.small_fabrics import allocations, any_fabrics, profiles, table_fabrics
 
-BENCH = paths.DATA / "bench"
+SHORTEST = "shortest-paths"
 Placed = tuple[Problem, Ints]
 """A problem and a placement of its ranks, by host index."""
 
 
-def problem_on(
-    fabric: Fabric, profile: Profile, allocation: Allocation, routing: str = "shortest-paths"
-) -> Problem:
+def problem_on(fabric: Fabric, profile: Profile, allocation: Allocation, routing: str = SHORTEST) -> Problem:
     routes = build_routes(routing, fabric, allocation.hosts)
     return Problem(profile=profile, allocation=allocation, routes=routes)
 
@@ -32,10 +30,10 @@ def problem_on(
 @st.composite
 def problems(draw: st.DrawFn) -> Problem:
     """Draw any small connected problem: several rails, one-way distances, unequal slots, tables."""
-    fabric = draw(st.one_of(plain_fabrics(), adapter_fabrics(), table_fabrics()))
+    fabric = draw(st.one_of(any_fabrics(), table_fabrics()))
     profile = draw(profiles(max_ranks=6))
     allocation = draw(allocations(fabric, profile.ranks))
-    routing = draw(st.sampled_from(["tables", "shortest-paths"])) if fabric.tables else "shortest-paths"
+    routing = draw(st.sampled_from(["tables", SHORTEST])) if fabric.tables else SHORTEST
     problem = problem_on(fabric, profile, allocation, routing)
     assume(problem.routes.connected)
     return problem
@@ -62,7 +60,7 @@ def pinned(draw: st.DrawFn) -> Placed:
 
 def torus8() -> Instance:
     """Return 512 ranks of a finite-element matrix on an 8 x 8 x 8 torus."""
-    return read(BENCH, "torus8", "fem_512")
+    return read(paths.DATA / "bench", "torus8", "fem_512")
 
 
 @cache
@@ -105,14 +103,14 @@ def talking_torus(sides: tuple[int, int], *, ranks: int) -> Problem:
     random, fabric = np.random.default_rng(4), torus(sides)
     sender, receiver = random.integers(0, ranks, (2, 6 * ranks))
     profile = Profile.from_edges(sender, receiver, random.random(6 * ranks), ranks=ranks)
-    return problem_on(fabric, profile, Allocation.of(fabric, fabric.hosts.tolist()), "shortest-paths")
+    return problem_on(fabric, profile, Allocation.of(fabric, fabric.hosts.tolist()))
 
 
 def everything_on(fabric: Fabric, hosts: list[int] | None = None) -> Problem:
     """Return two ranks that exchange a byte, on all hosts of a fabric or those chosen."""
     chosen = fabric.hosts.tolist() if hosts is None else hosts
     profile = Profile.from_edges([0], [1], [1.0], ranks=2)
-    return problem_on(fabric, profile, Allocation.of(fabric, chosen), "shortest-paths")
+    return problem_on(fabric, profile, Allocation.of(fabric, chosen))
 
 
 class InterruptAt:

@@ -73,27 +73,20 @@ def _keeper(own: Path) -> psutil.Process | None:
 
 
 def folder() -> Path:
-    """Return the folder of this run."""
     return Path(os.environ[FOLDER])
 
 
 def worker() -> str:
-    """Return the name of this worker."""
     return os.environ.get("PYTEST_XDIST_WORKER", "alone")
 
 
 def variables(address: ServerAddress) -> dict[str, str]:
     """Return the settings by which commands use a server."""
-    return {
-        "ALMANAC_DB": address.uri,
-        "ALMANAC_DB_USER": address.user,
-        "ALMANAC_DB_PASSWORD": address.password,
-        "ALMANAC_DB_NAME": address.name or "",
-    }
+    found = {"ALMANAC_DB": address.uri, "ALMANAC_DB_USER": address.user}
+    return found | {"ALMANAC_DB_PASSWORD": address.password, "ALMANAC_DB_NAME": address.name or ""}
 
 
 def opened(address: ServerAddress) -> Registry:
-    """Open the registry on a server."""
     return Registry.open(address.uri, user=address.user, password=address.password, name=address.name)
 
 

@@ -11,22 +11,10 @@ import numpy as np
 from hypothesis import strategies as st
 from numpy.typing import ArrayLike
 
-from registry.model import (
-    HOST,
-    NO_ROUTE,
-    SWITCH,
-    Adapters,
-    Allocation,
-    Fabric,
-    ForwardingTables,
-    Ints,
-    Links,
-    Profile,
-)
+from registry import model
+from registry.model import HOST, NO_ROUTE, SWITCH, Adapters, Allocation, Fabric, Placement, Profile
 
 CAPACITIES = (1.0, 2.0, 3.0, 5.0)
-
-
 _End = tuple[int, int, int]
 """Vertex, adapter and port."""
 
@@ -45,17 +33,11 @@ class _Wiring:
     def cable(self, a: _End, b: _End, capacity: float, back: float) -> None:
         self.rows += [(a, b, capacity), (b, a, back)]
 
-    def links(self) -> Links:
+    def links(self) -> model.Links:
         near, far = (np.array([row[at] for row in self.rows], int).reshape(-1, 3).T for at in (0, 1))
-        return Links.of(
-            near[0],
-            far[0],
-            [capacity for _, _, capacity in self.rows],
-            source_port=near[2],
-            target_port=far[2],
-            source_adapter=near[1],
-            target_adapter=far[1],
-        )
+        ports = {"source_port": near[2], "target_port": far[2]}
+        ends = {"source_adapter": near[1], "target_adapter": far[1], **ports}
+        return model.Links.of(near[0], far[0], [capacity for _, _, capacity in self.rows], **ends)
 
 
 @st.composite
@@ -113,20 +95,15 @@ def plain_fabrics(draw: st.DrawFn, *, max_vertices: int = 6) -> Fabric:
     n = draw(st.integers(2, max_vertices))
     hosts = draw(st.integers(2, n))
     ends = st.integers(0, n - 1)
-    arcs = draw(
-        st.lists(st.tuples(ends, ends).filter(lambda arc: arc[0] != arc[1]), min_size=1, max_size=4 * n)
-    )
+    arc = st.tuples(ends, ends).filter(lambda arc: arc[0] != arc[1])
+    arcs = draw(st.lists(arc, min_size=1, max_size=4 * n))
     if draw(st.booleans()):
         arcs += [(b, a) for a, b in arcs]
     forwards = [draw(st.booleans()) or v >= hosts for v in range(n)]
-    return Fabric.from_arcs(
-        [f"v{v}" for v in range(n)],
-        [a for a, _ in arcs],
-        [b for _, b in arcs],
-        draw(st.lists(st.sampled_from(CAPACITIES), min_size=len(arcs), max_size=len(arcs))),
-        slots=[1 if v < hosts else 0 for v in range(n)],
-        forwards=forwards,
-    )
+    capacity = draw(st.lists(st.sampled_from(CAPACITIES), min_size=len(arcs), max_size=len(arcs)))
+    names, slots = [f"v{v}" for v in range(n)], [int(v < hosts) for v in range(n)]
+    source, target = zip(*arcs, strict=True)
+    return Fabric.from_arcs(names, source, target, capacity, slots=slots, forwards=forwards)
 
 
 @st.composite
@@ -150,7 +127,7 @@ def table_fabrics(draw: st.DrawFn, *, broken: bool = False) -> Fabric:
         for _ in range(draw(st.integers(1, 4))):
             s, lid = draw(st.integers(0, len(switches) - 1)), draw(st.integers(0, lids - 1))
             ports[s, lid] = draw(st.sampled_from([0, 1, 2, 3, 9, NO_ROUTE]))
-    tables = ForwardingTables(switch_guid=fabric.guid[fabric.switches], ports=ports, lid_guid=owner)
+    tables = model.ForwardingTables(switch_guid=fabric.guid[fabric.switches], ports=ports, lid_guid=owner)
     return replace(fabric, tables=tables)
 
 
@@ -178,9 +155,7 @@ def profiles(draw: st.DrawFn, *, min_ranks: int = 1, max_ranks: int = 4) -> Prof
     ranks = draw(st.integers(min_ranks, max_ranks))
     ends = st.integers(0, ranks - 1)
     edges = draw(st.lists(st.tuples(ends, ends, st.integers(0, 20)), max_size=12))
-    return Profile.from_edges(
-        [a for a, _, _ in edges], [b for _, b, _ in edges], [w for _, _, w in edges], ranks=ranks
-    )
+    return Profile.from_edges(*([edge[part] for edge in edges] for part in range(3)), ranks=ranks)
 
 
 @st.composite
@@ -194,33 +169,45 @@ def allocations(draw: st.DrawFn, fabric: Fabric, ranks: int, *, max_slots: int =
     return Allocation.of(fabric, hosts[:count], slots)
 
 
-def indices(values: Sequence[int]) -> Ints:
-    return np.asarray(values, np.int32)
+def any_fabrics() -> st.SearchStrategy[Fabric]:
+    return st.one_of(plain_fabrics(), adapter_fabrics())
+
+
+@st.composite
+def placements(draw: st.DrawFn, fabric: Fabric, profile: Profile) -> Placement:
+    """Draw any placement of a profile's ranks on some hosts."""
+    allocation = draw(allocations(fabric, profile.ranks))
+    slots: list[int] = draw(st.permutations(allocation.host_of_slot.tolist()))
+    return given_placement(allocation, slots[: profile.ranks])
+
+
+def given_placement(allocation: Allocation, host_of_rank: ArrayLike) -> Placement:
+    hosts = np.asarray(host_of_rank, np.int32)
+    return Placement(host_of_rank=hosts, allocation=allocation, strategy="given")
 
 
 def cabled(cables: str, hosts: int, capacity: ArrayLike = 1.0, *, slots: ArrayLike = 1) -> Fabric:
     """Return hosts, numbered from 0, and switches after them, with cables such as ``0-2 1-2``."""
     ends = np.array([cable.split("-") for cable in cables.split()], np.int64)
     both, vertices = np.r_[ends, ends[:, ::-1]], int(ends.max()) + 1
-    return Fabric.from_arcs(
-        [f"v{v}" for v in range(vertices)],
-        both[:, 0],
-        both[:, 1],
-        np.tile(np.broadcast_to(np.asarray(capacity), len(ends)), 2),
-        slots=np.r_[np.broadcast_to(np.asarray(slots), hosts), np.zeros(vertices - hosts, int)],
-        forwards=np.arange(vertices) >= hosts,
-    )
+    names, speed = [f"v{v}" for v in range(vertices)], np.broadcast_to(np.asarray(capacity), len(ends))
+    room = np.r_[np.broadcast_to(np.asarray(slots), hosts), np.zeros(vertices - hosts, int)]
+    forwards = np.arange(vertices) >= hosts
+    return Fabric.from_arcs(names, both[:, 0], both[:, 1], np.tile(speed, 2), slots=room, forwards=forwards)
 
 
 def ring_of_switches(switches: int) -> Fabric:
     """Two hosts on every switch of a ring."""
     s, h = np.arange(switches), switches + np.arange(2 * switches)
     tails, heads = np.r_[s, h], np.r_[(s + 1) % switches, np.repeat(s, 2)]
-    return Fabric.from_arcs(
-        [f"s{i}" for i in s] + [f"h{i}" for i in h],
-        np.r_[tails, heads],
-        np.r_[heads, tails],
-        1.0,
-        slots=np.r_[np.zeros(switches, int), np.ones(2 * switches, int)],
-        forwards=False,
-    )
+    names, slots = [f"s{i}" for i in s] + [f"h{i}" for i in h], np.r_[s * 0, h * 0 + 1]
+    return Fabric.from_arcs(names, np.r_[tails, heads], np.r_[heads, tails], 1.0, slots=slots, forwards=False)
+
+
+def dumbbell(p: int) -> Fabric:
+    """Two complete graphs of p / 2 vertices, joined between their vertices 0 by a link of capacity p."""
+    half = p // 2
+    arcs = [(a, b) for a in range(p) for b in range(p) if a != b and a // half == b // half]
+    capacity = [1.0] * len(arcs) + [float(p)] * 2
+    source, target = zip(*arcs, (0, half), (half, 0), strict=True)
+    return Fabric.from_arcs([f"v{v}" for v in range(p)], source, target, capacity)

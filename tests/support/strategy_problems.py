@@ -6,10 +6,10 @@ import numpy as np
 
 from mapping.placement.problem.problem import Problem
 from registry.model import Fabric, Ints, Profile
+from tests.support.small_fabrics import cabled
 
 
 def rng() -> np.random.Generator:
-    """Return a generator of the same random numbers each time."""
     return np.random.default_rng(5)
 
 
@@ -39,12 +39,4 @@ def leaves(count: int, hosts: int, *, top: int = 2) -> Fabric:
     first = count * hosts
     down = [(host, first + host // hosts) for host in range(first)]
     up = [(first + leaf, first + count + spine) for leaf in range(count) for spine in range(top)]
-    ends = np.array(down + up)
-    return Fabric.from_arcs(
-        [f"v{v}" for v in range(first + count + top)],
-        np.r_[ends[:, 0], ends[:, 1]],
-        np.r_[ends[:, 1], ends[:, 0]],
-        1.0,
-        slots=np.arange(first + count + top) < first,
-        forwards=np.arange(first + count + top) >= first,
-    )
+    return cabled(" ".join(f"{one}-{other}" for one, other in down + up), first)

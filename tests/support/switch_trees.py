@@ -28,5 +28,4 @@ def leaves_of_eight(leaf: str = "leaf{:02d}", core: str = "core") -> dict[str, s
 
 
 def rates(fabric: Fabric) -> set[float]:
-    """Return all capacities in bytes/s."""
     return set(np.unique(fabric.links.capacity).tolist())

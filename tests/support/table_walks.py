@@ -63,7 +63,6 @@ def all_walks(fabric: Fabric) -> Iterator[tuple[str, list[int]]]:
 
 
 def subnet_text(fabric: Fabric) -> str:
-    """Return the fabric as in OpenSM's subnet.lst."""
     links, adapters = fabric.links, fabric.adapters
     owners = zip(adapters.port_adapter.tolist(), adapters.port_number.tolist(), strict=True)
     lid = {port: row for row, port in enumerate(owners)}
@@ -89,7 +88,6 @@ def subnet_text(fabric: Fabric) -> str:
 
 
 def routes_text(fabric: Fabric) -> str:
-    """Return the tables as in OpenSM's .fdbs."""
     tables = tables_of(fabric)
     lines = []
     for guid, row in zip(tables.switch_guid.tolist(), tables.ports, strict=True):

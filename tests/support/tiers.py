@@ -31,7 +31,6 @@ STARTS = frozenset({"subprocess.Popen", "os.posix_spawn", "os.fork", "os.forkpty
 
 
 def tier(item: pytest.Item) -> str:
-    """Return the tier of a test."""
     folder = item.path.parent.relative_to(TESTS).as_posix()
     fixtures = getattr(item, "fixturenames", ())
     if item.path.stem.endswith("_smoke"):

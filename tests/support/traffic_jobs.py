@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from mapping.distances.cost_model import CostModel
 from mapping.traffic.job_loads import JobTraffic, Loader
 from mapping.traffic.shared_load import JobLoad, SharedLoad
-from registry.model import Allocation, Fabric, Links, Placement, Profile
-from tests.support.small_fabrics import adapter_fabrics, allocations, plain_fabrics, profiles
+from registry.model import Allocation, Fabric, Links, Profile
+from tests.support.small_fabrics import any_fabrics, given_placement, placements, profiles
 
 SHORTEST = CostModel(routing="shortest-paths")
 
@@ -18,7 +18,7 @@ SHORTEST = CostModel(routing="shortest-paths")
 @st.composite
 def running_jobs(draw: st.DrawFn, *, connected: bool = True) -> tuple[Fabric, tuple[JobTraffic, ...]]:
     """Draw up to three jobs, which may share hosts, on any small fabric."""
-    fabric = draw(st.one_of(plain_fabrics(), adapter_fabrics()))
+    fabric = draw(any_fabrics())
     jobs = tuple(draw(_placed(fabric, f"j{number}")) for number in range(draw(st.integers(1, 3))))
     if connected:
         loader = Loader(fabric, [one.placement for one in jobs], SHORTEST)
@@ -29,22 +29,15 @@ def running_jobs(draw: st.DrawFn, *, connected: bool = True) -> tuple[Fabric, tu
 @st.composite
 def _placed(draw: st.DrawFn, fabric: Fabric, job: str) -> JobTraffic:
     profile = draw(profiles(max_ranks=5))
-    allocation = draw(allocations(fabric, profile.ranks))
-    slots = draw(st.permutations(allocation.host_of_slot.tolist()))
-    placement = Placement(
-        host_of_rank=np.array(slots[: profile.ranks]), allocation=allocation, strategy="given"
-    )
+    placement = draw(placements(fabric, profile))
     return JobTraffic(job=job, user=f"user of {job}", profile=profile, placement=placement)
 
 
 def shared_load(fabric: Fabric, jobs: tuple[JobTraffic, ...]) -> SharedLoad:
-    """Return the load of all jobs by all shortest paths."""
     loader = Loader(fabric, [one.placement for one in jobs], SHORTEST)
     loads = [loader.load(one.profile, one.placement) for one in jobs]
-    return SharedLoad.of(
-        fabric,
-        [JobLoad(job=one.job, user=one.user, loads=load) for one, load in zip(jobs, loads, strict=True)],
-    )
+    both = zip(jobs, loads, strict=True)
+    return SharedLoad.of(fabric, [JobLoad(job=one.job, user=one.user, loads=load) for one, load in both])
 
 
 def two_leaves(uplinks: int = 2) -> Fabric:
@@ -67,16 +60,7 @@ def two_leaves(uplinks: int = 2) -> Fabric:
 def job_between(fabric: Fabric, job: str, pairs: list[tuple[str, str, float]], user: str = "") -> JobTraffic:
     """Return a job with a rank on every named host, each pair sending so many bytes."""
     hosts = list(dict.fromkeys(host for a, b, _ in pairs for host in (a, b)))
-    return JobTraffic(
-        job=job,
-        user=user,
-        profile=Profile.from_edges(
-            [hosts.index(a) for a, _, _ in pairs],
-            [hosts.index(b) for _, b, _ in pairs],
-            [size for _, _, size in pairs],
-            ranks=len(hosts),
-        ),
-        placement=Placement(
-            host_of_rank=fabric.vertices(hosts), allocation=Allocation.of(fabric, hosts), strategy="given"
-        ),
-    )
+    edges = zip(*((hosts.index(a), hosts.index(b), size) for a, b, size in pairs), strict=True)
+    profile = Profile.from_edges(*edges, ranks=len(hosts))
+    placement = given_placement(Allocation.of(fabric, hosts), fabric.vertices(hosts))
+    return JobTraffic(job=job, user=user, profile=profile, placement=placement)

@@ -47,10 +47,8 @@ class SteeredClock:
         self._at_each_pause = at_each_pause
 
     def monotonic(self) -> float:
-        """Return the seconds that have passed."""
         return self.now
 
     def sleep(self, seconds: float) -> None:
-        """Let some seconds pass."""
         self.now += seconds
         self._at_each_pause()

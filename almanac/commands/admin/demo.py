@@ -57,7 +57,7 @@ def command(output: str, renew: bool) -> None:
     run shows the same results and adds nothing; --renew makes the demonstration again.
     """
     from almanac.demo.fill import CLUSTER, delete_demonstration, fill
-    from almanac.demo.precompile import precompiled_kernels
+    from almanac.precompile import precompiled_kernels
     from mapping.launchers.catalog import launch_line, write
 
     with open_registry() as registry, progress_bars() as progress, precompiled_kernels(progress) as wait:

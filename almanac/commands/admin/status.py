@@ -46,8 +46,11 @@ class Check(NamedTuple):
     "order; `almanac run` then knows.",
 )
 @click.option("--cluster", help="Cluster of the job (default: that of the environment, or the only one).")
+@click.option(
+    "--warm", is_flag=True, help="Compile all kernels now, on all cores, so that no later command has to."
+)
 @json_option
-def doctor(as_json: bool, launchers: bool, cluster: str | None) -> None:
+def doctor(as_json: bool, launchers: bool, cluster: str | None, warm: bool) -> None:
     """Check the installation, the database and its data.
 
     Exit with 1 if a check failed, with 3 if no database answers.
@@ -57,11 +60,13 @@ def doctor(as_json: bool, launchers: bool, cluster: str | None) -> None:
 
     if cluster and not launchers:
         raise click.UsageError("--cluster is for --launchers")
-    if launchers:
+    if warm and launchers:
+        raise click.UsageError("give either --warm or --launchers")
+    if warm or launchers:
         if cluster:
             with open_registry() as registry:
                 require_cluster(registry, cluster)
-        checks = list(_launchers(cluster))
+        checks = [_kernels()] if warm else list(_launchers(cluster))
         _print_checks(checks, as_json)
         if any(check.state == "failed" for check in checks):
             click.get_current_context().exit(EXIT_FAILED)
@@ -83,6 +88,18 @@ def _print_checks(checks: list[Check], as_json: bool) -> None:
         print_json([check._asdict() for check in checks])
     else:
         print_table("", [label(name) for name in Check._fields], checks)
+
+
+def _kernels() -> Check:
+    """Compile all kernels."""
+    from almanac.output.printing import progress_bars
+    from almanac.precompile import PARTS, warm
+
+    with progress_bars() as progress:
+        failed = warm(progress)
+    if failed:
+        return Check("kernels", "failed", f"not all compiled: {', '.join(failed)}")
+    return Check("kernels", "ok", f"compiled: {', '.join(part.__name__ for part in PARTS)}")
 
 
 def _launchers(cluster: str | None) -> Iterator[Check]:

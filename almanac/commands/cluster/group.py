@@ -9,7 +9,7 @@ import click
 
 from almanac.commands.cluster.check import check_cluster
 from almanac.commands.cluster.optical import optical
-from almanac.commands.cluster.whole import delete, merge, rename
+from almanac.commands.cluster.whole import accept, delete, merge, rename
 from almanac.options.common import Time, json_option, open_registry, require_cluster
 from almanac.options.exports import export_argument
 from almanac.output.json.stored_data import (
@@ -25,11 +25,12 @@ from registry.exports.catalog import FORMATS, write
 
 @click.group("cluster")
 def command() -> None:
-    """List, show, rename, merge and delete clusters; list their changes and problems."""
+    """List, show, rename, merge and delete clusters; list changes and problems, accept changes."""
 
 
 command.add_command(check_cluster)
 command.add_command(optical)
+command.add_command(accept)
 command.add_command(delete)
 command.add_command(rename)
 command.add_command(merge)

@@ -1,13 +1,15 @@
-"""``almanac cluster delete``, ``rename`` and ``merge``: changes of whole clusters."""
+"""``almanac cluster accept``, ``delete``, ``rename`` and ``merge``: changes of whole clusters."""
 
 from __future__ import annotations
 
+from datetime import datetime
+
 import click
 
-from almanac.options.common import open_registry
+from almanac.options.common import Time, open_registry
 from almanac.options.destructive import Destructive, destructive_options
 from almanac.output.maintenance import deletion_lines, move_lines, print_deletion, print_move
-from almanac.output.printing import progress_bars
+from almanac.output.printing import progress_bars, say
 
 
 @click.command("delete")
@@ -42,6 +44,21 @@ def rename(cluster: str, name: str, how: Destructive) -> None:
             return rename_cluster(registry.database, cluster, name, dry_run=dry_run)
 
     print_move(how.carry_out(f"Rename cluster {cluster} to {name}", act, move_lines), how)
+
+
+@click.command("accept")
+@click.argument("cluster")
+@click.option("--at", type=Time(), help="The fabric at this time (default: now).")
+def accept(cluster: str, at: datetime | None) -> None:
+    """Take CLUSTER's fabric as it should be: what vanished before is no longer reported as missing."""
+    from mapping.checks.vanished import name
+
+    with open_registry() as registry:
+        retired = registry.fabrics.accept(cluster, at)
+    for one in retired:
+        say(f"{one.kind} {name(one)} is no longer missed")
+    if not retired:
+        say(f"nothing is missing from {cluster}")
 
 
 @click.command("merge")

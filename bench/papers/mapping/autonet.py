@@ -52,7 +52,7 @@ def run(effort: Effort) -> Figure:
         title="2004, Tables 1 and 2: paths and equivalent distances",
         setting="The 10 switches of Figure 3, as `ingest.generate.irregular.autonet` joins them (found by "
         "search, the text has no list of links); Kirchhoff's laws on all shortest legal paths. "
-        "Golden test: tests/mapping/distances/test_equivalent.py.",
+        "Golden test: tests/mapping/distances/test_distances.py.",
         rows=tuple(rows),
     )
 

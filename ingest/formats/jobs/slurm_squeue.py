@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime, timedelta
 from itertools import pairwise
 
 from ingest.formats.jobs import slurm_fields as slurm
@@ -39,6 +40,8 @@ _FREE_TEXT = ("COMMAND", "NAME", "COMMENT", "WORK_DIR")
 """Columns in which users may write ``|``, the most likely first."""
 _ID = re.compile(r"\d[\d_+]*(?:\[[\d,%:-]*\.{0,3}\]?)?", re.A)
 _DATE = re.compile(r"[A-Z][a-z]{2} [A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d \d{4}", re.A)
+_ELAPSED = re.compile(r"(?:(\d{1,5})-)?(?:(\d{1,2}):)?(\d{1,2}):(\d\d)", re.A)
+"""Days, hours, minutes and seconds of the column TIME."""
 _WHY = re.compile(r"\(.*\)")
 
 
@@ -56,7 +59,7 @@ def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
     found = slurm.JobList(file.path)
     cleaning = without = 0
     for cells, where in _rows(file):
-        job = _job(cells, where)
+        job = _job(cells, where, options.observed_at or file.modified_at)
         found.add(job, where)
         cleaning += job.state == "COMPLETING" and _hosts_text(cells) != ""
         without += bool(job.hosts) and "CPUS" not in cells
@@ -123,14 +126,19 @@ def _hosts_text(cells: Mapping[str, str]) -> str:
     return "" if _WHY.fullmatch(text) else slurm.present(text)
 
 
-def _job(cells: Mapping[str, str], where: Where) -> Job:
-    """Return the job of a row."""
+def _job(cells: Mapping[str, str], where: Where, seen_at: datetime) -> Job:
+    """Return the job of a row; it started its time ago if the row has no other start."""
     if not _ID.fullmatch(cells["JOBID"]):
         raise where.error(f"not a job's number: {cells['JOBID']!r}")
     state = _state(cells, where)
     hosts = () if state == "COMPLETING" else slurm.parse_hosts(_hosts_text(cells), where)
     if hosts and cells.get("NODES") and len(hosts) != slurm.parse_count(cells["NODES"], "NODES", where):
         raise where.error(f"names {len(hosts)} hosts, but NODES is {cells['NODES']}")
+    submitted, started, ended = (slurm.parse_time(cells.get(name, ""), where) for name in _TIMES)
+    elapsed = _ELAPSED.fullmatch(cells.get("TIME", ""))
+    if started is None and elapsed and hosts:
+        days, hours, minutes, seconds = (int(part or 0) for part in elapsed.groups())
+        started = seen_at - timedelta(days=days, hours=hours, minutes=minutes, seconds=seconds)
     return slurm.make_job(
         where,
         id=cells["JOBID"],
@@ -139,7 +147,7 @@ def _job(cells: Mapping[str, str], where: Where) -> Job:
         account=cells.get("ACCOUNT", ""),
         partition=cells.get("PARTITION", ""),
         state=state,
-        times=[slurm.parse_time(cells.get(name, ""), where) for name in _TIMES],
+        times=[submitted, started, ended],
         hosts=hosts,
         slots=slurm.even_slots(slurm.parse_count(cells.get("CPUS", ""), "CPUS", where), len(hosts)),
         guessed=True,

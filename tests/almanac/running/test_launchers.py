@@ -25,7 +25,7 @@ from tests.almanac.conftest import Almanac
 from tests.almanac.running.test_run import launch
 from tests.support import paths
 from tests.support.fat_tree import at, fat_tree
-from tests.support.launchers import Slurm
+from tests.support.launchers import Slurm, executable
 
 SLURM = next(one for one in LAUNCHERS if one.name == "Slurm")
 NODES = tuple(f"node{number:02}" for number in range(8))
@@ -39,9 +39,8 @@ def torchrun_found(words: str, job: JobEnvironment = JOB, **environment: str) ->
     return torchrun_of(parse_call(["srun", *words.split()], SLURM.values), SLURM, job, environment)
 
 
-@pytest.mark.parametrize(
-    ("words", "count"),
-    [
+def test_torchrun_is_known_by_its_words_and_its_node_rank_is_that_of_the_task() -> None:
+    for words, count in (
         ("torchrun train.py", 1),
         ("/opt/bin/torchrun train.py", 1),
         ("python3.11 -u -m torch.distributed.run train.py", 4),
@@ -50,13 +49,8 @@ def torchrun_found(words: str, job: JobEnvironment = JOB, **environment: str) ->
         ("python train.py", 0),
         ("python", 0),
         ("", 0),
-    ],
-)
-def test_torchrun_is_known_by_its_words(words: str, count: int) -> None:
-    assert torchrun_words(words.split()) == count
-
-
-def test_the_node_rank_is_that_of_the_task_and_the_master_is_the_first_host() -> None:
+    ):
+        assert torchrun_words(words.split()) == count
     own = "--nnodes=3 --nproc_per_node 4 --master-port 29555 -m pkg.train --lr 1"
     torchrun = torchrun_found(f"-N3 torchrun --master_addr a {own}")
     assert torchrun is not None
@@ -80,9 +74,8 @@ def test_options_are_taken_from_variables() -> None:
         assert torchrun.ranks_per_host
 
 
-@pytest.mark.parametrize(
-    ("words", "reason"),
-    [
+def test_what_decides_about_ranks_itself_is_not_placed() -> None:
+    for words, reason in (
         (
             "--nnodes 3 --rdzv-backend=c10d --rdzv-endpoint a:1 t.py",
             "leave out --rdzv-backend and --rdzv-end",
@@ -93,23 +86,18 @@ def test_options_are_taken_from_variables() -> None:
         ("--nnodes 2:3 t.py", "torchrun is told --nnodes 2:3, and 3 hosts start it"),
         ("t.py", "torchrun is told --nnodes 1, and 3 hosts start it"),
         ("--nnodes 3 --new-option t.py", "the option --new-option of torchrun is not known here"),
-    ],
-)
-def test_what_decides_about_ranks_itself_is_not_placed(words: str, reason: str) -> None:
-    with pytest.raises(Unplaced, match=reason):
-        torchrun_found(f"torchrun {words}")
+    ):
+        with pytest.raises(Unplaced, match=reason):
+            torchrun_found(f"torchrun {words}")
 
 
-def test_torchrun_starts_once_on_each_of_several_hosts() -> None:
+def test_torchrun_starts_once_on_each_of_several_hosts_or_as_it_was_given() -> None:
     with pytest.raises(Unplaced, match="6 tasks start torchrun on 3 hosts: give --ntasks-per-node=1"):
         torchrun_found(
             "torchrun --nnodes 3 t.py", JobEnvironment(hosts=("a", "b", "c"), slots=(2, 2, 2), ranks=6)
         )
     with pytest.raises(Unplaced, match="torchrun runs on one host"):
         torchrun_found("torchrun --standalone t.py", JobEnvironment(hosts=("a",), slots=(1,), ranks=1))
-
-
-def test_an_unplaced_command_is_as_it_was_given() -> None:
     for words in (["torchrun", "--nnodes", "2", "t.py"], ["no-launcher", "x"]):
         assert unplaced_run(words).words == tuple(words)
 
@@ -119,19 +107,13 @@ class Cluster:
 
     def __init__(self, scheduler: Slurm, folder: Path) -> None:
         self.scheduler, self.folder = scheduler, folder
-        self.torchrun = folder / "torchrun"
-        self.torchrun.write_text(STAND_IN)
-        self.torchrun.chmod(0o755)
+        self.torchrun = executable(folder / "torchrun", STAND_IN)
 
     def run(self, options: str, words: str) -> tuple[list[list[str]], str]:
         """Run torchrun on all hosts; return what each prints, by node rank, and the messages."""
         main = f"{sys.executable} -c 'from almanac.cli import main; main()' run --seconds 120 {options}"
         script = f"{main} srun {self.torchrun} {words}"
-        environment = {
-            **os.environ,
-            **self.scheduler.environment,
-            "ALMANAC_HOME": str(self.folder),
-        }
+        environment = {**os.environ, **self.scheduler.environment, "ALMANAC_HOME": str(self.folder)}
         done = subprocess.run(
             ["salloc", "-Q", "-p", "all", "-N", "8", "--ntasks-per-node=1", "sh", "-c", script],
             env=environment, capture_output=True, text=True, timeout=300, cwd=paths.ROOT, check=False,
@@ -161,7 +143,6 @@ def filled(almanac: Almanac, registry: Registry, processes: None) -> Registry:
 
 
 def placed_hosts(registry: Registry, *, consecutive: bool = True) -> list[str]:
-    """The host of each rank in the placement that is stored."""
     stored = [registry.placements.read(row.id) for row in registry.placements.history()]
     (torchrun_found,) = (one for one in stored if ("consecutive" in one.placement.parameters) == consecutive)
     return list(torchrun_found.hosts)
@@ -222,20 +203,13 @@ echo "$*"
 """
 
 
-def stand_in(folder: Path, program: str, text: str) -> Path:
-    path = folder / program
-    path.write_text(text)
-    path.chmod(0o755)
-    return path
-
-
-def run_stand_in(folder: Path, program: str, text: str, words: str, *options: str) -> CompletedProcess[str]:
-    return launch([str(stand_in(folder, program, text)), *words.split()], *options)
+def run_stand_in(path: Path, text: str, words: str, *options: str) -> CompletedProcess[str]:
+    return launch([str(executable(path, text)), *words.split()], *options)
 
 
 def test_flux_takes_the_order_as_a_file_of_hosts(filled: Registry, tmp_path: Path) -> None:
     words = "run -N 8 --tasks-per-node=2 -o verbose=1 train.py"
-    done = run_stand_in(tmp_path, "flux", FLUX.replace("@HOST@", "$host"), words, "--explain")
+    done = run_stand_in(tmp_path / "flux", FLUX.replace("@HOST@", "$host"), words, "--explain")
     hosts = placed_hosts(filled, consecutive=False)
     assert done.stdout.splitlines() == [f"{task} {host}" for task, host in enumerate(hosts)], done.stderr
     assert "16 ranks on 8 hosts, from " in done.stderr
@@ -246,10 +220,10 @@ def test_flux_takes_the_order_as_a_file_of_hosts(filled: Registry, tmp_path: Pat
 
 def test_what_flux_does_not_keep_or_decides_itself_is_left_alone(filled: Registry, tmp_path: Path) -> None:
     words = "run -N8 -n 16 train.py"
-    done = run_stand_in(tmp_path, "flux", FLUX.replace("@HOST@", "node00"), words)
+    done = run_stand_in(tmp_path / "flux", FLUX.replace("@HOST@", "node00"), words)
     assert (done.returncode, done.stdout) == (3, f"in order: {words}\n")
     assert done.stderr.startswith("not placed: the launcher starts ranks on other hosts than asked for: ")
-    done = run_stand_in(tmp_path, "flux", FLUX, "submit -N 8 train.py")
+    done = run_stand_in(tmp_path / "flux", FLUX, "submit -N 8 train.py")
     assert (done.returncode, done.stderr) == (9, "not placed: flux is known here as flux run only\n")
     which = "which of the 8 hosts are used is not known before: give -N 8"
     for words, reason in (
@@ -259,15 +233,14 @@ def test_what_flux_does_not_keep_or_decides_itself_is_left_alone(filled: Registr
         ("run -N 8 -n 16 --taskmap=cyclic train.py", "--taskmap=cyclic is given"),
     ):
         with pytest.raises(Unplaced, match=reason):
-            read_command([str(stand_in(tmp_path, "flux", FLUX)), *words.split()])
+            read_command([str(tmp_path / "flux"), *words.split()])
 
 
 def test_deepspeed_takes_the_order_as_its_hostfile(filled: Registry, tmp_path: Path) -> None:
     hosts = tmp_path / "hosts"
     hosts.write_text("".join(f"{host} slots=2\n" for host in NODES))
-    done = run_stand_in(
-        tmp_path, "deepspeed", DEEPSPEED, f"--hostfile={hosts} --master_port 1 train.py --lr 1", "--explain"
-    )
+    given = f"--hostfile={hosts} --master_port 1 train.py --lr 1"
+    done = run_stand_in(tmp_path / "deepspeed", DEEPSPEED, given, "--explain")
     *lines, words = done.stdout.splitlines()
     order = placed_hosts(filled)[::2]
     assert lines == [f"{host} slots=2" for host in order], done.stderr
@@ -279,7 +252,7 @@ def test_deepspeed_takes_the_order_as_its_hostfile(filled: Registry, tmp_path: P
 
     hosts.write_text("".join(f"{host} slots={1 + (host == 'node00')}\n" for host in NODES))
     other = f"--hostfile {hosts} train.py"
-    done = run_stand_in(tmp_path, "deepspeed", DEEPSPEED, other, "--profile", "far")
+    done = run_stand_in(tmp_path / "deepspeed", DEEPSPEED, other, "--profile", "far")
     assert done.stdout.splitlines()[-1] == other
     assert done.stderr == "not placed: profile far has 16 ranks, this run has 9\n"
 
@@ -293,9 +266,9 @@ def test_a_launcher_has_the_name_of_its_own_version(tmp_path: Path, processes: N
         ("srun", "slurm 26.05.5", "Slurm 26.05.5"),
         ("mpirun", "Intel(R) MPI Library for Linux* OS, Version 2021.18 Build 1", "Intel MPI 2021.18"),
     ):
-        path = stand_in(tmp_path, program, f"#!/bin/sh\necho '{printed}'\n")
+        path = executable(tmp_path / program, f"#!/bin/sh\necho '{printed}'\n")
         assert launcher_of([str(path)]).name == name
     assert launcher_of(["deepspeed", "train.py"]).name == "DeepSpeed"
-    path = stand_in(tmp_path, "prterun", "#!/bin/sh\necho 'prterun (PRRTE) 9.0'\n")
+    path = executable(tmp_path / "prterun", "#!/bin/sh\necho 'prterun (PRRTE) 9.0'\n")
     with pytest.raises(Unplaced, match=r"it prints 'prterun \(PRRTE\) 9\.0'"):
         launcher_of([str(path)])

@@ -31,7 +31,7 @@ from tests.almanac.conftest import Almanac
 from tests.support import paths
 from tests.support.fat_tree import at, fat_tree
 from tests.support.full_cluster import measured_run
-from tests.support.launchers import HYDRA_ON_LOOPBACK, OPEN_MPI_ON_LOOPBACK, Slurm, agent, require
+from tests.support.launchers import HYDRA_ON_LOOPBACK, OPEN_MPI_ON_LOOPBACK, Slurm, agent, executable, require
 from tests.support.waiting import comes_true
 
 pytestmark = pytest.mark.usefixtures("processes")
@@ -65,7 +65,6 @@ def launch(launcher: Sequence[str], *options: str) -> subprocess.CompletedProces
 
 
 def on_hosts(folder: Path, hosts: str = "node00:2,node01:2", ranks: int = 4) -> list[str]:
-    """Return the words of Open MPI with ranks on pretended hosts."""
     require("mpirun.openmpi")
     ssh = ["--mca", "plm", "rsh", "--mca", "plm_rsh_agent", str(agent(folder))]
     return [*MPIRUN, *ssh, "--host", hosts, "-n", str(ranks)]
@@ -109,9 +108,7 @@ def test_runs_are_measured_placed_and_in_order(filled: Registry, almanac: Almana
     assert placed.placement in almanac("history", "measured").out
 
 
-def test_the_load_of_other_jobs_is_stored_and_shown(
-    filled: Registry, almanac: Almanac, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_others_load_is_shown(filled: Registry, almanac: Almanac, monkeypatch: pytest.MonkeyPatch) -> None:
     """In order, ranks 0 and 1 send to ranks 2 and 3 on the other host; so do those of another job."""
     monkeypatch.setattr("almanac.running.run.LOAD_SECONDS", 120.0)
     placed = filled.placements.history()[0]
@@ -148,9 +145,7 @@ def test_without_a_database_the_job_runs(offline: Almanac, tmp_path: Path) -> No
     assert "give either --record or --no-measure" in refused
 
 
-def test_the_first_run_of_an_application_records_its_profile(
-    filled: Registry, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_first_runs_are_recorded(filled: Registry, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     require("mpirun.openmpi")
     monkeypatch.setenv("ALMANAC_HOME", str(tmp_path))
     for _ in range(2):
@@ -159,8 +154,7 @@ def test_the_first_run_of_an_application_records_its_profile(
         assert done.returncode == 0, done.stderr
     assert "not placed: " in done.stderr  # the profile is known now, this host is not
     stored = filled.profiles.read("ring")
-    assert stored.profile.application == "ring"
-    assert stored.profile.columns()["bytes"].tolist() == [1000.0] * 3
+    assert (stored.profile.application, stored.profile.columns()["bytes"].tolist()) == ("ring", [1000.0] * 3)
     (run,) = filled.measured_runs.list()
     assert (run.recorded, run.profile, run.placement) == (True, stored.id, None)
     assert list((tmp_path / "recordings").iterdir()) == []
@@ -227,9 +221,7 @@ def test_a_launcher_that_does_not_take_the_order_starts_the_job_in_its_own(
     filled: Registry, tmp_path: Path, verification: str, code: int, reason: str, verified: bool | None
 ) -> None:
     """One that does not obey is seen once, and not used for orders."""
-    path = tmp_path / "mpirun"
-    path.write_text(
-        f"""#!/bin/sh
+    text = f"""#!/bin/sh
 case "$*" in
 *--version*) echo "mpirun (Open MPI) 4.0.0";;
 *--tag-output*) {verification};;
@@ -237,8 +229,7 @@ case "$*" in
 *) echo in order; exit {code};;
 esac
 """
-    )
-    path.chmod(0o755)
+    path = executable(tmp_path / "mpirun", text)
     words = [str(path), "--host", "node00:2,node01:2", "-n", "4", "./program"]
     done = launch(words, "--profile", "pairs")
     assert (done.stdout, done.returncode) == ("in order\n", code)
@@ -275,13 +266,6 @@ def launcher_words(
         words = [HYDRA, *HYDRA_ON_LOOPBACK, "-launcher", "ssh", "-launcher-exec", str(agent(folder))]
         return [*words, "-hosts", hosts, "-n", str(ranks), *WHERE]
     return [name, *on_hosts(folder, hosts, ranks)[1:], *WHERE]
-
-
-def script(folder: Path, text: str) -> str:
-    path = folder / "mpirun"
-    path.write_text(text)
-    path.chmod(0o755)
-    return str(path)
 
 
 def started(words: Sequence[str], environment: Mapping[str, str] | None = None) -> subprocess.Popen[str]:
@@ -352,11 +336,10 @@ MOMENTS: dict[str, Callable[[list[str], str], bool]] = {
 
 @pytest.mark.parametrize("moment", MOMENTS)
 def test_sigterm_ends_the_job_at_any_moment(filled: Registry, tmp_path: Path, moment: str) -> None:
-    """Nothing of it is left."""
     calls = tmp_path / "calls"
     calls.touch()
-    mpirun = script(tmp_path, LISTED.format(calls=calls))
-    *words, _, _, _ = launcher_words(tmp_path, mpirun)
+    mpirun = executable(tmp_path / "mpirun", LISTED.format(calls=calls))
+    *words, _, _, _ = launcher_words(tmp_path, str(mpirun))
     lasting = str(10_000 + os.getpid() / 1e6 + len(moment))  # seconds by which its ranks are known
     run = start([*words, "sleep", lasting], "--profile", "pairs")
     assert comes_true(lambda: MOMENTS[moment](calls.read_text().splitlines(), lasting))
@@ -367,7 +350,6 @@ def test_sigterm_ends_the_job_at_any_moment(filled: Registry, tmp_path: Path, mo
 
 
 def processes(word: str) -> list[str]:
-    """Return the command of each process that has a word."""
     found = []
     for path in Path("/proc").glob("[0-9]*/cmdline"):
         with suppress(OSError):
@@ -376,16 +358,13 @@ def processes(word: str) -> list[str]:
     return found
 
 
-def test_wrong_settings_do_not_cost_the_job(tmp_path: Path) -> None:
+def test_wrong_settings_and_errors_that_nobody_foresaw_do_not_cost_the_job(tmp_path: Path) -> None:
     words = launcher_words(tmp_path)
     code, lines, messages = ended(
         start(words, environment={"ALMANAC_HOME": str(tmp_path), "ALMANAC_IDLE_SECONDS": "soon"})
     )
     assert (code, lines) == (0, IN_ORDER), messages
     assert messages == "not placed: setting idle_seconds: 'soon' is not a number\n"
-
-
-def test_an_error_that_nobody_foresaw_does_not_cost_the_job(tmp_path: Path) -> None:
     words = launcher_words(tmp_path)
     broken = "import almanac.running.run as run; run.parse_call = None; " + MAIN
     script = [sys.executable, "-c", broken, "run", *words]
@@ -394,15 +373,14 @@ def test_an_error_that_nobody_foresaw_does_not_cost_the_job(tmp_path: Path) -> N
     assert (done.returncode, sorted(done.stdout.splitlines())) == (0, IN_ORDER)
 
 
-def test_a_launcher_that_is_not_there_is_the_error_of_a_shell(filled: Registry, tmp_path: Path) -> None:
+def test_a_missing_launcher_is_the_error_of_a_shell_and_one_of_unknown_version_runs(
+    filled: Registry, tmp_path: Path
+) -> None:
     missing = str(tmp_path / "mpirun")
     code, lines, messages = ended(start(launcher_words(tmp_path, missing), "--profile", "pairs"))
     assert (code, lines) == (127, [])
     assert f"{missing}: No such file or directory" in messages.splitlines()
-
-
-def test_a_launcher_of_an_unknown_version_runs_the_job(filled: Registry, tmp_path: Path) -> None:
-    words = launcher_words(tmp_path, script(tmp_path, OTHER_VERSION))
+    words = launcher_words(tmp_path, str(executable(tmp_path / "mpirun", OTHER_VERSION)))
     code, lines, messages = ended(start(words, "--profile", "pairs"))
     assert (code, lines) == (0, IN_ORDER), messages
     assert "is not known here: it prints 'something else'" in messages
@@ -432,14 +410,12 @@ exec {launcher} "$@"
 
 @pytest.fixture
 def job(site: Slurm, tmp_path: Path) -> Iterator[dict[str, str]]:
-    """Variables of a job with two slots of each of four hosts."""
     with held(site, tmp_path, NODES) as variables:
         yield variables
 
 
 @contextmanager
 def held(site: Slurm, folder: Path, hosts: Sequence[str]) -> Iterator[dict[str, str]]:
-    """Hold two slots of each of the first hosts; yield the job's variables."""
     count = len(hosts)
     case = Case(number=count, seed=0, hosts=tuple(hosts), slots=(2,) * count, part=count, ranks=2 * count)
     with allocated(case, folder, site.environment) as environment:
@@ -447,20 +423,12 @@ def held(site: Slurm, folder: Path, hosts: Sequence[str]) -> Iterator[dict[str, 
         yield variables | {"SLURM_CLUSTER_NAME": "toy"}
 
 
-def damaging(folder: Path, launcher: str) -> tuple[Path, Path]:
-    """Return a launcher that damages orders, and the file that makes it do so."""
-    path, damaged = folder / Path(launcher).name, folder / "damaged"
-    path.write_text(DAMAGE.format(damaged=damaged, launcher=launcher))
-    path.chmod(0o755)
-    return path, damaged
-
-
 @pytest.mark.parametrize("name", [HYDRA, "srun"])
-def test_a_rejected_rank_file_does_not_cost_a_first_run_and_is_an_error_later(
+def test_a_rejected_rank_file_costs_no_first_run(
     filled: Registry, tmp_path: Path, job: dict[str, str], name: str
 ) -> None:
-    real = str(shutil.which(name))
-    path, damaged = damaging(tmp_path, real)
+    damaged = tmp_path / "damaged"
+    path = executable(tmp_path / name, DAMAGE.format(damaged=damaged, launcher=shutil.which(name)))
     words = launcher_words(tmp_path, name) if name == HYDRA else [*SRUN, *TASK]
     words[0] = str(path)
     environment = {"ALMANAC_HOME": str(tmp_path), **({} if name == HYDRA else job)}
@@ -491,9 +459,7 @@ def test_two_steps_at_once_run_both(filled: Registry, job: dict[str, str]) -> No
         assert "not placed: -w is given: it decides about the order" in messages
 
 
-def test_a_job_whose_hosts_have_changed_runs_on_those_it_has(
-    filled: Registry, site: Slurm, tmp_path: Path
-) -> None:
+def test_a_job_whose_hosts_changed_runs_on_its_own(filled: Registry, site: Slurm, tmp_path: Path) -> None:
     """The variables name hosts that are not in the job: srun refuses the order."""
     with held(site, tmp_path, NODES[:2]) as variables:
         changed = {**variables, "SLURM_JOB_NODELIST": "node[02-03]"}
@@ -514,9 +480,7 @@ def test_srun_records_a_program_of_open_mpi(filled: Registry, site: Slurm, tmp_p
 
 
 @pytest.mark.parametrize("options", [(), ("--no-measure",)], ids=["measured", "not measured"])
-def test_srun_ends_with_its_own_exit_code(
-    filled: Registry, job: dict[str, str], options: tuple[str, ...]
-) -> None:
+def test_srun_keeps_its_exit_code(filled: Registry, job: dict[str, str], options: tuple[str, ...]) -> None:
     words = [*SRUN, "sh", "-c", "exit $((SLURM_PROCID + 4))"]
     code, _, messages = ended(start(words, "--profile", "pairs", *options, environment=job))
     assert code == 7, messages

@@ -24,7 +24,7 @@ from registry.model.intake import Intake
 from registry.registry import Registry
 from tests.almanac.conftest import Almanac
 from tests.support.fat_tree import at, fat_tree
-from tests.support.launchers import require
+from tests.support.launchers import executable, require
 
 pytestmark = pytest.mark.usefixtures("processes")
 
@@ -39,9 +39,7 @@ def verified(
 
 
 @pytest.mark.parametrize(("make", "option"), [(open_mpi, "--host"), (mpich, "-hosts")])
-def test_ranks_on_other_hosts_are_named(
-    make: Callable[[Path], tuple[str, ...]], option: str, tmp_path: Path
-) -> None:
+def test_misplaced_ranks_show(make: Callable[[Path], tuple[str, ...]], option: str, tmp_path: Path) -> None:
     require(make(tmp_path)[0])
     words = [*make(tmp_path), option, ",".join(NAMES[:3]), "-n", "3", "true"]
     launcher = launcher_of(words)
@@ -60,34 +58,26 @@ def test_ranks_on_other_hosts_are_named(
 
 
 def fake(folder: Path, text: str) -> list[str]:
-    """A launcher that ignores its options."""
-    path = folder / "mpirun"
-    path.write_text(f"#!{sys.executable}\n{text}")
-    path.chmod(0o755)
-    return [str(path), "program"]
+    return [str(executable(folder / "mpirun", f"#!{sys.executable}\n{text}")), "program"]
 
 
-@pytest.mark.parametrize(
-    ("text", "reason"),
-    [
+def test_what_cannot_be_seen_is_a_reason(tmp_path: Path) -> None:
+    for text, reason in (
         ("", "No such file"),
         ("import sys; sys.exit('no daemon')", "ended with 1: no daemon"),
         ("print('[0] almanac-rank 0 0 a')", "1 of 2 ranks"),
         ("print('[0] almanac-rank 0 0 a\\n' * 2)", "rank 0 ran twice"),
         ("print('[0] something else')", "0 of 2 ranks"),
         ("import time; time.sleep(600)", "took longer than 1 s"),
-    ],
-)
-def test_what_cannot_be_seen_is_a_reason(text: str, reason: str, tmp_path: Path) -> None:
-    words = fake(tmp_path, text) if text else [str(tmp_path / "none"), "program"]
-    with pytest.raises(Unverified, match=reason):
-        verified(words, PLAIN, ["a", "b"], tmp_path, 1.0 if "longer" in reason else 60.0)
+    ):
+        words = fake(tmp_path, text) if text else [str(tmp_path / "none"), "program"]
+        with pytest.raises(Unverified, match=reason):
+            verified(words, PLAIN, ["a", "b"], tmp_path, 1.0 if "longer" in reason else 60.0)
 
 
 def test_the_mpi_library_must_agree_with_the_launcher(tmp_path: Path) -> None:
-    compiler = tmp_path / "compiler"
-    compiler.write_text('#!/bin/sh\nprintf "#!/bin/sh\\n" > "$2"; chmod +x "$2"\n')
-    compiler.chmod(0o755)
+    makes = '#!/bin/sh\nprintf "#!/bin/sh\\n" > "$2"; chmod +x "$2"\n'
+    compiler = executable(tmp_path / "compiler", makes)
     words = fake(tmp_path, "print('[0] almanac-rank 1 2 a\\n[1] almanac-rank 0 2 b')")
     launcher = replace(PLAIN, compilers=(str(compiler),))
     found = verified(words, launcher, ["a", "b"], tmp_path)
@@ -130,10 +120,8 @@ ELSEWHERE = OBEYS.replace("0 0 $host", "0 0 node02")
 
 
 def on_path(folder: Path, monkeypatch: pytest.MonkeyPatch, **programs: str) -> None:
-    """Let these be the only launchers."""
     for name, text in programs.items():
-        (folder / name).write_text(text)
-        (folder / name).chmod(0o755)
+        executable(folder / name, text)
     for name in ("sh", "cat"):
         (folder / name).symlink_to(f"/bin/{name}")
     monkeypatch.setenv("PATH", str(folder))

@@ -54,8 +54,6 @@ class Idle:
 
 @dataclass
 class Client:
-    """Requests to a running API."""
-
     address: str
     service: Idle
 
@@ -136,9 +134,7 @@ COMMANDS = {
 }
 
 
-def test_every_answer_is_the_document_of_its_command(
-    client: Client, filled: Registry, almanac: Almanac
-) -> None:
+def test_every_answer_is_that_of_its_command(client: Client, filled: Registry, almanac: Almanac) -> None:
     for path, command in COMMANDS.items():
         done = almanac(*command.split(), "--json")
         shown, printed = client.json(path), done.json
@@ -211,8 +207,7 @@ def test_while_the_database_is_away_health_and_metrics_say_so(client: Client, fi
     code, text = client.get("/metrics")
     assert code == 200
     values = {one.name: one.samples[0].value for one in text_string_to_metric_families(text)}
-    assert values["almanac_database_up"] == 0
-    assert values["almanac_task_failing"] == 0
+    assert (values["almanac_database_up"], values["almanac_task_failing"]) == (0, 0)
 
 
 def test_the_description_lists_every_path_with_its_parameters(client: Client) -> None:
@@ -257,10 +252,6 @@ def _references(value: Any) -> Iterator[str]:
             yield from _references(item)
 
 
-def test_an_address_in_use_is_named() -> None:
-    with listen("127.0.0.1", 0) as taken:
-        port = taken.getsockname()[1]
-        with pytest.raises(ConfigError, match=f"127.0.0.1:{port} cannot be used: "):
-            listen("127.0.0.1", port)
+def test_an_address_that_is_none_is_refused() -> None:
     with pytest.raises(ConfigError, match="cannot be used"):
         listen("no.such.name.invalid", 0)

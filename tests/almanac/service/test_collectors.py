@@ -36,7 +36,7 @@ def no_drafts(around: Surroundings) -> bool:
     return [path.name for path in around.spool.folder.glob(".draft-*")] == []
 
 
-def test_what_a_command_prints_is_queued_for_its_cluster(around: Surroundings) -> None:
+def test_what_a_command_prints_or_writes_is_queued_for_its_cluster(around: Surroundings) -> None:
     name = run_task(shell('echo "$1"; echo "$HOME" >&2', "a | b; $(c)"), around)
     assert name is not None
     entry = read_entry(around.spool.folder / name)
@@ -44,18 +44,14 @@ def test_what_a_command_prints_is_queued_for_its_cluster(around: Surroundings) -
     assert (entry.given, entry.collector, entry.options) == (("scan",), "scan", Options(cluster="c"))
     assert Path(entry.paths[0]).read_text() == "a | b; $(c)\n"
     assert no_drafts(around)
-
-
-def test_files_that_a_command_writes_are_queued_together(around: Surroundings) -> None:
     name = run_task(shell('echo x > "$1/x.txt"; mkdir "$1/d"; echo y > "$1/d/y"; echo', "{output}"), around)
     entry = read_entry(around.spool.folder / str(name))
     assert sorted(entry.files) == ["files/0/d/y", "files/0/x.txt"]
     assert Path(entry.paths[0]).is_dir()
 
 
-@pytest.mark.parametrize(
-    ("task", "words"),
-    [
+def test_a_command_that_fails_queues_nothing(around: Surroundings) -> None:
+    for task, words in (
         (collector("/nosuch"), "/nosuch cannot be started"),
         (collector("a\0b"), "cannot be started"),
         (shell("echo half; echo no card >&2; exit 3"), "exit code 3: no card$"),
@@ -63,23 +59,25 @@ def test_files_that_a_command_writes_are_queued_together(around: Surroundings) -
         (shell("echo nothing found >&2"), "wrote nothing: nothing found"),
         (shell(": {output}"), "wrote nothing"),
         (shell("while :; do echo xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx; done"), "more than 100000 bytes"),
-    ],
-    ids=lambda value: value if isinstance(value, str) else None,
-)
-def test_a_command_that_fails_queues_nothing(around: Surroundings, task: Task, words: str) -> None:
-    with pytest.raises(CommandFailed, match=words):
-        run_task(task, around)
-    assert around.spool.waiting() == []
-    assert no_drafts(around)
+    ):
+        with pytest.raises(CommandFailed, match=words):
+            run_task(task, around)
+        assert around.spool.waiting() == []
+        assert no_drafts(around)
 
 
-def test_a_full_spool_is_an_error(around: Surroundings, tmp_path: Path) -> None:
+def test_a_full_spool_is_an_error_and_a_stop_of_the_service_ends_a_command(
+    around: Surroundings, tmp_path: Path
+) -> None:
     small = Surroundings(Spool(tmp_path / "spool", 50), around.stop, around.environment)
     with pytest.raises(SpoolFull):
         run_task(shell("echo 1"), small)
+    threading.Timer(0.1, around.stop.set).start()
+    with pytest.raises(CommandFailed, match="the service stopped"):
+        run_task(collector("sleep", "3000", timeout=3000), around)
 
 
-def test_after_the_timeout_the_whole_group_is_killed(
+def test_a_timeout_kills_the_group_and_an_end_what_is_left_behind(
     around: Surroundings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(collectors, "GRACE_SECONDS", 0.5)
@@ -90,9 +88,6 @@ def test_after_the_timeout_the_whole_group_is_killed(
     found = [int(pid) for pid in pids.read_text().split()]
     assert len(found) == 3
     assert comes_true(lambda: all(map(has_ended, found)))
-
-
-def test_what_a_command_leaves_behind_is_killed(around: Surroundings, tmp_path: Path) -> None:
     pid = tmp_path / "pid"
     run_task(shell('sleep 3000 & echo $! > "$1"; echo done', str(pid)), around)
     assert comes_true(lambda: has_ended(int(pid.read_text())))
@@ -119,23 +114,14 @@ def test_a_command_is_not_started_while_its_last_run_goes_on(around: Surrounding
     assert begun.read_text() == "x\n"
 
 
-def test_a_stop_of_the_service_ends_a_command(around: Surroundings) -> None:
-    threading.Timer(0.1, around.stop.set).start()
-    with pytest.raises(CommandFailed, match="the service stopped"):
-        run_task(collector("sleep", "3000", timeout=3000), around)
-
-
-def test_collectors_do_not_inherit_the_password(around: Surroundings) -> None:
+def test_collectors_get_no_password_and_almanac_is_a_process_of_its_own(around: Surroundings) -> None:
     name = run_task(shell("env"), around)
     text = Path(read_entry(around.spool.folder / str(name)).paths[0]).read_text()
     assert "hidden" not in text
     assert "PATH=" in text
-
-
-def test_a_command_of_almanac_runs_in_a_process_of_its_own(around: Surroundings) -> None:
     task = Task(name="v", command=("--version",), interval=60, timeout=60, jitter=0)
     assert run_task(task, around) is None
     wrong = Task(name="w", command=("nosuch",), interval=60, timeout=60, jitter=0)
     with pytest.raises(CommandFailed, match=r"exit code 2: .*No such command"):
         run_task(wrong, around)
-    assert around.spool.waiting() == []
+    assert around.spool.waiting() == [around.spool.folder / str(name)]  # of the first command

@@ -1,19 +1,27 @@
-"""Ingests that wait for the database: what is kept, in which order it is applied, and what is rejected."""
+"""Ingests that wait for the database, applied in order or rejected; tasks: when, their states, and locks."""
 
 from __future__ import annotations
 
 import os
 import stat
-import threading
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from pathlib import Path
+from random import Random
+from threading import Event
 from typing import Any, cast
 
 import pytest
 
+from almanac.service.configuration import Task
 from almanac.service.entries import DamagedEntry, SpoolFull, read_entry
+from almanac.service.locks import locked
+from almanac.service.schedule import repeat
 from almanac.service.spool import DRAFT, MAX_TRIES, REJECTED, Applied, Spool
+from almanac.service.task_states import TaskState, TaskStates
 from ingest.options import Options
 from registry.errors import ConfigError, DatabaseError, DatabaseUnavailable, SchemaVersionError, WritersPaused
 from registry.registry import Registry
@@ -44,8 +52,6 @@ def scan(folder: Path, name: str = "links.csv", port: int = 1, when: datetime | 
 
 
 class Refusing:
-    """A registry whose database always fails with one error."""
-
     def __init__(self, error: Exception) -> None:
         self.error, self.saved = error, 0
 
@@ -100,9 +106,7 @@ def test_files_wait_while_the_database_is_away_and_are_saved_with_their_own_time
     assert list(folder.glob("0*")) == []
 
 
-def test_a_faulty_file_is_rejected_with_its_reason_and_can_be_tried_again(
-    almanac: Almanac, folder: Path, tmp_path: Path
-) -> None:
+def test_a_faulty_file_is_rejected_and_tried_again(almanac: Almanac, folder: Path, tmp_path: Path) -> None:
     bad, unknown = tmp_path / "bad.csv", tmp_path / "bad"
     bad.write_text("source,source_port,target,target_port,rate\nn1,one,s1,1,4xHDR\n")
     assert f"{bad}:2:" in almanac.refused("ingest", "--spool", "--cluster", "c", bad)
@@ -167,9 +171,7 @@ DAMAGES: dict[str, Callable[[Path], object]] = {
 
 
 @pytest.mark.parametrize("damage", DAMAGES)
-def test_damaged_entries_are_set_aside_and_the_others_applied(
-    spool: Spool, tmp_path: Path, damage: str
-) -> None:
+def test_damaged_entries_are_set_aside_and_others_applied(spool: Spool, tmp_path: Path, damage: str) -> None:
     first, second = (spool.queue([str(scan(tmp_path))], Options(cluster="c")) for _ in range(2))
     DAMAGES[damage](spool.folder / first)
     done = apply(spool, Refusing(AWAY))
@@ -180,25 +182,21 @@ def test_damaged_entries_are_set_aside_and_the_others_applied(
     assert len(spool.entries()) == 2
 
 
-@pytest.mark.parametrize(
-    ("error", "tries"),
-    [
+def test_an_entry_waits_while_the_database_is_away_and_is_refused_only_so_often(tmp_path: Path) -> None:
+    for error, tries in (
         (AWAY, None),
         (SchemaVersionError(5, 9, "almanac db migrate"), None),
         (WritersPaused("pause"), None),
         (DatabaseError("no space left on /data, 2 MB free: make room"), None),
         (DatabaseError("the database refused: too long"), MAX_TRIES),
-    ],
-)
-def test_an_entry_waits_as_long_as_the_database_is_away_and_is_refused_only_so_often(
-    spool: Spool, tmp_path: Path, error: Exception, tries: int | None
-) -> None:
-    name = spool.queue([str(scan(tmp_path))], Options(cluster="c"))
-    spool.queue([str(scan(tmp_path))], Options(cluster="c"))
-    results = [apply(spool, Refusing(error))[0] for _ in range(MAX_TRIES)]
-    assert all(one.waits for one in results[:-1])
-    assert {one.name for one in results} == {name}
-    assert results[-1].waits == (tries is None)
+    ):
+        spool = Spool(tmp_path / str(error)[:20].replace("/", ""), 1_000_000)
+        name = spool.queue([str(scan(tmp_path))], Options(cluster="c"))
+        spool.queue([str(scan(tmp_path))], Options(cluster="c"))
+        results = [apply(spool, Refusing(error))[0] for _ in range(MAX_TRIES)]
+        assert all(one.waits for one in results[:-1])
+        assert {one.name for one in results} == {name}
+        assert results[-1].waits == (tries is None)
 
 
 def test_the_size_is_bounded_and_the_newest_is_refused(spool: Spool, tmp_path: Path) -> None:
@@ -216,9 +214,7 @@ def test_the_size_is_bounded_and_the_newest_is_refused(spool: Spool, tmp_path: P
     assert small.rejected() == []
 
 
-def test_only_so_many_rejected_entries_are_kept(
-    spool: Spool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_few_rejected_entries_are_kept(spool: Spool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("almanac.service.spool.MAX_REJECTED", 2)
     names = [spool.queue([str(scan(tmp_path))], Options()) for _ in range(4)]
     for name in names:
@@ -228,9 +224,7 @@ def test_only_so_many_rejected_entries_are_kept(
     assert [folder.name for folder in spool.rejected()] == names[2:]
 
 
-def test_entries_keep_their_order_if_the_clock_goes_back(
-    spool: Spool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_no_clock_changes_the_order(spool: Spool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     first = spool.queue([str(scan(tmp_path))], Options(cluster="c"))
     monkeypatch.setattr("time.time_ns", lambda: 5)
     second = spool.queue([str(scan(tmp_path))], Options(cluster="c"))
@@ -250,14 +244,9 @@ def test_two_processes_apply_each_entry_once(spool: Spool, tmp_path: Path) -> No
     for name in names:
         (spool.folder / name / "entry.json").write_text("")
     found: list[str] = []
-    threads = [
-        threading.Thread(target=lambda: found.extend(one.name for one in apply(spool, None)))
-        for _ in range(4)
-    ]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(30)
+    with ThreadPoolExecutor(4) as pool:
+        for _ in range(4):
+            pool.submit(lambda: found.extend(one.name for one in apply(spool, None)))
     assert sorted(found) == names
     held: Iterator[Any] = spool.apply(cast(Registry, None))
     spool.queue([str(scan(tmp_path))], Options())
@@ -288,3 +277,115 @@ def test_recordings_of_one_folder_stay_one_recording(spool: Spool) -> None:
         pytest.skip("no recording is shipped unpacked")
     entry = read_entry(spool.folder / spool.queue([str(one) for one in given], Options()))
     assert len({Path(path).parent for path in entry.paths}) == len({one.parent for one in given})
+
+
+class Clock:
+    """Time that passes only while the schedule waits and the task works."""
+
+    def __init__(self, end: float, work: tuple[float, ...] = ()) -> None:
+        self.now, self.end, self.works, self.starts = 1000.0, 1000.0 + end, list(work), list[float]()
+
+    def wait(self, seconds: float) -> bool:
+        self.now += seconds
+        return self.now > self.end
+
+    def work(self, task: Task) -> None:
+        self.starts.append(self.now - 1000.0)
+        self.now += self.works.pop(0) if self.works else 0.0
+
+
+def starts_of(clock: Clock, interval: float, jitter: float = 0.0, seed: int = 0) -> list[float]:
+    task = Task(name="t", command=("true",), interval=interval, timeout=1, jitter=jitter)
+    repeat(task, clock.work, cast(Event, clock), Random(seed), lambda: clock.now)
+    return clock.starts
+
+
+def test_a_task_starts_at_every_interval_unless_it_runs_and_delays_do_not_add_up() -> None:
+    assert starts_of(Clock(35), 10) == [0, 10, 20, 30]
+    assert starts_of(Clock(75, (4, 25, 0, 20)), 10) == [0, 10, 40, 50, 70]
+    found = starts_of(Clock(1005), 10, jitter=4)
+    delays = [start - 10 * turn for turn, start in enumerate(found)]
+    assert len(found) == 101
+    assert 0 <= min(delays) < 0.5
+    assert 3.5 < max(delays) <= 4
+    assert found == starts_of(Clock(1005), 10, jitter=4)
+    assert found != starts_of(Clock(1005), 10, jitter=4, seed=1)
+
+
+NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
+
+
+def task_named(name: str, format: str | None = None) -> Task:
+    options = Options(cluster="c", format=format)
+    return Task(name=name, command=("true",), interval=1, timeout=1, jitter=0, options=options)
+
+
+def test_states_are_kept_over_restarts(tmp_path: Path) -> None:
+    path = tmp_path / "states"
+    first = TaskStates(path, [task_named("a"), task_named("b")])
+    first.started("a", NOON)
+    first.succeeded("a", NOON, ("x", "y"))
+    first.failed("b", NOON, "why\x1b")
+    first.failed("gone", NOON, "is no task of this service")
+    again = TaskStates(path, [task_named("a"), task_named("b"), task_named("c", "z")])
+    assert again.all() == {
+        "a": TaskState(started_at=NOON, succeeded_at=NOON, formats=("x", "y")),
+        "b": TaskState(failed_at=NOON, error="why\x1b"),
+        "c": TaskState(),
+    }
+    assert [again.formats(task_named(name)) for name in "abc"] == [("x", "y"), (), ()]
+    assert again.formats(task_named("c", "z")) == ("z",)
+    assert path.stat().st_mode & 0o777 == 0o600
+
+
+def test_a_damaged_file_and_a_full_disk_do_not_stop_a_task(tmp_path: Path) -> None:
+    path = tmp_path / "states"
+    for text in ("", "[]", "null", '{"a": 1}', '{"a": {"started_at": 5}}', '{"a": {}}'):
+        path.write_text(text)
+        states = TaskStates(path, [task_named("a")])
+        assert states.all() == {"a": TaskState()}
+        states.succeeded("a", NOON)
+        assert TaskStates(path, [task_named("a")]).all()["a"].succeeded_at == NOON
+    states = TaskStates(tmp_path / "nosuch" / "states", [task_named("a")])
+    states.started("a", NOON)
+    assert states.all()["a"].started_at == NOON
+
+
+HOLD = """
+import subprocess, sys, time
+from pathlib import Path
+from almanac.service.locks import locked
+with locked(Path(sys.argv[1]), wait=False) as lock:
+    child = subprocess.Popen(["sleep", "3000"], pass_fds=(lock,))
+    print(child.pid, flush=True)
+    time.sleep(3000)
+"""
+
+
+def is_free(path: Path) -> bool:
+    with locked(path, wait=False) as lock:
+        return lock is not None
+
+
+def test_a_lock_is_held_by_one_and_free_after_the_block(tmp_path: Path) -> None:
+    with locked(tmp_path / "lock") as lock:
+        assert lock is not None
+        assert not is_free(tmp_path / "lock")
+    assert is_free(tmp_path / "lock")
+
+
+def test_a_lock_is_held_until_the_command_of_a_killed_process_ends(tmp_path: Path, processes: None) -> None:
+    path = tmp_path / "lock"
+    holder = subprocess.Popen([sys.executable, "-c", HOLD, str(path)], stdout=subprocess.PIPE, text=True)
+    assert holder.stdout is not None
+    child = int(holder.stdout.readline())
+    try:
+        assert not is_free(path)
+        holder.kill()
+        holder.wait()
+        holder.stdout.close()
+        assert not is_free(path)
+    finally:
+        subprocess.run(["kill", "-9", str(child)], check=True)
+    with locked(path, wait=True) as lock:
+        assert lock is not None

@@ -4,23 +4,14 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import nullcontext
 from typing import cast
 
 import numpy as np
 import pytest
 
-from dashboard.state.searches import (
-    AT_ONCE,
-    DONE,
-    FAILED,
-    RUNNING,
-    STOPPED,
-    STOPPING,
-    WAITING,
-    Searches,
-    SearchStatus,
-)
+from dashboard.state import searches as module
+from dashboard.state.searches import DONE, FAILED, RUNNING, STOPPED, STOPPING, WAITING, Searches, SearchStatus
 from mapping.evaluation.report import PlacementReport, report_placement
 from mapping.placement.case import PlacementCase
 from mapping.placement.search.options import SearchOptions
@@ -32,18 +23,12 @@ from tests.support import paths
 from tests.support.infiniband_data import infiniband
 from tests.support.waiting import comes_true
 
-ROOT = paths.ROOT
 SECONDS = 60.0
 """Longest wait for what takes a moment."""
 
 
-@contextmanager
-def nothing() -> Iterator[Registry]:
-    yield cast(Registry, None)
-
-
 def connect() -> Registry:
-    return cast(Registry, nothing())
+    return cast(Registry, nullcontext())
 
 
 def case(options: SearchOptions) -> PlacementCase:
@@ -56,10 +41,8 @@ def case(options: SearchOptions) -> PlacementCase:
 
 
 def searching(seconds: float, steps: int | None = None) -> Callable[[Registry, Progress], PlacementReport]:
-    def work(registry: Registry, progress: Progress) -> PlacementReport:
-        return report_placement(case(SearchOptions(seconds=seconds, steps=steps, workers=1)), progress)
-
-    return work
+    options = SearchOptions(seconds=seconds, steps=steps, workers=1)
+    return lambda _, progress: report_placement(case(options), progress)
 
 
 @pytest.fixture
@@ -85,8 +68,7 @@ def test_a_search_reports_its_progress_and_result(searches: Searches) -> None:
     assert searches.status("c/1") is None
     assert searches.start("c/1", searching(SECONDS, steps=2000))
     found = ended(searches, "c/1")
-    assert found.state == DONE
-    assert found.error is None
+    assert (found.state, found.error) == (DONE, None)
     assert found.result is not None
     assert found.result.complete
     assert found.best is not None
@@ -98,10 +80,7 @@ def test_a_search_reports_its_progress_and_result(searches: Searches) -> None:
 def test_a_stopped_search_keeps_the_best_so_far_as_incomplete(searches: Searches, closing: bool) -> None:
     searches.start("c/1", searching(10 * SECONDS))
     assert comes_true(lambda: (now := searches.status("c/1")) and now.best is not None and now.done > 0)
-    if closing:
-        searches.close()
-    else:
-        searches.stop("c/1")
+    searches.close() if closing else searches.stop("c/1")
     found = ended(searches, "c/1")
     assert found.state == DONE
     assert found.done < found.total
@@ -138,11 +117,8 @@ def test_there_is_one_search_at_a_time_of_a_job_and_its_error_is_stored(searches
 
 def test_a_search_that_is_stopped_before_it_has_anything_ends_without_a_placement(searches: Searches) -> None:
     searches.start("c/1", waiting_for(threading.Event()))
-    assert comes_true(
-        lambda: (
-            searches.status("c/1") == SearchStatus(state=RUNNING, phase="waiting", done=1, total=2, best=3)
-        )
-    )
+    waiting = SearchStatus(state=RUNNING, phase="waiting", done=1, total=2, best=3)
+    assert comes_true(lambda: searches.status("c/1") == waiting)
     searches.stop("c/1")
     found = ended(searches, "c/1")
     assert (found.state, found.result, found.error) == (STOPPED, None, None)
@@ -150,7 +126,7 @@ def test_a_search_that_is_stopped_before_it_has_anything_ends_without_a_placemen
 
 def test_searches_wait_for_their_turn_and_can_be_stopped_meanwhile(searches: Searches) -> None:
     go = threading.Event()
-    for number in range(AT_ONCE):
+    for number in range(module.AT_ONCE):
         searches.start(f"c/{number}", waiting_for(go))
         assert comes_true(lambda job=f"c/{number}": state(searches, job) == RUNNING)  # type: ignore[misc]
     searches.start("late", waiting_for(go))
@@ -175,17 +151,14 @@ def test_a_search_is_stopping_until_it_has_ended(searches: Searches) -> None:
     searches.stop("c/1")
     now = searches.status("c/1")
     assert now is not None
-    assert now.state == STOPPING
-    assert not now.ended
+    assert (now.state, now.ended) == (STOPPING, False)
     go.set()
     assert ended(searches, "c/1").state == STOPPED
 
 
 def test_the_share_that_is_done_stays_between_nothing_and_all() -> None:
-    shares = [
-        SearchStatus(done=done, total=total).share for done, total in ((0, 0), (5, 10), (12, 10), (-1, 10))
-    ]
-    assert shares == [0, 0.5, 1, 0]
+    for done, total, share in ((0, 0, 0), (5, 10, 0.5), (12, 10, 1), (-1, 10, 0)):
+        assert SearchStatus(done=done, total=total).share == share
 
 
 ENDING = """
@@ -202,7 +175,5 @@ print("searching")
 
 
 def test_a_server_that_ends_does_not_wait_for_its_searches(processes: None) -> None:
-    ended = subprocess.run(
-        [sys.executable, "-c", ENDING], cwd=ROOT, capture_output=True, text=True, timeout=300, check=True
-    )
-    assert ended.stdout == "searching\n"
+    command = [sys.executable, "-c", ENDING]
+    assert subprocess.check_output(command, cwd=paths.ROOT, text=True, timeout=300) == "searching\n"

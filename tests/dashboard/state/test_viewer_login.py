@@ -46,7 +46,6 @@ NOBODY = "you are not logged in"
 
 
 def shown(page: Page, url: str, job: str) -> bool:
-    """Whether the page of a job shows it, and not that there is none."""
     page.goto(f"{url}/job?job={job}")
     expect(page.get_by_role("heading", name="Jobs", exact=True, level=1)).to_be_visible()
     settle(page)
@@ -90,7 +89,6 @@ def guarded(filled: Filled, issuer: Provider, tmp_path_factory: pytest.TempPathF
 
 @pytest.fixture
 def person(browser: Browser) -> Iterator[Page]:
-    """A browser of somebody who was never here."""
     context = browser.new_context(viewport=WIDE)
     page = context.new_page()
     page.set_default_timeout(READY_MS)
@@ -108,15 +106,14 @@ def log_in(page: Page, served: Served, issuer: Provider, user: str) -> None:
     settle(page)
 
 
-def test_a_user_sees_their_own_jobs_until_they_log_out(
-    person: Page, guarded: Served, issuer: Provider
-) -> None:
+def test_users_see_their_own_jobs_until_they_log_out(person: Page, guarded: Served, issuer: Provider) -> None:
     log_in(person, guarded, issuer, "eve")
-    assert not shown(person, guarded.url, DEMOS)
-    assert shown(person, guarded.url, EVES)
+    assert [shown(person, guarded.url, job) for job in (DEMOS, EVES)] == [False, True]
     expect(person.get_by_text("Logged in as eve.")).to_be_visible()
     person.get_by_role("button", name="Log out").click()
     expect(person.get_by_text(NOBODY)).to_be_visible()
+    cookies = person.context.cookies
+    assert comes_true(lambda: "_streamlit_user" not in {each.get("name") for each in cookies()})
     anonymous(person, guarded.url)
     assert not issuer.refused
     log_in(person, guarded, issuer, "nameless")  # without the claim
@@ -125,9 +122,7 @@ def test_a_user_sees_their_own_jobs_until_they_log_out(
     expect(person.get_by_role("button", name="Log out")).to_be_visible()
 
 
-def test_a_login_that_another_signed_is_none_and_an_operators_shows_all_jobs(
-    person: Page, guarded: Served, issuer: Provider
-) -> None:
+def test_a_forged_login_is_none_operators_see_all(person: Page, guarded: Served, issuer: Provider) -> None:
     issuer.signs = new_key()
     try:
         log_in(person, guarded, issuer, "root")
@@ -176,29 +171,28 @@ def nginx(folder: Path, upstream: str) -> Iterator[int]:
     }.items():
         assert text.count(told) == 1, told
         text = text.replace(told, put)
-    whole = f"daemon off;\npid {folder}/pid;\nerror_log {folder}/log;\nevents {{}}\n"
-    whole += "user root;\n" if os.geteuid() == 0 else ""
-    whole += "http {\naccess_log off;\n"
-    whole += f"client_body_temp_path {folder}/body;\nproxy_temp_path {folder}/proxy;\n"
-    (folder / "nginx.conf").write_text(f"{whole}{text}}}\n")
+    head = f"daemon off;\npid {folder}/pid;\nerror_log {folder}/log;\nevents {{}}\n"
+    head += "user root;\n" if os.geteuid() == 0 else ""
+    head += (
+        f"http {{\naccess_log off;\nclient_body_temp_path {folder}/body;\nproxy_temp_path {folder}/proxy;\n"
+    )
+    (folder / "nginx.conf").write_text(f"{head}{text}}}\n")
+
+    def answers() -> bool:
+        with socket.socket() as tried:
+            return tried.connect_ex(("127.0.0.1", port)) == 0
+
     process = subprocess.Popen([program, "-p", folder, "-e", folder / "log", "-c", folder / "nginx.conf"])
     try:
-        assert comes_true(lambda: answers(port), unless=lambda: process.poll() is not None)
+        assert comes_true(answers, unless=lambda: process.poll() is not None)
         yield port
     finally:
         process.terminate()
         process.wait(30)
 
 
-def answers(port: int) -> bool:
-    with socket.socket() as tried:
-        return tried.connect_ex(("127.0.0.1", port)) == 0
-
-
 @pytest.fixture(scope="module")
 def echo(processes: None) -> Iterator[str]:
-    """A server that answers with the headers of what it is asked."""
-
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
             body = json.dumps(dict(self.headers.items())).encode()

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import dataclasses
 from datetime import UTC, datetime
 from pathlib import Path
+from types import SimpleNamespace
 
+import numpy as np
 import pytest
 
-from ingest.merging.same_cluster import shared_devices
+from ingest.merging.same_cluster import require_same_cluster, shared_devices
 from ingest.options import Options
 from ingest.pipeline import Report, ingest, plan
 from ingest.writers.infiniband import fat_tree, ibnetdiscover_text
 from registry.errors import WrongCluster
+from registry.fabrics.fabrics import Snapshot
 from registry.model import Fabric
+from registry.model.intake import Intake
 from registry.registry import Registry
 from tests.support.inputs import DATA
 
@@ -158,3 +163,26 @@ def test_only_devices_of_kinds_that_both_have_are_compared() -> None:
     only_hosts = Fabric.from_arcs(["node0001", "x"], [0, 1], [1, 0], 1e9)
     assert shared_devices(tree, only_hosts).tolist() == [True, False]
     assert shared_devices(only_switches, only_hosts).tolist() == []
+
+
+def test_equal_names_mean_nothing_if_both_have_guids_and_share_none() -> None:
+    tree = planned(TREE)
+    offset = np.uint64(1 << 40)
+    guid = np.where(tree.guid > 0, tree.guid + offset, tree.guid)
+    columns = {name: getattr(tree.adapters, name) + offset for name in ("guid", "system_guid", "port_guid")}
+    adapters = dataclasses.replace(tree.adapters, **columns)
+    other = dataclasses.replace(tree, guid=guid, adapters=adapters)
+    assert not shared_devices(tree, other).any()
+    assert len(shared_devices(tree, other)) == 76
+
+
+def test_half_of_the_devices_are_enough() -> None:
+    def line(*names: str) -> Fabric:
+        return Fabric.from_arcs(names, range(len(names) - 1), range(1, len(names)), 1e9)
+
+    moment = datetime(2026, 5, 1, tzinfo=UTC)
+    before = Snapshot(cluster="c", id="", observed_at=moment, routing=None, fabric=line("a", "b", "c", "d"))
+    scans = SimpleNamespace(nearest_seen=lambda *_: before, largest_seen=lambda _: None)
+    require_same_cluster(scans, Intake(cluster="c", observed_at=moment, fabric=line("c", "d", "x", "y")))
+    with pytest.raises(WrongCluster):
+        require_same_cluster(scans, Intake(cluster="c", observed_at=moment, fabric=line("d", "x", "y")))

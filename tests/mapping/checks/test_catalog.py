@@ -64,6 +64,29 @@ def test_a_host_with_fewer_rails_than_its_kind_is_named() -> None:
     assert finding.subject in finding.text
 
 
+def test_two_hosts_have_no_usual_number_of_rails_and_three_have() -> None:
+    for hosts, count in ((2, 0), (3, 1)):
+        names = [f"n{number}" for number in range(hosts)]
+        cables = [(name, leaf) for name in names for leaf in ("leaf0", "leaf1")][:-1]
+        fabric = fabric_of_cables([*names, "leaf0", "leaf1"], cables, {"leaf0", "leaf1"})
+        assert len(findings_of(fabric, "rails")) == count
+
+
+def uplinks_found(*uplinks: int) -> list[str]:
+    """The leaf switches that are reported if they have so many uplinks."""
+    leaves, spines = [f"leaf{i}" for i in range(len(uplinks))], ["spine0", "spine1"]
+    cables = [(leaf, spine) for leaf, n in zip(leaves, uplinks, strict=True) for spine in spines[:n]]
+    hosts = [f"n{i}" for i in range(len(uplinks))]
+    cables += list(zip(hosts, leaves, strict=True))
+    fabric = fabric_of_cables(hosts + leaves + spines, cables, {*leaves, *spines})
+    return [finding.subject for finding in findings_of(fabric, "uplinks")]
+
+
+def test_three_in_four_leaves_with_as_many_uplinks_make_it_usual() -> None:
+    assert uplinks_found(2, 2, 2, 1) == ["leaf3"]
+    assert uplinks_found(2, 2, 2, 1, 1) == []
+
+
 def test_a_leaf_with_fewer_uplinks_than_the_others_is_named() -> None:
     leaves, spines = [f"leaf{i}" for i in range(5)], ["spine0", "spine1"]
     hosts = [f"n{i}" for i in range(5)]

@@ -13,11 +13,8 @@ LEAF = "MF0;sat-20ib0:MQM8700/U1"
 NAMES = FabricNames(
     scanned(
         *((LEAF, 1, "SAT37 ibp11s0f0", 1), (LEAF, 2, "SAT37 ibp203s0f0", 1)),
-        *(
-            (LEAF, 3, "node01 mlx5_0", 1),
-            (LEAF, 4, "node01 mlx5_1", 1),
-            (LEAF, 5, "node02.one.org mlx5_0", 1),
-        ),
+        *((LEAF, 3, "node01 mlx5_0", 1), (LEAF, 4, "node01 mlx5_1", 1)),
+        (LEAF, 5, "node02.one.org mlx5_0", 1),
         *((LEAF, 6, "node03.one.org mlx5_0", 1), (LEAF, 7, "node03.two.org mlx5_0", 1)),
         *((LEAF, 8, "node04 HCA-1", 1), (LEAF, 9, "node04 HCA-1", 2)),
         *((LEAF, 21, f"{DIRECTOR}/L16/U2", 20), (LEAF, 22, f"{DIRECTOR}/L01/U1", 20)),

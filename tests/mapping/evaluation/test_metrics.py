@@ -1,39 +1,41 @@
-"""What a placement costs, against published values and an evaluation pair by pair."""
+"""What a placement costs: published values, evaluations pair by pair, and the mapping coefficient."""
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import mapping
 from mapping.distances.cost_model import CostModel
+from mapping.distances.distance_tables import DistanceTable
+from mapping.distances.distances import distances
 from mapping.evaluation.metrics import evaluate
-from mapping.selfcheck.oracles import cost
+from mapping.routing import shortest_paths
+from mapping.selfcheck.oracles import cost, shortest_path_route
+from registry import errors
 from registry.errors import DisconnectedAllocation, InvalidPlacement, UnknownName, UnreachablePair
 from registry.model import Allocation, Fabric, Placement, Profile
+from tests.support import small_fabrics
 from tests.support.infiniband_data import DATA
-from tests.support.small_fabrics import adapter_fabrics, allocations, plain_fabrics, profiles, table_fabrics
+from tests.support.small_fabrics import any_fabrics, cabled, given_placement, placements, profiles
 
 
 def placed(allocation: Allocation, slots: list[int]) -> Placement:
     """The placement of rank r on slot ``slots[r]``."""
-    return Placement(host_of_rank=allocation.host_of_slot[slots], allocation=allocation, strategy="given")
+    return given_placement(allocation, allocation.host_of_slot[slots])
 
 
 @pytest.mark.parametrize("routing", ["shortest-paths", "tables"])
 @given(data=st.data(), profile=profiles(), rails=st.sampled_from(["all-connected", "same-rail"]))
-def test_metrics_are_those_of_a_slow_evaluation(
-    routing: str, rails: str, profile: Profile, data: st.DataObject
-) -> None:
+def test_metrics_are_those_of_loops(routing: str, rails: str, profile: Profile, data: st.DataObject) -> None:
     if routing == "tables":
-        fabric = data.draw(table_fabrics(broken=data.draw(st.booleans())))
+        fabric = data.draw(small_fabrics.table_fabrics(broken=data.draw(st.booleans())))
     else:
-        fabric = data.draw(st.one_of(adapter_fabrics(), plain_fabrics()))
-    allocation = data.draw(allocations(fabric, profile.ranks))
-    slots = data.draw(st.permutations(range(int(allocation.slots.sum()))))
-    placement, costs = placed(allocation, slots[: profile.ranks]), CostModel(routing=routing, rails=rails)
+        fabric = data.draw(any_fabrics())
+    placement, costs = data.draw(placements(fabric, profile)), CostModel(routing=routing, rails=rails)
     try:
         expected = cost(fabric, profile, placement, routing=routing, rails=rails)
     except LookupError:
@@ -74,10 +76,8 @@ def test_ranks_on_one_host_load_nothing_and_those_of_one_pair_of_hosts_are_summe
     profile = Profile.from_edges([0, 1, 2], [1, 0, 0], [6.0, 3.0, 8.0])
     found = evaluate(fabric, profile, placed(Allocation.of(fabric, ["a", "b"], 2), [0, 1, 2]))
     assert found.link_bytes.tolist() == [0.0, 8.0]
-    assert found.congestion_seconds == 2.0
-    assert found.total_bytes == 17.0
+    assert (found.congestion_seconds, found.total_bytes, found.max_dilation) == (2.0, 17.0, 1.0)
     assert found.average_dilation == pytest.approx(8 / 17)
-    assert found.max_dilation == 1.0
     profile = Profile.from_edges([0, 1, 1], [2, 2, 3], [6.0, 3.0, 8.0])
     found = evaluate(fabric, profile, placed(Allocation.of(fabric, ["a", "b"], 2), [0, 1, 2, 3]))
     assert found.link_bytes.tolist() == [17.0, 0.0]
@@ -113,7 +113,71 @@ def test_another_number_of_ranks_another_fabric_and_an_unknown_routing_are_refus
         evaluate(fabric, two, placement, costs=CostModel(routing="shortest"))
 
 
-def test_the_package_hands_out_its_functions_on_first_use() -> None:
-    assert mapping.evaluate is evaluate
-    with pytest.raises(AttributeError, match="no attribute 'evaluations'"):
-        mapping.evaluations  # noqa: B018
+DISTANCES = ("links", "switches", "equivalent", "equivalent+2")
+
+
+@st.composite
+def talking(draw: st.DrawFn) -> Profile:
+    """Ranks with bytes and messages, some of either without the other."""
+    ranks = draw(st.integers(1, 4))
+    ends, size = st.integers(0, ranks - 1), st.integers(0, 20)
+    edges = draw(st.lists(st.tuples(ends, ends, size, st.integers(0, 5)), max_size=12))
+    columns = [[edge[k] for edge in edges] for k in range(4)]
+    return Profile.from_edges(*columns[:3], ranks=ranks, messages=columns[3])
+
+
+@settings(max_examples=200)
+@given(data=st.data(), name=st.sampled_from(DISTANCES), packet_bytes=st.sampled_from([None, 8.0]))
+def test_dilation_congestion_and_the_mapping_coefficient_are_those_of_a_slow_count(
+    data: st.DataObject, name: str, packet_bytes: float | None
+) -> None:
+    fabric, profile = data.draw(any_fabrics()), data.draw(talking())
+    placement = data.draw(placements(fabric, profile))
+    ends = placement.host_of_rank[profile.sender], placement.host_of_rank[profile.partner]
+    pairs = [(int(a), int(b)) for a, b in zip(*ends, strict=True)]
+    routes = [[] if a == b else shortest_path_route(fabric, a, b) for a, b in pairs]
+    hops = [sum(part for _, part in route) for route in routes if route is not None]
+    if len(hops) < len(routes):
+        return
+    found = evaluate(fabric, profile, placement, costs=CostModel(distance=name, packet_bytes=packet_bytes))
+    assert found.total_dilation == pytest.approx(sum(hops))
+    known = all(m > 0 or b == 0 for m, b in zip(profile.messages, profile.bytes, strict=True))
+    if known and profile.messages.sum() > 0:
+        wanted = sum(m * h for m, h in zip(profile.messages, hops, strict=True)) / profile.messages.sum()
+        assert found.message_dilation == pytest.approx(wanted)
+    else:
+        assert found.message_dilation is None
+    seconds = found.link_bytes / fabric.links.capacity
+    loaded = [value for value in seconds.tolist() if value > 0]
+    assert found.mean_congestion_seconds == pytest.approx(sum(loaded) / len(loaded) if loaded else 0.0)
+
+    used = np.unique(placement.host_of_rank)
+    far = distances(name, shortest_paths.build(fabric, used)).matrix()
+    place, total = {int(vertex): at for at, vertex in enumerate(used)}, 0.0
+    for (a, b), size, messages in zip(pairs, profile.bytes, profile.messages, strict=True):
+        weight = size if packet_bytes is None else max(math.ceil(size / packet_bytes), messages)
+        total += weight * (far[place[a], place[b]] if weight else 0.0)
+    assert found.mapping_coefficient == pytest.approx(total)
+    assert found.distance == name
+    assert found.counted == ("bytes" if packet_bytes is None else "packets of 8 bytes")
+
+
+def star() -> tuple[Fabric, Profile, Placement]:
+    fabric = cabled("0-3 1-3 2-3", 3, 2.0)
+    profile = Profile.from_edges([0, 1], [1, 2], [8.0, 20.0], messages=[4, 1])
+    return fabric, profile, given_placement(Allocation.of(fabric, [0, 1, 2]), [0, 1, 2])
+
+
+def test_by_hand_on_a_star() -> None:
+    found = evaluate(*star(), costs=CostModel(distance="switches", packet_bytes=10.0))
+    assert (found.hop_bytes, found.total_dilation, found.message_dilation) == (56.0, 4.0, 2.0)
+    assert found.mean_congestion_seconds == (4 + 4 + 10 + 10) / 4
+    assert (found.mapping_coefficient, found.routing) == (4 + 2, "shortest-paths")
+
+
+def test_a_table_of_distances_counts_as_given() -> None:
+    table = DistanceTable(names=("v2", "v1", "v0"), values=np.array([[0, 7, 1], [5, 0, 1], [1, 3, 0]]))
+    one_way = CostModel(distance="table", table=table, one_way=True)
+    assert evaluate(*star(), costs=one_way).mapping_coefficient == 8 * 3 + 20 * 5
+    with pytest.raises(errors.InvalidValue, match="other direction"):
+        evaluate(*star(), costs=CostModel(distance="table", table=table))

@@ -15,15 +15,9 @@ from mapping.launchers.catalog import launch_line, write
 from mapping.placement.strategies.baselines import in_order
 from registry.model import Allocation, Fabric, Placement
 from tests.support import paths
-from tests.support.launchers import (
-    HYDRA_ON_LOOPBACK,
-    OPEN_MPI_ON_LOOPBACK,
-    Slurm,
-    agent,
-    require,
-    slurm,
-)
+from tests.support.launchers import HYDRA_ON_LOOPBACK, OPEN_MPI_ON_LOOPBACK, Slurm, agent, require, slurm
 from tests.support.small_fabrics import cabled
+from tests.support.sure import sure
 
 NODES = ("node0001", "node0002", "node0003")
 HOSTS = ("node0002", "node0001", "node0003", "node0001", "node0002")
@@ -59,8 +53,7 @@ def written(
 
 def launch_words(folder: Path, format: str, program: str) -> list[str]:
     """Write a file and return the words of its launch line between the launcher and the program."""
-    line = launch_line(format, placement()[1], placement()[0], str(written(folder, format)))
-    assert line is not None
+    line = sure(launch_line(format, placement()[1], placement()[0], str(written(folder, format))))
     first, *words, last = shlex.split(line)
     assert (first.partition("=")[0], last) == (program, "./program")
     return [first, *words]
@@ -80,7 +73,6 @@ def two_processors() -> None:
 
 @pytest.fixture
 def openmpi(processes: None, tmp_path: Path) -> list[object]:
-    """Open MPI's launcher, whose hosts are names on this machine."""
     require("mpirun.openmpi")
     return [
         *("mpirun.openmpi", "--allow-run-as-root", *OPEN_MPI_ON_LOOPBACK),
@@ -90,14 +82,12 @@ def openmpi(processes: None, tmp_path: Path) -> list[object]:
 
 @pytest.fixture
 def hydra(processes: None, tmp_path: Path) -> list[object]:
-    """MPICH's launcher, whose hosts are names on this machine."""
     require("mpiexec.hydra")
     return ["mpiexec.hydra", *HYDRA_ON_LOOPBACK, "-launcher", "ssh", "-launcher-exec", agent(tmp_path)]
 
 
 @pytest.fixture
 def hosts(tmp_path: Path) -> Path:
-    """Open MPI's file of the hosts with their slots."""
     path = tmp_path / "hosts"
     path.write_text("".join(f"{node} slots=2\n" for node in NODES))
     return path
@@ -105,7 +95,6 @@ def hosts(tmp_path: Path) -> Path:
 
 @pytest.fixture(scope="session")
 def scheduler(processes: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Slurm]:
-    """Slurm on three nodes of two slots."""
     require("slurmctld", "slurmd", "srun", "salloc")
     with slurm(tmp_path_factory.mktemp("slurm"), "node[0001-0003]", NODES, 2) as running:
         yield running

@@ -13,30 +13,15 @@ from ingest.formats.hosts.hwloc_xml import read_layout
 from ingest.formats.placements import openmpi_map
 from ingest.options import Options
 from ingest.reading.source import read_paths
-from tests.mapping.launchers.conftest import (
-    BOUND,
-    CORES,
-    HOSTS,
-    HYDRA,
-    NODES,
-    RANKS,
-    SCAN,
-    bound,
-    written,
-)
-from tests.support.launchers import (
-    Slurm,
-    printed,
-    require,
-)
+from tests.mapping.launchers.conftest import BOUND, CORES, HOSTS, HYDRA, NODES, RANKS, SCAN, bound, written
+from tests.support.launchers import Slurm, printed, require
+from tests.support.sure import sure
 from tests.support.waiting import PATIENCE
 
 pytestmark = pytest.mark.usefixtures("processes")
 
 
-def test_open_mpi_binds_ranks_to_the_cores_of_the_rankfile(
-    openmpi: list[object], tmp_path: Path, two_processors: None
-) -> None:
+def test_open_mpi_binds_by_the_rankfile(openmpi: list[object], tmp_path: Path, two_processors: None) -> None:
     hosts = written(tmp_path, "openmpi-hostfile")  # its lines are counted as slots
     files = ["--hostfile", hosts, "--rankfile", written(tmp_path, "openmpi-rankfile", CORES)]
     assert printed([*openmpi, *files, "-n", 5, *bound("$OMPI_COMM_WORLD_RANK", "$(hostname)")]) == BOUND
@@ -65,9 +50,8 @@ def test_open_mpi_reports_the_placement_that_it_was_given(
 ) -> None:
     """The map is printed, the bindings are an error message."""
     files = ["--hostfile", hosts, "--rankfile", written(tmp_path, "openmpi-rankfile"), "-n", 5]
-    done = subprocess.run(
-        [*map(str, [*openmpi, *files]), *report, "true"], capture_output=True, timeout=PATIENCE
-    )
+    words = [*map(str, [*openmpi, *files]), *report, "true"]
+    done = subprocess.run(words, capture_output=True, timeout=PATIENCE)
     assert done.returncode == 0, done.stderr
     printed_reports = [text for text in (done.stdout, done.stderr) if b"node0001" in text]
     assert len(printed_reports) == len(report)
@@ -75,8 +59,7 @@ def test_open_mpi_reports_the_placement_that_it_was_given(
         (tmp_path / "report").write_bytes(text)
         (group,) = read_paths([tmp_path / "report"])
         assert openmpi_map.recognise(group.files[0].head(), "report")
-        order = openmpi_map.parse(group.files, Options()).placements[0]
-        assert order is not None
+        order = sure(openmpi_map.parse(group.files, Options()).placements[0])
         assert dict(enumerate(order.hosts)) == RANKS
 
 
@@ -108,9 +91,7 @@ def test_mpich_takes_the_lines_of_intels_machine_file(hydra: list[object], tmp_p
     assert printed([*hydra, "-f", path, "-n", 6, *HYDRA]) == dict(enumerate(ranks))
 
 
-def test_slurm_ranks_bind_themselves_by_the_columns_of_the_csv(
-    scheduler: Slurm, tmp_path: Path, two_processors: None
-) -> None:
+def test_slurm_binds_ranks_by_the_csv(scheduler: Slurm, tmp_path: Path, two_processors: None) -> None:
     environment = {**scheduler.environment, "SLURM_HOSTFILE": str(written(tmp_path, "slurm-hostfile"))}
     table = written(tmp_path, "csv", CORES)
     cpu = f"$(awk -F, -v rank=$SLURM_PROCID '$1 == rank {{print $5}}' {table})"

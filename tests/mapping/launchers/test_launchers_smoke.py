@@ -6,17 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.mapping.launchers.conftest import (
-    HYDRA,
-    OPEN_MPI,
-    RANKS,
-    SLURM,
-    launch_words,
-)
-from tests.support.launchers import (
-    Slurm,
-    printed,
-)
+from tests.mapping.launchers.conftest import HYDRA, OPEN_MPI, RANKS, SLURM, launch_words
+from tests.support.launchers import Slurm, printed
 
 
 @pytest.mark.parametrize("format", ["openmpi-rankfile", "openmpi-hostfile"])

@@ -18,16 +18,10 @@ from mapping.placement.problem.problem import Problem
 from mapping.placement.strategies.baselines import in_order, place_at_random, random_placement
 from registry.errors import InfeasibleAllocation, InvalidValue, UnknownName
 from registry.model import Allocation, Profile
-from tests.support.search_problems import (
-    Placed,
-    pinned,
-    placed_problems,
-    problem_on,
-    problems,
-    ring,
-    ring_problem,
-)
+from tests.support import search_problems
+from tests.support.search_problems import Placed, pinned, placed_problems, problem_on, ring
 from tests.support.strategy_problems import assert_fits, cliques
+from tests.support.sure import sure
 
 SEATING = [entry for entry in STRATEGIES if not entry.refines]
 REFINERS = [entry for entry in STRATEGIES if entry.refines]
@@ -35,9 +29,7 @@ NAME = operator.attrgetter("name")
 
 
 def strategy_of(text: str) -> Strategy:
-    found = Chain.parse(text).strategy
-    assert found is not None
-    return found.strategy()
+    return sure(Chain.parse(text).strategy).strategy()
 
 
 def run_chain(text: str, problem: Problem) -> None:
@@ -52,7 +44,7 @@ VARIANTS = [f"recursive-bisection:variant={variant}" for variant in ("paper", "w
 
 
 @pytest.mark.parametrize("text", [*map(NAME, SEATING), *VARIANTS])
-@given(problem=problems())
+@given(problem=search_problems.problems())
 def test_every_strategy_places_each_rank_once_and_keeps_capacity(text: str, problem: Problem) -> None:
     seat = strategy_of(text)
     found = seat(problem, np.random.default_rng(3))
@@ -62,14 +54,10 @@ def test_every_strategy_places_each_rank_once_and_keeps_capacity(text: str, prob
 
 @pytest.mark.parametrize("entry", REFINERS, ids=NAME)
 @given(case=placed_problems(), steps=st.integers(1, 400))
-def test_every_refiner_keeps_capacity_and_is_never_worse_than_its_start(
-    entry: Method, case: Placed, steps: int
-) -> None:
+def test_every_refiner_keeps_capacity_and_is_never_worse(entry: Method, case: Placed, steps: int) -> None:
     problem, start = case
-    given_bytes = start.tobytes()
-    rounds, again = (
-        list(entry.load()(problem, start, Deadline(steps=steps), np.random.default_rng(3))) for _ in "ab"
-    )
+    given_bytes, run = start.tobytes(), entry.load()
+    rounds, again = (list(run(problem, start, Deadline(steps=steps), np.random.default_rng(3))) for _ in "ab")
     assert start.tobytes() == given_bytes
     assert [f.host_of_rank.tobytes() for f in rounds] == [f.host_of_rank.tobytes() for f in again]
     before = score(problem, start)
@@ -101,7 +89,6 @@ ALLOCATIONS: dict[str, tuple[list[int], int | list[int]]] = {
 
 @pytest.fixture(scope="module")
 def odd() -> dict[str, Problem]:
-    """Return every guest on every allocation of a ring."""
     fabric, _, _ = ring(7, 7)
     return {
         f"{who}, {where}": problem_on(fabric, guest, Allocation.of(fabric, *hosts))
@@ -143,7 +130,7 @@ def test_every_refiner_leaves_pinned_ranks_where_they_are(entry: Method, case: P
 
 @pytest.mark.parametrize("entry", REFINERS, ids=NAME)
 def test_every_refiner_gives_the_same_bytes_with_two_workers_each_time(entry: Method) -> None:
-    problem = ring_problem(24, 24)
+    problem = search_problems.ring_problem(24, 24)
     start, results = place_at_random(problem, np.random.default_rng(1)), []
     for _ in range(3):
         deadline = Deadline(steps=5000, workers=2)
@@ -160,19 +147,16 @@ def test_pins_are_honoured_by_exchanges_that_keep_capacity(case: Placed) -> None
     assert_fits(problem, found)
     assert (found == problem.pins)[problem.pinned].all()
     assert found.tobytes() == problem.apply_pins(found).tobytes()
-    if not problem.pinned.any():
-        assert found.tobytes() == start.tobytes()
+    assert problem.pinned.any() or found.tobytes() == start.tobytes()
 
 
 def test_a_pinned_rank_takes_a_free_slot_before_it_drives_out_another() -> None:
     fabric, profile, _ = ring(6, 3)
     allocation = Allocation.of(fabric, [0, 1, 2], [1, 2, 1])
-    problem = problem_on(fabric, profile, allocation)
-    start = np.array([0, 1, 2], np.int32)
-    to_one = replace(problem, pins=np.array([1, -1, -1], np.int32))
-    assert to_one.apply_pins(start).tolist() == [1, 1, 2]
-    to_two = replace(problem, pins=np.array([2, -1, -1], np.int32))
-    assert to_two.apply_pins(start).tolist() == [2, 1, 0]
+    problem, start = problem_on(fabric, profile, allocation), np.array([0, 1, 2], np.int32)
+    for pin, expected in ((1, [1, 1, 2]), (2, [2, 1, 0])):
+        held = replace(problem, pins=np.array([pin, -1, -1], np.int32))
+        assert held.apply_pins(start).tolist() == expected
 
 
 def test_in_order_fills_a_hosts_slots_before_the_next() -> None:
@@ -247,7 +231,7 @@ UNKNOWN = {
 
 @pytest.mark.parametrize(("wrong", "error"), [(OUT_OF_RANGE, InvalidValue), (UNKNOWN, UnknownName)])
 def test_options_that_make_no_sense_are_refused(wrong: dict[str, list[str]], error: type[Exception]) -> None:
-    problem = ring_problem(9, 8)
+    problem = search_problems.ring_problem(9, 8)
     for text in [f"{name}:{option}" for name, options in wrong.items() for option in options]:
         with pytest.raises(error):
             run_chain(text, problem)

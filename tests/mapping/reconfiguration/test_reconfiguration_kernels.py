@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from typing import Any
 
 import networkx as nx
 import numpy as np
@@ -11,30 +12,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mapping.reconfiguration.kernels import local_update
-from mapping.reconfiguration.kernels.routes import new_search, route_shortest
+from mapping.reconfiguration.kernels.routes import PartitionState, new_search, route_shortest
 from mapping.reconfiguration.kernels.workspace import NONE, Step, compare, new_workspace
 from mapping.reconfiguration.model.problem import Application, Level
 from mapping.reconfiguration.model.topology import Topology
-from mapping.reconfiguration.paper.refinement import (
-    Scale,
-    build_guest,
-    build_net,
-    least_congested_path,
-    longest_route,
-    route_unsplit,
-)
+from mapping.reconfiguration.paper import refinement
+from mapping.reconfiguration.paper.refinement import least_congested_path, route_unsplit
 from registry.errors import InvalidValue
-from tests.support.slow_local_update import (
-    Case,
-    Slow,
-    Start,
-    graph_of,
-    machine_of,
-    path_by_trying_all,
-    start,
-    started,
-    topologies,
-)
+from tests.support import slow_local_update as oracle
+from tests.support.slow_local_update import Case, Slow, Start, machine_of, path_by_trying_all, started
+
+
+def routes_of(state: PartitionState) -> list[list[int]]:
+    return [state.route[e, :count].tolist() for e, count in enumerate(state.length.tolist())]
 
 
 @pytest.mark.parametrize("thorough", [True, False])
@@ -51,9 +41,7 @@ def test_each_step_is_the_best_until_none_is_better(thorough: bool, given_case: 
             break
         local_update.make_best(work)
         assert slow.node == state.node.tolist()
-        assert slow.routes == [
-            state.route[e, :count].tolist() for e, count in enumerate(state.length.tolist())
-        ]
+        assert slow.routes == routes_of(state)
 
 
 @pytest.mark.parametrize("thorough", [True, False])
@@ -62,14 +50,18 @@ def test_each_step_is_the_best_until_none_is_better(thorough: bool, given_case: 
 def test_what_is_known_to_be_stuck_changes_no_step(thorough: bool, link_speed: float, seed: int) -> None:
     rng = np.random.default_rng(seed)
     ends, weight = rng.integers(0, 120, (2, 260)), rng.lognormal(0, 1, 260)
-    vertex_weight = rng.lognormal(0, 1, 120)
-    application = Application.from_edges(
-        ends[0], ends[1], weight, vertex_weight=vertex_weight, connected=False
-    )
+    weights: dict[str, Any] = {"vertex_weight": rng.lognormal(0, 1, 120), "connected": False}
+    application = Application.from_edges(ends[0], ends[1], weight, **weights)
     nodes = np.arange(9)
     topology = Topology.of(9, np.concatenate([np.stack((nodes, (nodes + by) % 9), 1) for by in (1, 3)]))
-    net, scale = build_net(topology), Scale.of(application, machine_of(9, link_speed=link_speed))
-    guest, node = build_guest(Level.of(application), scale), rng.integers(0, 9, 120).astype(np.int32)
+    net, scale = (
+        refinement.build_net(topology),
+        refinement.Scale.of(application, machine_of(9, link_speed=link_speed)),
+    )
+    guest, node = (
+        refinement.build_guest(Level.of(application), scale),
+        rng.integers(0, 9, 120).astype(np.int32),
+    )
     made = []
     for known in (True, False):
         state = route_unsplit(net, guest, node.copy(), 8)
@@ -101,10 +93,8 @@ def test_comparing_what_changes_is_comparing_whole_sorted_vectors(data: st.DataO
     assert np.sign(sign) == (first > second) - (first < second)
 
 
-@given(data=st.data(), topology=topologies(least=2, most=7), flow=st.integers(0, 4))
-def test_the_least_congested_path_is_the_best_of_all(
-    data: st.DataObject, topology: Topology, flow: int
-) -> None:
+@given(data=st.data(), topology=oracle.topologies(least=2, most=7), flow=st.integers(0, 4))
+def test_the_least_congested_path_is_the_best(data: st.DataObject, topology: Topology, flow: int) -> None:
     size, last = len(topology.source), topology.nodes - 1
     load = data.draw(st.lists(st.integers(0, 6), min_size=size, max_size=size))
     source, target = data.draw(st.integers(0, last)), data.draw(st.integers(0, last))
@@ -142,7 +132,7 @@ def test_a_path_that_cannot_be_is_refused(
 
 def slowly_routed(case: Case, node: list[int]) -> list[list[int]]:
     """Section 3.2.2: shortest paths, then each edge, heaviest first, where the throughput rises."""
-    state = start(case, np.array(node, np.int32)).state
+    state = oracle.start(case, np.array(node, np.int32)).state
     slow = Slow(case, state, True)
     free = [Fraction(0)] * len(case.topology.source)
     slow.routes = [
@@ -159,11 +149,10 @@ def slowly_routed(case: Case, node: list[int]) -> list[list[int]]:
 @given(given_case=started())
 def test_unsplit_routing_is_shortest_paths_relieved_by_falling_weight(given_case: tuple[Case, Start]) -> None:
     case, (net, guest, state) = given_case
-    routes = [state.route[e, :count].tolist() for e, count in enumerate(state.length.tolist())]
-    assert routes == slowly_routed(case, state.node.tolist())
+    assert routes_of(state) == slowly_routed(case, state.node.tolist())
     search = new_search(case.topology.nodes, len(case.topology.source), state.route.shape[1])
     assert route_shortest(net, guest, state, search) == -1
-    far = dict(nx.all_pairs_shortest_path_length(graph_of(case.topology)))
+    far = dict(nx.all_pairs_shortest_path_length(oracle.graph_of(case.topology)))
     for e, (one, other) in enumerate(zip(guest.source, guest.target, strict=True)):
         assert state.length[e] == far[int(state.node[one])][int(state.node[other])]
 
@@ -173,15 +162,15 @@ def test_two_heavy_flows_take_different_ways_only_where_that_raises_the_throughp
     node = np.array([0, 0, 2, 3], np.int32)
     for compute_speed, ways in ((1000, 2), (0.01, 1)):  # where nodes are slow, links do not matter
         case = Case(application, RING, machine_of(4, compute_speed=compute_speed))
-        state = start(case, node).state
+        state = oracle.start(case, node).state
         assert len({tuple(state.route[e, :2].tolist()) for e in (0, 1)}) == ways
     apart = Case(Application.from_edges([0], [1], [1]), Topology.of(3, [[0, 1]]), machine_of(3))
     with pytest.raises(InvalidValue, match="node 1 and node 2"):
-        start(apart, np.array([1, 2], np.int32))
+        oracle.start(apart, np.array([1, 2], np.int32))
 
 
 @pytest.mark.parametrize(("nodes", "room"), [(1, 1), (2, 1), (64, 63), (65, 63), (200, 199)])
 def test_routes_have_room_for_the_diameter(nodes: int, room: int) -> None:
     node = np.arange(1, nodes)
     before = node - 1 if nodes > 100 else np.zeros(nodes - 1, int)  # a line, or a star
-    assert longest_route(Topology.of(nodes, np.stack((before, node), axis=1))) == room
+    assert refinement.longest_route(Topology.of(nodes, np.stack((before, node), axis=1))) == room

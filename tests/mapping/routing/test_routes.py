@@ -1,7 +1,11 @@
-"""What all routings have in common: loads that add up, and errors that name hosts."""
+"""What all routings have in common, and routes by a user's table of paths."""
 
 from __future__ import annotations
 
+import itertools
+from pathlib import Path
+
+import networkx as nx
 import numpy as np
 import pytest
 from hypothesis import given
@@ -10,15 +14,17 @@ from hypothesis import strategies as st
 from ingest.generate.tori import mesh
 from mapping.routing import shortest_paths
 from mapping.routing.catalog import build_routes
-from registry.errors import DisconnectedAllocation, InvalidValue, UnknownName
-from registry.model import Fabric
-from tests.support.small_fabrics import adapter_fabrics, plain_fabrics
+from mapping.routing.path_table import PathTable, read_path_table, routes_by
+from registry.errors import DisconnectedAllocation, InputError, InvalidValue, UnknownName, UnreachablePair
+from registry.model import Fabric, Floats
+from tests.support.flow_checks import check_flows, check_loads, graph_between, on_paths
+from tests.support.small_fabrics import any_fabrics, plain_fabrics
 
 
 @pytest.mark.parametrize(
-    "routing", ["shortest-paths", "ecmp:paths=2,seed=9", "valiant", "ugal:share=0.6", "up-down"]
+    "routing", ["shortest-paths", "ecmp:paths=2", "valiant", "ugal:share=0.6", "up-down"]
 )
-@given(fabric=st.one_of(adapter_fabrics(), plain_fabrics()), data=st.data())
+@given(fabric=any_fabrics(), data=st.data())
 def test_loads_of_many_pairs_are_the_sum_of_each(routing: str, fabric: Fabric, data: st.DataObject) -> None:
     routes = build_routes(routing, fabric, fabric.hosts)
     if not routes.connected:
@@ -63,3 +69,114 @@ def test_an_index_that_is_no_host_and_an_unknown_rails_rule_are_refused() -> Non
         shortest_paths.build(mesh((2,)), [0, 1]).link_bytes([2], [0], [1.0])
     with pytest.raises(UnknownName, match="same-rail"):
         shortest_paths.build(mesh((2,)), [0, 1], rails="same-rails")
+
+
+Paths = list[tuple[float, list[int]]]
+
+
+@st.composite
+def tables(draw: st.DrawFn) -> tuple[Fabric, Paths]:
+    fabric = draw(plain_fabrics())
+    paths: Paths = []
+    for i, j in itertools.permutations(fabric.hosts.tolist(), 2):
+        ways = list(itertools.islice(nx.all_simple_paths(graph_between(fabric, i, j), i, j), 3))
+        if draw(st.booleans()) and ways:
+            drawn: list[int] = draw(st.lists(st.integers(1, 5), min_size=len(ways), max_size=len(ways)))
+            weights = np.array(drawn)
+            paths += list(zip((weights / weights.sum()).tolist(), ways, strict=True))
+    return fabric, draw(st.permutations(paths))
+
+
+def table_of(paths: Paths) -> PathTable:
+    return PathTable(
+        probability=np.array([part for part, _ in paths], np.float64),
+        ptr=np.r_[0, np.cumsum([len(way) for _, way in paths], dtype=np.int64)],
+        vertex=np.array([v for _, way in paths for v in way], np.int32),
+    )
+
+
+@given(case=tables(), data=st.data())
+def test_loads_are_the_sum_over_paths(case: tuple[Fabric, Paths], data: st.DataObject) -> None:
+    fabric, paths = case
+    hosts = data.draw(st.permutations(fabric.hosts.tolist()))[: max(2, len(fabric.hosts) - 1)]
+    routes = routes_by(table_of(paths), fabric, hosts)
+
+    def byte_between(i: int, j: int) -> Floats | None:
+        ours = [part * on_paths(fabric, [way]) for part, way in paths if (way[0], way[-1]) == (i, j)]
+        return np.sum(ours, axis=0) if ours else None
+
+    check_loads(routes, byte_between, UnreachablePair)
+    check_flows(routes)
+
+
+SQUARE = Fabric.from_arcs(list("abcd"), [0, 1, 2, 3, 1, 2, 3, 0], [1, 2, 3, 0, 0, 1, 2, 3], 1.0)
+"""Four hosts in a circle: a - b - c - d - a."""
+HEAD = "source,target,probability,path\n"
+
+
+def written(folder: Path, text: str) -> Path:
+    path = folder / "paths.csv"
+    path.write_text(HEAD + text)
+    return path
+
+
+def test_a_file_is_read_by_its_option(tmp_path: Path) -> None:
+    path = written(tmp_path, "a,c,0.25,a>b>c\nc,a,1,c > d > a\n\na,c,0.75,a>d>c\n")
+    routes = build_routes(f"path-table:file={path}", SQUARE, [0, 2])
+    assert routes.name == f"path-table:file={path}"
+    loads, links = routes.link_bytes([0, 1], [1, 0], [8.0, 1.0]), SQUARE.links
+    used = {(int(links.source[row]), int(links.target[row])): loads[row] for row in np.flatnonzero(loads)}
+    assert used == {(0, 1): 2, (1, 2): 2, (0, 3): 6, (3, 2): 6, (2, 3): 1, (3, 0): 1}
+
+
+def test_a_pair_that_is_missing_is_named(tmp_path: Path) -> None:
+    routes = build_routes(f"path-table:file={written(tmp_path, 'a,c,1,a>b>c')}", SQUARE, [0, 2])
+    with pytest.raises(UnreachablePair, match=r"'c' to host 'a'.*the table of paths has no path"):
+        routes.require_connected()
+    assert routes.link_bytes([0], [1], [1.0]).sum() == 2
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("a,c,0.5,a>b>c\na,c,0.4,a>d>c", "'a' to 'c' belongs to a pair whose probabilities do not sum to 1"),
+        ("a,c,1,a>c", "a>c from 'a' to 'c' uses a link that the fabric does not have"),
+        ("a,a,1,a>b>a", "leads from a host to itself"),
+        ("a,c,2,a>b>c\na,c,-1,a>d>c", "has a probability outside 0 to 1"),
+        ("a,c,nan,a>b>c", "has a probability outside 0 to 1"),
+    ],
+)
+def test_a_table_that_cannot_be_is_refused_with_the_path(tmp_path: Path, text: str, why: str) -> None:
+    with pytest.raises(InvalidValue, match=why):
+        build_routes(f"path-table:file={written(tmp_path, text)}", SQUARE, [0, 2])
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "why"),
+    [
+        ("a,c,1", 2, "found 3 columns, expected 4"),
+        ("a,c,1,a>b>c\na,d,1,a>b>c", 3, "does not lead from 'a' to 'd'"),
+        ("a,c,much,a>b>c", 2, "is not a probability"),
+        ("a,c,1,", 2, "does not lead"),
+    ],
+)
+def test_a_line_that_cannot_be_read_is_named(tmp_path: Path, text: str, line: int, why: str) -> None:
+    with pytest.raises(InputError, match=why) as caught:
+        read_path_table(written(tmp_path, text), SQUARE)
+    assert caught.value.line == line
+
+
+def test_a_path_through_a_host_that_does_not_forward_is_refused() -> None:
+    fabric = Fabric.from_arcs(list("abc"), [0, 1, 1, 2], [1, 0, 2, 1], 1.0, forwards=False)
+    with pytest.raises(InvalidValue, match="a vertex that does not forward"):
+        routes_by(table_of([(1.0, [0, 1, 2])]), fabric, [0, 2])
+
+
+def test_an_unknown_vertex_a_rails_rule_and_no_file_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(UnknownName, match="'x'"):
+        read_path_table(written(tmp_path, "a,c,1,a>x>c"), SQUARE)
+    text = f"path-table:file={written(tmp_path, 'a,c,1,a>b>c')}"
+    with pytest.raises(InvalidValue, match="same-rail"):
+        build_routes(text, SQUARE, [0, 2], rails="same-rail")
+    with pytest.raises(InputError, match="cannot read"):
+        build_routes(f"path-table:file={tmp_path / 'none.csv'}", SQUARE, [0, 2])

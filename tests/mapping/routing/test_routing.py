@@ -1,22 +1,31 @@
-"""Small parts of routing by hand: end points of hosts, channels of a pair, traffic of hosts, single paths."""
+"""Small parts of routing by hand, groups of hosts, and how a routing and its options are written."""
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
 
-from ingest.generate.tori import torus
+import mapping
+from ingest.generate.tori import mesh, torus
+from mapping.distances.cost_model import CostModel
+from mapping.placement.search.options import SearchOptions
+from mapping.placement.strategies.baselines import in_order
+from mapping.routing import shortest_paths
+from mapping.routing.catalog import ROUTINGS, Routing, build_routes
 from mapping.routing.host_traffic import host_traffic, packets
 from mapping.routing.kernels.channels import Ends, add_cables, new_channels, pair_channels, pair_hops
 from mapping.routing.kernels.paths import NO_PATH, new_spread
 from mapping.routing.kernels.single_paths import ArcCables, Demands, HashedFlows, carry_hashed, carry_singly
 from mapping.routing.network import arc_arrays, attach, end_points
-from registry.errors import InvalidPlacement, InvalidValue
+from registry.errors import InvalidPlacement, InvalidValue, UnknownName
 from registry.model import Allocation, Fabric, Placement, Profile
 from tests.support.ibnetdiscover_scans import scanned
-from tests.support.small_fabrics import cabled
+from tests.support.search_problems import ring
+from tests.support.small_fabrics import cabled, given_placement
 
 
 def two_rail_fabric() -> Fabric:
@@ -100,12 +109,9 @@ def ends(*, same_rail: bool) -> Ends:
 
 @pytest.mark.parametrize(
     ("same_rail", "expected"),
-    [
-        (False, {(0, 2): 0.25, (0, 3): 0.25, (1, 2): 0.5}),
-        (True, {(0, 2): 0.5, (0, 3): 0.5}),
-    ],
+    [(False, {(0, 2): 0.25, (0, 3): 0.25, (1, 2): 0.5}), (True, {(0, 2): 0.5, (0, 3): 0.5})],
 )
-def test_bytes_are_even_over_adapters_then_over_ports(
+def test_bytes_are_even_over_rails_then_ports(
     same_rail: bool, expected: dict[tuple[int, int], float]
 ) -> None:
     both, channels = ends(same_rail=same_rail), new_channels(4)
@@ -129,16 +135,13 @@ ALLOCATION = Allocation(hosts=np.array([0, 1], np.int32), slots=np.array([2, 2],
 
 
 def placed(hosts: list[int]) -> Placement:
-    return Placement(host_of_rank=np.array(hosts, np.int32), allocation=ALLOCATION, strategy="given")
+    return given_placement(ALLOCATION, hosts)
 
 
 def test_traffic_of_ranks_is_summed_by_hosts_without_that_within_a_host() -> None:
     found = host_traffic(PROFILE, placed([0, 0, 1, 1]), packet_bytes=4.0)
-    assert list(zip(found.source.tolist(), found.target.tolist(), strict=True)) == [(0, 1), (1, 0)]
-    assert found.bytes.tolist() == [9, 4]
-    assert found.rank_pairs.tolist() == [2, 1]
-    assert found.messages.tolist() == [3, 1]
-    assert found.packets.tolist() == [3, 1]
+    columns = found.source, found.target, found.bytes, found.rank_pairs, found.messages, found.packets
+    assert np.column_stack(columns).tolist() == [[0, 1, 9, 2, 3, 3], [1, 0, 4, 1, 1, 1]]
     assert found.total_messages == 5
     unknown = Profile.from_edges([0], [1], [5.0], ranks=2)  # in an unknown number of messages
     assert np.isnan(host_traffic(unknown, placed([0, 1])).total_messages)
@@ -169,16 +172,80 @@ def test_each_demand_takes_the_path_with_less_load_so_far() -> None:
 
 def test_all_flows_of_a_demand_take_the_only_path() -> None:
     line = arc_arrays(np.array([0, 1]), np.array([1, 2]), np.ones(3, np.bool_))
-    cables = ArcCables(np.array([0, 1, 2]), np.array([1, 0], np.int32), np.ones(2, np.int32))
-    flows = HashedFlows(
-        ptr=np.array([0, 2]),
-        start=np.array([0, 1], np.int32),
-        key=np.array([7, 8]),
-        amount=np.array([6.0, 1.0]),
-        flows=3,
-        seed=1,
-    )
+    one_each = cabled("0-1", 1).links.cables  # read-only, as in the product
+    cables = ArcCables(np.array([0, 1, 2]), np.array([1, 0], np.int32), one_each)
+    begins, key, amount = np.array([0, 1], np.int32), np.array([7, 8]), np.array([6.0, 1.0])
+    flows = HashedFlows(np.array([0, 2]), begins, key, amount, flows=3, seed=1)
     load = np.zeros(2)
     length = carry_hashed(line, cables, np.array([2], np.int32), flows, load)
     np.testing.assert_allclose(load, [7.0, 6.0])
     assert length.tolist() == [2, 1]
+
+
+def test_hosts_on_one_switch_are_one_group() -> None:
+    fabric = cabled("0-6 1-6 2-6 3-7 4-7 5-7 6-7", 6)
+    found = shortest_paths.build(fabric, fabric.hosts[::-1]).grouped_hops()
+    assert [one.tolist() for one in found] == [[0, 0, 0, 1, 1, 1], [[2, 3], [3, 2]]]
+
+
+NAMES = [entry.name for entry in ROUTINGS]
+
+
+def test_routes_are_named_by_the_canonical_text() -> None:
+    assert [str(Routing.parse(name)) for name in NAMES] == NAMES
+    for routing in ("shortest-paths", Routing.parse("shortest-paths")):
+        assert build_routes(routing, mesh((2,)), [0, 1]).name == "shortest-paths"
+    assert build_routes("up-down:root=n0", mesh((2,)), [0, 1]).name == "up-down:root=n0"
+
+
+@pytest.mark.parametrize(
+    ("text", "error", "message"),
+    [
+        ("table", UnknownName, "tables"),
+        ("tables", InvalidValue, "no forwarding tables"),
+        ("shortest-paths:paths=3", UnknownName, "shortest-paths has none"),
+        ("shortest-paths:paths", InvalidValue, "KEY=VALUE"),
+        ("shortest-paths:rails=same-rail", UnknownName, "rails"),
+        ("ugal:share=1.5", InvalidValue, "from 0 to 1"),
+        ("valiant:share=nan", InvalidValue, r"valiant\.share"),
+        ("ugal:minimal=shortest", UnknownName, "shortest-paths"),
+        ("ugal:minimal=tables", InvalidValue, "forwarding tables"),
+        ("ecmp:paths=0", InvalidValue, "below 1"),
+        ("ecmp:seed=-1", InvalidValue, "seed"),
+        ("least-loaded:order=heavy", UnknownName, "heaviest"),
+        ("up-down:root=six", UnknownName, "switch 'six'"),
+        ("dimension-order:order=xx", InvalidValue, "each of 'xy' once"),
+        ("dimension-order:order=xyz", InvalidValue, "each of 'xy' once"),
+        ("dimension-order:order=x", InvalidValue, "each of 'xy' once"),
+        ("dimension-order:order=xz", InvalidValue, "each of 'xy' once"),
+        ("path-table", InvalidValue, "is empty: give the path"),
+    ],
+)
+def test_unknown_names_and_options_are_refused(text: str, error: type[Exception], message: str) -> None:
+    with pytest.raises(error, match=message):
+        build_routes(text, mesh((2, 2)), [1, 2])
+
+
+def text_of(name: str, folder: Path) -> str:
+    """The routing on the ring; a table of paths goes around one way only."""
+    if name != "path-table":
+        return name
+    rows = ["source,target,probability,path"]
+    for i, j in itertools.permutations(range(8), 2):
+        way = [f"n{(i + step) % 8:02}" for step in range((j - i) % 8 + 1)]
+        rows.append(f"n{i:02},n{j:02},1,{'>'.join(way)}")
+    path = folder / "paths.csv"
+    path.write_text("\n".join(rows))
+    return f"path-table:file={path}"
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if name != "tables"])
+def test_a_search_ends_no_worse_than_in_order(name: str, tmp_path: Path) -> None:
+    fabric, profile, allocation = ring(8, 8)
+    costs = CostModel(routing=text_of(name, tmp_path))
+    start = in_order(profile.ranks, allocation)
+    found = mapping.place(fabric, profile, allocation, SearchOptions(steps=500), costs)
+    assert found.routing == costs.routing
+    before, after = (mapping.evaluate(fabric, profile, one, costs=costs) for one in (start, found))
+    assert after.routing == costs.routing
+    assert after.congestion_seconds <= before.congestion_seconds

@@ -10,6 +10,5 @@ from tests.support.running_jobs import save_running_jobs
 
 @pytest.fixture
 def running(registry: Registry) -> Registry:
-    """Return a registry with the jobs of `tests.support.running_jobs`."""
     save_running_jobs(registry)
     return registry

@@ -6,6 +6,7 @@ import itertools
 import math
 from dataclasses import replace
 from typing import Any
+from unittest.mock import MagicMock
 
 import numpy as np
 import pytest
@@ -14,28 +15,17 @@ from mapping.reconfiguration.bounds import pinned_bound, throughput_bound
 from mapping.reconfiguration.model.problem import Application, Machine
 from mapping.reconfiguration.model.topology import Topology
 from mapping.reconfiguration.paper.seed_topology import ring
-from mapping.service import circuit_seeds
-from mapping.service.circuit_search import (
-    GIVEN,
-    CircuitPlanReport,
-    CircuitSearchOptions,
-    plan_circuits,
-    save_circuits,
-)
+from mapping.service import circuit_search, circuit_seeds, circuits
+from mapping.service.circuit_search import GIVEN, CircuitPlanReport, CircuitSearchOptions, plan_circuits
 from mapping.service.circuit_seeds import plan_circuits_of_seeds
-from mapping.service.circuits import (
-    CircuitPlanCase,
-    CircuitPlanRequest,
-    circuit_case,
-    machine_of,
-    topology_of,
-)
+from mapping.service.circuits import CircuitPlanCase, CircuitPlanRequest, circuit_case, machine_of
 from registry.errors import InvalidValue, UnknownName
 from registry.model.circuit_plan import CircuitPlan
 from registry.progress import Progress, silent
 from registry.records.optical_switches import OpticalSwitch
 from registry.registry import Registry
 from tests.support.reconfigure_problems import HEAVY, every_pair, links_of, machine
+from tests.support.sure import sure
 
 FEW = CircuitSearchOptions(trials=20, seed=1)
 LIMITS = machine(4, max_degree=3, max_edges=6, link_speed=2.0, compute_speed=1.0)
@@ -48,9 +38,7 @@ def planned(
 
 
 def check_ways(plan: CircuitPlan, of_nodes: bool) -> None:
-    """Check that the ways of a plan are what loads its circuits."""
-    routes = plan.routes
-    assert routes is not None
+    routes = sure(plan.routes)
     assert routes.of_nodes == of_nodes
     load = np.zeros(len(plan.source))
     row = {pair: number for number, pair in enumerate(plan.circuits)}
@@ -86,10 +74,10 @@ def test_a_plan_of_the_paper_has_the_options_that_were_given() -> None:
     plan = planned(every_pair(5), LIMITS, search).plan
     assert (plan.method, plan.complete) == ("paper", True)
     assert search.parameters == {"start": GIVEN, "patience": 2, "skip": 0.0}
-    search = CircuitSearchOptions(method="paper", steps=3, expansion="highest")
-    loop = search.loop_options(None)
-    assert (loop.refinement.steps, loop.expansion) == (3, "highest")
-    assert search.parameters == {"steps": 3, "expansion": "highest"}
+    few = CircuitSearchOptions(method="paper", steps=3, expansion="highest")
+    loop = few.loop_options(None)
+    assert few.parameters == {"steps": loop.refinement.steps, "expansion": loop.expansion}
+    assert few.parameters == {"steps": 3, "expansion": "highest"}
     with pytest.raises(UnknownName, match="lowest"):
         planned(every_pair(5), LIMITS, CircuitSearchOptions(method="paper", expansion="low"))
 
@@ -99,10 +87,8 @@ def test_a_free_plan_is_weighed_against_the_present_circuits() -> None:
     plan = planned(every_pair(6), LIMITS, search, present=ring(4)).plan
     assert set(plan.present) == links_of(ring(4))
     assert plan.gain == pytest.approx(plan.throughput / plan.present_throughput)
-    if plan.gain > 1.0:
-        assert plan.break_even_seconds == pytest.approx(3.0 * plan.gain / (plan.gain - 1.0))
-    else:
-        assert plan.break_even_seconds == math.inf
+    even = 3.0 * plan.gain / (plan.gain - 1.0) if plan.gain > 1.0 else math.inf
+    assert plan.break_even_seconds == pytest.approx(even)
     with pytest.raises(InvalidValue, match=r"nodes: is 5, the machine has 4"):
         planned(every_pair(6), LIMITS, search, present=ring(5))
 
@@ -130,13 +116,12 @@ def test_circuits_that_are_there_already_gain_nothing(method: str, link_speed: f
 def test_present_circuits_that_suit_better_stay() -> None:
     """A search that tries nothing finds less than the present circuits give: they are what is proposed."""
     limits = machine(4, max_degree=3, max_edges=6, link_speed=1.0, compute_speed=100.0)
-    complete = Topology.of(4, [(0, 1), (0, 2), (0, 3), (1, 2), (1, 3), (2, 3)])
-    path = Topology.of(4, [(0, 1), (1, 2), (2, 3)])
-    search = CircuitSearchOptions(trials=0, start=path)
+    complete = Topology.of(4, [*itertools.combinations(range(4), 2)])
+    search = CircuitSearchOptions(trials=0, start=Topology.of(4, [(0, 1), (1, 2), (2, 3)]))
     plan = planned(every_pair(4), limits, search, present=complete).plan
     assert (plan.circuits, plan.removed, plan.inserted, plan.gain) == (plan.present, (), (), 1.0)
-    assert plan.throughput == plan.present_throughput == plan.trail_throughput[-1]
-    assert plan.throughput == plan.trail_throughput.max()
+    trail = plan.trail_throughput
+    assert plan.throughput == plan.present_throughput == trail[-1] == trail.max()
 
 
 def test_circuits_that_carry_nothing_do_not_move() -> None:
@@ -146,17 +131,12 @@ def test_circuits_that_carry_nothing_do_not_move() -> None:
     assert (plan.link_load.tolist(), plan.removed, plan.inserted) == ([0.0] * 6, (), ())
 
 
-def test_an_interrupt_as_present_circuits_are_judged_keeps_what_was_found(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    def interrupted(*_: Any, **__: Any) -> Any:
-        raise KeyboardInterrupt
-
+def test_an_interrupt_as_present_circuits_are_judged_loses_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    interrupted = MagicMock(side_effect=KeyboardInterrupt)
     monkeypatch.setattr("mapping.reconfiguration.search.best_partition.place_and_route", interrupted)
     found = planned(every_pair(6), LIMITS, FEW, present=ring(4)).plan
     assert not found.complete
-    assert math.isnan(found.present_throughput)
-    assert math.isnan(found.gain)
+    assert np.isnan([found.present_throughput, found.gain]).all()
     assert found.throughput == planned(every_pair(6), LIMITS, FEW).plan.throughput
 
 
@@ -232,13 +212,10 @@ SWITCH = OpticalSwitch(
 
 
 def test_a_switch_is_a_machine_with_its_present_circuits() -> None:
-    machine = machine_of(SWITCH)
-    assert (machine.nodes, machine.max_degree, machine.max_edges) == (4, 2, 4)
-    assert (machine.compute_speed, machine.link_speed) == (2.0, 2.0)
+    speeds = {"compute_speed": 2.0, "link_speed": 2.0}
+    assert machine_of(SWITCH) == Machine(nodes=4, max_degree=2, max_edges=4, **speeds)
     assert machine_of(SWITCH, 0.0).compute_speed == 1.0
-    present = topology_of(SWITCH)
-    assert present is not None
-    assert present.pairs.tolist() == [[0, 1], [0, 2], [1, 3], [2, 3]]
+    assert sure(circuits.topology_of(SWITCH)).pairs.tolist() == [[0, 1], [0, 2], [1, 3], [2, 3]]
     with pytest.raises(InvalidValue, match="compute_seconds"):
         machine_of(SWITCH, -1.0)
 
@@ -251,24 +228,21 @@ def test_running_jobs_are_one_application_and_misfits_are_left_out_with_the_cure
     flows = set(zip(graph.source.tolist(), graph.target.tolist(), graph.weight.tolist(), strict=True))
     assert flows == {(0, 2, 16.0), (1, 3, 16.0), (0, 3, 4.0)}
     assert graph.vertex_weight.tolist() == [2.0, 1.0, 1.0, 2.0]
-    assert case.node_of_rank is not None
-    by_job = {"1": [0, 2, 1, 3], "2": [0, 3]}
-    assert case.jobs is not None
-    jobs = [one.stored.job.id for one in case.jobs.jobs]
-    assert case.node_of_rank.tolist() == [node for job in jobs for node in by_job[job]]
+    by_job, jobs = {"1": [0, 2, 1, 3], "2": [0, 3]}, sure(case.jobs)
+    order = [one.stored.job.id for one in jobs.jobs]
+    assert sure(case.node_of_rank).tolist() == [node for job in order for node in by_job[job]]
     assert (case.compute_throughput, case.hosts) == (1.0, SWITCH.hosts)
-    assert [one.job.stored.job.id for one in case.jobs.unloaded] == ["5"]
-    report = save_circuits(running, plan_circuits(case, CircuitSearchOptions(trials=5)))
+    assert [one.job.stored.job.id for one in jobs.unloaded] == ["5"]
+    report = circuit_search.save_circuits(running, plan_circuits(case, CircuitSearchOptions(trials=5)))
     stored = running.circuit_plans.read(report.record_id)
     assert (stored.cluster, sorted(stored.jobs)) == ("c", ["1", "2"])
 
     running.jobs.attach("1", "one-way")  # of another number of ranks
-    case = circuit_case(running, CircuitPlanRequest(cluster="c"))
-    assert case.jobs is not None
-    reasons = {one.job.stored.job.id: one.reason for one in case.jobs.unloaded}
+    jobs = sure(circuit_case(running, CircuitPlanRequest(cluster="c")).jobs)
+    reasons = {one.job.stored.job.id: one.reason for one in jobs.unloaded}
     assert reasons["1"].startswith("4 ranks are placed, the profile has 2: if the last ranks")
     assert "'# ranks: 4'" in reasons["1"]
-    assert [one.stored.job.id for one in case.jobs.jobs] == ["2"]
+    assert [one.stored.job.id for one in jobs.jobs] == ["2"]
 
 
 def test_a_profile_is_planned_for_a_switch_or_for_a_machine(running: Registry) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
+from unittest.mock import MagicMock
 
 import numpy as np
 import pytest
@@ -13,16 +14,12 @@ from mapping.cluster import open_cluster
 from mapping.placement.case import PlacementCase
 from mapping.placement.search.options import SearchOptions
 from mapping.placement.search.placing import find_placement
+from mapping.service import simulations
 from mapping.service.advising import Advised, advise_all
 from mapping.service.live import Live, Unloaded, traffic, with_running_jobs
 from mapping.service.placing import evaluate, pareto, place, resolve, subject_of
 from mapping.service.request import PlacementRequest
-from mapping.service.simulations import (
-    SimulationOptions,
-    SimulationRequest,
-    simulate_placements,
-    simulation_case,
-)
+from mapping.service.simulations import SimulationOptions, SimulationRequest, simulation_case
 from registry.errors import DatabaseError, InvalidValue, UnknownName
 from registry.model import HostOrder, Job, Placement
 from registry.model.intake import Intake
@@ -30,6 +27,7 @@ from registry.model.measured_run import MeasuredRun
 from registry.registry import Registry
 from tests.support.dask_cluster import DaskCluster
 from tests.support.running_jobs import T0
+from tests.support.sure import sure
 
 OPTIONS = SearchOptions(steps=200, workers=1)
 
@@ -62,13 +60,9 @@ def test_stored_objects_and_iso_text_name_the_same_case(running: Registry) -> No
         place(running, replace(named, at="noon"))
 
 
-def test_a_placement_is_not_lost_if_it_cannot_be_saved(
-    running: Registry, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def refuse(record: object) -> str:
-        raise DatabaseError("the database is in read-only mode")
-
-    monkeypatch.setattr(running.placements, "save", refuse)
+def test_a_placement_that_cannot_be_saved_is_kept(running: Registry, monkeypatch: pytest.MonkeyPatch) -> None:
+    refused = DatabaseError("the database is in read-only mode")
+    monkeypatch.setattr(running.placements, "save", MagicMock(side_effect=refused))
     request = PlacementRequest(profile="across", job="1", options=OPTIONS)
     report = place(running, request)
     assert report.evaluation.congestion_seconds == 8.0
@@ -85,11 +79,9 @@ def test_a_placement_is_saved_and_may_be_kept_or_be_the_background_of_others(run
     assert (stored.job, stored.placement.host_of_rank.tolist()) == ("1", placed)
     assert resolve(running, replace(request, keep=saved)).present_name == saved
     for divisor in (None, 2.0):
-        beside = PlacementRequest(
-            profile="one-way", cluster="c", hosts=("a0", "a1"), background=((saved, divisor),)
-        )
-        added = resolve(running, beside).costs.background
-        assert added is not None
+        others = ((saved, divisor),)
+        beside = PlacementRequest(profile="one-way", cluster="c", hosts=("a0", "a1"), background=others)
+        added = sure(resolve(running, beside).costs.background)
         assert added.load.tolist() == (report.evaluation.link_bytes / (divisor or 1.0)).tolist()
     with pytest.raises(InvalidValue, match="for all of the other jobs, or for none"):
         resolve(running, replace(beside, background=((saved, 2.0), (saved, None))))
@@ -116,14 +108,11 @@ def test_a_request_may_have_all_running_jobs_as_background(running: Registry) ->
     options = SearchOptions(steps=2000, workers=1)
     request = PlacementRequest(profile="across", job="1", cluster="c", options=options)
     request = with_running_jobs(running, request)
-    background = resolve(running, request).costs.background
-    assert background is not None
+    background = sure(resolve(running, request).costs.background)
     assert (background.jobs, background.load.sum()) == (1, 4.0 * 3)
     assert place(running, request).evaluation.congestion_seconds == 12.0
     elsewhere = PlacementRequest(profile="across", cluster="c", hosts=("a0", "b0"), slots=2)
-    beside = resolve(running, with_running_jobs(running, elsewhere)).costs.background
-    assert beside is not None
-    assert beside.jobs == 2
+    assert sure(resolve(running, with_running_jobs(running, elsewhere)).costs.background).jobs == 2
     with pytest.raises(InvalidValue, match="name no other"):
         resolve(running, replace(request, background=(("p1", None),)))
     with pytest.raises(InvalidValue, match="cluster"):
@@ -137,7 +126,7 @@ def test_each_placement_gets_a_run_and_files_are_not_saved(running: Registry) ->
     asked = SimulationRequest(profile="across", cluster="c", placements=placements, options=options)
     case = simulation_case(running, asked)
     assert [(one.name, one.saved) for one in case.placed] == [(one.name, False) for one in placements]
-    report = simulate_placements(case, options, running)
+    report = simulations.simulate_placements(case, options, running)
     assert (report.complete, [run.id for run in report.runs]) == (True, [None, None])
     assert report.parameters["rounds"] == 2
     sums = [run.simulation.link_bytes.sum() for run in report.runs]
@@ -165,16 +154,13 @@ def test_advice_weighs_each_job_against_the_others_and_saves_both_placements_onc
     assert advice.gain == pytest.approx(20 / 12)
     assert (advice.in_background, first.complete) == (1, True)
     assert (second.advice.job, second.advice.proposed, second.advice.gain) == ("2", None, 1.0)
-    assert advice.proposed is not None
-    present, proposed = running.placements.read(advice.present), running.placements.read(advice.proposed)
+    present, proposed = map(running.placements.read, (advice.present, sure(advice.proposed)))
     assert (present.role, proposed.role) == ("present", "proposed")
     assert (present.job, proposed.job, present.profile) == ("1", "1", proposed.profile)
-    assert present.evaluation is not None
-    assert present.evaluation.background.startswith("added: ")
+    assert sure(present.evaluation).background.startswith("added: ")
     assert advice.moved == (present.placement.host_of_rank != proposed.placement.host_of_rank).sum()
     stored = {one.job: one for one in running.advices.list("c")}
-    assert stored["1"].gain == advice.gain
-    assert stored["2"].proposed is None
+    assert (stored["1"].gain, stored["2"].proposed) == (advice.gain, None)
 
     live = traffic(running, "c")
     assert live.evaluated == ()  # what was saved is taken
@@ -185,14 +171,12 @@ def test_advice_weighs_each_job_against_the_others_and_saves_both_placements_onc
     assert [one.advice.present for one in again] == [one.advice.present for one in once]
     assert len(running.placements.history("c")) == history
     by_job = {one.stored.job.id: one.advice for one in traffic(running, "c").running.jobs}
-    assert by_job["1"] is not None
-    assert by_job["1"].at == live.running.at
+    assert sure(by_job["1"]).at == live.running.at
 
 
 def test_a_placement_that_measured_worse_is_not_advised_again(running: Registry) -> None:
     first, _ = advised(running, traffic(running, "c"))
-    assert first.advice.proposed is not None
-    proposed = running.placements.read(first.advice.proposed)
+    proposed = running.placements.read(sure(first.advice.proposed))
     allocation, names = proposed.placement.allocation, running.fabrics.read("c").fabric.names
     in_order = MeasuredRun(
         cluster="c",
@@ -221,9 +205,7 @@ def test_few_moves_are_kept_to_and_budgets_that_make_no_sense_are_refused(runnin
     assert first.advice.gain == pytest.approx(20 / 12)  # two ranks change places
 
 
-def test_an_interrupted_search_saves_its_best_and_is_the_last(
-    running: Registry, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_interrupted_search_saves_its_best(running: Registry, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
         "mapping.service.advising.find_placement",
         lambda *given, **more: replace(find_placement(*given, **more), complete=False),
@@ -250,15 +232,13 @@ def test_a_job_that_cannot_be_searched_is_reported_and_the_others_have_their_tur
 
 
 def test_advice_found_on_a_cluster_is_that_of_one_machine(running: Registry, dask: DaskCluster) -> None:
-    live, phases = traffic(running, "c"), []
+    live, progress = traffic(running, "c"), MagicMock()
     with open_cluster(dask.address) as cluster:
-        found = list(
-            advise_all(running, live, STEPS, lambda phase, done, *_: phases.append((phase, done)), cluster)
-        )
+        found = list(advise_all(running, live, STEPS, progress, cluster))
     there = {one.advice.job: one for one in found if isinstance(one, Advised)}
     here = {one.advice.job: one for one in advise_all(running, live, STEPS) if isinstance(one, Advised)}
     assert set(there) == set(here) == {"1", "2"}
     for job, one in here.items():
         assert replace(there[job].advice, at=one.advice.at) == one.advice  # ids are of content
         assert there[job].complete
-    assert phases[-1] == ("jobs", 2)
+    assert progress.call_args.args[:2] == ("jobs", 2)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import numpy as np
 import pytest
@@ -25,7 +26,7 @@ from mapping.traffic.what_if import Change
 from registry.errors import InputError, UnknownName
 from registry.fabrics.changes import summary
 from registry.ingest_runs.runs import Attempt
-from registry.model import CounterSweep, Profile
+from registry.model import CounterSweep, Job, Profile
 from registry.model.intake import Intake
 from registry.model.measured_run import MeasuredRun
 from registry.model.rates import LinkRates
@@ -33,6 +34,7 @@ from registry.registry import Registry
 from tests.support import busy_cluster
 from tests.support.fat_tree import LEAF_GUID, at, fat_tree
 from tests.support.running_jobs import ACROSS, FABRIC, ONE_WAY, T0, job
+from tests.support.sure import sure
 from tests.support.traffic_jobs import two_leaves
 
 
@@ -112,12 +114,13 @@ def test_jobs_that_share_the_uplink_slow_each_other_and_advice_for_them_counts(r
 def test_changes_are_those_since_then_and_unknown_without_a_scan(running: Registry) -> None:
     running.save(Intake(cluster="c", fabric=two_leaves(uplinks=2), observed_at=T0 + HOUR, source="test"))
     today = read_today(running, "c", T0 + HOUR / 2)
-    assert today.changes is not None
-    assert summary(today.changes).startswith("1 cable appeared")
+    assert summary(sure(today.changes)).startswith("1 cable appeared")
     assert today.scanned
     later = read_today(running, "c", T0 + 2 * HOUR)
     assert not later.scanned
-    assert read_today(running, "c", T0 - HOUR).changes is None
+    first = read_today(running, "c", T0 - HOUR).changes  # those since the first scan
+    assert first is not None
+    assert (first.start, summary(first)) == (T0, summary(sure(today.changes)))
 
 
 def test_sources_that_fail_and_failed_runs_since_then(running: Registry) -> None:
@@ -135,15 +138,20 @@ def test_sources_that_fail_and_failed_runs_since_then(running: Registry) -> None
 MINUTE = timedelta(minutes=1)
 
 
+def save_on_two_leaves(
+    registry: Registry, jobs: tuple[Job, ...] = (), profiles: tuple[Profile, ...] = (), **more: Any
+) -> None:
+    intake = Intake(cluster="c", observed_at=T0, jobs=jobs, profiles=profiles, source="test", **more)
+    registry.save(intake)
+
+
 @pytest.fixture
 def two_jobs(registry: Registry) -> Registry:
     """Job 1 sends 8 bytes from a0 to b0; job 2 sends 2 bytes from a1 to b1, as job 3 may on b1."""
     eight = Profile.from_edges([0], [1], [8.0], name="eight")
     two = Profile.from_edges([0], [1], [2.0], name="two")
     jobs = (job("1", ("a0", "b0")), job("2", ("a1", "b1")), job("3", ("b1",)))
-    registry.save(
-        Intake(cluster="c", fabric=FABRIC, observed_at=T0, jobs=jobs, profiles=(eight, two), source="test")
-    )
+    save_on_two_leaves(registry, jobs, (eight, two), fabric=FABRIC)
     registry.jobs.attach("1", "eight")
     registry.jobs.attach("2", "two")
     return registry
@@ -218,8 +226,7 @@ def test_the_utilisation_is_known_once_all_jobs_have_times_and_scales_each(two_j
     assert utilisation(traffic(two_jobs, "c", T0 + MINUTE), None) is None
     two_jobs.jobs.attach("2", "two", iteration_seconds=8.0)
     live = traffic(two_jobs, "c", T0 + MINUTE)
-    share = utilisation(live, None)
-    assert share is not None
+    share = sure(utilisation(live, None))
     capacity = live.fabric.links.capacity
     first, second = find_link(live.fabric, "a0:1"), find_link(live.fabric, "a1:1")
     assert share[first] == pytest.approx(0.5 / capacity[first])
@@ -263,17 +270,13 @@ def test_rates_of_other_jobs_add_up_on_the_links_of_a_run(running: Registry) -> 
 
 
 def test_what_is_unknown_is_none_and_nothing_else_is_zero(registry: Registry) -> None:
-    registry.save(
-        Intake(cluster="c", fabric=FABRIC, observed_at=T0, profiles=(ACROSS, ONE_WAY), source="test")
-    )
+    save_on_two_leaves(registry, profiles=(ACROSS, ONE_WAY), fabric=FABRIC)
     assert other_load(registry, run(registry, 5)) == 0.0
-    registry.save(
-        Intake(cluster="c", observed_at=T0, jobs=(job("1", HOSTS), job("3", ("a1",))), source="test")
-    )
+    save_on_two_leaves(registry, (job("1", HOSTS), job("3", ("a1",))))
     assert other_load(registry, run(registry, 5)) is None
     registry.jobs.attach("3", "one-way")
     assert other_load(registry, run(registry, 5)) is None
-    registry.save(Intake(cluster="c", observed_at=T0, jobs=(job("2", ("a0", "b1")),), source="test"))
+    save_on_two_leaves(registry, (job("2", ("a0", "b1")),))
     registry.jobs.attach("2", "one-way", iteration_seconds=16.0)
     assert other_load(registry, run(registry, 5)) == pytest.approx(0.25)
     assert other_load(registry, run(registry, 5, None)) is None
@@ -298,10 +301,9 @@ def test_errors_are_those_of_a_day_and_use_that_between_the_last_two_sweeps(regi
     for hours, errors in ((0, 0), (30, 100), (53, 120), (54, 121)):
         save(registry, 10 + hours * hour, int(CAPACITY) * hours, errors)
     table = ports(registry)
-    assert table.errors is not None
-    assert table.rates is not None
-    assert (table.errors.grown.start, table.errors.grown.end) == (at(10 + 30 * hour), at(10 + 54 * hour))
-    assert (table.rates.start, table.rates.end) == (at(10 + 53 * hour), at(10 + 54 * hour))
+    grown, rates = sure(table.errors).grown, sure(table.rates)
+    assert (grown.start, grown.end) == (at(10 + 30 * hour), at(10 + 54 * hour))
+    assert (rates.start, rates.end) == (at(10 + 53 * hour), at(10 + 54 * hour))
     (port, *_) = table.top(9)
     assert (port.name, port.errors[0].growth) == ("leaf0:3", 21)
     assert port.sent_share == pytest.approx(1 / 3600)
@@ -310,8 +312,7 @@ def test_errors_are_those_of_a_day_and_use_that_between_the_last_two_sweeps(regi
     assert earlier.top(1)[0].errors[0].growth == 120  # since the sweep before the day
     chosen = ports(registry, at(10 + 20 * hour))
     assert chosen.top(1)[0].errors[0].growth == 121
-    assert chosen.rates is not None
-    assert (chosen.rates.start, chosen.rates.end) == (at(10), at(10 + 54 * hour))
+    assert (sure(chosen.rates).start, sure(chosen.rates).end) == (at(10), at(10 + 54 * hour))
 
 
 def test_jobs_without_a_known_load_are_on_the_ports_of_their_hosts(registry: Registry) -> None:

@@ -1,7 +1,11 @@
-"""Runs of a simulation: repeatable, cut anywhere, interrupted, empty, refused; deadlocks."""
+"""Runs of a simulation; and simulated times against slow simulators and beside SimGrid's flow model."""
 
 from __future__ import annotations
 
+import json
+import re
+from dataclasses import replace
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -9,25 +13,25 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bench.simgrid import cases as simgrid
+from bench.simgrid.__main__ import SCRIPT, VARIANTS, summary
 from ingest.generate.fat_trees import k_ary_n_tree
 from ingest.generate.irregular import irregular
 from ingest.generate.tori import torus
 from mapping.distances.cost_model import CostModel
 from mapping.simulation import levels
 from mapping.simulation.channels import build_channel_routes
-from mapping.simulation.messages import Messages, from_profile
+from mapping.simulation.levels import new_level
+from mapping.simulation.messages import Messages, check_messages, from_profile
 from mapping.simulation.options import Options
 from mapping.simulation.simulate import default_routing, simulate
-from registry.errors import (
-    DeadlockFound,
-    DisconnectedAllocation,
-    InvalidPlacement,
-    InvalidValue,
-    UnknownName,
-)
-from registry.model import Fabric, Placement, Profile, Simulation
+from registry.errors import DeadlockFound, DisconnectedAllocation, InvalidPlacement, InvalidValue, UnknownName
+from registry.model import Fabric, Floats, Placement, Profile, Simulation
 from tests.support.infiniband_data import infiniband
-from tests.support.slow_simulation import placed, send
+from tests.support.max_min_flows import finished_seconds
+from tests.support.slow_simulation import Case, cases, placed, send, slow_flits, slow_packets
+from tests.support.small_fabrics import cabled
+from tests.support.sure import sure
 
 MODES = ["packets", "flits"]
 
@@ -42,7 +46,6 @@ def fabric_and_traffic() -> tuple[Fabric, Placement, Messages]:
 
 
 def fields(found: Simulation) -> list[Any]:
-    """All fields, arrays as bytes."""
     values = [getattr(found, name) for name in found.__slots__]
     return [value.tobytes() if isinstance(value, np.ndarray) else value for value in values]
 
@@ -97,9 +100,8 @@ def test_traffic_over_time_has_a_point_for_so_many_messages_and_ends_with_all(mo
     assert found.delivered[-1] == found.delivered_bytes == messages.bytes.sum()
     assert found.delivered_at[-1] == found.completion_seconds
     counts = np.diff(np.r_[np.arange(0, len(messages.rank), 100), len(messages.rank)])
-    assert float((found.latency_over_time * counts).sum() / counts.sum()) == pytest.approx(
-        found.mean_latency_seconds
-    )
+    mean = float((found.latency_over_time * counts).sum() / counts.sum())
+    assert mean == pytest.approx(found.mean_latency_seconds)
     assert (np.diff(found.latency_seconds) >= 0).all()
 
 
@@ -128,15 +130,7 @@ def test_a_rank_waits_for_its_message_before_and_what_is_local_waits_too() -> No
 
 def test_more_lanes_let_packets_past_one_that_waits() -> None:
     """Head-of-line blocking: with one lane the packet for a free host stands behind those for a busy one."""
-    tail, head = [0, 1, 4, 5, 5], [4, 4, 5, 2, 3]
-    fabric = Fabric.from_arcs(
-        ["a", "b", "c", "d", "s", "t"],
-        tail + head,
-        head + tail,
-        [100.0, 100.0, 100.0, 1.0, 100.0] + [100.0] * 5,
-        slots=[1] * 4 + [0] * 2,
-        forwards=[False] * 4 + [True] * 2,
-    )
+    fabric = cabled("0-4 1-4 4-5 5-2 5-3", 4, [100.0, 100.0, 100.0, 1.0, 100.0])
     sent, placement = send((0, 2, 100, 0.0), (1, 3, 100, 20.0)), placed(fabric, [0, 1, 2, 3])
     costs = CostModel(routing="shortest-paths")
     times = []
@@ -200,8 +194,7 @@ TIGHT = {
 """A buffer holds one packet, or two flits of eight."""
 
 
-def run(fabric: Fabric, messages: Messages, routing: str, mode: str) -> Simulation:
-    """Simulate with a rank on every host and little room."""
+def run_tight(fabric: Fabric, messages: Messages, routing: str, mode: str) -> Simulation:
     placement = placed(fabric, fabric.hosts.tolist())
     return simulate(fabric, placement, messages, CostModel(routing=routing), mode=mode, options=TIGHT[mode])
 
@@ -210,11 +203,11 @@ SHIFTED = send(*((rank, (rank + 2) % 5, 1000, 0.0) for rank in range(5)))
 """Every rank sends to the second after it."""
 
 
-@pytest.mark.parametrize("mode", ["packets", "flits"])
+@pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("routing", ["shortest-paths", "minimal-adaptive:escape=none"])
 def test_a_ring_without_escape_locks_and_the_links_are_named(mode: str, routing: str) -> None:
     with pytest.raises(DeadlockFound, match="wait for each other") as caught:
-        run(torus([5]), SHIFTED, routing, mode)
+        run_tight(torus([5]), SHIFTED, routing, mode)
     assert caught.value.links == ("n0 -> n1", "n1 -> n2", "n2 -> n3", "n3 -> n4", "n4 -> n0")
     assert (caught.value.messages, caught.value.delivered) == (5, 0)
 
@@ -222,12 +215,11 @@ def test_a_ring_without_escape_locks_and_the_links_are_named(mode: str, routing:
 @pytest.mark.parametrize("mode", ["packets", "flits"])
 @pytest.mark.parametrize("routing", ["dimension-order", "minimal-adaptive", "up-down"])
 def test_the_same_ring_is_free_with_two_classes_or_escapes_or_a_tree(mode: str, routing: str) -> None:
-    assert run(torus([5]), SHIFTED, routing, mode).messages == 5
+    assert run_tight(torus([5]), SHIFTED, routing, mode).messages == 5
 
 
 @st.composite
 def traffic(draw: st.DrawFn, ranks: int) -> Messages:
-    """Random messages, all at once."""
     ends = st.integers(0, ranks - 1)
     sent = draw(st.lists(st.tuples(ends, ends, st.integers(0, 600)), min_size=1, max_size=60))
     profile = Profile.from_edges(*zip(*sent, strict=True), ranks=ranks)
@@ -244,7 +236,7 @@ def test_tori_and_irregular_networks_deliver_everything_whatever_is_sent(
     else:
         fabric = irregular(8, hosts=2, seed=data.draw(st.integers(0, 9)))
     messages = data.draw(traffic(len(fabric.hosts)))
-    found = run(fabric, messages, "minimal-adaptive" if adaptive else deterministic, mode)
+    found = run_tight(fabric, messages, "minimal-adaptive" if adaptive else deterministic, mode)
     assert found.messages == len(messages.rank)
 
 
@@ -262,3 +254,130 @@ def test_the_tables_of_a_torus_lock_without_virtual_lanes_as_the_wiring_check_wa
     assert len(caught.value.links) == 4
     ends = [link.split(" -> ") for link in caught.value.links]
     assert all(one[1] == after[0] for one, after in zip(ends, ends[1:] + ends[:1], strict=True))
+
+
+WEIGHTED, EQUAL = VARIANTS
+"""With latencies, by which SimGrid weighs flows; and without, where all weigh the same."""
+SHARES = {
+    "one-link": (1e-6, 2e-4),
+    "two-flows": (1e-3, 1e-3),
+    "ring": (1e-3, 1e-3),
+    "fat-tree": (0.01, 2e-3),
+    "uniform-torus": (0.08, 0.05),
+    "parking-lot": (1e-3, 0.121),
+}
+"""How far the last message may be from SimGrid's, as a share of it, and the mean over all.
+
+The mean where SimGrid weighs flows the same: a latency here counts too.
+"""
+
+
+@cache
+def record(name: str) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads((simgrid.RECORDS / f"{name}.json").read_text("utf-8"))
+    return found
+
+
+@cache
+def case(name: str) -> simgrid.Case:
+    return simgrid.CASES[name]()
+
+
+@cache
+def run(name: str) -> Simulation:
+    return simgrid.ours(case(name))
+
+
+@cache
+def theirs(name: str, variant: str) -> dict[str, float]:
+    return summary(record(name)[variant])
+
+
+def mean_of(simulation: Simulation) -> float:
+    return float(simulation.delivered_at.mean())
+
+
+@pytest.mark.parametrize("name", simgrid.CASES)
+def test_the_record_is_of_this_case_and_script_and_of_weighted_max_min_fairness(name: str) -> None:
+    """A slow reckoning of that model says what SimGrid says: what differs from ours is the model."""
+    found = record(name)
+    assert found["case"] == simgrid.case_json(case(name))
+    version = sure(re.search(r"^VERSION = (\d+)$", SCRIPT.read_text("utf-8"), re.MULTILINE))
+    for variant in VARIANTS:
+        assert found[variant]["script"] == int(version[1])
+        finished = found[variant]["finished_seconds"]
+        assert len(finished) == len(found["case"]["messages"])
+        mine = finished_seconds(found["case"], latency=variant == WEIGHTED)
+        np.testing.assert_allclose(mine, finished, rtol=1e-9)
+
+
+@pytest.mark.parametrize("name", simgrid.CASES)
+def test_messages_come_when_simgrid_says_and_not_before_the_worst_link_has_carried_all(name: str) -> None:
+    last = run(name).completion_seconds
+    assert last == pytest.approx(theirs(name, WEIGHTED)["last"], rel=SHARES[name][0])
+    assert mean_of(run(name)) == pytest.approx(theirs(name, EQUAL)["mean"], rel=SHARES[name][1])
+    if name in ("one-link", "two-flows"):
+        finished = np.sort(record(name)[WEIGHTED]["finished_seconds"])
+        np.testing.assert_allclose(run(name).delivered_at, finished, rtol=1e-3)
+    least = float((run(name).link_bytes / case(name).fabric.links.capacity).max())
+    for end in (last, *(theirs(name, variant)["last"] for variant in VARIANTS)):
+        assert end >= least * (1 - 1e-9)
+
+
+def test_short_ways_get_more_in_simgrid_where_latencies_weigh() -> None:
+    """Ours gives each flow at a port its turn, as long as its way may be."""
+    weighted, equal = theirs("ring", WEIGHTED)["mean"], theirs("ring", EQUAL)["mean"]
+    assert weighted == pytest.approx(0.778 * equal, rel=1e-3)
+    assert mean_of(run("ring")) == pytest.approx(equal, rel=1e-3)
+
+
+def test_a_port_with_one_flow_gets_as_much_as_one_with_four() -> None:
+    """Five MiB over a cable: equal flows all end after 5 MiB, here the host alone at its port after two."""
+    alone, *others = np.sort(run("parking-lot").delivered_at) * 1e9 / (1 << 20)
+    assert alone == pytest.approx(2.0, rel=2e-3)
+    np.testing.assert_allclose(others, 5.0, rtol=2e-3)
+    assert theirs("parking-lot", EQUAL)["mean"] * 1e9 / (1 << 20) == pytest.approx(5.0)
+    ratio = mean_of(run("parking-lot")) / theirs("parking-lot", EQUAL)["mean"]
+    assert ratio == pytest.approx(4.4 / 5, rel=1e-3)
+
+
+def test_small_buffers_and_one_lane_cost_time_and_large_buffers_let_messages_overlap() -> None:
+    """Flows have neither: on the torus two packets a channel are slower than SimGrid, 512 are faster."""
+
+    def relative(lanes: int, packets: int) -> float:
+        options = Options(lanes=lanes, buffer_bytes=2048 * packets)
+        ended = mean_of(simgrid.ours(replace(case("uniform-torus"), options=options)))
+        return ended / theirs("uniform-torus", EQUAL)["mean"]
+
+    assert relative(2, 2) == pytest.approx(1.125, abs=0.03)
+    assert relative(2, 16) == pytest.approx(0.959, abs=0.03)
+    assert relative(2, 512) == pytest.approx(0.817, abs=0.03)
+    assert relative(1, 16) == pytest.approx(1.33, rel=0.05)  # packets wait behind others
+
+
+def delivered_at(case: Case, *, flits: bool) -> Floats:
+    options = Options(
+        packet_bytes=case.packet_bytes,
+        latency_seconds=np.array(case.latency),
+        buffer_bytes=np.array(case.room),
+        flit_bytes=1,
+    )
+    ways = build_channel_routes("shortest-paths", case.fabric, np.unique(case.placement.host_of_rank))
+    checked = check_messages(case.messages, case.placement.ranks)
+    mode = "flits" if flits else "packets"
+    level = new_level(case.fabric, case.placement, checked, ways, options, mode=mode, seed=0)
+    while level.advance():
+        pass
+    assert bool(level.senders.delivered.all())
+    order = np.argsort(case.messages.rank, kind="stable")
+    found = np.empty(len(order))
+    found[order] = checked.ready + level.senders.ranks.latency
+    return found
+
+
+@pytest.mark.parametrize("flits", [False, True], ids=["packets", "flits"])
+@given(data=st.data())
+def test_messages_arrive_when_the_slow_simulator_says(flits: bool, data: st.DataObject) -> None:
+    case = data.draw(cases(whole=flits))
+    slow = slow_flits(case) if flits else slow_packets(case)
+    np.testing.assert_allclose(delivered_at(case, flits=flits), slow, rtol=1e-9)

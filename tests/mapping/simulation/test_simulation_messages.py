@@ -13,20 +13,8 @@ from ingest.generate.tori import torus
 from mapping.distances.cost_model import CostModel
 from mapping.simulation import channels
 from mapping.simulation.channels import build_channel_routes
-from mapping.simulation.kernels.event_queue import (
-    LINES,
-    NOTHING,
-    EventLines,
-    EventQueue,
-    new_lines,
-    new_queue,
-    put_behind,
-    put_in,
-    soonest,
-    take,
-    wider_lines,
-    wider_queue,
-)
+from mapping.simulation.kernels import event_queue
+from mapping.simulation.kernels.event_queue import LINES, EventLines, EventQueue
 from mapping.simulation.levels import Level, new_level
 from mapping.simulation.messages import Messages, check_messages, from_profile, from_trace, saturating_scale
 from mapping.simulation.options import Options
@@ -34,21 +22,15 @@ from mapping.simulation.simulate import simulate
 from registry.errors import InvalidValue
 from registry.model import Fabric, Profile, Simulation
 from registry.model.trace import Trace
+from tests.support.kernels import from_python
 from tests.support.slow_simulation import placed, send
 from tests.support.small_fabrics import profiles
 
 
 def trace(*rows: tuple[float, int, int, int]) -> Trace:
     """A trace of (seconds, sender, receiver, bytes) of four ranks."""
-    at, sender, receiver, size = zip(*rows, strict=True)
-    return Trace(
-        ranks=4,
-        at=np.array(at),
-        sender=np.array(sender),
-        receiver=np.array(receiver),
-        bytes=np.array(size),
-        tag=np.zeros(len(at), int),
-    )
+    at, sender, receiver, bytes = (np.array(column) for column in zip(*rows, strict=True))
+    return Trace(ranks=4, at=at, sender=sender, receiver=receiver, bytes=bytes, tag=np.zeros(len(at), int))
 
 
 SHORT = ((0.0, 2, 1, 10), (0.5, 0, 1, 20), (0.5, 2, 0, 30), (2.0, 0, 3, 40))
@@ -83,8 +65,7 @@ def test_rounds_send_the_bytes_of_the_profile(profile: Profile, rounds: int, bar
 
 def test_a_rank_begins_with_the_next_one_and_goes_around_and_gaps_space_free_rounds() -> None:
     found = from_profile(Profile.from_edges([1, 1, 1], [0, 2, 3], [4, 4, 4], ranks=4), 2)
-    assert found.receiver.tolist() == [2, 3, 0, 2, 3, 0]
-    assert found.round.tolist() == [0, 0, 0, 1, 1, 1]
+    assert (found.receiver.tolist(), found.round.tolist()) == ([2, 3, 0] * 2, [0, 0, 0, 1, 1, 1])
     pair = Profile.from_edges([0], [1], [30], ranks=2)
     free = from_profile(pair, 3, barrier=False, gap_seconds=0.5)
     assert free.ready.tolist() == [0.0, 0.5, 1.0]
@@ -94,13 +75,8 @@ def test_a_rank_begins_with_the_next_one_and_goes_around_and_gaps_space_free_rou
             from_profile(pair, rounds, gap_seconds=gap)
 
 
-GOOD: dict[str, list[float]] = {
-    "rank": [0, 1],
-    "receiver": [1, 0],
-    "bytes": [5, 5],
-    "ready": [0.0, 0.0],
-    "round": [0, 0],
-}
+GOOD: dict[str, list[float]] = {"rank": [0, 1], "receiver": [1, 0], "bytes": [5, 5]}
+GOOD |= {"ready": [0.0, 0.0], "round": [0, 0]}
 
 
 @pytest.mark.parametrize(
@@ -170,9 +146,7 @@ segments = st.lists(st.lists(st.integers(0, 3), max_size=3).map(tuple), max_size
 
 @pytest.mark.parametrize("alike", [False, True])
 @given(found=segments)
-def test_every_segment_keeps_its_channels_and_equal_ones_are_one_set(
-    alike: bool, found: list[tuple[int, ...]]
-) -> None:
+def test_segments_keep_channels_and_equal_ones_are_one_set(alike: bool, found: list[tuple[int, ...]]) -> None:
     """Also where the sums of all are equal by chance: these merge nothing."""
     first = np.r_[0, np.cumsum([len(one) for one in found], dtype=np.int64)].astype(np.int64)
     choice = np.array([channel for one in found for channel in one], np.int32)
@@ -186,13 +160,14 @@ def test_every_segment_keeps_its_channels_and_equal_ones_are_one_set(
         assert len(ptr) - 1 == len(set(found))
 
 
+put_in, put_behind = from_python(event_queue.put_in), from_python(event_queue.put_behind)
+soonest, take = from_python(event_queue.soonest), from_python(event_queue.take)
 ROOM = 64
 HEAP = LINES
 """Where an event of these tests goes: a line's number, or this."""
 
 
 def put(queue: EventQueue, lines: EventLines, line: int, at: float, what: int) -> None:
-    """Into a line, or the heap."""
     if line == HEAP:
         put_in(queue, at, what)
     else:
@@ -200,9 +175,8 @@ def put(queue: EventQueue, lines: EventLines, line: int, at: float, what: int) -
 
 
 def taken(queue: EventQueue, lines: EventLines) -> tuple[float, int] | None:
-    """Time and event that come first; None where nothing waits."""
     where = soonest(queue, lines)
-    return None if where == NOTHING else take(queue, lines, where)
+    return None if where == event_queue.NOTHING else take(queue, lines, where)
 
 
 steps = st.lists(st.one_of(st.none(), st.tuples(st.integers(0, LINES), st.integers(0, 4))), max_size=ROOM)
@@ -210,10 +184,8 @@ steps = st.lists(st.one_of(st.none(), st.tuples(st.integers(0, LINES), st.intege
 
 
 @given(steps=steps, room=st.integers(1, 5))
-def test_events_come_out_by_time_and_then_as_they_were_put_in(
-    steps: list[tuple[int, int] | None], room: int
-) -> None:
-    queue, lines = new_queue(ROOM), new_lines(room)
+def test_events_come_out_by_time_and_as_put_in(steps: list[tuple[int, int] | None], room: int) -> None:
+    queue, lines = event_queue.new_queue(ROOM), event_queue.new_lines(room)
     waiting: list[tuple[float, int]] = []
     now = 0.0
     for what, step in enumerate([*steps, *[None] * len(steps)]):
@@ -232,13 +204,13 @@ def test_events_come_out_by_time_and_then_as_they_were_put_in(
 
 @given(before=st.integers(0, 3), steps=st.lists(st.integers(0, 2), min_size=1, max_size=4))
 def test_wider_ones_hold_the_same_events(before: int, steps: list[int]) -> None:
-    queue, lines = new_queue(ROOM), new_lines(4)
+    queue, lines = event_queue.new_queue(ROOM), event_queue.new_lines(4)
     for what in range(before):  # so that the ring begins elsewhere
         put(queue, lines, 1, 0.0, what)
         assert taken(queue, lines) == (0.0, what)
     for what, later in enumerate(steps):
         put(queue, lines, 1, float(later), what)
-    queue, lines = wider_queue(queue, 2 * ROOM), wider_lines(lines, 8)
+    queue, lines = event_queue.wider_queue(queue, 2 * ROOM), event_queue.wider_lines(lines, 8)
     found = [taken(queue, lines) for _ in steps]
     assert found == sorted((float(later), what) for what, later in enumerate(steps))
     assert taken(queue, lines) is None

@@ -22,41 +22,31 @@ from registry.errors import DisconnectedAllocation
 from registry.model import Fabric, Placement, Profile, Simulation
 from tests.support.infiniband_data import infiniband
 from tests.support.slow_simulation import Case, cases, placed, send
-from tests.support.small_fabrics import adapter_fabrics, plain_fabrics
+from tests.support.small_fabrics import adapter_fabrics, cabled, plain_fabrics
 
+MODES = ("packets", "flits")
 RATE = 1e9
 LATENCY = 1e-7
 
 
 def star(hosts: int, *, capacity: list[float] | float = RATE) -> Fabric:
-    """Hosts on one switch, the last vertex; capacities to the switch, then from it."""
-    host = list(range(hosts))
-    return Fabric.from_arcs(
-        [f"h{h}" for h in host] + ["s"],
-        host + [hosts] * hosts,
-        [hosts] * hosts + host,
-        capacity,
-        slots=[8] * hosts + [0],
-        forwards=[False] * hosts + [True],
-    )
+    """Hosts on one switch, with these capacities of their cables."""
+    return cabled(" ".join(f"{host}-{hosts}" for host in range(hosts)), hosts, capacity, slots=8)
 
 
 def run(
     fabric: Fabric, sent: Messages, routing: str | None = None, mode: str = "packets", **options: Any
 ) -> Simulation:
-    """Simulate with a rank on every host."""
     costs = None if routing is None else CostModel(routing=routing)
     placement = placed(fabric, fabric.hosts.tolist())
     return simulate(fabric, placement, sent, costs, mode=mode, options=Options(**options))
 
 
 def shift(hops: int, size: int) -> Messages:
-    """Each of nine ranks sends to the one so many further on."""
     return send(*((rank, (rank + hops) % 9, size, 0.0) for rank in range(9)))
 
 
 def all_to_all(ranks: int, size: int) -> Profile:
-    """Every rank sends `size` bytes to every other."""
     pair = np.argwhere(~np.eye(ranks, dtype=bool))
     return Profile.from_edges(pair[:, 0], pair[:, 1], np.full(len(pair), size), ranks=ranks)
 
@@ -72,27 +62,18 @@ def test_a_message_alone_takes_its_bytes_once_and_every_links_latency(size: int)
 @pytest.mark.parametrize(("up", "down"), [(RATE, RATE / 4), (RATE / 4, RATE)])
 def test_the_slower_link_decides_and_a_header_takes_time_but_is_no_load(up: float, down: float) -> None:
     size = 64 * 2048
-    star_of_two, sent = star(2, capacity=[up, up, down, down]), send((0, 1, size, 0.0))
-    found = run(star_of_two, sent)
+    sent = send((0, 1, size, 0.0))
+    found = run(star(2, capacity=[up, down]), sent)
     assert found.completion_seconds == pytest.approx(size / min(up, down) + 2 * LATENCY, rel=1e-9)
     headed = run(star(2), sent, header_bytes=48)
     assert headed.completion_seconds == pytest.approx((size + 64 * 48) / RATE + 2 * LATENCY, rel=1e-9)
     assert headed.link_bytes.sum() == 2 * size
 
 
-@pytest.mark.parametrize(
-    ("cycles", "taken"),
-    [
-        (3, 3),
-        (12.5, 12.5),
-        (3 + 1 / 3, 3 + 1 / 3),
-        (5.75, 5.75),
-        (12.3, 12 + 1 / 3),
-        (156.25, 156.0),
-        (1.4, 4 / 3),
-        (0.4, 1.0),
-    ],
-)
+CYCLES = [(3, 3), (12.5, 12.5), (3 + 1 / 3, 3 + 1 / 3), (5.75, 5.75), (12.3, 12 + 1 / 3), (156.25, 156.0)]
+
+
+@pytest.mark.parametrize(("cycles", "taken"), [*CYCLES, (1.4, 4 / 3), (0.4, 1.0)])
 def test_flits_of_a_message_alone_take_parts_of_a_cycle_if_needed(cycles: float, taken: float) -> None:
     """Head: every link's cycles; the rest of the flits a cycle each. Cycles are exact to a hundredth.
 
@@ -106,14 +87,7 @@ def test_flits_of_a_message_alone_take_parts_of_a_cycle_if_needed(cycles: float,
 
 def test_links_whose_flits_take_one_and_a_half_cycles_are_exact_too() -> None:
     """Hosts send at 1 and 1.5 bytes per second: a flit of 3 bytes takes 3 and 2 seconds, the cycle is 2."""
-    fabric = Fabric.from_arcs(
-        ["a", "b", "s"],
-        [0, 2, 1, 2],
-        [2, 0, 2, 1],
-        [1.0, 1.0, 1.5, 1.5],
-        slots=[1, 1, 0],
-        forwards=[False, False, True],
-    )
+    fabric = star(2, capacity=[1.0, 1.5])
     options: dict[str, Any] = {"flit_bytes": 3, "latency_seconds": 0.0, "packet_bytes": 1 << 20}
     found = run(fabric, send((0, 1, 30, 0.0)), mode="flits", **options)
     assert found.completion_seconds == pytest.approx(10 * 3 + 2)
@@ -213,28 +187,15 @@ def test_a_packet_that_waited_takes_the_lane_with_most_room() -> None:
     the switches. The third waits until the second has left that link; then it takes the other, empty lane,
     is not stopped, and arrives two packets and three links after the start.
     """
-    switch_of_host = [5, 5, 6, 6, 6]
-    tail, head = [*range(5), 5], [*switch_of_host, 6]
-    fabric = Fabric.from_arcs(
-        [f"v{vertex}" for vertex in range(7)],
-        tail + head,
-        head + tail,
-        RATE,
-        slots=[1] * 5 + [0] * 2,
-        forwards=[False] * 5 + [True] * 2,
-    )
+    fabric = cabled("0-5 1-5 2-6 3-6 4-6 5-6", 5, RATE)
     sent = send((0, 2, 2048, 0.0), (1, 3, 2048, 0.0), (4, 2, 2048, 0.0))
     found = run(fabric, sent, lanes=2, latency_seconds=1e-8, every=1)
     wanted = [2.048e-6 + 2e-8, 2 * 2.048e-6 + 3e-8, 2 * 2.048e-6 + 2e-8]
     assert sorted(found.delivered_at.tolist()) == pytest.approx(sorted(wanted), rel=1e-9)
 
 
-MODES = ("packets", "flits")
-
-
 @st.composite
 def profiles(draw: st.DrawFn, ranks: int) -> Profile:
-    """Any pairs, whole bytes."""
     ends = st.integers(0, ranks - 1)
     edges = draw(st.lists(st.tuples(ends, ends, st.integers(0, 300)), max_size=30))
     source, target, size = zip(*edges, strict=True) if edges else ((), (), ())
@@ -242,7 +203,6 @@ def profiles(draw: st.DrawFn, ranks: int) -> Profile:
 
 
 def check(fabric: Fabric, profile: Profile, placement: Placement, routing: str, mode: str) -> None:
-    """Compare the bytes of every link with the loads of the model."""
     options, costs = Options(packet_bytes=64, flit_bytes=8), CostModel(routing=routing)
     exact = evaluate(fabric, profile, placement, costs=costs)
     found = simulate(fabric, placement, from_profile(profile, 2), costs, mode=mode, options=options)
@@ -260,9 +220,7 @@ def test_dimension_order_on_a_torus(profile: Profile, mode: str, hosts_of_ranks:
 
 
 @given(case=cases(whole=True), data=st.data(), mode=st.sampled_from(MODES))
-def test_shortest_paths_on_trees_with_several_ranks_a_host(
-    case: Case, data: st.DataObject, mode: str
-) -> None:
+def test_shortest_paths_on_trees_with_some_ranks_a_host(case: Case, data: st.DataObject, mode: str) -> None:
     check(case.fabric, data.draw(profiles(case.placement.ranks)), case.placement, "shortest-paths", mode)
 
 
@@ -280,20 +238,15 @@ def test_forwarding_tables_of_real_scans(name: str, mode: str) -> None:
 @pytest.mark.parametrize(
     ("routing", "selection"),
     [
-        ("up-down", "adaptive"),
-        ("up-down", "random"),
-        ("up-down", "fixed"),
-        ("minimal-adaptive", "adaptive"),
-        ("shortest-paths", "random"),
+        *(("up-down", selection) for selection in ("adaptive", "random", "fixed")),
+        *(("minimal-adaptive", "adaptive"), ("shortest-paths", "random")),
     ],
 )
 def test_chosen_paths_carry_the_bytes_times_the_links(routing: str, selection: str, mode: str) -> None:
     """On a fat tree all legal ways are shortest ones: whatever is chosen, the sum over links is fixed."""
     fabric = k_ary_n_tree(3, 2, capacity=1e9)
-    ranks = len(fabric.hosts)
-    profile = Profile.from_edges(
-        np.arange(ranks), (np.arange(ranks) * 5 + 4) % ranks, np.full(ranks, 5000), ranks=ranks
-    )
+    at = np.arange(len(fabric.hosts))
+    profile = Profile.from_edges(at, (at * 5 + 4) % len(at), np.full(len(at), 5000), ranks=len(at))
     placement, costs = placed(fabric, fabric.hosts.tolist()), CostModel(routing=routing)
     options = Options(selection=selection, packet_bytes=512)
     found = simulate(fabric, placement, from_profile(profile), costs, mode=mode, options=options)

@@ -15,26 +15,19 @@ from hypothesis import strategies as st
 
 from mapping.distances.cost_model import CostModel
 from mapping.selfcheck import oracles
-from mapping.traffic.device_names import (
-    find_device,
-    find_link,
-    find_links,
-    is_switch,
-    link_text,
-    reverse_rows,
-)
+from mapping.traffic import device_names
+from mapping.traffic.device_names import find_device, find_link, find_links, link_text, reverse_rows
 from mapping.traffic.fabric_changes import Change, applied
 from mapping.traffic.job_loads import JobTraffic, Loader
 from mapping.traffic.short_names import full_link, short_link, short_name, short_names, short_port
 from mapping.traffic.what_if import same_rule, what_if
 from registry.errors import InvalidValue, UnknownName
 from registry.model import Adapters, Fabric, Links
-from tests.support.small_fabrics import adapter_fabrics, table_fabrics
+from tests.support.small_fabrics import adapter_fabrics, cabled, table_fabrics
 from tests.support.traffic_jobs import job_between, running_jobs, shared_load, two_leaves
 
 
 def adapters(**guids: int) -> Adapters:
-    """Adapters of the first host, by name."""
     none = np.zeros(len(guids), np.int32)
     guid = np.array(list(guids.values()), np.uint64)
     names = tuple(name.replace("__", " ") for name in guids)
@@ -59,9 +52,11 @@ def test_names_may_hold_colons_and_switches_go_by_guid() -> None:
     assert find_link(fabric, "0xa0:10") == row
     assert find_links(fabric, "MF0;A:MQM/U1:MF0;B:MQM/U1").tolist() == [row, row + 1]
     assert find_device(fabric, "0xB0", kind="switch") == (5, -1)
-    assert is_switch(fabric, "MF0;A:MQM/U1")
-    assert not is_switch(fabric, "a0")
-    assert not is_switch(fabric, "")
+    assert [device_names.is_switch(fabric, name) for name in ("MF0;A:MQM/U1", "a0", "")] == [
+        True,
+        False,
+        False,
+    ]
 
 
 def test_hosts_go_by_an_adapters_description_or_guid() -> None:
@@ -79,11 +74,8 @@ def test_hosts_go_by_an_adapters_description_or_guid() -> None:
 
 
 def test_one_of_two_adapters_with_that_port_must_be_named() -> None:
-    fabric = Fabric.from_arcs(
-        ["h", "s"], [0, 0, 1, 1], [1, 1, 0, 0], 1.0, slots=[1, 0], forwards=[False, True]
-    )
+    fabric, number = replace(cabled("0-1 0-1", 1), names=("h", "s")), np.array([0, 1, 0, 1])
     links = fabric.links
-    number = np.array([0, 1, 0, 1])
     fabric = replace(
         fabric,
         adapters=adapters(h__one=1, h__two=2),
@@ -146,10 +138,7 @@ def test_a_switch_is_no_host_and_the_other_way_around() -> None:
 
 
 def test_a_short_name_leaves_out_the_vendors_part_and_units_of_a_director_keep_their_names() -> None:
-    shortened = {
-        "MF0;B09-P1-IBLEAF-01-08:MQM9701/U1": "B09-P1-IBLEAF-01-08",
-        "MF0;core:MQM8700": "core",
-    }
+    shortened = {"MF0;B09-P1-IBLEAF-01-08:MQM9701/U1": "B09-P1-IBLEAF-01-08", "MF0;core:MQM8700": "core"}
     same = ("SwitchX -  Mellanox Technologies", "rack1:leaf2", "node0001", "MF0;odd", "")
     for full, short in (shortened | dict(zip(same, same, strict=True))).items():
         assert short_name(full) == short
@@ -212,7 +201,6 @@ def slow_load(fabric: Fabric, job: JobTraffic, ways: Ways, drained: int = -1) ->
 
 
 def all_pairs(fabric: Fabric) -> tuple[JobTraffic, ...]:
-    """A job whose hosts all send 3 bytes to each other."""
     names = [fabric.names[host] for host in fabric.hosts.tolist()]
     return (job_between(fabric, "1", [(a, b, 3.0) for a in names for b in names if a != b]),)
 
@@ -298,8 +286,7 @@ def test_a_new_cable_takes_its_part_by_capacity() -> None:
     fabric = two_leaves(uplinks=1)
     jobs = (job_between(fabric, "1", [("a0", "b0", 6.0)]), job_between(fabric, "2", [("a1", "b1", 6.0)]))
     found = what_if(fabric, jobs, Change.of(fabric, add=["A:B"]))
-    assert [effect.before_seconds for effect in found.jobs] == [12.0, 12.0]
-    assert [effect.after_seconds for effect in found.jobs] == [6.0, 6.0]
+    assert [(effect.before_seconds, effect.after_seconds) for effect in found.jobs] == [(12.0, 6.0)] * 2
     new = np.flatnonzero(found.row_before < 0)
     links = found.after.fabric.links
     assert links.source_port[new].tolist() == links.target_port[new].tolist() == [11, 11]
@@ -320,9 +307,8 @@ def test_the_effect_of_the_rule_alone_is_reported_too(case: Jobs, data: st.DataO
         for number, one in enumerate(jobs):
             load = getattr(found, side).jobs[number].link_bytes
             np.testing.assert_allclose(load, loader.deliver(one.profile, one.placement).loads.dense())
-            assert getattr(found.jobs[number], f"{side}_seconds") == pytest.approx(
-                getattr(found, side).together_seconds()[number]
-            )
+            seconds = getattr(found, side).together_seconds()[number]
+            assert getattr(found.jobs[number], f"{side}_seconds") == pytest.approx(seconds)
     same = what_if(fabric, jobs, change)
     assert same.unchanged is same.before
 
@@ -381,9 +367,8 @@ def test_each_link_has_its_row_before_the_change(case: Jobs, data: st.DataObject
     found = applied(fabric, change)
     links, old = found.fabric.links, found.row_before >= 0
     for name in Links.__dataclass_fields__:
-        np.testing.assert_array_equal(
-            getattr(links, name)[old], getattr(fabric.links, name)[found.row_before[old]]
-        )
+        before, after = getattr(fabric.links, name), getattr(links, name)
+        np.testing.assert_array_equal(after[old], before[found.row_before[old]])
     assert (~old).sum() == 2 * len(add)
     np.testing.assert_array_equal(links.order(), np.arange(len(links)))
 
@@ -409,11 +394,9 @@ def test_any_words_make_a_change_or_a_known_error(down: list[str], add: list[str
 def test_words_of_the_command_line_are_links_or_switches() -> None:
     fabric = two_leaves()
     change = Change.of(fabric, down=["A", "B:10", "0xb0"], add=["a0:B"], drain=["b1"])
-    assert change == Change(
-        down_links=("B:10",), down_switches=("A", "0xb0"), added=("a0:B",), drained=("b1",)
-    )
-    assert change
-    assert not Change()
+    down = Change(down_links=("B:10",), down_switches=("A", "0xb0"))
+    assert change == replace(down, added=("a0:B",), drained=("b1",))
+    assert (bool(change), bool(Change())) == (True, False)
     for words in ({"down": ["C"]}, {"add": ["A:C"]}, {"drain": ["C"]}):
         with pytest.raises(UnknownName):
             Change.of(fabric, **words)

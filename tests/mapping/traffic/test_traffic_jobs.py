@@ -18,9 +18,10 @@ from mapping.routing.path_table import PathTable, routes_by
 from mapping.selfcheck import oracles
 from mapping.traffic.fragmentation import Neighbours
 from mapping.traffic.job_loads import rank_pairs
-from registry.errors import AlmanacError, InvalidValue
+from registry.errors import AlmanacError, DisconnectedAllocation, InvalidValue
 from registry.model import Allocation, Fabric, Placement, Profile
-from tests.support.small_fabrics import adapter_fabrics, allocations, plain_fabrics, profiles, table_fabrics
+from tests.support.small_fabrics import any_fabrics, given_placement, placements, profiles, table_fabrics
+from tests.support.sure import sure
 from tests.support.traffic_jobs import two_leaves
 
 EXACT = ("shortest-paths", "up-down", "least-loaded", "least-loaded:order=heaviest", "ecmp:paths=3,seed=5")
@@ -30,12 +31,7 @@ ADAPTIVE = ("valiant", "ugal:share=0.3", "ugal:share=0.4,minimal=tables")
 @st.composite
 def placed(draw: st.DrawFn, fabric: Fabric) -> tuple[Profile, Placement]:
     profile = draw(profiles(max_ranks=6))
-    allocation = draw(allocations(fabric, profile.ranks))
-    slots = draw(st.permutations(allocation.host_of_slot.tolist()))
-    placement = Placement(
-        host_of_rank=np.array(slots[: profile.ranks]), allocation=allocation, strategy="given"
-    )
-    return profile, placement
+    return profile, draw(placements(fabric, profile))
 
 
 def check_against_enumeration(
@@ -49,26 +45,21 @@ def check_against_enumeration(
             continue
         route = find(fabric, *ends, rails)
         assume(route is not None)
-        assert route is not None
-        for row, part in route:
+        for row, part in sure(route):
             if size * part > 0:
                 wanted[row][int(rank), int(partner)] = size * part
     for row, pairs in wanted.items():
         found = rank_pairs(fabric, profile, placement, row, CostModel(routing=routing, rails=rails))
-        carried = dict(
-            zip(zip(found.sender.tolist(), found.receiver.tolist(), strict=True), found.bytes, strict=True)
-        )
-        assert carried == pytest.approx(pairs)
+        rows = zip(found.sender.tolist(), found.receiver.tolist(), strict=True)
+        assert dict(zip(rows, found.bytes, strict=True)) == pytest.approx(pairs)
         assert found.pairs == len(pairs)
 
 
 @pytest.mark.parametrize("routing", ["shortest-paths", "tables"])
 @settings(max_examples=30)
 @given(data=st.data())
-def test_pairs_on_shortest_paths_and_tables_are_those_of_enumeration(
-    routing: str, data: st.DataObject
-) -> None:
-    fabric = data.draw(table_fabrics() if routing == "tables" else plain_fabrics() | adapter_fabrics())
+def test_pairs_on_links_are_those_of_enumeration(routing: str, data: st.DataObject) -> None:
+    fabric = data.draw(table_fabrics() if routing == "tables" else any_fabrics())
     rails = data.draw(st.sampled_from(["all-connected", "same-rail"]))
     check_against_enumeration(fabric, *data.draw(placed(fabric)), routing, rails)
 
@@ -76,7 +67,7 @@ def test_pairs_on_shortest_paths_and_tables_are_those_of_enumeration(
 @settings(max_examples=40)
 @given(st.data())
 def test_pairs_of_every_link_sum_to_its_load_on_every_routing(data: st.DataObject) -> None:
-    fabric = data.draw(st.one_of(plain_fabrics(), adapter_fabrics(), table_fabrics()))
+    fabric = data.draw(st.one_of(any_fabrics(), table_fabrics()))
     routing = data.draw(st.sampled_from(EXACT + ADAPTIVE))
     assume("tables" not in routing or fabric.tables is not None)
     profile, placement = data.draw(placed(fabric))
@@ -92,13 +83,17 @@ def test_pairs_of_every_link_sum_to_its_load_on_every_routing(data: st.DataObjec
 @settings(max_examples=40)
 @given(st.data())
 def test_what_an_independent_pair_puts_on_a_link_is_its_load_alone(data: st.DataObject) -> None:
-    fabric = data.draw(st.one_of(plain_fabrics(), adapter_fabrics(), table_fabrics()))
+    fabric = data.draw(st.one_of(any_fabrics(), table_fabrics()))
     routing = data.draw(st.sampled_from(["shortest-paths", "up-down", "ecmp:paths=2", *ADAPTIVE]))
     assume("tables" not in routing or fabric.tables is not None)
     routes = build_routes(routing, fabric, fabric.hosts)
     assume(routes.connected)
     source, target = np.indices((len(fabric.hosts),) * 2).reshape(2, -1)
-    alone = [routes.link_bytes([i], [j], [7.0]) for i, j in zip(source, target, strict=True)]
+    try:
+        alone = [routes.link_bytes([i], [j], [7.0]) for i, j in zip(source, target, strict=True)]
+    except DisconnectedAllocation:  # by one-way links some host is not reached over another switch
+        assert routing in ADAPTIVE
+        return
     for row in range(len(fabric.links)):
         found = routes.on_link(source, target, np.full(len(source), 7.0), row)
         np.testing.assert_allclose(found, [load[row] for load in alone], atol=1e-12)
@@ -143,9 +138,7 @@ def every_shortest_path(fabric: Fabric) -> PathTable:
 def test_the_largest_pairs_come_first_and_the_rest_still_counts() -> None:
     fabric = Fabric.from_arcs(["a", "b"], [0, 1], [1, 0], 1.0, slots=4)
     profile = Profile.from_edges([0, 1, 0], [2, 3, 3], [5.0, 9.0, 5.0], ranks=4)
-    placement = Placement(
-        host_of_rank=np.array([0, 0, 1, 1]), allocation=Allocation.of(fabric, ["a", "b"], 4), strategy="given"
-    )
+    placement = given_placement(Allocation.of(fabric, ["a", "b"], 4), [0, 0, 1, 1])
     found = rank_pairs(fabric, profile, placement, 0, most=2)
     assert (found.sender.tolist(), found.receiver.tolist()) == ([1, 0], [3, 2])
     assert (found.pairs, found.total_bytes) == (3, 19.0)
@@ -154,7 +147,7 @@ def test_the_largest_pairs_come_first_and_the_rest_still_counts() -> None:
             rank_pairs(fabric, profile, placement, row)
 
 
-@given(st.one_of(plain_fabrics(), adapter_fabrics()), st.data())
+@given(any_fabrics(), st.data())
 def test_groups_touched_and_the_fewest_that_hold_as_many_hosts(fabric: Fabric, data: st.DataObject) -> None:
     hosts = data.draw(st.lists(st.sampled_from(fabric.hosts.tolist()), min_size=1, unique=True))
     links = fabric.links
@@ -172,10 +165,8 @@ def test_groups_touched_and_the_fewest_that_hold_as_many_hosts(fabric: Fabric, d
     fewest = next(
         count
         for count in range(1, len(groups) + 1)
-        if any(
-            sum(sizes[group] for group in some) >= len(hosts)
-            for some in itertools.combinations(groups, count)
-        )
+        if max(sum(sizes[one] for one in some) for some in itertools.combinations(groups, count))
+        >= len(hosts)
     )
     found = Neighbours.of(fabric).fragmentation(hosts)
     assert (found.groups, found.fewest) == (len({leaves[host] for host in hosts}), fewest)

@@ -13,20 +13,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mapping.traffic import quality
 from mapping.traffic.measured_gain import is_worse, measured_gains, worse_orders
-from mapping.traffic.quality import (
-    FABRIC,
-    HOSTS,
-    ORDER,
-    PROFILE,
-    PROGRAM,
-    ROUTES,
-    STRATEGY,
-    TRAFFIC,
-    changed,
-    judge,
-    regressions,
-)
+from mapping.traffic.quality import FABRIC, PROFILE, ROUTES, STRATEGY, changed, judge, regressions
 from registry.model.measured_run import StoredMeasuredRun
 from registry.model.placement_series import PlacementSeries
 from tests.support.fat_tree import at
@@ -77,21 +66,13 @@ def series(ratios: list[float], **columns: Any) -> PlacementSeries:
 
 def slow(ratios: list[float]) -> tuple[list[float], list[float], list[bool], list[int]]:
     """Centre, limit, regression and last good of one group, entry by entry."""
-    centres: list[float] = []
-    limits: list[float] = []
-    worse: list[bool] = []
-    last: list[int] = []
+    centres, limits, worse, last = list[float](), list[float](), list[bool](), list[int]()
     for row, ratio in enumerate(ratios):
         before = ratios[max(0, row - 20) : row]
         good = [earlier for earlier in range(row) if not worse[earlier]]
         last.append(good[-1] if good else -1)
-        if len(before) < 5:
-            centres.append(np.nan)
-            limits.append(np.nan)
-            worse.append(False)
-            continue
-        centre = statistics.median(before)
-        spread = 1.4826 * statistics.median(abs(one - centre) for one in before)
+        centre = statistics.median(before) if len(before) >= 5 else np.nan
+        spread = 1.4826 * statistics.median([abs(one - centre) for one in before] or [np.nan])
         centres.append(centre)
         limits.append(max(centre + 3 * spread, 1.05 * centre))
         worse.append(ratio > centre + 3 * spread and ratio >= 1.05 * centre)
@@ -186,9 +167,9 @@ def test_placements_without_a_certified_bound_or_a_profile_are_not_judged(bound:
         ("routing", "tables", ROUTES),
         ("profile", "f1", PROFILE),
         ("strategy", "greedy", STRATEGY),
-        ("order", "o1", ORDER),
-        ("code_version", "1", PROGRAM),
-        ("background", "added: 1 byte", TRAFFIC),
+        ("order", "o1", quality.ORDER),
+        ("code_version", "1", quality.PROGRAM),
+        ("background", "added: 1 byte", quality.TRAFFIC),
     ],
 )
 def test_a_regression_names_what_changed_since_the_last_good_one(column: str, old: str, cause: str) -> None:
@@ -200,11 +181,11 @@ def test_a_regression_names_what_changed_since_the_last_good_one(column: str, ol
 
 def test_the_order_of_ranks_is_a_cause_only_on_the_same_hosts_and_if_it_is_known() -> None:
     moved = {"allocation": ["a1", "a2"], "order": ["o1", "o2"]}
-    assert changed(series([1.0, 1.0], **moved), 1, 0) == (HOSTS,)
+    assert changed(series([1.0, 1.0], **moved), 1, 0) == (quality.HOSTS,)
     assert changed(series([1.0, 1.0], order=["", "o2"]), 1, 0) == ()
     names = ("snapshot", "tables", "profile", "strategy", "allocation", "code_version")
     found = changed(series([1.0, 1.0], **{name: [TEXTS[name], "new"] for name in names}), 1, 0)
-    assert found == (FABRIC, ROUTES, PROFILE, STRATEGY, HOSTS, PROGRAM)
+    assert found == (FABRIC, ROUTES, PROFILE, STRATEGY, quality.HOSTS, quality.PROGRAM)
 
 
 def test_a_regression_has_the_placement_and_its_limits() -> None:
@@ -220,22 +201,12 @@ def test_a_regression_has_the_placement_and_its_limits() -> None:
 
 
 def run(wall: float, placement: str | None = None, **changed: Any) -> StoredMeasuredRun:
-    fields: dict[str, Any] = {
-        "id": "m",
-        "recorded_at": at(0),
-        "cluster": "toy",
-        "application": "cg",
-        "program": "x",
-        "ranks": 2,
-        "hosts": ("a", "b"),
-        "slots": (1, 1),
-        "launcher": "l",
-        "started_at": at(0),
-        "wall_seconds": wall,
-        "placement": placement,
-        "rank_order": "" if placement is None else f"order of {placement}",
-    }
-    return StoredMeasuredRun(**fields | changed)
+    order = "" if placement is None else f"order of {placement}"
+    named: dict[str, Any] = {"id": "m", "cluster": "toy", "application": "cg"}
+    named |= {"program": "x", "launcher": "l"}
+    case: dict[str, Any] = {"ranks": 2, "hosts": ("a", "b"), "slots": (1, 1), "placement": placement}
+    times: dict[str, Any] = {"recorded_at": at(0), "started_at": at(0), "wall_seconds": wall}
+    return StoredMeasuredRun(**named | case | times | {"rank_order": order} | changed)
 
 
 def slow_is_worse(placed: list[float], in_order: list[float]) -> bool:

@@ -20,6 +20,7 @@ from registry.errors import DisconnectedAllocation, InvalidPlacement, InvalidVal
 from registry.model import Fabric
 from registry.model.loaded_links import LoadedLinks
 from tests.support.small_fabrics import adapter_fabrics
+from tests.support.sure import sure
 from tests.support.traffic_jobs import SHORTEST, job_between, running_jobs, shared_load, two_leaves
 
 Jobs = tuple[Fabric, tuple[JobTraffic, ...]]
@@ -88,8 +89,7 @@ def test_two_jobs_over_one_cable_by_hand() -> None:
         ("1", "ann", 6.0, 0.75),
         ("2", "bob", 2.0, 0.25),
     ]
-    pair = shared.worst_shared_link()
-    assert pair is not None
+    pair = sure(shared.worst_shared_link())
     assert (pair.row, pair.users[0].job, pair.users[1].job) == (hot.row, "1", "2")
 
 
@@ -159,9 +159,8 @@ def test_periods_make_the_sums_over_measured_network_links_alike(fabric: Fabric,
         assert np.isnan(found.iterations_per_second)
         return
     capacity = fabric.links.capacity
-    assert sum(found.predicted_share[m] * capacity[m] for m in both) == pytest.approx(
-        sum(rate[m] for m in both)
-    )
+    predicted = sum(found.predicted_share[m] * capacity[m] for m in both)
+    assert predicted == pytest.approx(sum(rate[m] for m in both))
     assert np.array_equal(found.measured_share, rate / capacity, equal_nan=True)
     assert np.array_equal(np.isnan(found.difference), np.isnan(rate))
 
@@ -181,7 +180,6 @@ def test_traffic_as_predicted_differs_nowhere_and_none_on_either_side_has_no_sca
 
 
 def timed(shared: SharedLoad, *seconds: float | None) -> SharedLoad:
-    """Return the jobs with these times of an iteration."""
     jobs = (replace(one, iteration_seconds=time) for one, time in zip(shared.jobs, seconds, strict=True))
     return replace(shared, jobs=tuple(jobs))
 
@@ -189,10 +187,7 @@ def timed(shared: SharedLoad, *seconds: float | None) -> SharedLoad:
 def over_one_cable(*seconds: float | None) -> SharedLoad:
     """Job 1 sends 6 bytes and job 2 sends 2 bytes over the same uplink of 1 byte/s."""
     fabric = two_leaves(uplinks=1)
-    jobs = (
-        job_between(fabric, "1", [("a0", "b0", 6.0)]),
-        job_between(fabric, "2", [("a1", "b1", 2.0)]),
-    )
+    jobs = (job_between(fabric, "1", [("a0", "b0", 6.0)]), job_between(fabric, "2", [("a1", "b1", 2.0)]))
     return timed(shared_load(fabric, jobs), *seconds)
 
 
@@ -219,13 +214,10 @@ def test_an_overloaded_link_delays_its_jobs_by_its_load() -> None:
 
 
 @pytest.mark.parametrize("seconds", [(20.0, None), (None, 10.0), (None, None), (5.0, 10.0)])
-def test_without_the_times_of_all_jobs_on_a_link_there_is_a_share_and_no_slowdown(
-    seconds: tuple[float | None, float | None],
-) -> None:
+def test_without_all_times_no_slowdown_is_known(seconds: tuple[float | None, float | None]) -> None:
     """The last: 6 bytes cannot cross 1 byte/s in 5 seconds, so this is no time of an iteration."""
     found = interference(over_one_cable(*seconds))
-    assert np.isnan(found.slowdowns).all()
-    assert np.isnan(found.together_seconds).all()
+    assert np.isnan([found.slowdowns, found.together_seconds]).all()
     assert found.share == pytest.approx([0.75, 0.25])
     assert np.isnan(found.utilisation[found.worst_link]).all()
 
@@ -251,10 +243,8 @@ def test_slowdowns_of_a_slow_loop(case: Jobs, times: list[float | None]) -> None
     found, capacity = interference(shared), fabric.links.capacity
     loads = [one.link_bytes for one in shared.jobs]
     alone = [float((load / capacity).max(initial=0.0)) for load in loads]
-    known = [
-        time if time is not None and time >= one else None
-        for time, one in zip(times[: len(jobs)], alone, strict=True)
-    ]
+    pairs = zip(times[: len(jobs)], alone, strict=True)
+    known = [time if time is not None and time >= one else None for time, one in pairs]
     for job, load in enumerate(loads):
         slowest = 0.0
         for row in np.flatnonzero(load).tolist():
@@ -265,10 +255,8 @@ def test_slowdowns_of_a_slow_loop(case: Jobs, times: list[float | None]) -> None
                 slowest = np.nan
                 break
             others = total - load[row] / own
-            fits = total <= capacity[row]
-            slowest = max(
-                slowest, load[row] / (capacity[row] - others) if fits else own * total / capacity[row]
-            )
+            fits, full = load[row] / (capacity[row] - others), own * total / capacity[row]
+            slowest = max(slowest, fits if total <= capacity[row] else full)
         own = known[job]
         expected = np.nan if own is None else 1 + (slowest - alone[job]) / own
         assert found.slowdowns[job] == pytest.approx(expected, nan_ok=True)

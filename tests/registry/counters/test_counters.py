@@ -14,6 +14,7 @@ from registry.model import CounterSweep
 from registry.model.intake import Intake, Receipt
 from registry.registry import Registry
 from tests.support.fat_tree import LEAF_GUID, SPINE_GUID, at, fat_tree
+from tests.support.full_cluster import same
 
 PORTS = [(LEAF_GUID, 1), (LEAF_GUID, 3), (SPINE_GUID, 1)]
 STEP = 10
@@ -45,11 +46,7 @@ def moments(registry: Registry) -> list[datetime]:
 def test_a_sweep_comes_back_as_it_was_and_the_same_again_adds_nothing(toy: Registry) -> None:
     receipt = save(toy, sweep(5))
     assert (receipt.new("counters"), len(receipt.ids("counters"))) == (1, 1)
-    back = toy.counters.read("toy")
-    assert np.array_equal(back.values, sweep(5).values)
-    assert np.array_equal(back.guid, sweep(5).guid)
-    assert (back.at, back.names) == (at(5), ("xmit_bytes",))
-    assert not back.saturated.any()
+    assert same(toy.counters.read("toy"), sweep(5))
     again = save(toy, sweep(5))
     assert (again.new("counters"), again.ids("counters")) == (0, receipt.ids("counters"))
     (info,) = toy.counters.list("toy")
@@ -72,9 +69,8 @@ def test_rates_as_of_a_time_are_those_between_the_last_two_sweeps(toy: Registry)
     save(toy, sweep(10), sweep(20), sweep(30, 100_000))
     fabric = toy.fabrics.read("toy").fabric
     source = [fabric.names[v] for v in fabric.links.source.tolist()]
-    rows = [
-        k for k, port in enumerate(fabric.links.source_port.tolist()) if (source[k], port) == ("leaf0", 1)
-    ]
+    ends = zip(source, fabric.links.source_port.tolist(), strict=True)
+    rows = [k for k, end in enumerate(ends) if end == ("leaf0", 1)]
     assert toy.counters.rates("toy", at(29)).bytes_per_second[rows].tolist() == [1000 / 60]
     assert toy.counters.rates("toy").bytes_per_second[rows].tolist() == [80_000 / 600]
     over = toy.counters.rates("toy", over=timedelta(minutes=15))
@@ -84,7 +80,7 @@ def test_rates_as_of_a_time_are_those_between_the_last_two_sweeps(toy: Registry)
 
 
 def test_what_was_counted_between_two_times(toy: Registry) -> None:
-    save(toy, *(sweep(minute) for minute in range(10, 70, 10)))
+    save(toy, *map(sweep, range(10, 70, 10)))
     found = toy.counters.between("toy", at(25), at(55))
     assert (found.start, found.end, found.pieces) == (at(20), at(50), 3)
     assert found.column("xmit_bytes").tolist() == [30_000, 60_000, 90_000]
@@ -119,19 +115,12 @@ def test_devices_named_by_lid_are_found_in_the_fabric(toy: Registry) -> None:
 RULE = Retention(full=timedelta(hours=2), hourly=timedelta(days=2), daily=timedelta(days=30))
 
 
-def fill(registry: Registry, days: float) -> list[CounterSweep]:
-    sweeps = [sweep(minute) for minute in range(STEP, int(days * 1440) + 1, STEP)]
-    save(registry, *sweeps)
-    return sweeps
-
-
 def totals(registry: Registry, start: datetime, name: str = "xmit_bytes") -> list[int]:
-    column: list[int] = registry.counters.between("toy", start).column(name).tolist()
-    return column
+    return [int(total) for total in registry.counters.between("toy", start).column(name)]
 
 
 def test_rolling_up_loses_no_byte_and_keeps_the_last_sweep_of_the_old(toy: Registry) -> None:
-    fill(toy, 0.5)
+    save(toy, *map(sweep, range(STEP, 721, STEP)))
     before, exact = totals(toy, at(0)), toy.counters.rates("toy", at(185)).bytes_per_second
     gone = toy.counters.roll_up("toy", RULE, now=at(0.5 * 1440))
     left = moments(toy)
@@ -155,11 +144,8 @@ def test_rolling_up_loses_no_byte_and_keeps_the_last_sweep_of_the_old(toy: Regis
 
 def test_traffic_and_errors_in_separate_sweeps_lose_nothing_when_rolled_up(toy: Registry) -> None:
     for minutes in (range(STEP, 360, STEP), range(360, 720, STEP)):
-        save(
-            toy,
-            *(sweep(minute) for minute in minutes),
-            *(sweep(minute + 5, minute, names="symbol_errors") for minute in minutes),
-        )
+        errors = (sweep(minute + 5, minute, names="symbol_errors") for minute in minutes)
+        save(toy, *map(sweep, minutes), *errors)
     whole = toy.counters.between("toy", at(0))
     assert whole.column("xmit_bytes").tolist() == [700_000, 1_400_000, 2_100_000]
     assert whole.column("symbol_errors").tolist() == [700, 1400, 2100]
@@ -174,9 +160,7 @@ def test_traffic_and_errors_in_separate_sweeps_lose_nothing_when_rolled_up(toy: 
     assert np.array_equal(toy.counters.between("toy", at(0)).amount, whole.amount)
 
 
-def test_lists_of_errors_without_errors_are_kept_and_later_errors_are_counted_from_them(
-    toy: Registry,
-) -> None:
+def test_lists_of_errors_without_errors_are_kept_and_later_ones_count_from_them(toy: Registry) -> None:
     def listed(minute: float, errors: int) -> CounterSweep:
         ports = {(LEAF_GUID, 0, 1): {"rcv_errors": (errors, False)}} if errors else {}
         return replace(CounterSweep.of(at(minute), ports), errors_only=True)

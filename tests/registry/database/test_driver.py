@@ -19,6 +19,7 @@ import numpy as np
 import pytest
 
 import registry.database.driver
+from registry.database.bulk_writes import ProgressTransaction
 from registry.database.driver import Database, Transaction
 from registry.database.local.server import ServerAddress
 from registry.errors import DatabaseError, DatabaseUnavailable, InconsistentGraph, WriteRefused
@@ -39,24 +40,9 @@ def stored(database: Database, identity: str, value: object) -> Any:
 
 
 PLAIN = [
-    None,
-    True,
-    7,
-    2**53 + 1,
-    -(2**63),
-    1.0,
-    0.1,
-    1e300,
-    "",
-    "ü – 'quoted' \\ $x",
-    b"",
-    bytes(range(256)) * 300,
-    [1, 2, 3],
-    [1.0, 2.0],
-    ["a", "b"],
-    MOMENT,
-    END_OF_TIME,
-    [MOMENT, END_OF_TIME],
+    *(None, True, 7, 2**53 + 1, -(2**63), 1.0, 0.1, 1e300),
+    *("", "ü – 'quoted' \\ $x", b"", bytes(range(256)) * 300),
+    *([1, 2, 3], [1.0, 2.0], ["a", "b"], MOMENT, END_OF_TIME, [MOMENT, END_OF_TIME]),
 ]
 MADE_PLAIN = [
     (MOMENT.astimezone(timezone(timedelta(hours=-7))), MOMENT),
@@ -96,19 +82,14 @@ def test_times_compare_on_the_server_to_the_microsecond(database: Database) -> N
 
 
 def test_nodes_relationships_paths_and_maps_become_plain_values(database: Database) -> None:
-    run(
-        database,
-        "CREATE (:Cluster {id: 'a', at: $at})-[:OF {key: 1, at: $at}]->(:Cluster {id: 'b'})",
-        at=MOMENT,
-    )
-    columns, rows = database.query(
-        "MATCH p = (a)-[r:OF]->(b) RETURN a, r, p, {at: a.at, list: [a.at, 1]} AS m, date('2024-05-06') AS d"
-    )
+    pair = "CREATE (:Cluster {id: 'a', at: $at})-[:OF {key: 1, at: $at}]->(:Cluster {id: 'b'})"
+    run(database, pair, at=MOMENT)
+    shown = "{at: a.at, list: [a.at, 1]} AS m, date('2024-05-06') AS d"
+    columns, rows = database.query(f"MATCH p = (a)-[r:OF]->(b) RETURN a, r, p, {shown}")
     assert columns == ("a", "r", "p", "m", "d")
-    first = {"id": "a", "at": MOMENT}
-    edge = {"key": 1, "at": MOMENT}
-    whole = [first, {"id": "b"}, edge]
-    assert rows == [(first, edge, whole, {"at": MOMENT, "list": [MOMENT, 1]}, MOMENT.date())]
+    first, edge = {"id": "a", "at": MOMENT}, {"key": 1, "at": MOMENT}
+    path = [first, {"id": "b"}, edge]
+    assert rows == [(first, edge, path, {"at": MOMENT, "list": [MOMENT, 1]}, MOMENT.date())]
 
 
 CREATE_COLUMNS = """
@@ -183,9 +164,7 @@ def test_a_race_to_create_the_same_node_makes_one(database: Database) -> None:
     assert database.query("MATCH (a:Application) RETURN count(a)")[1] == [(6,)]
 
 
-def test_errors_on_a_full_disk_say_so(
-    embedded_server: ServerAddress, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_full_disk_is_named(embedded_server: ServerAddress, tmp_path: Path, monkeypatch: Any) -> None:
     server = replace(embedded_server, home=tmp_path / "not" / "there")
     with server.connect() as database, pytest.raises(DatabaseError, match="the database refused"):
         run(database, "THIS FAILS")
@@ -196,9 +175,7 @@ def test_errors_on_a_full_disk_say_so(
     assert str(caught.value).startswith(f"no space left on {tmp_path}, 3 MB free: make room")
 
 
-def test_conflicts_are_given_up_at_the_deadline(
-    embedded_database: Database, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_conflicts_end_at_the_deadline(embedded_database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
     """ArcadeDB reports a conflict on commit, so an inner write can provoke one each time."""
     monkeypatch.setattr(registry.database.driver, "CONFLICT_SECONDS", 0.5)
     clock = SteeredClock()
@@ -222,14 +199,13 @@ def test_a_user_may_read_and_pass_parameters(database: Database) -> None:
     run(database, "CREATE (:Cluster {id: 'c', slots: 3})")
     statement = "MATCH (c:Cluster) WHERE c.slots > $least RETURN c.id AS id, c.slots AS slots"
     assert database.query(statement, least=2) == (("id", "slots"), [("c", 3)])
-    columns, rows = database.query(statement, least=3)
-    assert rows == []
     # ArcadeDB names columns with the first row only.
-    assert columns == (("id", "slots") if database.kind == "neo4j" else ())
+    columns = ("id", "slots") if database.kind == "neo4j" else ()
+    assert database.query(statement, least=3) == (columns, [])
 
 
 def nodes_and_indexes(database: Database) -> tuple[int, set[str]]:
-    """Return the number of nodes and the names of the indexes, without how often these were read."""
+    """Not how often indexes were read."""
     columns, rows = database.query("SHOW INDEXES")
     return database.query("MATCH (n) RETURN count(n)")[1][0][0], {row[columns.index("name")] for row in rows}
 
@@ -268,9 +244,7 @@ def test_a_statement_that_is_no_cypher_is_an_error_with_its_text(database: Datab
     assert "yntax" in caught.value.reason or "nvalid" in caught.value.reason
 
 
-def test_hints_of_the_server_reach_neither_log_nor_terminal(
-    database: Database, caplog: pytest.LogCaptureFixture, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_hints_of_the_server_are_not_shown(database: Database, caplog: Any, capfd: Any) -> None:
     with caplog.at_level(logging.INFO):
         database.query("MATCH (n:NoSuchLabel)-[:NO_SUCH_TYPE]->(m) RETURN n.no_such_property, id(n)")
     assert caplog.records == []
@@ -283,16 +257,11 @@ def test_a_server_is_known_by_its_kind(database: Database, server_kind: str) -> 
 
 
 def refused(address: ServerAddress, **changed: str) -> DatabaseUnavailable:
-    uri = changed.get("uri", address.uri)
+    wrong = replace(address, **changed)  # type: ignore[arg-type]
     with pytest.raises(DatabaseUnavailable) as caught:
-        Database.connect(
-            uri,
-            user=changed.get("user", address.user),
-            password=changed.get("password", address.password),
-            name=changed.get("name", address.name),
-        )
+        Database.connect(wrong.uri, user=wrong.user, password=wrong.password, name=wrong.name)
     assert "\n" not in str(caught.value)
-    assert caught.value.uri == uri
+    assert caught.value.uri == wrong.uri
     assert caught.value.remedy
     assert address.password not in str(caught.value)
     return caught.value
@@ -305,7 +274,7 @@ def test_a_wrong_password_or_database_name_is_an_error(server: ServerAddress) ->
 
 def test_an_address_that_leads_nowhere_is_an_error(embedded_server: ServerAddress) -> None:
     for uri in ("http://localhost:7474", "localhost:7687", "", "bolt://nosuch.invalid:7687"):
-        assert refused(embedded_server, uri=uri).remedy
+        refused(embedded_server, uri=uri)
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         error = refused(embedded_server, uri=f"bolt://127.0.0.1:{taken.getsockname()[1]}")
@@ -338,7 +307,7 @@ def test_a_torn_read_is_tried_again_and_in_the_end_an_error(database: Database) 
 @pytest.mark.parametrize(
     ("first", "known"), [("", set()), ("import numpy", {"numpy"}), ("import pandas", {"numpy", "pandas"})]
 )
-def test_the_driver_takes_libraries_only_if_they_are_imported_before(
+def test_the_driver_takes_only_libraries_that_are_imported(
     processes: None, first: str, known: set[str]
 ) -> None:
     program = f"""
@@ -354,3 +323,25 @@ except DatabaseUnavailable:
 """
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert done.stdout.split() == [str(name in known) for name in ("numpy", "numpy", "pandas", "pandas")]
+
+
+def test_rows_are_reported_batch_by_batch_and_all_written(database: Database) -> None:
+    shown: list[tuple[str, float, float | None]] = []
+
+    def work(transaction: Transaction) -> list[dict[str, Any]]:
+        shown.clear()
+        counted = ProgressTransaction(
+            transaction,
+            lambda phase, done, total=None, best=None: shown.append((phase, done, total)),
+            "writing",
+        )
+        given = "{id: $id[i], seq: $seq[i], name: $name}"
+        statement = f"UNWIND range(0, size($id) - 1) AS i CREATE (:Cluster {given})"
+        counted.run_columns(statement, {"id": list("abcdefg"), "seq": list(range(7))}, batch=3, name="n")
+        counted.run_columns(statement, {"id": [], "seq": []}, name="n")
+        found = counted.run("MATCH (c:Cluster {name: 'n'}) RETURN c.id AS id, c.seq AS seq ORDER BY seq")
+        counted.finish()
+        return found
+
+    assert database.write(work) == [{"id": one, "seq": number} for number, one in enumerate("abcdefg")]
+    assert shown == [*(("writing", done, None) for done in (0, 3, 6, 7)), ("writing", 7, 7)]

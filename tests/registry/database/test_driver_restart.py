@@ -1,11 +1,13 @@
-"""A server that restarts during a transaction, played by a forwarder of connections that goes away."""
+"""A server that restarts during a transaction, and a user who stops a statement."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
+from neo4j._async_compat.network._bolt_socket import BoltSocketBase as BoltSocket
 from neo4j.exceptions import AuthError
 
 import registry.database.driver
@@ -18,23 +20,15 @@ from tests.support.waiting import SteeredClock
 
 @pytest.fixture
 def forwarder(server: ServerAddress) -> Iterator[Forwarder]:
-    """Forwarder to that server."""
     parts = urlsplit(server.uri)
-    assert parts.hostname is not None
-    assert parts.port is not None
-    running = Forwarder((parts.hostname, parts.port))
+    running = Forwarder((parts.hostname or "", parts.port or 0))
     yield running
     running.stop()
 
 
-def connected(server: ServerAddress, forwarder: Forwarder, wait_seconds: float) -> Database:
-    return Database.connect(
-        f"bolt://127.0.0.1:{forwarder.port}",
-        user=server.user,
-        password=server.password,
-        name=server.name,
-        wait_seconds=wait_seconds,
-    )
+def connected(server: ServerAddress, forwarder: Forwarder, seconds: float) -> Database:
+    login: dict[str, Any] = {"user": server.user, "password": server.password, "name": server.name}
+    return Database.connect(f"bolt://127.0.0.1:{forwarder.port}", wait_seconds=seconds, **login)
 
 
 def test_a_transaction_is_repeated_when_the_server_is_back(
@@ -60,8 +54,8 @@ def test_a_transaction_is_repeated_when_the_server_is_back(
     assert len(attempts) == 2
 
 
-def test_a_server_that_forgets_its_users_while_it_stops_is_waited_for(
-    server: ServerAddress, forwarder: Forwarder, database: Database
+def test_a_stopping_server_without_users_is_waited_for(
+    server: Any, forwarder: Forwarder, database: Database
 ) -> None:
     """What ArcadeDB answers on open connections then; a wrong password is not tried again."""
     attempts = []
@@ -91,9 +85,7 @@ def refused(message: str) -> AuthError:
     return error
 
 
-def test_the_wait_for_a_server_ends(
-    server: ServerAddress, forwarder: Forwarder, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_wait_for_a_server_ends(server: Any, forwarder: Forwarder, monkeypatch: Any) -> None:
     for wait, least in ((0.0, 0.0), (1.5, 0.5)):  # pauses double, with jitter: the last may not fit
         with connected(server, forwarder, wait) as through:
             forwarder.stop()
@@ -104,3 +96,30 @@ def test_the_wait_for_a_server_ends(
             assert least <= clock.now <= wait + 0.75  # by the jitter of the last pause
             monkeypatch.undo()
         forwarder.start()
+
+
+@pytest.mark.parametrize("call", [2, 3, 4, 5, 9])
+@pytest.mark.parametrize("shape", ["many rows", "one large row"])
+def test_an_interrupt_in_the_middle_of_an_answer_keeps_nothing(
+    database: Database, monkeypatch: pytest.MonkeyPatch, call: int, shape: str
+) -> None:
+    receive: Any = BoltSocket.recv_into
+    calls = []
+
+    def interrupted(self: BoltSocket, buffer: Any, size: int) -> int:
+        calls.append(size)
+        if len(calls) == call:
+            raise KeyboardInterrupt
+        return int(receive(self, buffer, min(size, 50)))
+
+    def work(transaction: Transaction) -> None:
+        transaction.run("CREATE (:Cluster {id: 'half'})")
+        made = "x" if shape == "many rows" else "collect(x) AS x"
+        transaction.run(f"UNWIND range(1, 3000) AS x RETURN {made}")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(BoltSocket, "recv_into", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            database.write(work)
+    assert len(calls) == call  # nothing more was read of a torn answer
+    assert database.query("MATCH (c:Cluster) RETURN count(c)")[1] == [(0,)]

@@ -25,8 +25,6 @@ KIND = RecordKind(name="thing", label="Placement", letter="p", owner=OF_CLUSTER,
 
 @dataclass(frozen=True)
 class Row:
-    """A row of a list."""
-
     id: str
     recorded_at: datetime
     names: list[str]

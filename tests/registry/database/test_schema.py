@@ -1,7 +1,9 @@
-"""The schema as data, and the way of a database to it."""
+"""The schema as data, the way of a database to it, and pauses of writers."""
 
 from __future__ import annotations
 
+import re
+import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -10,8 +12,16 @@ from typing import Any
 
 import pytest
 
+from registry.database import driver, pause
 from registry.database.driver import Database
-from registry.database.labels import INDEXES, LABELS
+from registry.database.labels import (
+    INDEXES,
+    LABELS,
+    RELATIONSHIPS,
+    Index,
+    constraint_statement,
+    index_statement,
+)
 from registry.database.schema import (
     MIGRATIONS,
     SCHEMA_ID,
@@ -24,7 +34,13 @@ from registry.database.schema import (
 )
 from registry.errors import DatabaseError, DatabaseUnavailable, SchemaVersionError
 from registry.ingest_runs.runs import Runs
+from registry.model.intake import Intake
+from registry.registry import Registry
 from tests.conftest import empty
+from tests.support import paths
+from tests.support.concurrent_writers import CONTENTS
+from tests.support.fat_tree import at
+from tests.support.waiting import SteeredClock
 
 NEEDED = MIGRATIONS[-1].version
 NEXT = Migration(
@@ -51,10 +67,6 @@ def run(database: Database, statement: str, **parameters: object) -> list[dict[s
     return database.write(lambda transaction: transaction.run(statement, **parameters))
 
 
-def set_version(database: Database, version: int) -> None:
-    run(database, WRITE_VERSION, id=SCHEMA_ID, version=version)
-
-
 def unique_labels(database: Database) -> set[str]:
     rows = database.read(lambda transaction: transaction.run("SHOW CONSTRAINTS"))
     return {row["labelsOrTypes"][0] for row in rows if row["properties"] == ["id"]}
@@ -67,8 +79,7 @@ def indexed(database: Database) -> set[tuple[str, tuple[str, ...]]]:
 
 def test_an_empty_database_gets_the_whole_schema_once(bare: Database) -> None:
     assert [migration.version for migration in MIGRATIONS] == list(range(1, len(MIGRATIONS) + 1))
-    assert is_empty(bare)
-    assert current_version(bare) == 0
+    assert (is_empty(bare), current_version(bare)) == (True, 0)
     with pytest.raises(SchemaVersionError) as caught:
         check_version(bare)
     assert caught.value.found == 0
@@ -113,7 +124,7 @@ def test_an_older_database_is_refused_and_brought_up_step_by_step(database: Data
 
 
 def test_a_newer_database_is_refused_and_left_as_it_is(database: Database) -> None:
-    set_version(database, NEEDED + 1)
+    run(database, WRITE_VERSION, id=SCHEMA_ID, version=NEEDED + 1)
     for attempt in (check_version, migrate):
         with pytest.raises(SchemaVersionError) as caught:
             attempt(database)
@@ -180,7 +191,7 @@ def test_what_earlier_versions_wrote_is_brought_up_to_now(bare: Database) -> Non
     ]
     assert bare.query("MATCH (f:Profile) RETURN f.name ORDER BY f.id")[1] == [("ring",), ("pair",)]
     assert bare.query("MATCH (c:Cluster) RETURN c.id, c.seq")[1] == [("c", 3)]
-    set_version(bare, 2)  # begun again, as after an interruption
+    run(bare, WRITE_VERSION, id=SCHEMA_ID, version=2)  # begun again, as after an interruption
     assert migrate(bare) == (3, 4, 5, 6)
     # times of whole seconds were there before the index: it keeps the microseconds of later ones
     later_time = SECOND + timedelta(microseconds=123456)
@@ -192,3 +203,75 @@ def test_what_earlier_versions_wrote_is_brought_up_to_now(bare: Database) -> Non
         since = f"MATCH (n:{label}) WHERE n.{name} > $at RETURN n.id"
         assert bare.query(since, at=SECOND)[1] == [("z",)]
         assert bare.query(since, at=later_time)[1] == []
+
+
+PAGE = (paths.ROOT / "docs" / "reference" / "schema.md").read_text("utf-8")
+
+
+def documented_properties() -> dict[str, set[str]]:
+    """Properties of each label on the page of the schema."""
+    above = PAGE.partition("## Indexes")[0]
+    rows = re.findall(r"^\| `([A-Z]\w+)` \| [^|]+ \| ([^|]+) \|$", above, re.MULTILINE)
+    return {label: set(re.findall(r"`(\w+)`", cell)) for label, cell in rows}
+
+
+def test_indexes_and_relationships_have_known_labels() -> None:
+    assert len(set(LABELS)) == len(LABELS)
+    assert {index.label for index in INDEXES} <= set(LABELS)
+    assert all(index.serves for index in INDEXES)
+    assert len({index.name for index in INDEXES}) == len(INDEXES)
+    assert {end for one in RELATIONSHIPS for end in (one.source, one.target)} <= set(LABELS)
+    assert len(set(RELATIONSHIPS)) == len(RELATIONSHIPS)
+
+
+def test_statements_of_constraints_and_indexes() -> None:
+    begin = "CREATE CONSTRAINT linkloads_id IF NOT EXISTS FOR (n:LinkLoads)"
+    assert constraint_statement("LinkLoads") == f"{begin} REQUIRE n.id IS UNIQUE"
+    statement = "CREATE INDEX job_started IF NOT EXISTS FOR (n:Job) ON (n.cluster, n.started_at)"
+    assert index_statement(Index("job_started", "Job", ("cluster", "started_at"), "jobs")) == statement
+
+
+def test_the_page_of_the_schema_has_every_label_relationship_and_index() -> None:
+    assert tuple(documented_properties()) == LABELS
+    found = re.findall(r"^\| `\(:(\w+)\)-\[:(\w+)\]->\(:(\w+)\)` \|", PAGE, re.MULTILINE)
+    assert found == [tuple(one) for one in RELATIONSHIPS]
+    rows = re.findall(r"^\| `(\w+)` \| ([^|]+) \| ([^|]+) \|$", PAGE.partition("## Indexes")[2], re.MULTILINE)
+    found = [(label, tuple(re.findall(r"\w+", cell)), what) for label, cell, what in rows]
+    assert found == [(one.label, one.properties, one.serves) for one in INDEXES]
+
+
+def test_every_documented_property_is_written_by_the_program() -> None:
+    source = "\n".join(path.read_text("utf-8") for path in (paths.ROOT / "registry").rglob("*.py"))
+    names = set().union(*documented_properties().values())
+    names = {re.sub("^(optical|argument|proof)_", "", name) for name in names}
+    assert not [name for name in sorted(names) if not re.search(rf"\b{name}\b", source)]
+
+
+def save_scan(registry: Registry, minute: int) -> None:
+    fabric = CONTENTS[minute % len(CONTENTS)]
+    registry.save(Intake(cluster="toy", observed_at=at(minute), fabric=fabric))
+
+
+def test_writers_wait_for_a_pause_but_no_reader(registry: Registry, monkeypatch: pytest.MonkeyPatch) -> None:
+    save_scan(registry, 0)
+    refused = threading.Event()
+    pauses = SteeredClock(refused.set)  # of the writer, which tries again
+    monkeypatch.setattr(driver, "time", pauses)
+    writer = threading.Thread(target=save_scan, args=(registry, 1))
+    with pause.writers_paused(registry.database):
+        writer.start()
+        for _ in range(3):
+            refused.clear()
+            assert refused.wait(60)
+        assert len(registry.fabrics.observations("toy")) == 1
+    writer.join(60)
+    assert not writer.is_alive()
+    assert len(registry.fabrics.observations("toy")) == 2
+
+
+def test_a_pause_that_is_not_renewed_ends(registry: Registry, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pause, "PAUSE_SECONDS", 0.2)
+    left = pause.writers_paused(registry.database)
+    left.__enter__()  # and never left, as in a process that was killed
+    save_scan(registry, 0)
+    assert len(registry.fabrics.observations("toy")) == 1

@@ -17,13 +17,7 @@ from scipy.sparse import csr_array
 from scipy.sparse.csgraph import shortest_path
 
 from ingest.catalog import Parser
-from ingest.formats.fabrics import (
-    ibnetdiscover,
-    libtopomap,
-    links_csv,
-    slurm_topology,
-    slurm_topology_yaml,
-)
+from ingest.formats.fabrics import ibnetdiscover, libtopomap, links_csv, slurm_topology, slurm_topology_yaml
 from ingest.formats.fabrics.graphs import GRAPHML, NODE_LINK
 from ingest.generate.dragonfly import dragonfly
 from ingest.generate.fat_trees import extended_generalised_fat_tree, k_ary_n_tree, three_level
@@ -36,8 +30,8 @@ from registry.exports.libtopomap import unit
 from registry.exports.switch_tree import fold, tiers
 from registry.fabrics.contents import canonical
 from registry.fabrics.facts import device_facts, link_facts
-from registry.model import HOST, SWITCH, Fabric, Links, Ports
-from registry.model.links import DOWN
+from registry.model import HOST, SWITCH, Fabric, Ports
+from registry.model.links import DOWN, PORT_COLUMNS
 from tests.support.inputs import damaged, fabric_of, file, read, survives
 from tests.support.small_fabrics import adapter_fabrics, plain_fabrics
 
@@ -71,19 +65,11 @@ def facts(fabric: Fabric) -> tuple[Any, ...]:
 
 def wiring(fabric: Fabric) -> Counter[tuple[Any, ...]]:
     """Links by names, ports and node GUIDs."""
-    links, guid = fabric.links, [*fabric.adapters.guid.tolist(), 0]
-    return Counter(
-        (
-            fabric.names[link[0]], fabric.names[link[1]], link[2], link[3], link[4], link[5],
-            guid[link[6]], guid[link[7]],
-        )
-        for link in zip(
-            links.source.tolist(), links.target.tolist(), links.capacity.tolist(), links.cables.tolist(),
-            links.source_port.tolist(), links.target_port.tolist(),
-            links.source_adapter.tolist(), links.target_adapter.tolist(),
-            strict=True,
-        )
-    )  # fmt: skip
+    names, guid = fabric.names, [*fabric.adapters.guid.tolist(), 0]
+    ends = ("source", "target", "source_adapter", "target_adapter", "source_port", "target_port")
+    columns = (getattr(fabric.links, name).tolist() for name in (*ends, "capacity", "cables"))
+    rows = zip(*columns, strict=True)
+    return Counter((names[a], names[b], guid[one], guid[other], *more) for a, b, one, other, *more in rows)
 
 
 def vertices(fabric: Fabric) -> set[tuple[Any, ...]]:
@@ -99,10 +85,8 @@ def test_graphs_read_back_as_the_whole_fabric(format: str, fabric: Fabric) -> No
 
 @pytest.mark.parametrize("format", ["node-link", "graphml"])
 def test_graphs_keep_coordinates_levels_and_ports_that_are_down(format: str) -> None:
-    ports = Ports(
-        vertex=np.array([8, 8]), adapter=np.array([-1, -1]), number=np.array([7, 9]),
-        state=np.array([DOWN, 0]), could_be=np.array([0.0, 25e9]),
-    )  # fmt: skip
+    columns = map(np.array, ([8, 8], [-1, -1], [7, 9], [DOWN, 0], [0.0, 25e9]))
+    ports = Ports(**dict(zip(PORT_COLUMNS, columns, strict=True)))
     tree = replace(extended_generalised_fat_tree((4, 2), (1, 2)), ports=ports)
     for fabric in (torus((4, 3)), tree):
         assert facts(read_back(format, fabric)) == facts(fabric)
@@ -134,12 +118,8 @@ def test_libtopomaps_map_reads_back_as_the_same_capacities(fabric: Fabric) -> No
 
 def capacities(fabric: Fabric) -> dict[tuple[str, str], float]:
     source = np.repeat(np.arange(len(fabric)), np.diff(fabric.indptr))
-    return {
-        (fabric.names[a], fabric.names[b]): size
-        for a, b, size in zip(
-            source.tolist(), fabric.neighbour.tolist(), fabric.capacity.tolist(), strict=True
-        )
-    }
+    arcs = zip(source.tolist(), fabric.neighbour.tolist(), fabric.capacity.tolist(), strict=True)
+    return {(fabric.names[a], fabric.names[b]): size for a, b, size in arcs}
 
 
 def test_the_unit_of_a_libtopomap_is_the_largest_that_makes_weights_whole() -> None:
@@ -161,9 +141,8 @@ def below(fabric: Fabric) -> dict[str, frozenset[str]]:
 
 
 def host_distances(fabric: Fabric) -> dict[tuple[str, str], float]:
-    graph = csr_array(
-        (np.ones(len(fabric.neighbour)), fabric.neighbour, fabric.indptr), shape=(len(fabric),) * 2
-    )
+    ones = np.ones(len(fabric.neighbour))
+    graph = csr_array((ones, fabric.neighbour, fabric.indptr), shape=(len(fabric),) * 2)
     hosts = fabric.hosts.tolist()
     found = shortest_path(graph, unweighted=True, indices=hosts)[:, hosts]
     names = [fabric.names[host] for host in hosts]
@@ -172,16 +151,15 @@ def host_distances(fabric: Fabric) -> dict[tuple[str, str], float]:
 
 @pytest.mark.parametrize("format", TREES)
 @given(adapter_fabrics())
-def test_slurms_tree_has_each_host_once_and_joins_those_that_are_connected(
-    format: str, fabric: Fabric
-) -> None:
+def test_slurms_tree_has_each_host_once_and_joins_what_is_connected(format: str, fabric: Fabric) -> None:
     found = read_back(format, fabric)
     hosts = [host for group in below(found).values() for host in group]
     assert sorted(hosts) == sorted(fabric.names[host] for host in fabric.hosts)
     real, seen = host_distances(fabric), host_distances(found)
     assert {pair for pair, far in seen.items() if math.isfinite(far)} == set(real)
     leaf = {host: name for name, group in below(found).items() for host in group}
-    switches = _switches_of_hosts(fabric)
+    indptr, near = fabric.indptr, fabric.neighbour
+    switches = {fabric.names[h]: set(near[indptr[h] : indptr[h + 1]].tolist()) for h in fabric.hosts.tolist()}
     for group in below(found).values():
         assert set().union(*(switches[host] for host in group)) in [switches[host] for host in group]
     for a, b in real:
@@ -189,17 +167,9 @@ def test_slurms_tree_has_each_host_once_and_joins_those_that_are_connected(
             assert leaf[a] == leaf[b]
 
 
-def _switches_of_hosts(fabric: Fabric) -> dict[str, set[int]]:
-    return {
-        fabric.names[host]: set(fabric.neighbour[fabric.indptr[host] : fabric.indptr[host + 1]].tolist())
-        for host in fabric.hosts.tolist()
-    }
-
-
 @pytest.mark.parametrize("format", TREES)
 @pytest.mark.parametrize(
-    "fabric",
-    [k_ary_n_tree(2, 4), three_level(3, 4, 2), extended_generalised_fat_tree((3, 2, 2), (1, 2, 3))],
+    "fabric", [k_ary_n_tree(2, 4), three_level(3, 4, 2), extended_generalised_fat_tree((3, 2, 2), (1, 2, 3))]
 )
 def test_hosts_of_a_fat_tree_are_as_far_apart_in_slurms_tree(format: str, fabric: Fabric) -> None:
     assert host_distances(read_back(format, fabric)) == host_distances(fabric)
@@ -233,9 +203,8 @@ def two_rails(*hosts: tuple[str, str]) -> Fabric:
     pairs = [(names.index(a), names.index(b)) for a, b in ends]
     pairs += [(b, a) for a, b in pairs]
     slots = [1] * len(hosts) + [0] * (len(leaves) + 1)
-    return Fabric.from_arcs(
-        names, [a for a, _ in pairs], [b for _, b in pairs], 12.5e9, slots=slots, forwards=False
-    )
+    source, target = zip(*pairs, strict=True)
+    return Fabric.from_arcs(names, source, target, 12.5e9, slots=slots, forwards=False)
 
 
 def test_a_host_that_lost_a_rail_stays_with_its_group() -> None:
@@ -253,36 +222,25 @@ def test_a_host_that_lost_a_rail_stays_with_its_group() -> None:
 
 def test_a_host_on_two_leaves_does_not_join_them() -> None:
     fabric = two_rails(("login", "ab"), ("n1", "a"), ("n2", "a"), ("n3", "b"), ("n4", "b"))
-    assert [tier.hosts for tier in tiers(fabric).tiers if tier.hosts] == [
-        ("n3", "n4"), ("n1", "n2"), ("login",),
-    ]  # fmt: skip
+    groups = [tier.hosts for tier in tiers(fabric).tiers if tier.hosts]
+    assert groups == [("n3", "n4"), ("n1", "n2"), ("login",)]
     assert len(set(host_distances(read_back("slurm-topology", fabric)).values())) == 3
 
 
 def test_a_host_on_no_switch_is_named_in_a_comment() -> None:
     fabric = two_rails(("n1", "a"), ("n2", "b"))
-    lonely = Fabric(
-        names=("lone1", *fabric.names), kind=np.r_[HOST, fabric.kind], slots=np.r_[1, fabric.slots],
-        forwards=np.r_[False, fabric.forwards], guid=np.zeros(len(fabric) + 1, np.uint64),
-        lid=np.zeros(len(fabric) + 1, np.int32), links=shifted(fabric.links),
-    )  # fmt: skip
+    names, slots = ("lone1", *fabric.names), np.r_[1, fabric.slots]
+    ends = fabric.links.source + 1, fabric.links.target + 1
+    lonely = Fabric.from_arcs(names, *ends, fabric.links.capacity, slots=slots, forwards=False)
     for format in (*TREES, "slurm-block"):
         assert "# on no switch: lone1\n" in write(format, lonely)
         assert "lone1" not in read_back(format, lonely).names
 
 
-def shifted(links: Links) -> Links:
-    return Links.of(links.source + 1, links.target + 1, links.capacity)
-
-
 def test_blocks_are_the_groups_of_hosts() -> None:
     fabric = extended_generalised_fat_tree((4, 3), (1, 2))
-    assert write("slurm-block", fabric).splitlines()[1:] == [
-        "BlockName=l1-0 Nodes=node[00-03]",
-        "BlockName=l1-1 Nodes=node[04-07]",
-        "BlockName=l1-2 Nodes=node[08-11]",
-        "BlockSizes=4",
-    ]
+    lines = [f"BlockName=l1-{n} Nodes=node[{4 * n:02}-{4 * n + 3:02}]" for n in range(3)]
+    assert write("slurm-block", fabric).splitlines()[1:] == [*lines, "BlockSizes=4"]
     found = read_back("slurm-block", fabric)
     assert set(below(found).values()) == set(below(read_back("slurm-topology", fabric)).values())
 

@@ -1,11 +1,10 @@
-"""Differences between two fabrics by devices and cables."""
+"""Differences between two fabrics by devices and cables, and cables that vanished in a period."""
 
 from __future__ import annotations
 
 import re
+from collections import Counter
 from dataclasses import replace
-from datetime import UTC, datetime
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,25 +12,24 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ingest.formats.fabrics import ibnetdiscover
-from ingest.options import Options
-from ingest.reading.source import SourceFile
+from registry.errors import UnknownName
 from registry.fabrics.changes import Cable, Changes, Rename, compare, in_words, summary
 from registry.fabrics.contents import canonical
+from registry.maintenance.cluster_deletion import delete_cluster
 from registry.model import Fabric, format_guid
-from tests.support import paths
-from tests.support.fat_tree import fat_tree
+from registry.model.intake import Intake
+from registry.registry import Registry
+from tests.support.fat_tree import LEAF_GUID, at, fat_tree, tree_tables
+from tests.support.inputs import fabric_of, read
 
-INFINIBAND = paths.DATA / "infiniband"
 PORT = re.compile(r'< \[(\d+)]\t"[SH]-([0-9a-f]{16})"\[(\d+)]')
 
 
 def ends(changes: Changes) -> list[tuple[str, int, str, int]]:
     """Each cable that vanished, its ends in the order of their names."""
-    found = []
-    for cable in changes.cables_vanished:
-        near, far = sorted([(cable.source, cable.source_port), (cable.target, cable.target_port)])
-        found.append((*near, *far))
-    return sorted(found)
+    gone = changes.cables_vanished
+    cables = (((one.source, one.source_port), (one.target, one.target_port)) for one in gone)
+    return sorted((*min(cable), *max(cable)) for cable in cables)
 
 
 @settings(max_examples=30)
@@ -53,20 +51,12 @@ def test_a_pulled_cable_is_listed_with_its_ports_and_a_slower_one_with_its_capac
     assert (shown.cables_appeared, shown.cables_vanished) == ((), ())
 
 
-@pytest.mark.parametrize(
-    ("kind", "renamed"),
-    [
-        ("switch", {"leaf0": "zz"}),
-        ("host", {"node01": "login"}),
-        ("host", {"node00": "node01", "node01": "node00"}),
-    ],
-)
-def test_a_renamed_switch_keeps_its_cables_and_a_host_is_known_by_its_adapters(
-    kind: str, renamed: dict[str, str]
-) -> None:
-    shown = compare(fat_tree(rails=2), fat_tree(rails=2, renamed=renamed))
-    renames = tuple(Rename(kind=kind, old=old, new=new) for old, new in renamed.items())
-    assert shown == replace(Changes(), renamed=renames)
+def test_a_renamed_switch_keeps_its_cables_and_a_host_is_known_by_its_adapters() -> None:
+    swapped = {"node00": "node01", "node01": "node00"}
+    for kind, renamed in (("switch", {"leaf0": "zz"}), ("host", {"node01": "login"}), ("host", swapped)):
+        shown = compare(fat_tree(rails=2), fat_tree(rails=2, renamed=renamed))
+        renames = tuple(Rename(kind=kind, old=old, new=new) for old, new in renamed.items())
+        assert shown == replace(Changes(), renamed=renames)
 
 
 def test_a_host_with_a_new_adapter_stays_the_same_host() -> None:
@@ -116,29 +106,21 @@ def test_a_link_of_one_direction_is_a_cable() -> None:
     one_way = Fabric.from_arcs(list("ab"), [0], [1], 1.0)
     shown = compare(one_way, Fabric.from_arcs(list("ab"), [0, 1], [1, 0], 1.0))
     assert shown.cables_appeared == ()
-    assert [(one.before.capacity_back, one.after.capacity_back) for one in shown.capacity_changed] == [
-        (0.0, 1.0)
-    ]
+    (one,) = shown.capacity_changed
+    assert (one.before.capacity_back, one.after.capacity_back) == (0.0, 1.0)
 
 
 @pytest.mark.parametrize("folder", ["fattree2-64-broken-link", "fattree2-64-dead-spine"])
 def test_cables_pulled_from_a_real_scan_are_those_of_ibnetdiscover(folder: str) -> None:
     before, after = (
-        scan(INFINIBAND / folder / name) for name in ("before.ibnetdiscover", "ibnetdiscover.txt")
+        fabric_of(ibnetdiscover, read(f"infiniband/{folder}/{name}"))
+        for name in ("before.ibnetdiscover", "ibnetdiscover.txt")
     )
     shown = compare(before, after)
     assert shown.cables_appeared == ()
     assert {ends_by_guid(cable, before) for cable in shown.cables_vanished} == own_diff(folder)
     back = compare(after, before)
     assert back.cables_appeared == shown.cables_vanished
-
-
-def scan(path: Path) -> Fabric:
-    moment = datetime(2025, 1, 1, tzinfo=UTC)
-    source = SourceFile(path=str(path), data=path.read_bytes(), modified_at=moment)
-    fabric = ibnetdiscover.parse([source], Options()).fabric
-    assert fabric is not None
-    return fabric
 
 
 def ends_by_guid(cable: Cable, fabric: Fabric) -> frozenset[tuple[str, int]]:
@@ -150,7 +132,7 @@ def ends_by_guid(cable: Cable, fabric: Fabric) -> frozenset[tuple[str, int]]:
 def own_diff(folder: str) -> set[frozenset[tuple[str, int]]]:
     """Ends of the cables that ``ibnetdiscover --diff`` itself reports as gone."""
     gone, here = set(), ""
-    for line in (INFINIBAND / folder / "ibnetdiscover.diff").read_text().splitlines():
+    for line in read(f"infiniband/{folder}/ibnetdiscover.diff").decode().splitlines():
         if owner := re.search(r'^(?:< )?(?:Switch|Ca)\t\d+ "[SH]-([0-9a-f]{16})"', line):
             here = f"0x{owner[1]}"
         elif pulled := PORT.match(line):
@@ -168,3 +150,128 @@ def test_changes_are_described_and_counted() -> None:
     assert summary(slower) == "1 cable changed in speed"
     assert summary(compare(whole, whole)) == "nothing changed"
     assert summary(compare(fat_tree(cables=3), fat_tree(cables=3, without=(0, 1)))) == "2 cables vanished"
+
+
+Ends = tuple[tuple[str, int], ...]
+
+
+def save(registry: Registry, *scans: Fabric) -> None:
+    for number, fabric in enumerate(scans):
+        registry.save(Intake(cluster="toy", observed_at=at(10 * number), fabric=fabric))
+
+
+def vanished(registry: Registry, start: float, until: float | None = None) -> dict[Ends, int]:
+    end = None if until is None else at(until)
+    return {
+        tuple(sorted([(one.source, one.source_port), (one.target, one.target_port)])): one.times
+        for one in registry.fabrics.losses(registry.fabrics.read("toy", end), at(start), end).interruptions
+    }
+
+
+def cables(fabric: Fabric) -> set[Ends]:
+    names = ("source", "source_port", "target", "target_port")
+    ends = zip(*(getattr(fabric.links, name).tolist() for name in names), strict=True)
+    return {tuple(sorted([(fabric.names[a], p), (fabric.names[b], q)])) for a, p, b, q in ends}
+
+
+FLAPPING = ("leaf0", 3), ("spine0", 1)
+
+
+def test_a_cable_that_comes_and_goes_is_counted_and_a_slower_one_is_not(registry: Registry) -> None:
+    whole, without, slow = fat_tree(), fat_tree(without=(0,)), fat_tree(slow=(0, 1))
+    save(registry, whole, without, whole, without, slow, whole, without)
+    assert vanished(registry, 0) == {FLAPPING: 3}
+    assert vanished(registry, 10) == {FLAPPING: 2}
+    assert vanished(registry, 0, 30) == {FLAPPING: 2}
+    assert vanished(registry, 60) == {}
+
+
+def test_the_counts_are_those_of_a_walk_through_the_scans(registry: Registry) -> None:
+    draw = np.random.default_rng(1)
+    gone = [tuple(np.flatnonzero(draw.random(12) < 0.4).tolist()) for _ in range(8)]
+    scans = [fat_tree(rails=2, without=without) for without in gone]
+    save(registry, *scans)
+    for start, until in ((0, 70), (20, 50), (35, 70)):
+        counts: Counter[Ends] = Counter()
+        for number in range(1, len(scans)):
+            if start < 10 * number <= until:
+                counts.update(cables(scans[number - 1]) - cables(scans[number]))
+        assert vanished(registry, start, until) == dict(counts)
+
+
+def missing(registry: Registry, minute: float | None = None) -> list[tuple[str, str, int, float]]:
+    """What is missing at a time: its kind, devices and cables, and the minute since when."""
+    time = None if minute is None else at(minute)
+    losses = registry.fabrics.losses(registry.fabrics.read("toy", time), at(0), time)
+    scans = [one for one in registry.fabrics.observations("toy") if time is None or one.at <= time]
+    assert losses.observation == scans[-1].id
+    return [
+        (one.kind, " ".join(one.devices), one.cables, (one.since - at(0)).total_seconds() / 60)
+        for one in losses.vanished
+    ]
+
+
+SPINE1 = ("switch", "spine1", 2, 10.0)
+
+
+def test_what_vanished_is_missing_until_it_is_back(registry: Registry) -> None:
+    whole, pulled = fat_tree(), ("cable", "leaf0 spine0", 1, 30.0)
+    save(registry, whole, fat_tree(spines=1), fat_tree(spines=1, slow=(0,)), fat_tree(without=(0,)), whole)
+    found = [missing(registry, 10 * number) for number in range(5)]
+    assert found == [[], [SPINE1], [SPINE1], [pulled], []]
+    assert missing(registry) == []
+
+
+def test_a_leaf_is_missing_with_its_cables_and_hosts(registry: Registry) -> None:
+    save(registry, fat_tree(), fat_tree(leaves=1))
+    leaf = ("switch", "leaf1", 4, 10.0)
+    assert missing(registry) == [leaf, ("host", "node02", 1, 10.0), ("host", "node03", 1, 10.0)]
+
+
+def test_what_was_renamed_replaced_or_moved_is_not_missing(registry: Registry) -> None:
+    whole = fat_tree()
+    other = replace(whole, guid=np.where(whole.guid == LEAF_GUID, LEAF_GUID + 99, whole.guid))
+    ports = whole.links.source_port.copy(), whole.links.target_port.copy()
+    for column in ports:
+        column[column == 4] = 40  # leaves' cables to the second spine
+    moved = replace(whole, links=replace(whole.links, source_port=ports[0], target_port=ports[1]))
+    renamed = fat_tree(renamed={"leaf0": "zz", "node01": "login"})
+    for scan in (other, moved, renamed, fat_tree(slow=(0, 1))):
+        save(registry, whole, scan)
+        assert missing(registry) == []
+        delete_cluster(registry.database, "toy")
+
+
+def test_cables_without_ports_are_missing_by_their_number(registry: Registry) -> None:
+    several, one = (np.repeat([0, 1], count) for count in (3, 1))
+    scans = [Fabric.from_arcs(["a", "b"], each, 1 - each, 1e9) for each in (several, one)]
+    save(registry, *scans)
+    assert sum(cables for _, _, cables, _ in missing(registry)) == 2
+    assert {(kind, name) for kind, name, _, _ in missing(registry)} == {("cable", "a b")}
+
+
+def test_an_accepted_fabric_is_missed_no_more_but_later_losses_are(registry: Registry) -> None:
+    save(registry, fat_tree(), fat_tree(spines=1))
+    accepted = registry.fabrics.accept("toy")
+    assert [one.devices for one in accepted] == [("spine1",)]
+    assert missing(registry) == []
+    assert registry.fabrics.accept("toy") == ()
+    registry.save(Intake(cluster="toy", observed_at=at(20), fabric=fat_tree(spines=1, leaves=1)))
+    assert [name for kind, name, _, _ in missing(registry) if kind == "switch"] == ["leaf1"]
+    with pytest.raises(UnknownName):
+        registry.fabrics.accept("other")
+
+
+def test_the_last_change_is_of_the_wiring_and_ends_with_the_last_observation(registry: Registry) -> None:
+    tables = [tree_tables(turn=turn) for turn in (0, 1)]
+    save(registry, fat_tree())
+    registry.save(Intake(cluster="toy", observed_at=at(5), tables=tables[0]))
+    assert registry.fabrics.before_last_change("toy") == at(0)
+    registry.save(Intake(cluster="toy", observed_at=at(10), fabric=fat_tree(without=(0,))))
+    registry.save(Intake(cluster="toy", observed_at=at(15), tables=tables[1]))
+    start = registry.fabrics.before_last_change("toy")
+    changes = registry.fabrics.changes("toy", start)
+    assert (changes.start, changes.end) == (at(5), at(15))
+    assert (len(changes.cables_vanished), len(changes.switches_rerouted)) == (1, 2)
+    registry.save(Intake(cluster="toy", observed_at=at(20), tables=tables[1]))
+    assert registry.fabrics.before_last_change("toy") == at(5)

@@ -14,14 +14,9 @@ from registry.model.intake import Intake, Receipt
 from registry.registry import Registry
 from tests.support.fat_tree import at
 
-PLAN = IntendedWiring(
-    source=("leaf0", "leaf0"),
-    source_port=("Port 1", "Port 3"),
-    target=("node00", "spine0"),
-    target_port=("mlx5_0", "Port 1"),
-    kind=("Data", ""),
-    declared_at=at(0),
-)
+NEAR: dict[str, Any] = {"source": ("leaf0", "leaf0"), "source_port": ("Port 1", "Port 3")}
+FAR: dict[str, Any] = {"target": ("node00", "spine0"), "target_port": ("mlx5_0", "Port 1")}
+PLAN = IntendedWiring(**NEAR, **FAR, kind=("Data", ""), declared_at=at(0))
 OTHER = replace(PLAN, target_port=("mlx5_0", "Port 2"))
 
 

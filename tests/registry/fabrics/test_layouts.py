@@ -1,4 +1,4 @@
-"""Layouts of hosts: joined to the fabric by their adapters, kept over time, used where ranks are placed."""
+"""Layouts of hosts: joined to the fabric by their adapters, kept over time; and drawings of fabrics."""
 
 from __future__ import annotations
 
@@ -9,12 +9,14 @@ import numpy as np
 import pytest
 
 from ingest.formats.hosts.hwloc_xml import read_layout
-from registry.errors import InvalidValue, UnknownName
+from registry.errors import DatabaseError, InvalidValue, UnknownName
 from registry.fabrics.layouts import match_hosts
 from registry.model import Adapters, Fabric
 from registry.model.host_layout import HostLayout
 from registry.model.intake import Intake
 from registry.registry import Registry
+from tests.support.busy_cluster import fill
+from tests.support.full_cluster import same
 from tests.support.inputs import file, read
 
 T0 = datetime(2026, 3, 1, tzinfo=UTC)
@@ -24,35 +26,17 @@ PLAIN = read_layout(file(read("hwloc/four_cores.xml")))
 
 def fabric(names: tuple[str, ...] = ("a", "b", "n0001"), *, guids: dict[str, int] | None = None) -> Fabric:
     """Hosts on one switch; adapters with these GUIDs where they are given."""
-    hosts = len(names)
-    ends = np.arange(hosts)
-    made = Fabric.from_arcs(
-        [*names, "switch"],
-        np.r_[ends, np.full(hosts, hosts)],
-        np.r_[np.full(hosts, hosts), ends],
-        1e9,
-        slots=[4] * hosts + [0],
-    )
-    owned = [(names.index(name), guid) for name, guid in sorted((guids or {}).items())]
-    adapters = Adapters(
-        names=tuple(names[host] for host, _ in owned),
-        guid=np.array([guid for _, guid in owned], np.uint64),
-        system_guid=np.zeros(len(owned), np.uint64),
-        host=np.array([host for host, _ in owned], np.int32),
-    )
+    ends, switch = np.arange(len(names)), np.full(len(names), len(names))
+    arcs = np.r_[ends, switch], np.r_[switch, ends]
+    made = Fabric.from_arcs([*names, "switch"], *arcs, 1e9, slots=[4] * len(names) + [0])
+    owners, guid = sorted(guids or {}), np.array([one for _, one in sorted((guids or {}).items())], np.uint64)
+    host = np.array([names.index(name) for name in owners], np.int32)
+    adapters = Adapters(names=tuple(owners), guid=guid, system_guid=np.zeros_like(guid), host=host)
     return replace(made, adapters=adapters)
 
 
 def named(name: str, layout: HostLayout = PLAIN) -> HostLayout:
     return replace(layout, name=name)
-
-
-def same(one: HostLayout, two: HostLayout) -> bool:
-    fields = ("core_domain", "core_cpu", "domain_node", "distance", "nic_fabric", "nic_guid", "nic_near")
-    texts = ("nic_name", "name", "source")
-    return all(np.array_equal(getattr(one, field), getattr(two, field)) for field in fields) and all(
-        getattr(one, field) == getattr(two, field) for field in texts
-    )
 
 
 def test_a_layout_belongs_to_the_host_of_its_guid_or_else_of_its_name() -> None:
@@ -87,9 +71,7 @@ def test_a_layout_is_kept_as_it_was_and_the_same_again_adds_nothing(registry: Re
     assert registry.layouts.list("nobody") == ()
 
 
-def test_each_host_has_the_layout_that_held_at_a_time_whatever_the_order_of_saving(
-    registry: Registry,
-) -> None:
+def test_each_host_has_the_layout_of_a_time_whatever_the_order_of_saving(registry: Registry) -> None:
     days = [T0 + timedelta(days=day) for day in range(3)]
     swapped = replace(LAYOUT, source="hwloc 3.0")
     registry.save(Intake(cluster="c", observed_at=days[2], fabric=fabric(), layouts=(swapped,)))
@@ -103,3 +85,38 @@ def test_a_layout_without_its_host_saves_nothing(registry: Registry) -> None:
     with pytest.raises(UnknownName):
         registry.save(Intake(cluster="c", observed_at=T0, fabric=fabric(), layouts=(named("nobody"),)))
     assert registry.fabrics.clusters() == ()
+
+
+def test_a_saved_drawing_is_read_back_and_stays(registry: Registry) -> None:
+    fill(registry)
+    snapshot = registry.fabrics.read("toy")
+    n = len(snapshot.fabric)
+    x, y, tier = np.linspace(0, 1, n), np.arange(n) / 3, np.arange(n)
+    assert registry.drawings.read(snapshot.id, "free-1") is None
+    registry.drawings.save(snapshot.id, "free-1", x, y, tier)
+    registry.drawings.save(snapshot.id, "free-1", y, x, tier)
+    found = registry.drawings.read(snapshot.id, "free-1")
+    assert found is not None
+    assert np.array_equal(np.array([found.x, found.y, found.tier]), np.array([x, y, tier]))
+    assert registry.drawings.read(snapshot.id, "free-2") is None
+    joined = "MATCH (d:Drawing)-[:OF]->(x:Content) RETURN d.rule, d.cluster, x.id"
+    assert registry.database.query(joined)[1] == [("free-1", "toy", snapshot.id)]
+
+
+def test_a_drawing_that_does_not_fit_is_refused_and_a_damaged_one_an_error(registry: Registry) -> None:
+    fill(registry)
+    snapshot = registry.fabrics.read("toy")
+    zeros = np.zeros(n := len(snapshot.fabric))
+    with pytest.raises(UnknownName, match="no snapshot 'toy/none'"):
+        registry.drawings.save("toy/none", "free-1", zeros, zeros, zeros)
+    with pytest.raises(InvalidValue, match=f"2 positions for {n} vertices"):
+        registry.drawings.save(snapshot.id, "free-1", np.zeros(2), np.zeros(2), np.zeros(2))
+    with pytest.raises(InvalidValue, match="y: has 1 entries"):
+        registry.drawings.save(snapshot.id, "free-1", zeros, np.zeros(1), zeros)
+    with pytest.raises(InvalidValue, match="finite"):
+        registry.drawings.save(snapshot.id, "free-1", np.full(n, np.nan), zeros, zeros)
+    assert registry.drawings.read(snapshot.id, "free-1") is None
+    registry.drawings.save(snapshot.id, "free-1", zeros, zeros, zeros)
+    registry.database.write(lambda tx: tx.run("MATCH (d:Drawing) SET d.blob = $blob", blob=b"no blob"))
+    with pytest.raises(DatabaseError, match="damaged"):
+        registry.drawings.read(snapshot.id, "free-1")

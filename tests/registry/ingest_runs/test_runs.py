@@ -1,4 +1,6 @@
-"""Ingest runs: good, unchanged and failed ones, each remembered; the age of what a source brought last."""
+"""Ingest runs: good, unchanged and failed ones, each remembered; how fresh what a source brought is."""
+
+# mypy: disable-error-code="union-attr"
 
 from __future__ import annotations
 
@@ -14,7 +16,17 @@ from ingest.options import Options
 from ingest.pipeline import ingest
 from registry.database.driver import Database
 from registry.errors import AlmanacError, DatabaseError, DatabaseUnavailable, InputError, UnknownName
-from registry.ingest_runs.runs import FAILED, RETENTION, SAVED, UNCHANGED, Attempt, RunResult, record_run
+from registry.ingest_runs.freshness import FAILING, FRESH, NEVER, OLD, STALE, age_text, freshness
+from registry.ingest_runs.runs import (
+    FAILED,
+    RETENTION,
+    SAVED,
+    UNCHANGED,
+    Attempt,
+    RunResult,
+    SourceState,
+    record_run,
+)
 from registry.model import CounterSweep, Job
 from registry.model.intake import Intake
 from registry.registry import Registry
@@ -27,9 +39,7 @@ SMALL = DATA / "infiniband/mixed-speeds-oversubscribed/ibnetdiscover.txt"
 HERE = Options(cluster="here")
 
 
-def test_every_run_is_recorded_and_the_very_same_files_are_not_parsed_again(
-    registry: Registry, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_every_run_is_recorded_and_no_file_is_parsed_again(registry: Registry, monkeypatch: Any) -> None:
     ingest(registry, [SCAN], HERE, dry_run=True)
     assert registry.runs.list() == ()
     saved = ingest(registry, [SCAN, TABLES], HERE)
@@ -49,12 +59,7 @@ def test_every_run_is_recorded_and_the_very_same_files_are_not_parsed_again(
     assert first.at < again.at < failed.at
     assert registry.runs.list("here") == (again, first)
     assert registry.runs.list(limit=1) == (failed,)
-    assert saved.same_as is None
-    assert same.same_as is not None
-    assert same.same_as.id == first.id
-    assert same.warnings == saved.warnings
-    assert saved.receipt is not None
-    assert same.receipt is not None
+    assert (saved.same_as, same.same_as.id, same.warnings) == (None, first.id, saved.warnings)
     assert not same.receipt.new_observation
     assert same.receipt.snapshot == saved.receipt.snapshot == registry.fabrics.read("here").id
     assert same.receipt.routing == saved.receipt.routing
@@ -65,11 +70,9 @@ def test_other_bytes_times_names_or_options_are_read(registry: Registry, tmp_pat
     scan.write_bytes(SMALL.read_bytes())
     ingest(registry, [scan], HERE)
     os.utime(scan, (1_577_836_800, 1_577_836_800))
-    others = [ingest(registry, [scan], HERE)]
-    others.append(ingest(registry, [scan], replace(HERE, rate=1e9)))
-    others.append(ingest(registry, [scan], Options(cluster="there")))
-    others.append(ingest(registry, [scan.rename(tmp_path / "other")], HERE))
-    assert [report.same_as for report in others] == [None] * 4
+    for options in (HERE, replace(HERE, rate=1e9), Options(cluster="there")):
+        assert ingest(registry, [scan], options).same_as is None
+    assert ingest(registry, [scan.rename(tmp_path / "other")], HERE).same_as is None
 
 
 def test_a_placement_is_read_again_for_the_fabric_may_be_another(registry: Registry, tmp_path: Any) -> None:
@@ -81,8 +84,6 @@ def test_a_placement_is_read_again_for_the_fabric_may_be_another(registry: Regis
     ingest(registry, [DATA / "infiniband/fattree2-64-dead-spine/ibnetdiscover.txt"], HERE)
     again = ingest(registry, [order], options)
     assert again.same_as is None
-    assert first.receipt is not None
-    assert again.receipt is not None
     assert first.receipt.ids("placements") != again.receipt.ids("placements")
 
 
@@ -101,9 +102,8 @@ def test_a_file_that_cannot_be_read_is_a_failed_run(registry: Registry, tmp_path
 
 def test_the_last_good_run_of_each_source_is_known(registry: Registry) -> None:
     job = Job(id="1", hosts=("node00",), slots=(1,))
-    scan = Intake(
-        cluster="toy", observed_at=at(0), fabric=fat_tree(), source="scan", files=("s",), started_at=at(0)
-    )
+    scan = Intake(cluster="toy", observed_at=at(0), fabric=fat_tree(), source="scan", files=("s",))
+    scan = replace(scan, started_at=at(0))
     jobs = Intake(cluster="toy", jobs=(job,), source="jobs", files=("j",), started_at=at(1))
     registry.save(scan)
     registry.save(replace(scan, files=()))  # by a program without files: recorded only where it is new
@@ -114,9 +114,8 @@ def test_the_last_good_run_of_each_source_is_known(registry: Registry) -> None:
     with pytest.raises(UnknownName):
         registry.save(bad)
     by_jobs, by_scan = registry.runs.sources("toy")
-    assert (by_scan.format, by_scan.last_good_at, by_scan.last_outcome, by_scan.error) == (
-        "scan", at(2), UNCHANGED, "",
-    )  # fmt: skip
+    assert (by_scan.format, by_scan.last_good_at) == ("scan", at(2))
+    assert (by_scan.last_outcome, by_scan.error) == (UNCHANGED, "")
     assert (by_jobs.format, by_jobs.last_good_at, by_jobs.last_at) == ("jobs", at(1), at(3))
     assert "nodeX" in by_jobs.error
     assert [one.format for one in registry.runs.last_good("toy")] == ["jobs", "scan"]
@@ -176,9 +175,8 @@ def test_the_record_never_hides_the_error(registry: Registry, monkeypatch: pytes
 def note(registry: Registry, minutes: float, outcome: str, format: str = "scan") -> None:
     attempt = Attempt(started_at=at(minutes), cluster="toy", formats=(format,), files=("f",))
     error: AlmanacError | None = InputError("x") if outcome == FAILED else None
-    registry.database.write(
-        lambda tx: record_run(tx, attempt, RunResult(outcome=outcome, seconds=1.0, error=error))
-    )
+    result = RunResult(outcome=outcome, seconds=1.0, error=error)
+    registry.database.write(lambda transaction: record_run(transaction, attempt, result))
 
 
 def test_old_runs_that_recorded_nothing_are_forgotten_but_for_the_last_good(registry: Registry) -> None:
@@ -187,10 +185,41 @@ def test_old_runs_that_recorded_nothing_are_forgotten_but_for_the_last_good(regi
     note(registry, 5, UNCHANGED, "jobs")
     note(registry, RETENTION / timedelta(minutes=1) + 60, FAILED)
     left = [(run.at, run.outcome, run.formats[0]) for run in registry.runs.list()][::-1]
-    assert left == [
-        (at(0), SAVED, "scan"),
-        (at(3), UNCHANGED, "scan"),
-        (at(5), UNCHANGED, "jobs"),
-        (at(RETENTION / timedelta(minutes=1) + 60), FAILED, "scan"),
-    ]
+    last = (at(RETENTION / timedelta(minutes=1) + 60), FAILED, "scan")
+    assert left == [(at(0), SAVED, "scan"), (at(3), UNCHANGED, "scan"), (at(5), UNCHANGED, "jobs"), last]
     assert {one.format: one.last_good_at for one in registry.runs.sources()} == {"scan": at(3), "jobs": at(5)}
+
+
+def source(**changed: Any) -> SourceState:
+    plain: dict[str, Any] = {"cluster": "toy", "format": "x", "last_at": at(0), "last_outcome": SAVED}
+    return SourceState(**plain | {"last_good_at": at(0), "error": ""} | changed)
+
+
+@pytest.mark.parametrize(
+    ("changed", "age", "state"),
+    [
+        ({}, STALE, FRESH),
+        ({}, STALE + timedelta(seconds=1), OLD),
+        ({"cluster": ""}, 10 * STALE, FRESH),
+        ({"last_outcome": FAILED, "error": "cut off"}, timedelta(), FAILING),
+        ({"last_outcome": FAILED, "last_good_at": None}, timedelta(), NEVER),
+    ],
+)
+def test_a_source_is_fresh_stale_failing_or_was_never_read(changed: Any, age: timedelta, state: str) -> None:
+    assert freshness(source(**changed), at(0) + age).state == state
+
+
+def test_the_age_counts_from_the_observation_and_not_from_the_ingest() -> None:
+    words = freshness(source(last_outcome=FAILED, error="cut off"), at(120)).words
+    assert words == "observed 2 hours ago; the last try failed: cut off"
+    old = source(observed_at=at(0) - 10 * STALE)
+    assert freshness(old, at(1)) == (OLD, "observed 70 days ago, ingested 1 minute ago")
+    assert old.age(at(0)) == 10 * STALE
+    assert source().age(at(0)) == timedelta()  # recorded by an earlier program: the ingest counts
+    assert source(last_good_at=None, observed_at=at(0)).age(at(0)) is None
+
+
+def test_an_age_is_in_the_largest_unit() -> None:
+    ages = (timedelta(seconds=-5), timedelta(seconds=1), timedelta(seconds=90), timedelta(hours=23.9))
+    assert [age_text(age) for age in ages] == ["0 seconds", "1 second", "1 minute", "23 hours"]
+    assert age_text(timedelta(days=1200)) == "1,200 days"

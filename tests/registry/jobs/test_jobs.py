@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 from datetime import datetime
+from typing import Any
 
 import numpy as np
 import pytest
@@ -19,7 +20,6 @@ from tests.support.fat_tree import at, fat_tree
 
 @pytest.fixture
 def known(registry: Registry) -> Registry:
-    """A registry that knows the hosts of cluster ``toy``."""
     registry.save(Intake(cluster="toy", observed_at=at(0), fabric=fat_tree()))
     return registry
 
@@ -28,22 +28,20 @@ def save(registry: Registry, *jobs: Job, when: datetime | None = None, cluster: 
     return registry.save(Intake(cluster=cluster, observed_at=when, jobs=jobs))
 
 
+Fields = dict[str, Any]
+
+
 def running(job: str = "4711", hosts: tuple[str, ...] = ("node02", "node00")) -> Job:
-    return Job(
-        id=job,
-        name="stencil",
-        user="eve",
-        account="hpc",
-        partition="batch",
-        state="RUNNING",
-        submitted_at=at(1),
-        started_at=at(2),
-        hosts=hosts,
-        slots=tuple(range(1, len(hosts) + 1)),
-        ranks=3,
-        distribution="block",
-        source="scontrol",
-    )
+    texts: dict[str, Any] = {
+        "name": "stencil",
+        "user": "eve",
+        "account": "hpc",
+        "partition": "batch",
+        "state": "RUNNING",
+    }
+    times: dict[str, Any] = {"submitted_at": at(1), "started_at": at(2)}
+    ranks: dict[str, Any] = {"slots": tuple(range(1, len(hosts) + 1)), "ranks": 3, "distribution": "block"}
+    return Job(id=job, hosts=hosts, source="scontrol", **texts, **times, **ranks)
 
 
 def test_a_saved_job_is_read_back_and_ran_on_devices_in_order_with_slots(known: Registry) -> None:
@@ -61,9 +59,7 @@ def test_a_saved_job_is_read_back_and_ran_on_devices_in_order_with_slots(known: 
     assert known.database.query("MATCH (n) RETURN count(n)")[1] == before
 
 
-def test_a_later_record_brings_a_job_up_to_date_and_an_earlier_one_fills_what_is_open(
-    known: Registry,
-) -> None:
+def test_a_later_record_updates_a_job_and_an_earlier_one_fills_what_is_open(known: Registry) -> None:
     done = Job(id="4711", state="COMPLETED", ended_at=at(9), source="sacct")
     early = Job(id="4712", state="COMPLETED", ended_at=at(9))
     save(known, running(), when=at(3))
@@ -84,18 +80,14 @@ def shown(job: Job, slots: tuple[int, ...], *, ranks: int = 0, guessed: bool = F
 
 EXACT = running()
 OF_RANKS = shown(EXACT, (3, 3), ranks=6, guessed=True)
+TURNED = shown(running(hosts=("node00", "node02")), (2, 2), guessed=True)
 
 
 @pytest.mark.parametrize(
     ("records", "hosts", "slots", "guessed"),
     [
         # guessed after reported, reported later, and reported of earlier
-        (
-            [(EXACT, 3), (shown(running(hosts=("node00", "node02")), (2, 2), guessed=True), 4)],
-            EXACT.hosts,
-            (1, 2),
-            False,
-        ),
+        ([(EXACT, 3), (TURNED, 4)], EXACT.hosts, (1, 2), False),
         ([(EXACT, 3), (shown(EXACT, (5, 6)), 5)], EXACT.hosts, (5, 6), False),
         ([(shown(EXACT, (2, 2), guessed=True), 5), (EXACT, 3)], EXACT.hosts, (1, 2), False),
         # a share of ranks is a better guess than one of processors
@@ -106,11 +98,7 @@ OF_RANKS = shown(EXACT, (3, 3), ranks=6, guessed=True)
     ],
 )
 def test_guessed_slots_do_not_replace_better_ones_of_the_same_hosts(
-    known: Registry,
-    records: list[tuple[Job, int]],
-    hosts: tuple[str, ...],
-    slots: tuple[int, ...],
-    guessed: bool,
+    known: Registry, records: list[tuple[Job, int]], hosts: Any, slots: Any, guessed: bool
 ) -> None:
     for record, minute in records:
         assert save(known, replace(record, state=f"AT {minute}"), when=at(minute)).new("jobs") == 1
@@ -133,9 +121,8 @@ def test_allocations_are_shared_and_the_later_of_two_counts(known: Registry) -> 
 
 
 def test_a_job_with_an_unknown_host_is_saved_and_says_so(known: Registry) -> None:
-    receipt = save(
-        known, running("1"), running("2", hosts=("login", "node00")), running("3", hosts=("login",))
-    )
+    second, third = running("2", hosts=("login", "node00")), running("3", hosts=("login",))
+    receipt = save(known, running("1"), second, third)
     assert receipt.new("jobs") == 3
     assert receipt.unknown_hosts == ("login",)
     assert receipt.warnings[-1].startswith("2 of 3 jobs ran on hosts that the fabric lacks: login; ")
@@ -149,26 +136,19 @@ def test_a_job_with_an_unknown_host_is_saved_and_says_so(known: Registry) -> Non
 def test_a_host_that_a_later_scan_contains_is_joined_to_the_jobs_that_named_it(known: Registry) -> None:
     save(known, running("1", hosts=("new1", "node00", "new2")), running("2", hosts=("new2", "node01")))
     grown = fat_tree()
+    joined = "MATCH (j:Job)-[:RAN_ON]->(:Allocation)-[o:ON]->(d) WITH j, o, d ORDER BY j.job, o.order"
     for number, renamed in ((5, {"node02": "new2"}), (6, {"node02": "new2", "node03": "new1"})):
         names = tuple(renamed.get(name, name) for name in grown.names)
         known.save(Intake(cluster="toy", observed_at=at(number), fabric=replace(grown, names=names)))
-        joined = (
-            "MATCH (j:Job)-[:RAN_ON]->(:Allocation)-[o:ON]->(d) "
-            "WITH j, o, d ORDER BY j.job, o.order RETURN j.job, collect(d.name), collect(o.slots)"
-        )
         hosts = ["node00", "new2"] if number == 5 else ["new1", "node00", "new2"]
-        assert known.database.query(joined)[1] == [
-            ("1", hosts, [1, 2, 3][-len(hosts) :]),
-            ("2", ["new2", "node01"], [1, 2]),
-        ]
+        _, rows = known.database.query(f"{joined} RETURN j.job, collect(d.name), collect(o.slots)")
+        assert rows == [("1", hosts, [1, 2, 3][-len(hosts) :]), ("2", ["new2", "node01"], [1, 2])]
     assert known.jobs.unknown_hosts(known.jobs.read("1")) == ()
     assert known.jobs.read("1").job.hosts == ("new1", "node00", "new2")
 
 
 @pytest.mark.parametrize("strict", [True, False])
-def test_unknown_hosts_are_an_error_if_asked_for_or_if_no_host_is_known(
-    known: Registry, strict: bool
-) -> None:
+def test_unknown_hosts_are_an_error_on_demand_or_if_no_host_is_known(known: Registry, strict: bool) -> None:
     before = known.database.query("MATCH (n) RETURN count(n)")[1]
     jobs = (running("1"), running("2", hosts=("nod00",)))
     with pytest.raises(UnknownName) as caught:
@@ -211,10 +191,9 @@ def test_jobs_are_listed_latest_started_first(known: Registry) -> None:
 
 
 def test_the_profile_attached_last_is_the_one_a_job_ran(known: Registry) -> None:
-    first, second = (
-        Profile.from_edges([0], [1], [size], name=name) for name, size in (("a", 1.0), ("b", 2.0))
-    )
-    known.save(Intake(profiles=(first, second)))
+    sizes = {"a": 1.0, "b": 2.0}
+    profiles = (Profile.from_edges([0], [1], [size], name=name) for name, size in sizes.items())
+    known.save(Intake(profiles=tuple(profiles)))
     save(known, running(), running("4712"))
     for job, profile, reason in (("4711", "x", "no profile 'x'"), ("1", "a", "no job '1'")):
         with pytest.raises(UnknownName, match=reason):
@@ -247,9 +226,13 @@ def test_the_time_of_an_iteration_is_stated_or_that_of_the_newest_trace(known: R
 
     def traced(*times: float) -> None:
         zero = np.zeros(len(times), np.int32)
-        messages = Trace(
-            ranks=2, at=np.array(times), sender=zero, receiver=zero + 1, bytes=zero.astype(np.int64), tag=zero
-        )
+        columns: dict[str, Any] = {
+            "sender": zero,
+            "receiver": zero + 1,
+            "bytes": zero.astype(np.int64),
+            "tag": zero,
+        }
+        messages = Trace(ranks=2, at=np.array(times), **columns)
         known.save(Intake(profiles=(messages.profile(name="traced"),), traces=(messages,)))
 
     assert attached("plain") == (None, "")
@@ -264,3 +247,24 @@ def test_the_time_of_an_iteration_is_stated_or_that_of_the_newest_trace(known: R
             attached("traced", wrong)
     assert known.job_pages.open("4711").stored.iteration_seconds == 3.0
     assert known.job_pages.page(JobFilter()).rows[0].stored.iteration_from == "stated"
+
+
+def test_a_job_that_ended_runs_again_only_if_it_started_again(known: Registry) -> None:
+    done = replace(running(), state="COMPLETED", ended_at=at(9))
+    save(known, done, when=at(10))
+    save(known, replace(running(), started_at=None), when=at(11))  # a list that was made before the end
+    job = known.jobs.read("4711").job
+    assert (job.state, job.started_at, job.ended_at) == ("COMPLETED", at(2), at(9))
+    save(known, replace(running(), started_at=at(12)), when=at(13))  # put back into the queue
+    job = known.jobs.read("4711").job
+    assert (job.state, job.started_at, job.ended_at) == ("RUNNING", at(12), None)
+    save(known, done, when=at(14))
+    assert known.jobs.read("4711").job.state == "COMPLETED"
+
+
+def test_a_computed_start_does_not_change_with_each_list(known: Registry) -> None:
+    save(known, running(), when=at(3))
+    assert save(known, replace(running(), started_at=at(3)), when=at(4)).new("jobs") == 0
+    assert known.jobs.read("4711").job.started_at == at(2)
+    save(known, replace(running(), started_at=at(30)), when=at(31))
+    assert known.jobs.read("4711").job.started_at == at(30)

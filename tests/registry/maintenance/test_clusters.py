@@ -10,7 +10,9 @@ from typing import Any
 import pytest
 
 from registry.database.driver import Database
-from registry.errors import ChangeRefused, InvalidValue, UnknownName
+from registry.errors import ChangeRefused, InputError, InvalidValue, UnknownName
+from registry.ingest_runs.runs import Attempt
+from registry.maintenance import cluster_deletion
 from registry.maintenance.cluster_deletion import delete_cluster
 from registry.maintenance.clusters import KEEP_ID, merge_clusters, rename_cluster
 from registry.maintenance.deletion import delete_profile
@@ -25,18 +27,15 @@ from tests.support.full_cluster import FullCluster, fill_all, node_counts, sweep
 
 def ids(database: Database) -> tuple[list[Any], list[Any]]:
     """Return labels and ids of all nodes, and the ends of all relationships, that do not name a search."""
-    _, nodes = database.query("MATCH (n) RETURN labels(n)[0] AS label, n.id AS id")
-    _, edges = database.query(
-        "MATCH (a)-[r]->(b) RETURN labels(a)[0] AS one, a.id AS id, type(r) AS type, labels(b)[0] AS other, "
-        "b.id AS target"
-    )
-    named = [row for row in nodes if row[0] not in (*KEEP_ID, "LinkLoads")]
+    _, nodes = database.query("MATCH (n) RETURN labels(n)[0], n.id")
+    read = "MATCH (a)-[r]->(b) RETURN labels(a)[0], a.id, type(r), labels(b)[0], b.id"
+    _, edges = database.query(read)
     kept = {*KEEP_ID, "LinkLoads"}
-    return sorted(named), sorted(row for row in edges if not kept & {row[0], row[3]})
+    named = sorted(row for row in nodes if row[0] not in kept)
+    return named, sorted(row for row in edges if not kept & {row[0], row[3]})
 
 
 def texts(database: Database) -> set[str]:
-    """Return all texts of a database."""
     _, rows = database.query("MATCH (n) RETURN properties(n) AS p")
     _, more = database.query("MATCH ()-[r]->() RETURN properties(r) AS p")
     values = [value for (row,) in (*rows, *more) for value in row.values()]
@@ -90,9 +89,8 @@ def test_merged_clusters_are_as_if_all_had_been_one(registry: Registry) -> None:
     for minute, fabric in enumerate(CONTENTS):
         save(registry, fabric, minute, cluster="two" if minute % 2 else "one")
         save(registry, fabric, minute, cluster="all")
-    save(registry, A, 9, cluster="one")
-    save(registry, A, 9, cluster="two")
-    save(registry, A, 9, cluster="all")
+    for cluster in ("one", "two", "all"):
+        save(registry, A, 9, cluster=cluster)
     merge_clusters(registry.database, "two", "one", force=True)
     assert derived(registry.database, "one") == derived(registry.database, "all")
     delete_cluster(registry.database, "all")
@@ -125,6 +123,11 @@ def test_a_merge_moves_everything_and_stores_the_same_once(registry: Registry, f
     registry.fabrics.rebuild("toy")
     assert derived(registry.database, "toy") == before
     delete_cluster(registry.database, "toy")
+    delete_profiles(registry)
+
+
+def delete_profiles(registry: Registry) -> None:
+    """Delete what only profiles keep; then nothing is left."""
     for profile in registry.profiles.list():
         delete_profile(registry.database, profile.id, with_dependents=True)
     assert node_counts(registry.database) == {}
@@ -146,11 +149,8 @@ def test_counters_of_one_hour_that_differ_refuse_a_merge(registry: Registry) -> 
     fill_all(registry, "one")
     fill_all(registry, "two")
     assert merge_clusters(registry.database, "two", "one", dry_run=True).conflicts == ()
-    registry.database.write(
-        lambda transaction: transaction.run(
-            "MATCH (r:CounterRollup) WHERE r.cluster = 'two' SET r.pieces = r.pieces + 1"
-        )
-    )
+    change = "MATCH (r:CounterRollup) WHERE r.cluster = 'two' SET r.pieces = r.pieces + 1"
+    registry.database.write(lambda transaction: transaction.run(change))
     registry.optical.save(replace(registry.optical.read("two"), max_degree=3))
     first, second = merge_clusters(registry.database, "two", "one", dry_run=True).conflicts
     assert first.startswith("counters of one/hour/2026-01-01T00:00")
@@ -191,3 +191,53 @@ def test_a_cluster_is_deleted_while_others_ingest(registry: Registry) -> None:
     assert derived(registry.database, "toy") == before
     delete_cluster(registry.database, "toy")
     assert node_counts(registry.database) == {}
+
+
+def test_a_large_cluster_is_deleted_in_steps(registry: Registry, monkeypatch: pytest.MonkeyPatch) -> None:
+    fill_all(registry, "one")
+    kept = node_counts(registry.database)
+    fill_all(registry, "two")
+    monkeypatch.setattr(cluster_deletion, "AT_ONCE", 10)
+    monkeypatch.setattr(cluster_deletion, "STEP", 3)
+    steps = list[float]()
+    counts = delete_cluster(registry.database, "two", dry_run=True).counts
+    done = delete_cluster(registry.database, "two", progress=lambda _, done, *more: steps.append(done))
+    assert done.counts == counts
+    assert steps == sorted(steps)
+    assert len(steps) > 10
+    assert node_counts(registry.database) == kept
+
+
+def test_an_interrupted_deletion_goes_on(registry: Registry, monkeypatch: pytest.MonkeyPatch) -> None:
+    fill_all(registry, "one")
+    monkeypatch.setattr(cluster_deletion, "AT_ONCE", 10)
+    monkeypatch.setattr(cluster_deletion, "STEP", 2)
+    total = sum(node_counts(registry.database).values())
+    steps = list[float]()
+
+    def interrupt(phase: str, done: float, total: float | None = None, best: float | None = None) -> None:
+        steps.append(done)
+        if len(steps) % 5 == 0:
+            raise KeyboardInterrupt
+
+    for _ in range(total):
+        try:
+            delete_cluster(registry.database, "one", progress=interrupt)
+        except KeyboardInterrupt:
+            continue
+        break
+    with pytest.raises(UnknownName):
+        delete_cluster(registry.database, "one")
+    delete_profiles(registry)
+
+
+def test_a_name_with_failed_runs_only_is_deleted(registry: Registry, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cluster_deletion, "AT_ONCE", 1)
+    for minute in range(3):
+        attempt = Attempt(started_at=at(minute), cluster="typo", formats=("x",))
+        registry.failed(attempt, InputError("cut off"))
+    for dry_run in (True, False):
+        assert delete_cluster(registry.database, "typo", dry_run=dry_run).counts == {"ingest runs": 3}
+    assert node_counts(registry.database) == {}
+    with pytest.raises(UnknownName):
+        delete_cluster(registry.database, "typo")

@@ -18,75 +18,36 @@ from registry.records.optical_switches import OpticalSwitch
 
 def circuit_plan(**changed: Any) -> CircuitPlan:
     """Three ranks on a path of four nodes, which was another path before."""
-    fields: dict[str, Any] = {
-        "nodes": 4,
-        "max_degree": 2,
-        "max_edges": 4,
-        "compute_speed": 1.0,
-        "link_speed": 100.0,
-        "node_of_vertex": [0, 1, 3],
-        "source": [0, 0, 2],
-        "target": [1, 3, 3],
-        "link_load": [40.0, 10.0, 0.0],
-        "present_source": [0, 1, 2],
-        "present_target": [1, 2, 3],
-        "throughput": 1.0,
-        "compute_throughput": 1.0,
-        "communication_throughput": 2.5,
-        "present_throughput": 0.5,
-        "upper_bound": 1.25,
-        "bound": "ports",
-        "reconfiguration_seconds": 3.0,
-        "gain": 2.0,
-        "break_even_seconds": 6.0,
-        "number": [0, 1, 2],
-        "bottleneck": ("communication", "compute", "communication"),
-        "trail_throughput": [0.5, 1.0, 0.75],
-        "complete": True,
-        "seed": 7,
-        "method": "best",
-        "routes": circuit_routes(),
-    }
-    return CircuitPlan(**{**fields, **changed})
+    fields: dict[str, Any] = {"nodes": 4, "max_degree": 2, "max_edges": 4, "seed": 7, "method": "best"}
+    fields |= {"compute_speed": 1.0, "link_speed": 100.0, "complete": True, "routes": circuit_routes()}
+    fields |= {"node_of_vertex": [0, 1, 3], "source": [0, 0, 2], "target": [1, 3, 3]}
+    fields |= {"link_load": [40.0, 10.0, 0.0], "present_source": [0, 1, 2], "present_target": [1, 2, 3]}
+    fields |= {"throughput": 1.0, "compute_throughput": 1.0, "communication_throughput": 2.5}
+    fields |= {"present_throughput": 0.5, "upper_bound": 1.25, "bound": "ports", "gain": 2.0}
+    fields |= {"reconfiguration_seconds": 3.0, "break_even_seconds": 6.0}
+    fields |= {"number": [0, 1, 2], "bottleneck": ("communication", "compute", "communication")}
+    return CircuitPlan(**fields | {"trail_throughput": [0.5, 1.0, 0.75]} | changed)
 
 
 def circuit_routes(**changed: Any) -> CircuitRoutes:
     """Ranks 0 and 1 over the first circuit of that plan, 1 and 2 over the first two, 0 and 2 nowhere."""
-    fields: dict[str, Any] = {
-        "of_nodes": False,
-        "one": [0, 1, 0],
-        "other": [1, 2, 2],
-        "bytes": [30.0, 10.0, 0.0],
-        "first": [0, 1, 3, 3],
-        "circuit": [0, 0, 1],
-    }
-    return CircuitRoutes(**{**fields, **changed})
+    fields: dict[str, Any] = {"of_nodes": False, "one": [0, 1, 0], "other": [1, 2, 2]}
+    fields |= {"bytes": [30.0, 10.0, 0.0], "first": [0, 1, 3, 3], "circuit": [0, 0, 1]}
+    return CircuitRoutes(**fields | changed)
 
 
 def reconfiguration_record(**changed: Any) -> CircuitPlanRecord:
     """That plan for one profile, of no cluster."""
-    fields: dict[str, Any] = {
-        "profiles": ("f",),
-        "ranks": (3,),
-        "plan": circuit_plan(),
-        "parameters": {"trials": 9, "start": "ring"},
-        "wall_seconds": 1.5,
-        "code_version": "1.2",
-    }
-    return CircuitPlanRecord(**{**fields, **changed})
+    fields: dict[str, Any] = {"profiles": ("f",), "ranks": (3,), "plan": circuit_plan(), "wall_seconds": 1.5}
+    fields |= {"parameters": {"trials": 9, "start": "ring"}, "code_version": "1.2"}
+    return CircuitPlanRecord(**fields | changed)
 
 
 def optical_switch(**changed: Any) -> OpticalSwitch:
     """A switch of four hosts on a path."""
-    fields: dict[str, Any] = {
-        "cluster": "toy",
-        "hosts": ("node00", "node01", "node02", "node03"),
-        "max_degree": 2,
-        "max_edges": 4,
-        "link_speed": 100.0,
-        "circuits": ((0, 1), (1, 2), (2, 3)),
-    }
-    return OpticalSwitch(**{**fields, **changed})
+    fields: dict[str, Any] = {"cluster": "toy", "hosts": ("node00", "node01", "node02", "node03")}
+    fields |= {"max_degree": 2, "max_edges": 4, "link_speed": 100.0, "circuits": ((0, 1), (1, 2), (2, 3))}
+    return OpticalSwitch(**fields | changed)
 
 
 def test_a_plan_lists_the_circuits_that_move() -> None:
@@ -122,7 +83,6 @@ def test_ways_lead_from_the_one_end_to_the_other() -> None:
 
 
 def with_routes(**changed: Any) -> CircuitPlan:
-    """That plan with changed routes."""
     return circuit_plan(routes=circuit_routes(**changed))
 
 

@@ -3,23 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from registry.errors import InvalidValue, UnknownName
-from registry.model import (
-    COUNTERS,
-    NOT_COUNTED,
-    CounterSweep,
-    deltas,
-    growth,
-    link_rates,
-    total,
-)
+from registry.model import COUNTERS, NOT_COUNTED, CounterSweep, deltas, growth, link_rates, total
 from registry.model.counter_deltas import have_last_values
 from registry.model.counters import ERRORS, TRAFFIC
 from registry.model.rates import BY_RECEIVER, BY_SENDER, UNKNOWN
@@ -28,12 +21,10 @@ from tests.support.fat_tree import ADAPTER_GUID, LEAF_GUID, SPINE_GUID, at, fat_
 Shown = dict[tuple[int, int, int], dict[str, tuple[int, bool]]]
 
 
-def sweep(
-    minute: float, shown: dict[tuple[int, int], dict[str, int]], full: frozenset[str] = frozenset()
-) -> CounterSweep:
-    """Counters of ports by (GUID, port); those named in `full` are saturated."""
+def sweep(minute: float, shown: dict[tuple[int, int], dict[str, int]], full: str = "") -> CounterSweep:
+    """Counters of ports by (GUID, port); the one named `full` is saturated."""
     ports: Shown = {
-        (guid, 0, port): {name: (value, name in full) for name, value in counters.items()}
+        (guid, 0, port): {name: (value, name == full) for name, value in counters.items()}
         for (guid, port), counters in shown.items()
     }
     return CounterSweep.of(at(minute), ports)
@@ -74,14 +65,12 @@ def test_a_reset_or_a_full_counter_leaves_a_lower_bound() -> None:
         (1, 1, "rcv_packets"): (10, True),
         (1, 1, "symbol_errors"): (1, False),
     }
-    full = frozenset({"xmit_bytes"})
     before = sweep(0, {(1, 1): {"xmit_bytes": 100, "xmit_wait": 7}})
-    after = sweep(1, {(1, 1): {"xmit_bytes": 900, "xmit_wait": 9}}, full)
+    after = sweep(1, {(1, 1): {"xmit_bytes": 900, "xmit_wait": 9}}, "xmit_bytes")
     assert grown(before, after) == {(1, 1, "xmit_bytes"): (800, True), (1, 1, "xmit_wait"): (2, False)}
-    still = sweep(2, {(1, 1): {"xmit_bytes": 900, "xmit_wait": 9}}, full)
+    still = sweep(2, {(1, 1): {"xmit_bytes": 900, "xmit_wait": 9}}, "xmit_bytes")
     assert grown(after, still)[1, 1, "xmit_bytes"] == (0, True)
-    whole = [sweep(minute, {(1, 1): {"rcv_errors": 9}}) for minute in (0, 2)]
-    whole.insert(1, sweep(1, {(1, 1): {"rcv_errors": 9}}, frozenset({"rcv_errors"})))
+    whole = [sweep(k, {(1, 1): {"rcv_errors": 9}}, full) for k, full in enumerate(("", "rcv_errors", ""))]
     assert total(tuple(growth(whole[:2]))).saturated.tolist() == [[True]]
     assert total(tuple(growth(whole))).saturated.tolist() == [[False]]  # known at the end only
 
@@ -90,36 +79,28 @@ def ports(*values: int) -> dict[tuple[int, int], dict[str, int]]:
     return {(guid + 1, 1): {"xmit_bytes": value} for guid, value in enumerate(values)}
 
 
-@pytest.mark.parametrize(
-    ("before", "after", "backwards"),
-    [
-        ((100, 200, 300), (90, 180, 300), True),
-        ((100, 200, 300), (90, 201, 290), False),
-        ((100, 200, 300), (10, 20, 30), False),
-        ((100, 200, 300), (100, 200, 300), False),
-        ((100, 200, 300), (100, 200, 290), False),
-    ],
-    ids=["all a little less", "one more", "reset", "idle", "one port reset"],
-)
-def test_sweeps_in_the_wrong_order_have_no_amounts(
-    before: tuple[int, ...], after: tuple[int, ...], backwards: bool
-) -> None:
-    found = deltas(sweep(0, ports(*before)), sweep(1, ports(*after)))
-    assert found.backwards == backwards
-    assert bool((found.amount == NOT_COUNTED).all()) == backwards
+AFTER_100_200_300 = {
+    "all a little less": (90, 180, 300),
+    "one more": (90, 201, 290),
+    "reset": (10, 20, 30),
+    "idle": (100, 200, 300),
+    "one port reset": (100, 200, 290),
+}
 
 
-sweeps_of_ports = st.dictionaries(
-    st.tuples(st.integers(1, 3), st.integers(1, 2)),
-    st.dictionaries(
-        st.sampled_from(["xmit_bytes", "rcv_packets", "xmit_wait", "link_downed"]), st.integers(0, 40)
-    ),
-    min_size=1,
-)
+@pytest.mark.parametrize("name", AFTER_100_200_300)
+def test_sweeps_in_the_wrong_order_have_no_amounts(name: str) -> None:
+    found = deltas(sweep(0, ports(100, 200, 300)), sweep(1, ports(*AFTER_100_200_300[name])))
+    backwards = name == "all a little less"
+    assert (found.backwards, bool((found.amount == NOT_COUNTED).all())) == (backwards, backwards)
 
 
-@settings(max_examples=40)
-@given(sweeps_of_ports, sweeps_of_ports)
+NAMED = st.sampled_from(["xmit_bytes", "rcv_packets", "xmit_wait", "link_downed"])
+PORTS = st.tuples(st.integers(1, 3), st.integers(1, 2))
+SWEEPS = st.dictionaries(PORTS, st.dictionaries(NAMED, st.integers(0, 40)), min_size=1)
+
+
+@given(SWEEPS, SWEEPS)
 def test_deltas_agree_with_a_port_by_port_reading(one: Any, other: Any) -> None:
     before, after = sweep(0, one), sweep(1, other)
     found = deltas(before, after)
@@ -136,22 +117,16 @@ def test_deltas_agree_with_a_port_by_port_reading(one: Any, other: Any) -> None:
     assert grown(before, after) == expected
 
 
-@settings(max_examples=40)
-@given(st.lists(sweeps_of_ports, min_size=3, max_size=3))
+@given(st.lists(SWEEPS, min_size=3, max_size=3))
 def test_a_total_is_the_sum_of_its_parts(three: list[Any]) -> None:
     sweeps = [sweep(minute, shown) for minute, shown in enumerate(three)]
     parts = [deltas(sweeps[0], sweeps[1]), deltas(sweeps[1], sweeps[2])]
     whole = total(parts)
     assert (whole.start, whole.end, whole.pieces) == (at(0), at(2), 2)
     cells: dict[tuple[int, int, str], list[tuple[int, bool]]] = {}
-    for part in parts:
-        for row in range(len(part)):
-            for column, name in enumerate(part.names):
-                if part.amount[row, column] >= 0:
-                    key = (int(part.guid[row]), int(part.port[row]), name)
-                    cells.setdefault(key, []).append(
-                        (int(part.amount[row, column]), bool(part.at_least[row, column]))
-                    )
+    for before, after in pairwise(sweeps):
+        for key, cell in grown(before, after).items():
+            cells.setdefault(key, []).append(cell)
     for row in range(len(whole)):
         for column, name in enumerate(whole.names):
             shown = cells.get((int(whole.guid[row]), int(whole.port[row]), name), [])
@@ -201,17 +176,14 @@ def test_a_device_that_is_named_by_its_lid_gets_its_guid_from_the_fabric() -> No
     fabric = fat_tree()
     shown: Shown = {(0, 1, 3): {"xmit_bytes": (1, False)}, (0, 5, 1): {"xmit_bytes": (2, False)}}
     named = CounterSweep.of(at(0), shown).with_guids(fabric)
-    assert dict(zip(named.guid.tolist(), named.port.tolist(), strict=True)) == {
-        SPINE_GUID: 3,
-        ADAPTER_GUID: 1,
-    }
+    found = dict(zip(named.guid.tolist(), named.port.tolist(), strict=True))
+    assert found == {SPINE_GUID: 3, ADAPTER_GUID: 1}
     strange = {(0, 99, port): {"xmit_bytes": (port, False)} for port in (1, 2)}
     more = CounterSweep.of(at(0), {**shown, **strange, (0xBAD, 0, 1): {"xmit_bytes": (9, False)}})
     assert more.unknown_devices(fabric) == ("LID 99", "GUID 0x0000000000000bad")
     assert more.devices == ("LID 1", "LID 5", "LID 99", "GUID 0x0000000000000bad")
-    assert more.with_guids(fabric).column("xmit_bytes").tolist() == [
-        value for _, value in sorted([(SPINE_GUID, 1), (ADAPTER_GUID, 2), (0xBAD, 9)])
-    ]
+    expected = sorted([(SPINE_GUID, 1), (ADAPTER_GUID, 2), (0xBAD, 9)])
+    assert more.with_guids(fabric).column("xmit_bytes").tolist() == [value for _, value in expected]
     with pytest.raises(InvalidValue, match="twice"):
         CounterSweep.of(at(0), {**shown, (SPINE_GUID, 0, 3): {"xmit_bytes": (1, False)}}).with_guids(fabric)
 
@@ -222,25 +194,23 @@ def test_rates_are_those_of_the_senders_else_of_the_receivers() -> None:
     before = sweep(0, {leaf: {"xmit_bytes": 0, "rcv_bytes": 0, "xmit_wait": 0, "pfc_rcv_pauses": 0}})
     after = sweep(1, {leaf: {"xmit_bytes": 6000, "rcv_bytes": 600, "xmit_wait": 120, "pfc_rcv_pauses": 60}})
     rates = link_rates(fabric, deltas(before, after))
-    names = [fabric.names[v] for v in fabric.links.source]
-    to = [fabric.names[v] for v in fabric.links.target]
-    down = next(k for k, ends in enumerate(zip(names, to, strict=True)) if ends == ("leaf0", "node00"))
-    up = next(k for k, ends in enumerate(zip(names, to, strict=True)) if ends == ("node00", "leaf0"))
+    both = zip(fabric.links.source, fabric.links.target, strict=True)
+    ends = [(fabric.names[a], fabric.names[b]) for a, b in both]
+    down, up = ends.index(("leaf0", "node00")), ends.index(("node00", "leaf0"))
     assert (rates.bytes_per_second[down], rates.by[down]) == (100.0, BY_SENDER)
     assert (rates.bytes_per_second[up], rates.by[up]) == (10.0, BY_RECEIVER)
     assert rates.share[down] == 100.0 / fabric.links.capacity[down]
     assert (rates.wait_ticks_per_second[down], rates.pauses_per_second[down]) == (2.0, 1.0)
     assert np.isnan(rates.wait_ticks_per_second[up])
-    others = np.delete(np.arange(len(names)), [down, up])
+    others = np.delete(np.arange(len(ends)), [down, up])
     assert np.isnan(rates.bytes_per_second[others]).all()
     assert (rates.by[others] == UNKNOWN).all()
     assert not rates.at_least.any()
-    both = sweep(1, {leaf: {"rcv_bytes": 600}, host: {"xmit_bytes": 660}})
+    some = sweep(1, {leaf: {"rcv_bytes": 600}, host: {"xmit_bytes": 660}})
     none = sweep(0, {leaf: {"rcv_bytes": 0}, host: {"xmit_bytes": 0}})
-    assert link_rates(fabric, deltas(none, both)).bytes_per_second[up] == 11.0
-    reset = link_rates(
-        fabric, deltas(sweep(0, {leaf: {"xmit_bytes": 900}}), sweep(1, {leaf: {"xmit_bytes": 60}}))
-    )
+    assert link_rates(fabric, deltas(none, some)).bytes_per_second[up] == 11.0
+    before, after = sweep(0, {leaf: {"xmit_bytes": 900}}), sweep(1, {leaf: {"xmit_bytes": 60}})
+    reset = link_rates(fabric, deltas(before, after))
     assert reset.bytes_per_second[reset.at_least].tolist() == [1.0]
 
 
@@ -315,8 +285,7 @@ def test_sums_of_many_parts_are_those_of_all_at_once() -> None:
     assert whole.covered.tolist() == [[39 * 60.0, 39 * 60.0]]
 
 
-@settings(max_examples=40)
-@given(st.lists(st.tuples(sweeps_of_ports, st.booleans()), max_size=5))
+@given(st.lists(st.tuples(SWEEPS, st.booleans()), max_size=5))
 def test_a_sweep_has_last_values_if_no_later_one_has_all_its_counters(shown: Any) -> None:
     sweeps = [replace(sweep(minute, one), errors_only=listed) for minute, (one, listed) in enumerate(shown)]
     lists = [number for number, (_, listed) in enumerate(shown) if listed]

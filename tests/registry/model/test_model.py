@@ -8,16 +8,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
-from registry.errors import (
-    AlmanacError,
-    InfeasibleAllocation,
-    InvalidPlacement,
-    InvalidValue,
-    UnknownName,
-)
+from registry.errors import AlmanacError, InfeasibleAllocation, InvalidPlacement, InvalidValue, UnknownName
 from registry.model import (
     Adapters,
     Allocation,
@@ -29,48 +23,35 @@ from registry.model import (
     Profile,
     format_guid,
 )
+from registry.model.kubernetes_nodes import HOST_LABEL, LONGEST_NAME, label_lines, node_name
 from registry.name_lists import close_names, list_names
 
-edges = st.lists(
-    st.tuples(st.integers(0, 6), st.integers(0, 6), st.integers(0, 1000), st.integers(0, 9)), max_size=40
-)
+EDGES = st.lists(st.tuples(*(st.integers(0, most) for most in (6, 6, 1000, 9))), max_size=40)
 
 
 def ring(n: int) -> Fabric:
     ids = np.arange(n)
-    return Fabric.from_arcs(
-        [f"n{i}" for i in ids], np.r_[ids, ids], np.r_[(ids + 1) % n, (ids - 1) % n], 10.0
-    )
+    targets = np.r_[(ids + 1) % n, (ids - 1) % n]
+    return Fabric.from_arcs([f"n{i}" for i in ids], np.r_[ids, ids], targets, 10.0)
 
 
 def star(**changes: object) -> Fabric:
     # a -- s -- b, with two cables between s and b
-    arguments: dict[str, object] = {
-        "names": ["a", "b", "s"],
-        "source": [0, 2, 1, 2, 1, 2],
-        "target": [2, 0, 2, 1, 2, 1],
-        "capacity": 4.0,
-        "slots": [1, 2, 0],
-        "forwards": [False, False, True],
-    }
-    arguments.update(changes)
-    return Fabric.from_arcs(**arguments)  # type: ignore[arg-type]
+    given = {"names": ["a", "b", "s"], "source": [0, 2, 1, 2, 1, 2], "target": [2, 0, 2, 1, 2, 1]}
+    given |= {"capacity": 4.0, "slots": [1, 2, 0], "forwards": [False, False, True]}
+    return Fabric.from_arcs(**given | changes)  # type: ignore[arg-type]
 
 
 def test_parallel_cables_are_bundled_into_one_arc() -> None:
     fabric = star()
-    assert fabric.cable_count == 3
-    assert fabric.indptr.tolist() == [0, 1, 2, 4]
-    assert fabric.neighbour.tolist() == [2, 2, 0, 1]
-    assert fabric.capacity.tolist() == [4.0, 8.0, 4.0, 8.0]
-    assert fabric.cables.tolist() == [1, 2, 1, 2]
-    assert fabric.arc_of_link.tolist() == [0, 1, 1, 2, 3, 3]
+    assert (fabric.cable_count, fabric.capacity.tolist()) == (3, [4.0, 8.0, 4.0, 8.0])
+    assert (fabric.indptr.tolist(), fabric.neighbour.tolist()) == ([0, 1, 2, 4], [2, 2, 0, 1])
+    assert (fabric.cables.tolist(), fabric.arc_of_link.tolist()) == ([1, 2, 1, 2], [0, 1, 1, 2, 3, 3])
 
 
 def test_a_vertex_without_slots_is_a_switch_and_network_links_join_those_that_forward() -> None:
     fabric = star()
-    assert [fabric.names[v] for v in fabric.hosts] == ["a", "b"]
-    assert [fabric.names[v] for v in fabric.switches] == ["s"]
+    assert (fabric.hosts.tolist(), fabric.switches.tolist()) == ([0, 1], [2])
     assert not fabric.network_link.any()
     assert ring(4).network_link.all()
     assert ring(12).names[10] == "n10"
@@ -127,19 +108,14 @@ def test_unknown_hosts_are_errors_with_the_closest() -> None:
         Allocation.of(fabric, ["spine"])
 
 
-@settings(max_examples=60)
-@given(edges)
-def test_a_profile_keeps_every_byte_but_those_a_rank_sends_itself(
-    rows: list[tuple[int, int, int, int]],
-) -> None:
-    source, target, size, count = (np.array([row[i] for row in rows], np.int64) for i in range(4))
+@given(EDGES)
+def test_a_profile_keeps_every_byte_but_those_a_rank_sends_itself(rows: list[tuple[int, ...]]) -> None:
+    source, target, size, count = np.array(rows, np.int64).reshape(-1, 4).T
     profile = Profile.from_edges(source, target, size, messages=count, ranks=7)
-    dense = np.zeros((7, 7))
-    messages = np.zeros((7, 7), np.int64)
+    dense, messages = np.zeros((7, 7)), np.zeros((7, 7), np.int64)
     np.add.at(dense, (source, target), size)
     np.add.at(messages, (source, target), count)
-    assert profile.self_bytes == np.trace(dense)
-    assert profile.self_edges == int((source == target).sum())
+    assert (profile.self_bytes, profile.self_edges) == (np.trace(dense), (source == target).sum())
     np.fill_diagonal(dense, 0)
     np.fill_diagonal(messages, 0)
     again = np.zeros((7, 7))
@@ -149,20 +125,11 @@ def test_a_profile_keeps_every_byte_but_those_a_rank_sends_itself(
     assert profile.pairs == len({(s, t) for s, t, _, _ in rows if s != t})
 
 
-@pytest.mark.parametrize(
-    ("source", "target", "size", "ranks"),
-    [
-        *(([0], [1], size, None) for size in (-1.0, float("nan"), float("inf"))),
-        ([0], [4], 1.0, 4),
-        ([-1], [1], 1.0, None),
-        ([0.5], [1], 1.0, None),
-    ],
-)
-def test_a_profile_of_no_amounts_or_of_other_ranks_is_refused(
-    source: list[float], target: list[int], size: float, ranks: int | None
-) -> None:
-    with pytest.raises(InvalidValue, match=r"Profile\.(bytes|source|target)"):
-        Profile.from_edges(source, target, [size], ranks=ranks)
+def test_a_profile_of_no_amounts_or_of_other_ranks_is_refused() -> None:
+    wrong: list[tuple[Any, ...]] = [(0, 1, size, None) for size in (-1.0, float("nan"), float("inf"))]
+    for source, target, size, ranks in (*wrong, (0, 4, 1.0, 4), (-1, 1, 1.0, None), (0.5, 1, 1.0, None)):
+        with pytest.raises(InvalidValue, match=r"Profile\.(bytes|source|target)"):
+            Profile.from_edges([source], [target], [size], ranks=ranks)
 
 
 def test_ranks_take_slots_by_ascending_rank_within_a_host() -> None:
@@ -201,3 +168,22 @@ def test_texts_of_guids_errors_and_lists() -> None:
     assert close_names("Nod1", ["node1", "spine"]) == ("node1",)
     assert list_names(["a", "b"]) == "a, b"
     assert list_names([*"abcdefghijklm", "n"]) == "a, b, c, d, e, f, g, h, i, j, k, l and 2 more"
+
+
+@pytest.mark.parametrize("host", ["Node01", "a.b-c.example", "7", "x" * LONGEST_NAME])
+def test_a_node_has_the_name_of_its_host_in_lower_case(host: str) -> None:
+    assert node_name(host) == host.lower()
+
+
+@pytest.mark.parametrize("host", ["", "node_1", "-a", "a.", "a..b", "a;rm", "ä", "x" * (LONGEST_NAME + 1)])
+def test_what_is_no_name_is_refused(host: str) -> None:
+    with pytest.raises(InvalidValue, match="RFC 1123"):
+        node_name(host)
+
+
+def test_each_node_has_one_command() -> None:
+    lines = label_lines([("a", {HOST_LABEL: "a", "x": "1"}), ("b", {"x": "2"})])
+    assert lines.splitlines() == [
+        "kubectl label node a kubernetes.io/hostname=a x=1 --overwrite",
+        "kubectl label node b x=2 --overwrite",
+    ]

@@ -17,25 +17,15 @@ from tests.registry.model.test_circuit_plan import (
     optical_switch,
     reconfiguration_record,
 )
-from tests.registry.records.test_records import known, plan_on, same
-from tests.support.full_cluster import HOSTS
+from tests.registry.records.test_records import known, plan_on
+from tests.support.full_cluster import HOSTS, same
 
 __all__ = ["known"]
 
-UNLIMITED = circuit_plan(
-    present_source=[],
-    present_target=[],
-    present_throughput=math.nan,
-    gain=math.nan,
-    reconfiguration_seconds=math.nan,
-    break_even_seconds=math.nan,
-    throughput=math.inf,
-    compute_throughput=math.inf,
-    communication_throughput=math.inf,
-    upper_bound=math.inf,
-    trail_throughput=[math.inf] * 3,
-    complete=False,
-)
+NOT_KNOWN = ("present_throughput", "gain", "reconfiguration_seconds", "break_even_seconds")
+ENDLESS = ("throughput", "compute_throughput", "communication_throughput", "upper_bound")
+WITHOUT = {"present_source": [], "present_target": [], "trail_throughput": [math.inf] * 3, "complete": False}
+UNLIMITED = circuit_plan(**WITHOUT, **dict.fromkeys(NOT_KNOWN, math.nan), **dict.fromkeys(ENDLESS, math.inf))
 
 
 def alone(known: Registry, **changed: Any) -> CircuitPlanRecord:
@@ -57,10 +47,8 @@ def test_saved_plans_are_read_back_and_joined_to_what_they_are_for(known: Regist
         assert [getattr(stored, name) for name in shown] == [getattr(record, name) for name in shown]
         assert (stored.id, stored.applied_at) == (identity, None)
         assert same(stored.plan, record.plan)
-    _, rows = known.database.query(
-        "MATCH (c:Cluster)<-[:OF]-(r:Reconfiguration)-[:FOR]->(f:Profile) RETURN c.id, f.name"
-    )
-    assert rows == [("toy", "run")]  # once, though two jobs run it
+    joined = "MATCH (c:Cluster)<-[:OF]-(r:Reconfiguration)-[:FOR]->(f:Profile) RETURN c.id, f.name"
+    assert known.database.query(joined)[1] == [("toy", "run")]  # once, though two jobs run it
     _, rows = known.database.query("MATCH (:Reconfiguration)-[:FOR]->(j:Job) RETURN j.id ORDER BY j.id")
     assert rows == [("toy/1",), ("toy/2",)]
 
@@ -79,29 +67,24 @@ def test_a_row_of_the_list_describes_the_plan(known: Registry) -> None:
     known.circuit_plans.save(alone(known, plan=UNLIMITED))
     assert info.id not in {one.id for one in known.circuit_plans.list(since=info.recorded_at)}
     newest = known.circuit_plans.list()[0]
-    assert (newest.gain, newest.throughput, newest.upper_bound, newest.removed, newest.inserted) == (
-        None,
-    ) * 5
+    for name in ("gain", "throughput", "upper_bound", "removed", "inserted"):
+        assert getattr(newest, name) is None
     assert (newest.circuits, newest.complete, newest.cluster) == (3, False, None)
 
 
 def test_another_provenance_or_result_is_another_plan() -> None:
     record = reconfiguration_record(cluster="toy", jobs=("1",))
-    variants = [
-        record,
-        replace(record, cluster="two"),
-        replace(record, jobs=("2",)),
-        replace(record, profiles=("g",)),
-        replace(record, hosts=HOSTS),
-        replace(record, parameters={}),
-        replace(record, code_version="2"),
-        replace(record, plan=circuit_plan(seed=8)),
-        replace(record, plan=circuit_plan(complete=False)),
-        replace(record, plan=circuit_plan(link_load=[40.0, 10.0, 1.0])),
-        replace(record, plan=circuit_plan(gain=math.nan)),
-        replace(record, plan=circuit_plan(routes=None)),
-        replace(record, plan=circuit_plan(routes=circuit_routes(circuit=[0, 0, 2]))),
+    changes: list[dict[str, Any]] = [
+        {"cluster": "two"},
+        {"jobs": ("2",)},
+        {"profiles": ("g",)},
+        {"hosts": HOSTS},
     ]
+    changes += [{"parameters": {}}, {"code_version": "2"}]
+    plans: list[dict[str, Any]] = [{"seed": 8}, {"complete": False}, {"link_load": [40.0, 10.0, 1.0]}]
+    plans += [{"gain": math.nan}, {"routes": None}, {"routes": circuit_routes(circuit=[0, 0, 2])}]
+    variants = [record, *(replace(record, **changed) for changed in changes)]
+    variants += [replace(record, plan=circuit_plan(**changed)) for changed in plans]
     assert len({circuit_plan_id(variant) for variant in variants}) == len(variants)
     assert circuit_plan_id(replace(record, wall_seconds=3.0)) == circuit_plan_id(record)
 

@@ -1,17 +1,24 @@
-"""Jobs, states, times, ids and slots as all tools of Slurm print them."""
+"""Fields of Slurm's files: host lists, times, counts, and steps."""
 
 from __future__ import annotations
 
 from datetime import UTC, datetime
 
 import pytest
+from ClusterShell.NodeSet import RESOLVER_NOGROUP, NodeSet, NodeSetException
 from hypothesis import given
 from hypothesis import strategies as st
 
 from ingest.formats.jobs import slurm_fields as slurm
+from ingest.formats.jobs import slurm_steps
+from ingest.formats.jobs.hostlists import MAX_HOSTS, expand
 from ingest.formats.jobs.slurm_fields import JobList, Where
+from ingest.options import Options
+from ingest.pipeline import plan
 from registry.errors import InputError
 from registry.model import Job
+from registry.model.rank_order import order_of_job
+from tests.support.inputs import DATA, parse, read, refusal
 
 HERE = Where("jobs.txt", 3, "a row")
 
@@ -113,3 +120,170 @@ def test_jobs_and_hosts_are_bounded_and_required() -> None:
         jobs.add(job("1", 2), HERE)
         with pytest.raises(InputError, match="split the file by time"):
             jobs.add(job("2", 2), HERE)
+
+
+@pytest.mark.parametrize(
+    ("text", "hosts"),
+    [
+        ("node1", "node1"),
+        ("node[0001-0003,0007]", "node0001 node0002 node0003 node0007"),
+        ("node[08-11]", "node08 node09 node10 node11"),
+        ("node[8-11]", "node8 node9 node10 node11"),
+        ("node[1-2]-ib0.site.org", "node1-ib0.site.org node2-ib0.site.org"),
+        ("c[0-1]n[0-2]", "c0n0 c0n1 c0n2 c1n0 c1n1 c1n2"),
+        ("login,node[1-2],gpu[7]", "login node1 node2 gpu7"),
+        ("n1 n2\n n3,\tn4,", "n1 n2 n3 n4"),
+        ("a-p1-dgx-[01-02]-c01", "a-p1-dgx-01-c01 a-p1-dgx-02-c01"),
+        ("", ""),
+    ],
+)
+def test_expressions_name_their_hosts(text: str, hosts: str) -> None:
+    assert expand(text) == tuple(hosts.split())
+
+
+def test_the_order_given_is_kept() -> None:
+    assert expand("node[5,1-2],login,node[4,3]") == ("node5", "node1", "node2", "login", "node4", "node3")
+    assert expand("c[1,0]n[2,0-1]") == ("c1n2", "c1n0", "c1n1", "c0n2", "c0n0", "c0n1")
+    assert expand(read("slurm/hostlist.txt").decode()) == ("node0001", "node0002", "node0005", "node0064")
+
+
+@pytest.mark.parametrize(
+    ("text", "part"),
+    [
+        ("ok,n[1-", "n[1-"),
+        ("ok,n1]", "n1]"),
+        ("ok,n[3-1]", "n[3-1]"),
+        ("ok,n[8-011]", "n[8-011]"),
+        ("ok,n[a-b],ok2", "n[a-b]"),
+        ("ok,n[]", "n[]"),
+        ("ok,n[0-6/3]", "n[0-6/3]"),
+        ("ok,n[٣]", "n[٣]"),
+        ("ok,n[1,]", "n[1,]"),
+        ("ok,n[-1]", "n[-1]"),
+        ("ok,n[1-2][3-4]", "n[1-2][3-4]"),
+        ("ok,@all", "@all"),
+        ("ok,n1!n2", "n1!n2"),
+        ("ok,n%s", "n%s"),
+        ("ok,n*", "n*"),
+        ("ok,$(id)", "$(id)"),
+        ("ok,[1]é", "[1]é"),
+        ("ok,n1,n[2,1]", "n[2,1]"),
+        ("ok,n[0-999999999]", "n[0-999999999]"),
+        ("ok,n[0-9999]x[0-9999]", "n[0-9999]x[0-9999]"),
+        ("ok,n[0-99999999999999999999]", "n[0-99999999999999999999]"),
+        ("ok," + "[0-1]a" * 40, "[0-1]a" * 40),
+    ],
+)
+def test_a_faulty_part_is_named(text: str, part: str) -> None:
+    with pytest.raises(InputError) as caught:
+        expand(text, path="jobs.txt", line=7)
+    assert (caught.value.path, caught.value.line) == ("jobs.txt", 7)
+    assert caught.value.text == part[:197] + "..." if len(part) > 200 else part
+
+
+def test_the_limit_holds_for_the_whole_expression() -> None:
+    half = MAX_HOSTS // 2
+    assert len(expand(f"a[1-{half}],b[1-{half}]")) == MAX_HOSTS
+    with pytest.raises(InputError, match="more than"):
+        expand(f"a[1-{half}],b[1-{half}],c[1-1]")
+
+
+@given(st.lists(st.tuples(st.sampled_from("ab"), st.integers(0, 999)), unique=True))
+def test_single_names_come_back_as_they_are(names: list[tuple[str, int]]) -> None:
+    hosts = tuple(f"{letter}{number:03}" for letter, number in names)
+    assert expand(",".join(hosts)) == hosts
+    assert expand(",".join(f"{letter}[{number:03}]" for letter, number in names)) == hosts
+
+
+@given(st.text(max_size=40) | st.text(alphabet="n[]-,0123/ ", max_size=40))
+def test_any_text_is_expanded_or_refused(text: str) -> None:
+    try:
+        hosts = expand(text)
+    except InputError:
+        return
+    assert len(set(hosts)) == len(hosts)
+    assert all(host and not host.isspace() for host in hosts)
+
+
+NAMES = st.from_regex(r"[A-Za-z0-9_.:-]{1,12}", fullmatch=True)
+
+
+@given(
+    before=NAMES,
+    behind=st.just("") | NAMES,
+    first=st.integers(0, 10**6),
+    more=st.integers(0, 30),
+    width=st.integers(1, 9),
+)
+def test_what_is_expanded_without_the_library_is_what_the_library_expands(
+    before: str, behind: str, first: int, more: int, width: int
+) -> None:
+    last = first + more
+    if len(f"{first:0{width}d}") != len(str(last).zfill(width)):
+        return
+    for text in (before, f"{before}[{first:0{width}d}-{last:0{width}d}]{behind}"):
+        try:
+            named = tuple(NodeSet(text, resolver=RESOLVER_NOGROUP))
+        except (NodeSetException, ValueError):
+            continue
+        assert expand(text) == named
+
+
+SAMPLE = read("slurm/scontrol_show_steps.txt")
+
+
+def test_the_largest_step_of_each_job_gives_ranks_and_distribution() -> None:
+    """Jobs 7 and 8 are 7+0 and 7+1 in scontrol_show_jobs_d.txt, of one srun: other numbers there."""
+    parsed = parse(slurm_steps, SAMPLE)
+    found = {job.id: (job.ranks, job.distribution) for job in parsed.jobs}
+    assert found == {"2": (40, "block")}
+    assert all((job.hosts, job.state, job.started_at) == ((), "", None) for job in parsed.jobs)
+    assert parsed.warnings[1] == "4 steps of scripts and daemons are ignored"
+    assert parsed.warnings[2].startswith("2 steps of heterogeneous jobs are ignored")
+    lines = [record.replace("\n", "") for record in SAMPLE.decode().split("\n\n")]
+    assert parse(slurm_steps, "\n".join(lines)).jobs == parsed.jobs
+
+
+def test_the_record_of_the_job_and_its_steps_together_give_the_host_of_every_rank() -> None:
+    paths = [DATA / "slurm/scontrol_show_jobs_d.txt", DATA / "slurm/scontrol_show_steps.txt"]
+    intake = plan(paths, Options(cluster="c"))
+    record, step = [job for job in intake.jobs if job.id == "2"]
+    assert (record.distribution, step.distribution) == ("", "block")
+    assert len(order_of_job(record, distribution=step.distribution).hosts) == step.ranks
+
+
+@pytest.mark.parametrize(
+    ("text", "reason", "line"),
+    [
+        ("x\n", "a line outside of any step", 1),
+        ("StepId=x\n", "not a step", 1),
+        ("StepId=1.0 UserId=0\n   Nodes=1 Tasks=4 Name=a Network=(null)\n", "truncated", 1),
+        ("StepId=1.0 UserId=0\n   Nodes=1 Name=a Network=x\n   SrunHost:Pid=a:1\n", "truncated", 1),
+        ("StepId=1.0 UserId=0 Tasks=2 SrunHost:Pid=a:1\n" * 2, "a step is repeated", 2),
+        ("StepId=1.batch UserId=0 Tasks=1 SrunHost:Pid=a:1\n", "no step of an application", None),
+    ],
+)
+def test_what_cannot_be_understood_is_refused_with_its_line(text: str, reason: str, line: int | None) -> None:
+    error = refusal(slurm_steps, text)
+    assert reason in error.reason
+    assert error.line == line
+
+
+def test_daemons_of_launchers_are_no_application() -> None:
+    text = "".join(
+        f"StepId=3_1.{at} UserId=0\n Tasks={tasks} Name={name} Network=x\n Dist={how}\n SrunHost:Pid=a:1\n\n"
+        for at, tasks, name, how in (
+            (0, 9, "orted", "Block"),
+            (1, 4, "a b", "Plane,Block"),
+            (2, 2, "x", "Block"),
+        )
+    )
+    (job,) = parse(slurm_steps, text).jobs
+    assert (job.id, job.ranks, job.distribution) == ("3_1", 4, "plane")
+
+
+def test_a_long_line_of_blanks_takes_no_time_for_each_pair_of_them() -> None:
+    text = SAMPLE.decode().replace(" Network=", " " * 1_000_000 + "Network=", 1)
+    assert parse(slurm_steps, text).jobs == parse(slurm_steps, SAMPLE).jobs
+    cut = SAMPLE.decode().replace("Network=", " " * 1_000_000)
+    assert len(parse(slurm_steps, cut).jobs) == 1

@@ -1,4 +1,4 @@
-"""OTF2, DUMPI and PyTorch traces: many files, ranks of communicators translated, collectives expanded."""
+"""Profiles from traces of several tools, and groups of DUMPI files."""
 
 from __future__ import annotations
 
@@ -16,6 +16,8 @@ from hypothesis import strategies as st
 from ingest.formats.profiles import dumpi2ascii as dumpi_text
 from ingest.formats.profiles import otf2 as otf2_archive
 from ingest.formats.profiles import pytorch_trace
+from ingest.formats.profiles.dumpi_groups import UNKNOWN, Made, members_of
+from ingest.formats.profiles.dumpi_groups import WORLD as DUMPI_GROUPS_WORLD
 from ingest.generate import nas
 from ingest.generate.stencils import lulesh
 from ingest.grouping import anchored
@@ -427,3 +429,44 @@ def test_any_values_of_a_call_are_read_or_refused(
     listed = [{"name": key, "value": value} for key, value in attributes.items()]
     node: dict[str, object] = {"name": pytorch_trace.CALL, "inputs": {"values": values}, "attrs": listed}
     survives(pytorch_trace, [torch(0, node)], Options(allow_missing_ranks=True))
+
+
+def dup(parent: int, turn: int) -> Made:
+    return Made(parent, turn, "MPI_Comm_dup", 0, 0)
+
+
+def dumpi_groups_split(parent: int, turn: int, color: int, key: int = 0) -> Made:
+    return Made(parent, turn, "MPI_Comm_split", color, key)
+
+
+def test_a_split_has_the_ranks_of_one_color_by_key() -> None:
+    made = {rank: [dumpi_groups_split(DUMPI_GROUPS_WORLD, 0, rank % 2, -rank)] for rank in range(4)}
+    found = members_of(made, 4)
+    assert [found[rank, 0] for rank in range(4)] == [(2, 0), (3, 1), (2, 0), (3, 1)]
+    assert list(found[0, DUMPI_GROUPS_WORLD]) == [0, 1, 2, 3]
+
+
+def test_calls_of_a_duplicate_are_not_those_of_its_parent() -> None:
+    # The second split of the duplicate has other colors than the second call of MPI_COMM_WORLD.
+    made = {
+        rank: [
+            dup(DUMPI_GROUPS_WORLD, 0),
+            dumpi_groups_split(DUMPI_GROUPS_WORLD, 1, rank // 2),
+            dumpi_groups_split(0, 0, 0),
+            dumpi_groups_split(0, 1, rank % 2),
+        ]
+        for rank in range(4)
+    }
+    found = members_of(made, 4)
+    assert [found[rank, 1] for rank in range(4)] == [(0, 1), (0, 1), (2, 3), (2, 3)]
+    assert [found[rank, 3] for rank in range(4)] == [(0, 2), (1, 3), (0, 2), (1, 3)]
+
+
+def test_communicators_with_unknown_members_are_ignored() -> None:
+    made = {
+        0: [dumpi_groups_split(DUMPI_GROUPS_WORLD, 0, 0), dup(0, 0), dup(DUMPI_GROUPS_WORLD, 1)],
+        1: [dumpi_groups_split(DUMPI_GROUPS_WORLD, 0, 0), dup(0, 0)],
+    }
+    assert set(members_of(made, 3)) == {(0, DUMPI_GROUPS_WORLD), (1, DUMPI_GROUPS_WORLD), (0, 2)}
+    assert (0, 0) not in members_of({0: [dup(UNKNOWN, 0)]}, 1)
+    assert (0, 0) not in members_of({0: [Made(DUMPI_GROUPS_WORLD, 0, "other", 0, 0)]}, 1)

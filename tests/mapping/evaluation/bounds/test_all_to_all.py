@@ -52,9 +52,7 @@ def undirected(pairs: list[tuple[int, int]], bytes: ArrayLike) -> Profile:
     ],
     ids=["the same", "more than neighbours", "unequal"],
 )
-def test_ranks_that_exchange_with_all_others_cost_links_to_all(
-    fabric: Fabric, profile: Profile, cost: float, accuracy: float
-) -> None:
+def test_all_pairs_cost_links_to_all(fabric: Fabric, profile: Profile, cost: float, accuracy: float) -> None:
     assert bound_on(fabric, profile).value == pytest.approx(cost, rel=accuracy)
     assert bound_on(fabric, profile, above=cost * 0.75).value == pytest.approx(cost, rel=accuracy)
 
@@ -62,8 +60,7 @@ def test_ranks_that_exchange_with_all_others_cost_links_to_all(
 def test_flows_that_prove_little_for_their_bytes_are_given_up() -> None:
     """In a star of ranks most flows take two steps, for which their bytes alone prove 9 links."""
     profile = undirected([(0, rank) for rank in range(1, 7)], np.ones(6))
-    assert bound_on(torus((7,)), profile, above=9.0).value == 0.0
-    assert bound_on(torus((7,)), profile, above=0.0).value > 0.0
+    assert bound_on(torus((7,)), profile, above=9.0).value == 0.0 < bound_on(torus((7,)), profile).value
 
 
 def test_ranks_that_do_not_reach_each_other_prove_nothing() -> None:
@@ -125,9 +122,7 @@ def test_no_placement_on_a_mesh_costs_less(mesh_of: tuple[tuple[int, ...], int],
 
 
 @given(fabric=table_fabrics(), profile=profiles(), data=st.data())
-def test_paths_that_may_be_longer_than_others_together_prove_nothing(
-    fabric: Fabric, profile: Profile, data: st.DataObject
-) -> None:
+def test_paths_with_detours_prove_nothing(fabric: Fabric, profile: Profile, data: st.DataObject) -> None:
     allocation = data.draw(allocations(fabric, profile.ranks))
     routes = forwarding_tables.build(fabric, allocation.hosts)
     assert bound_of(routes, profile, allocation).value == 0.0

@@ -1,4 +1,4 @@
-"""Lower bounds: no placement goes below them, and some meet them."""
+"""Lower bounds: no placement goes below them, and some meet them; every argument by its name."""
 
 from __future__ import annotations
 
@@ -12,37 +12,39 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ingest.generate import patterns
+from ingest.generate.patterns import all_to_all
+from ingest.generate.tori import torus
+from mapping.distances.background import Background
 from mapping.distances.distances import LINKS, Distances, distances
 from mapping.evaluation.bounds import catalog
-from mapping.evaluation.bounds.all_to_all import all_to_all
+from mapping.evaluation.bounds.all_to_all import all_to_all as all_to_all_bound
 from mapping.evaluation.bounds.catalog import BOUNDS, METRICS, every_bound, lower_bounds
+from mapping.evaluation.bounds.common_partners import _least
 from mapping.evaluation.bounds.detours import detours
 from mapping.evaluation.bounds.hop_bytes import least_assignment, least_cost
 from mapping.evaluation.bounds.partition import Crossings
+from mapping.evaluation.metrics import link_seconds
 from mapping.routing import forwarding_tables, shortest_paths
+from mapping.routing.catalog import build_routes
 from mapping.routing.routes import Routes
 from mapping.selfcheck.oracles import every_placement
 from registry.errors import DisconnectedAllocation, InfeasibleAllocation
 from registry.model import Allocation, Bound, Fabric, Floats, Profile
+from tests.support import small_fabrics
 from tests.support.infiniband_data import infiniband
 from tests.support.search_problems import ring
-from tests.support.small_fabrics import (
-    adapter_fabrics,
-    allocations,
-    cabled,
-    plain_fabrics,
-    profiles,
-    table_fabrics,
-)
+from tests.support.small_fabrics import adapter_fabrics, allocations, any_fabrics, cabled, profiles
 
 
-def least_of_all_placements(routes: Routes, profile: Profile, allocation: Allocation) -> dict[str, float]:
+def least_of_all_placements(
+    routes: Routes, profile: Profile, allocation: Allocation, background: Background | None = None
+) -> dict[str, float]:
     """Each metric at its best over every placement, by brute force."""
     fabric, least = routes.fabric, dict.fromkeys(METRICS, np.inf)
     for placed in every_placement(range(len(allocation)), allocation.slots.tolist(), profile.ranks):
         at = np.array(placed)
         loads = routes.link_bytes(at[profile.sender], at[profile.partner], profile.bytes)
-        seconds = loads / fabric.links.capacity
+        seconds = link_seconds(fabric, loads, background)
         found = {
             "congestion_seconds": seconds.max(initial=0.0),
             "network_congestion_seconds": seconds[fabric.network_link].max(initial=0.0),
@@ -52,10 +54,12 @@ def least_of_all_placements(routes: Routes, profile: Profile, allocation: Alloca
     return least
 
 
-def check(routes: Routes, profile: Profile, allocation: Allocation) -> None:
-    best = lower_bounds(routes, profile, allocation)
-    every = every_bound(routes, profile, allocation)
-    for name, least in least_of_all_placements(routes, profile, allocation).items():
+def check(
+    routes: Routes, profile: Profile, allocation: Allocation, background: Background | None = None
+) -> None:
+    best = lower_bounds(routes, profile, allocation, background=background)
+    every = every_bound(routes, profile, allocation, background=background)
+    for name, least in least_of_all_placements(routes, profile, allocation, background).items():
         assert best[name].value <= least, best[name].proof
         for bound in every[name]:
             assert bound.value <= least * (1 + 1e-9), (bound.name, bound.proof)
@@ -63,17 +67,15 @@ def check(routes: Routes, profile: Profile, allocation: Allocation) -> None:
 
 
 @settings(max_examples=120)
-@given(fabric=st.one_of(adapter_fabrics(), plain_fabrics()), profile=profiles(), data=st.data())
-def test_no_placement_on_shortest_paths_goes_below_a_bound(
-    fabric: Fabric, profile: Profile, data: st.DataObject
-) -> None:
+@given(fabric=any_fabrics(), profile=profiles(), data=st.data())
+def test_no_placement_on_short_paths_is_below(fabric: Fabric, profile: Profile, data: st.DataObject) -> None:
     """Nor below an argument that is tried although others have proved more."""
     allocation = data.draw(allocations(fabric, profile.ranks))
     rails = data.draw(st.sampled_from(["all-connected", "same-rail"]))
     routes = shortest_paths.build(fabric, allocation.hosts, rails=rails)
     if routes.connected:
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(catalog, "all_to_all", partial(_alone, all_to_all))
+            patch.setattr(catalog, "all_to_all", partial(_alone, all_to_all_bound))
             patch.setattr(catalog, "detours", partial(_alone, detours))
             check(routes, profile, allocation)
     else:
@@ -85,10 +87,8 @@ def _alone(argument: Callable[..., Bound], *given: Any, above: float, **more: An
     return argument(*given, above=0.0, **more)
 
 
-@given(fabric=table_fabrics(), profile=profiles(), data=st.data())
-def test_no_placement_on_tables_goes_below_a_bound(
-    fabric: Fabric, profile: Profile, data: st.DataObject
-) -> None:
+@given(fabric=small_fabrics.table_fabrics(), profile=profiles(), data=st.data())
+def test_no_placement_on_tables_is_below(fabric: Fabric, profile: Profile, data: st.DataObject) -> None:
     allocation = data.draw(allocations(fabric, profile.ranks))
     check(forwarding_tables.build(fabric, allocation.hosts), profile, allocation)
 
@@ -173,9 +173,7 @@ LIMITS = {
 
 @settings(max_examples=150)
 @given(limit=st.sampled_from(sorted(LIMITS)), fabric=adapter_fabrics(), profile=profiles(), data=st.data())
-def test_bounds_hold_where_there_is_no_room_for_the_better_ones(
-    limit: str, fabric: Fabric, profile: Profile, data: st.DataObject
-) -> None:
+def test_weaker_bounds_hold_too(limit: str, fabric: Fabric, profile: Profile, data: st.DataObject) -> None:
     allocation = data.draw(allocations(fabric, profile.ranks))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(f"mapping.evaluation.bounds.{limit}", LIMITS[limit])
@@ -191,15 +189,12 @@ def test_leaf_switches_are_cut_by_eigenvalues() -> None:
 
 
 def test_more_ranks_than_slots_are_refused() -> None:
-    profile = Profile.from_edges([0], [3], [1.0])
     with pytest.raises(InfeasibleAllocation):
-        bounds_on(star(3), profile)
+        bounds_on(star(3), Profile.from_edges([0], [3], [1.0]))
 
 
-@given(fabric=st.one_of(plain_fabrics(), adapter_fabrics()), profile=profiles(), data=st.data())
-def test_distances_of_whole_numbers_give_the_same_bounds_as_their_matrix(
-    fabric: Fabric, profile: Profile, data: st.DataObject
-) -> None:
+@given(fabric=any_fabrics(), profile=profiles(), data=st.data())
+def test_distances_in_bytes_do_not_matter(fabric: Fabric, profile: Profile, data: st.DataObject) -> None:
     allocation = data.draw(allocations(fabric, profile.ranks))
     routes = shortest_paths.build(fabric, allocation.hosts)
     if not routes.connected:
@@ -224,12 +219,129 @@ def test_distances_of_whole_numbers_give_the_same_bounds_as_their_matrix(
         ("detours.MAX_PAIRS", "detours: 12 pairs, more than 0"),
     ],
 )
-def test_an_argument_that_is_left_out_for_size_is_named_with_the_reason(
-    limit: str, left_out: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_is_left_out_is_named(limit: str, left_out: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(f"mapping.evaluation.bounds.{limit}", 0)
     fabric, profile, allocation = ring(4, 4)
     found = lower_bounds(shortest_paths.build(fabric, allocation.hosts), profile, allocation)
     assert f"not tried: {left_out}" in found["congestion_seconds"].proof
     assert f"not tried: {left_out}" in found["network_congestion_seconds"].proof
     assert "not tried" not in found["hop_bytes"].proof
+
+
+def named(routes: Routes, profile: Profile, metric: str, name: str, slots: int = 1, **more: Any) -> float:
+    allocation = Allocation.of(routes.fabric, routes.hosts.tolist(), slots)
+    found = every_bound(routes, profile, allocation, **more)[metric]
+    return max(bound.value for bound in found if bound.name == name)
+
+
+def test_bisection_and_total_work_are_met_by_all_to_all_on_a_ring() -> None:
+    """Eight on a ring: 32 bytes cross between halves on four links, 128 hops on 16 links; each link has 8."""
+    routes, profile = shortest_paths.build(torus((8,)), range(8)), all_to_all(8)
+    assert routes.link_bytes(profile.sender, profile.partner, profile.bytes).max() == pytest.approx(8.0)
+    for name in ("bisection", "total-work"):
+        assert named(routes, profile, "network_congestion_seconds", name) == pytest.approx(8.0), name
+
+
+def test_the_host_cut_is_met_by_all_to_all_on_a_star() -> None:
+    routes = shortest_paths.build(star(5), range(5))
+    assert named(routes, all_to_all(5), "congestion_seconds", "host-cut") == pytest.approx(4.0)
+
+
+TREE = "0-8 1-8 2-9 3-9 4-10 5-10 6-11 7-11 8-12 9-12 10-13 11-13 12-14 13-14"
+"""Two pods of two leaves of two hosts; a pod's leaves on its own switch, both of those on a core."""
+
+
+def test_pod_switch_and_nested_cuts_are_met_by_all_to_all_on_a_tree() -> None:
+    """16 of 56 ordered pairs cross each way between pods, 24 out of a leaf's three others each 12."""
+    fabric = cabled(TREE, 8, [9] * 8 + [3] * 4 + [1] * 2)
+    routes, profile = shortest_paths.build(fabric, range(8)), all_to_all(8)
+    loads = routes.link_bytes(profile.sender, profile.partner, profile.bytes)
+    assert named(routes, profile, "network_congestion_seconds", "pod-cut") == pytest.approx(16.0)
+    assert named(routes, profile, "network_congestion_seconds", "switch-cut") == pytest.approx(12.0 / 3)
+    assert named(routes, profile, "hop_bytes", "nested-cuts") == pytest.approx(loads.sum())
+
+
+def test_links_that_no_way_takes_do_not_weaken_a_cut() -> None:
+    """Three leaves all joined; the allocation's two are joined by one cable, the others lead elsewhere."""
+    routes = shortest_paths.build(cabled("0-4 1-4 2-5 3-5 4-5 4-6 5-6", 4), range(4))
+    assert named(routes, all_to_all(4), "network_congestion_seconds", "switch-cut") == pytest.approx(4.0)
+
+
+ROUTINGS = ["shortest-paths", "ecmp:seed=3", "ecmp:paths=2", "least-loaded", "valiant", "up-down"]
+ROUTINGS += ["ugal:share=0.3"]
+
+
+@settings(max_examples=180)
+@given(routing=st.sampled_from(ROUTINGS), fabric=adapter_fabrics(), profile=profiles(), data=st.data())
+def test_any_routing_is_bounded(routing: str, fabric: Fabric, profile: Profile, data: st.DataObject) -> None:
+    allocation = data.draw(allocations(fabric, profile.ranks))
+    check(build_routes(routing, fabric, allocation.hosts), profile, allocation)
+
+
+@settings(max_examples=100)
+@given(fabric=any_fabrics(), profile=profiles(), data=st.data())
+def test_no_placement_beside_others_is_below(fabric: Fabric, profile: Profile, data: st.DataObject) -> None:
+    allocation = data.draw(allocations(fabric, profile.ranks))
+    m = len(fabric.links)
+    load = np.array(data.draw(st.lists(st.integers(0, 9), min_size=m, max_size=m)), np.float64)
+    background = Background(kind=data.draw(st.sampled_from(["added", "reduced"])), load=load)
+    routes = shortest_paths.build(fabric, allocation.hosts)
+    if routes.connected:
+        check(routes, profile, allocation, background)
+
+
+def test_bytes_that_are_there_already_raise_a_bound() -> None:
+    profile = Profile.from_edges([0, 0, 1], [1, 2, 2], [3.0, 4.0, 1.0])
+    routes = shortest_paths.build(star(3), range(3))
+    there = Background(kind="added", load=np.full(6, 10.0))
+    alone = named(routes, profile, "congestion_seconds", "total-work")
+    beside = named(routes, profile, "congestion_seconds", "total-work", background=there)
+    assert beside == pytest.approx(alone + 10.0)
+
+
+def test_how_far_from_the_best_is_certified_by_an_argument() -> None:
+    bound = Bound(value=2.0, proof="because", name="injection")
+    assert bound.certifies(3.0) == "at most 1.5 times the best possible, certified by injection"
+    assert bound.certifies(2.0) == "at most 1 times the best possible, certified by injection"
+    assert Bound(value=0.0, proof="none").certifies(3.0) == "nothing is certified"
+    assert Bound(value=0.0, proof="none").certifies(0.0) == "the best possible"
+
+
+@pytest.mark.parametrize(("hosts", "slots", "alone", "together"), [(6, 1, 6.0, 8.0), (4, 2, 3.0, 4.0)])
+def test_three_that_talk_are_not_neighbours(hosts: int, slots: int, alone: float, together: float) -> None:
+    """On an even ring a triangle takes 4 hops each way; each rank's two nearest hosts are one hop away: 3.
+
+    With two slots on a host two ranks are on one, the third is one hop from both; each alone has a partner
+    beside it.
+    """
+    routes, profile = shortest_paths.build(torus((hosts,)), range(hosts)), all_to_all(3)
+    assert named(routes, profile, "hop_bytes", "gilmore-lawler", slots) == pytest.approx(alone)
+    assert named(routes, profile, "hop_bytes", "common-partners", slots) == pytest.approx(together, rel=1e-3)
+
+
+def test_common_partners_cost_what_every_choice_of_hosts_does() -> None:
+    """Two hosts and m others on a 4 x 4 torus, by trying all."""
+    at = np.stack(np.unravel_index(np.arange(16), (4, 4)), axis=1)
+    apart = np.abs(at[:, None] - at)
+    matrix = np.minimum(apart, 4 - apart).sum(axis=2).astype(np.float64)
+    rising = np.sort(matrix + np.diag(np.full(16, np.inf)), axis=1)
+    found = _least(matrix, rising)
+    for m in range(len(found)):
+        every = (
+            matrix[i, j] + np.sort(np.delete(matrix[i] + matrix[j], [i, j]))[:m].sum()
+            for i in range(16)
+            for j in range(i)
+        )
+        assert found[m] == min(every)
+    assert found.tolist() == [1, 4, 6, 10, 13, 16, 19]
+
+
+@settings(max_examples=40)
+@given(profile=profiles(min_ranks=3, max_ranks=5), data=st.data())
+def test_no_placement_on_a_small_torus_goes_below_a_bound(profile: Profile, data: st.DataObject) -> None:
+    links = {(a, b) for a in range(6) for b in (a ^ 1, (a + 2) % 6, (a - 2) % 6)}
+    fabric = Fabric.from_arcs(
+        [f"n{v}" for v in range(6)], [a for a, _ in sorted(links)], [b for _, b in sorted(links)], 1.0
+    )
+    hosts = data.draw(st.sampled_from([[0, 1, 2, 3, 4, 5], [0, 1, 2, 3, 4]]))
+    check(shortest_paths.build(fabric, hosts), profile, Allocation.of(fabric, hosts))

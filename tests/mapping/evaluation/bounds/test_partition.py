@@ -10,30 +10,32 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ingest.generate.patterns import all_to_all, ring
-from mapping.evaluation.bounds import partition
+from ingest.generate.stencils import stencil
+from mapping.evaluation.bounds import partition, small_groups
 from mapping.evaluation.bounds.cables import Cables
 from mapping.evaluation.bounds.guest_graph import Partners, guest_arrays
 from mapping.evaluation.bounds.partition import Crossings, eigenvalues, flows, heaviest_partners, spectrum
-from registry.model import Profile
+from mapping.evaluation.bounds.small_groups import SmallGroups
+from registry.model import Floats, Profile
 from tests.support.small_fabrics import profiles
+from tests.support.sure import sure
 
 
-def least_between(profile: Profile, slots: list[int]) -> float:
-    """Over all ways to put ranks into groups of limited size."""
-    best = np.inf
-    for group in itertools.product(range(len(slots)), repeat=profile.ranks):
-        at = np.array(group)
-        if (np.bincount(at, minlength=len(slots)) <= slots).all():
-            best = min(best, float(profile.bytes[at[profile.sender] != at[profile.partner]].sum()))
-    return best
+def groupings(profile: Profile, slots: list[int]) -> list[np.ndarray]:
+    """Every way to put ranks into groups of limited size: the group of each rank."""
+    every = (np.array(one) for one in itertools.product(range(len(slots)), repeat=profile.ranks))
+    return [one for one in every if (np.bincount(one, minlength=len(slots)) <= slots).all()]
 
 
 @given(profile=profiles(min_ranks=2, max_ranks=6), data=st.data())
 def test_no_grouping_sends_less_than_any_argument_proves(profile: Profile, data: st.DataObject) -> None:
+    """Nor do the groups of single ranks send less than small groups prove."""
     slots = data.draw(st.lists(st.integers(1, 4), min_size=2, max_size=3))
     while sum(slots) < profile.ranks:
         slots[0] += 1
-    least, guest = least_between(profile, slots) * (1 + 1e-9) + 1e-9, guest_arrays(profile)
+    every, guest = groupings(profile, slots), guest_arrays(profile)
+    least = min(float(profile.bytes[one[profile.sender] != one[profile.partner]].sum()) for one in every)
+    least = least * (1 + 1e-9) + 1e-9
     filled = np.diff(np.minimum(np.cumsum(np.sort(slots)[::-1]), profile.ranks), prepend=0)
     size = int(filled.max())
     assert heaviest_partners(Partners.of(profile, guest), size) <= least
@@ -41,6 +43,11 @@ def test_no_grouping_sends_less_than_any_argument_proves(profile: Profile, data:
     assert flows(guest, size) <= least
     found, argument = Crossings(profile).least(np.array(slots))
     assert found <= least, argument
+    assert of(profile).crossing(np.array(slots)) <= least
+    leaving = of(profile).leaving(np.array(slots), sent(profile))
+    if leaving is not None:
+        of_rank = np.min([sent_by_groups(profile, one) for one in every], axis=0)
+        assert (leaving <= of_rank * (1 + 1e-9) + 1e-9).all()
 
 
 def test_eigenvalues_are_exact_where_all_talk_to_all_and_flows_nearly() -> None:
@@ -70,9 +77,7 @@ def test_one_group_for_all_and_a_silent_guest_cross_nothing_and_groups_of_one_se
     assert Crossings(all_to_all(4)).least(np.ones(5, np.int64)) == (12.0, "all bytes")
 
 
-def test_flows_are_not_sought_where_a_good_grouping_shows_that_they_cannot_help(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_flows_are_not_sought_where_a_good_grouping_rules_them_out(monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(*_: object) -> float:
         raise AssertionError
 
@@ -87,9 +92,7 @@ def test_flows_are_not_sought_where_a_good_grouping_shows_that_they_cannot_help(
     load=st.integers(0, 50),
     data=st.data(),
 )
-def test_no_spreading_beats_the_least_time_beside_background(
-    capacity: list[float], load: int, data: st.DataObject
-) -> None:
+def test_no_spreading_beats_the_least_time(capacity: list[float], load: int, data: st.DataObject) -> None:
     n = len(capacity)
     there = np.array(data.draw(st.lists(st.integers(0, 20), min_size=n, max_size=n)), np.float64)
     share = np.array(data.draw(st.lists(st.integers(0, 5), min_size=n, max_size=n)), np.float64)
@@ -125,3 +128,66 @@ def test_the_second_eigenvalue_alone_is_nearly_exact_for_many_ranks_that_all_tal
     second = partition._second_eigenvalue(guest_arrays(all_to_all(40)))
     assert second[1] == pytest.approx(80.0, rel=0.003)
     assert eigenvalues(second, np.array([20, 20])) == pytest.approx(2 * 400.0, rel=0.003)
+
+
+GRID = stencil((4, 4), 5)
+"""Ranks on a square, each of which sends 1 byte to each of its neighbours."""
+
+
+def sent_by_groups(profile: Profile, group: np.ndarray) -> Floats:
+    """Bytes that the group of each rank sends to other groups."""
+    apart = group[profile.sender] != group[profile.partner]
+    leaving = np.bincount(group[profile.sender][apart], profile.bytes[apart], int(group.max()) + 1)
+    return np.asarray(leaving[group], np.float64)
+
+
+def of(profile: Profile) -> SmallGroups:
+    return SmallGroups(guest_arrays(profile))
+
+
+def sent(profile: Profile) -> Floats:
+    return np.bincount(profile.sender, profile.bytes, profile.ranks).astype(np.float64)
+
+
+@given(profile=profiles(min_ranks=2, max_ranks=7), size=st.integers(2, 4))
+def test_the_best_group_of_each_rank_is_the_best_of_all_subsets(profile: Profile, size: int) -> None:
+    """The least bytes out of any group with a rank, if the other ranks may be anywhere."""
+    slots = np.full(profile.ranks, size)
+    found = of(profile).leaving(slots, sent(profile))
+    expected = np.full(profile.ranks, np.inf)
+    for count in range(1, size + 1):
+        for chosen in itertools.combinations(range(profile.ranks), count):
+            inside = np.isin(np.arange(profile.ranks), chosen)
+            out = profile.bytes[inside[profile.sender] & ~inside[profile.partner]].sum()
+            expected[list(chosen)] = np.minimum(expected[list(chosen)], out)
+    if found is not None:
+        np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-9)
+
+
+def test_four_in_a_square_keep_the_most_of_a_grid() -> None:
+    """Of the 24 edges of a 4 x 4 grid four squares keep 16, both ways; three each of a rank's partners 24."""
+    assert of(GRID).crossing(np.full(4, 4)) == pytest.approx(16.0)
+    assert of(GRID).crossing(np.full(8, 2)) == pytest.approx(48.0 - 16.0)
+
+
+def test_groups_without_free_slots_have_further_ranks() -> None:
+    """A corner's square sends 4. With free slots a corner alone sends 2, each of the middle still 4."""
+    full, free = (sure(of(GRID).leaving(np.full(groups, 4), sent(GRID))) for groups in (4, 16))
+    assert full.min() == full[5] == 4.0
+    assert (free[0], free[5]) == (2.0, 4.0)
+
+
+def test_a_slot_more_is_used_by_the_ranks_that_gain_most() -> None:
+    """A triangle and five ranks without partners: a group of three keeps all, groups of two one edge."""
+    profile = Profile.from_edges([0, 1, 2], [1, 2, 0], [9.0, 9.0, 9.0], ranks=8)
+    assert of(profile).crossing(np.array([3, 2, 2, 1])) == pytest.approx(0.0)
+    assert of(profile).crossing(np.array([2, 2, 2, 2])) >= 9.0
+    assert of(profile).crossing(np.array([2, 1, 1, 1, 1, 1, 1])) == pytest.approx(18.0)
+
+
+def test_nothing_is_proved_if_there_are_too_many_groups(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert of(GRID).crossing(np.full(2, 9)) == 0.0
+    monkeypatch.setattr(small_groups, "MAX_ENUMERATED", 50)
+    few = of(GRID)
+    assert few.crossing(np.full(4, 4)) == 0.0
+    assert few.leaving(np.full(4, 4), np.zeros(16)) is None

@@ -23,7 +23,6 @@ from registry.model import Floats, Profile
 
 
 def table(between: Floats) -> Distances:
-    """Every host its own group."""
     return Distances(name=LINKS, group=np.arange(len(between), dtype=np.int32), between=between)
 
 
@@ -71,9 +70,7 @@ def test_it_is_the_best_of_its_definition_over_diagonals(seed: int, ranks: int, 
 @given(largest=st.sampled_from([None, 1, 2]), seed=st.integers(0, 10**6), data=st.data())
 def test_no_order_of_ranks_costs_less(largest: int | None, seed: int, data: st.DataObject) -> None:
     """Also if only one or two of the largest eigenvalues are known."""
-    slots = data.draw(
-        st.lists(st.integers(1, 3), min_size=2, max_size=4).filter(lambda found: sum(found) < 7)
-    )
+    slots = data.draw(st.lists(st.integers(1, 3), min_size=2, max_size=4).filter(lambda one: sum(one) < 7))
     ranks = data.draw(st.integers(2, sum(slots)))
     profile, near, far = random_case(seed, ranks, slots)
     traffic = matrix_of(profile, len(far))

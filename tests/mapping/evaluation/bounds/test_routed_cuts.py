@@ -1,6 +1,8 @@
-"""All cuts together on the paths of a routing: where single cuts are weak, and that no placement is below."""
+"""Bounds by cuts: which cables limit them, all together on the paths of a routing, and work that is saved."""
 
 from __future__ import annotations
+
+from typing import cast
 
 import numpy as np
 import pytest
@@ -9,8 +11,10 @@ from hypothesis import strategies as st
 
 from ingest.generate.patterns import all_to_all
 from mapping.evaluation.bounds import routed_cuts as module
-from mapping.evaluation.bounds.cables import cables
+from mapping.evaluation.bounds.cable_bounds import cut_bounds
+from mapping.evaluation.bounds.cables import Cables, cables
 from mapping.evaluation.bounds.catalog import every_bound
+from mapping.evaluation.bounds.cut_groups import Groups
 from mapping.evaluation.bounds.partition import Crossings
 from mapping.evaluation.bounds.routed_cuts import routed_cuts
 from mapping.routing import shortest_paths
@@ -36,8 +40,7 @@ def test_bytes_that_are_divided_evenly_cannot_all_take_the_fast_plane() -> None:
     routes, profile = shortest_paths.build(fabric, range(4)), all_to_all(4)
     found = every_bound(routes, profile, Allocation.of(fabric, range(4)))["network_congestion_seconds"]
     best = {bound.name: bound.value for bound in found}
-    assert best["total-work"] == pytest.approx(1.0)
-    assert best["routed-cuts"] == pytest.approx(2.0)
+    assert (best["total-work"], best["routed-cuts"]) == pytest.approx((1.0, 2.0))
     loads = routes.link_bytes(profile.sender, profile.partner, profile.bytes)
     assert (loads / fabric.links.capacity)[fabric.network_link].max() == pytest.approx(2.0)
 
@@ -60,9 +63,7 @@ def test_no_placement_is_below_with_any_groups(fabric: Fabric, profile: Profile,
     assert found <= least * (1 + 1e-9)
 
 
-def test_nothing_is_proved_with_too_many_kinds_or_by_a_routing_that_looks_at_loads(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_too_many_kinds_and_routings_by_loads_prove_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     routes, sides = shortest_paths.build(two_planes(), range(4)), [np.array([0, 0, 1, 1])]
     profile = all_to_all(4)
     assert proved(routes, profile, [1] * 4, sides) == pytest.approx(2.0)
@@ -72,3 +73,39 @@ def test_nothing_is_proved_with_too_many_kinds_or_by_a_routing_that_looks_at_loa
     monkeypatch.undo()
     routes.name = "ecmp"
     assert proved(routes, profile, [1] * 4, sides) == 0.0
+
+
+class Flows:
+    """Replacement of `Crossings`: 6 bytes cross, which are found only if this is more than `above`."""
+
+    def __init__(self) -> None:
+        self.above: list[float] = []
+
+    def least(self, slots: Longs, *, above: float = 0.0) -> tuple[float, str]:
+        self.above.append(above)
+        return (6.0 if above < 6.0 else 0.0), "flows"
+
+
+@pytest.mark.parametrize(
+    ("capacity", "above", "values"), [((4, 1), 5.0, [1.5, 6]), ((1, 4), 5.0, [6, 1.5]), ((4, 1), 7.0, [0, 0])]
+)
+def test_a_cut_is_searched_for_as_far_as_the_narrower_direction_can_give_more(
+    capacity: tuple[float, float], above: float, values: list[float]
+) -> None:
+    """Six bytes take 1.5 s over the wide cables and 6 s over the narrow ones: more than 5 s, less than 7."""
+    first, none, flows = np.array([True, False]), np.zeros(2), Flows()
+    groups = Groups(
+        name="switch-cut",
+        place="leaf switch",
+        group=np.arange(2),
+        slots=np.ones(2, np.int64),
+        outwards=none,
+        inwards=none,
+        leaving=first,
+        entering=~first,
+        within_network=True,
+    )
+    cables = Cables(usable=np.ones(2, bool), capacity=np.array(capacity, np.float64), background=none)
+    found = cut_bounds(cast(Crossings, flows), groups, cables, above=above)
+    assert sorted((bound.value, bound.name) for bound in found) == [(v, "switch-cut") for v in sorted(values)]
+    assert flows.above == [above * 1.0]

@@ -24,13 +24,11 @@ from registry.errors import InvalidPlacement, InvalidValue, UnknownName
 from registry.model import Allocation, Fabric, Placement, Profile
 from registry.model.host_layout import HostLayout
 from tests.support.inputs import file, read
-from tests.support.small_fabrics import profiles
+from tests.support.small_fabrics import given_placement, profiles
+from tests.support.sure import sure
 
-READERS: dict[str, Parser] = {
-    "csv": placement_csv,
-    "openmpi-rankfile": rankfile,
-    "mpich-machinefile": hostfile,
-}
+READERS: dict[str, Parser] = {"csv": placement_csv, "openmpi-rankfile": rankfile}
+READERS["mpich-machinefile"] = hostfile
 FABRIC = Fabric.from_arcs(list("abcs"), [0, 1, 2, 3, 3, 3], [3, 3, 3, 0, 1, 2], 1.0, slots=[8, 8, 8, 0])
 EACH = Allocation.of(FABRIC, list("abc"), 8)
 PAIRS = Profile.from_edges([0, 1, 2, 3, 4], [2, 3, 0, 1, 5], [5.0, 5.0, 5.0, 5.0, 1.0])
@@ -54,23 +52,22 @@ def layout(
     )
 
 
+RANKFILE = "rank 0=b slot=2\nrank 1=a slot=0\nrank 2=b slot=0\nrank 3=b slot=1\nrank 4=a slot=1\n"
 SPLIT = layout([0, 0, 1, 1], cpus=[0, 2, 1, 3])
 """Two domains of two cores, whose CPUs alternate."""
 
 
 def placed(hosts: list[int]) -> Placement:
-    return Placement(host_of_rank=np.array(hosts), allocation=EACH, strategy="given")
+    return given_placement(EACH, hosts)
 
 
 def test_cores_and_their_cpus_are_carried_and_what_crosses_is_counted() -> None:
     found, cores = bind_cores(PAIRS, placed([0, 0, 0, 0, 1, 1]), {0: SPLIT})
-    assert found.core_of_rank is not None
-    assert found.cpu_of_rank is not None
-    domain = SPLIT.core_domain[found.core_of_rank[:4]]
+    core, cpu = sure(found.core_of_rank), sure(found.cpu_of_rank)
+    domain = SPLIT.core_domain[core[:4]]
     assert domain[0] == domain[2] != domain[1] == domain[3]
-    np.testing.assert_array_equal(found.cpu_of_rank[:4], SPLIT.core_cpu[found.core_of_rank[:4]])
-    assert found.core_of_rank[4:].tolist() == [0, 1]
-    assert found.cpu_of_rank[4:].tolist() == [-1, -1]
+    np.testing.assert_array_equal(cpu[:4], SPLIT.core_cpu[core[:4]])
+    assert (core[4:].tolist(), cpu[4:].tolist()) == ([0, 1], [-1, -1])
     assert (cores.hosts, cores.without_layout) == (2, 1)
     assert (cores.crossing_bytes_in_order, cores.crossing_bytes) == (20.0, 0.0)
     assert (cores.weighted_bytes_in_order, cores.weighted_bytes) == (40.0, 20.0)
@@ -90,12 +87,10 @@ def test_a_report_has_cores_if_layouts_are_known() -> None:
     four = Allocation.of(FABRIC, list("abc"), 4)
     case = PlacementCase(profile=PAIRS, fabric=FABRIC, allocation=four, options=options, layouts={ALL: SPLIT})
     found = report_placement(case)
-    assert found.cores is not None
-    assert found.cores.crossing_bytes == 0.0
+    assert sure(found.cores).crossing_bytes == 0.0
     assert found.placement.core_of_rank is not None
     without = report_placement(replace(case, layouts={}))
-    assert without.cores is None
-    assert without.placement.core_of_rank is None
+    assert (without.cores, without.placement.core_of_rank) == (None, None)
 
 
 def test_an_unknown_host_of_a_layout_is_reported_before_the_search() -> None:
@@ -109,10 +104,7 @@ def test_an_unknown_host_of_a_layout_is_reported_before_the_search() -> None:
     ("format", "text"),
     [
         ("csv", "rank,host,slot,core,cpu\n0,b,0,2,1\n1,a,0,,\n2,b,1,0,0\n3,b,2,1,2\n4,a,1,,\n"),
-        (
-            "openmpi-rankfile",
-            "rank 0=b slot=2\nrank 1=a slot=0\nrank 2=b slot=0\nrank 3=b slot=1\nrank 4=a slot=1\n",
-        ),
+        ("openmpi-rankfile", RANKFILE),
         ("mpich-machinefile", "b:1 binding=user:1\na:1\nb:2 binding=user:0,2\na:1\n"),
         ("slurm-hostfile", "b\na\nb\nb\na\n"),
     ],
@@ -122,8 +114,7 @@ def test_files_of_a_placement_bind_cores(format: str, text: str) -> None:
     found = replace(placed([1, 0, 1, 1, 0]), core_of_rank=cores, cpu_of_rank=cpus)
     assert write(format, found, FABRIC) == text
     if FORMATS.find(format).cores:
-        read = READERS[format].parse([file(text)], Options()).placements[0]
-        assert read is not None
+        read = sure(READERS[format].parse([file(text)], Options()).placements[0])
         assert read.hosts == ("b", "a", "b", "b", "a")
 
 
@@ -181,16 +172,14 @@ def cases(draw: st.DrawFn) -> tuple[Profile, Placement, dict[int, HostLayout]]:
         d = draw(st.integers(1, 3))
         extra = draw(st.lists(st.integers(0, d - 1), min_size=8, max_size=9))
         near = draw(st.none() | st.lists(st.booleans(), min_size=d, max_size=d))
-        layouts[vertex] = layout(
-            sorted([*range(d), *extra]), near=near, far=draw(st.sampled_from([12.0, 31.0]))
-        )
+        far = draw(st.sampled_from([12.0, 31.0]))
+        layouts[vertex] = layout(sorted([*range(d), *extra]), near=near, far=far)
     return profile, placed(hosts), layouts
 
 
 def slow_cost(
     profile: Profile, placement: Placement, layouts: dict[int, HostLayout], slot: list[int]
 ) -> float:
-    """Bytes times relative distance, edge by edge."""
     total = 0.0
     for a, b, size in zip(profile.sender, profile.partner, profile.bytes, strict=True):
         here, there = int(placement.host_of_rank[a]), int(placement.host_of_rank[b])

@@ -15,8 +15,8 @@ from mapping.distances.cost_model import CostModel
 from mapping.placement.case import PlacementCase
 from mapping.placement.problem.objective import METRICS, Score, better, parse_objective, score
 from registry.errors import InvalidValue, UnknownName
-from registry.model import Placement
 from tests.support.search_problems import Placed, placed_problems, ring
+from tests.support.small_fabrics import given_placement
 
 values = st.floats(0, 10).map(lambda value: round(value, 1))
 scores = st.builds(Score, values, values, values, values, values)
@@ -24,12 +24,9 @@ scores = st.builds(Score, values, values, values, values, values)
 
 def test_a_text_is_levels_of_weighted_sums() -> None:
     objective = parse_objective("2*congestion+hop-bytes,max-dilation")
-    assert [[(term.metric, term.weight) for term in level] for level in objective.asked] == [
-        [("congestion", 2.0), ("hop-bytes", 1.0)],
-        [("max-dilation", 1.0)],
-    ]
-    assert str(objective) == "2*congestion+hop-bytes,max-dilation"
-    assert objective.leading == "congestion"
+    levels = [[(term.metric, term.weight) for term in level] for level in objective.asked]
+    assert levels == [[("congestion", 2.0), ("hop-bytes", 1.0)], [("max-dilation", 1.0)]]
+    assert (str(objective), objective.leading) == ("2*congestion+hop-bytes,max-dilation", "congestion")
     assert parse_objective("hop-bytes+1e1*network-congestion").leading == "network-congestion"
 
 
@@ -88,9 +85,7 @@ def test_rounding_decides_nothing() -> None:
         ([f"{weight}*congestion" for weight in ("0", "-1", "x", "nan", "")], InvalidValue, "weight"),
     ],
 )
-def test_unknown_metrics_and_weights_not_above_zero_are_refused(
-    texts: list[str], error: type[Exception], says: str
-) -> None:
+def test_unknown_metrics_and_weights_are_refused(texts: list[str], error: type[Exception], says: str) -> None:
     for text in texts:
         with pytest.raises(error, match=says):
             parse_objective(text)
@@ -104,7 +99,7 @@ def test_scores_are_those_of_evaluate(case: Placed, others: str) -> None:
         background = Background(kind=others, load=np.linspace(0.0, 0.9, len(fabric.links)))
     costs = CostModel(routing=problem.routes.name, background=background)
     problem = PlacementCase(fabric=fabric, profile=profile, allocation=allocation, costs=costs).problem()
-    placement = Placement(host_of_rank=allocation.hosts[hosts], allocation=allocation, strategy="given")
+    placement = given_placement(allocation, allocation.hosts[hosts])
     known, found = mapping.evaluate(fabric, profile, placement, costs=costs), score(problem, hosts)
     for name in ("congestion_seconds", "network_congestion_seconds", "hop_bytes", "mean_congestion_seconds"):
         assert getattr(found, name) == pytest.approx(getattr(known, name))
@@ -136,9 +131,7 @@ def test_a_convention_of_distance_is_what_hop_bytes_count() -> None:
         ("max-dilation", (4.0, 2.0, 9.0), False),  # has no bound
     ],
 )
-def test_a_score_is_optimal_if_it_meets_the_bounds_of_all_levels(
-    text: str, values: tuple[float, float, float], optimal: bool
-) -> None:
+def test_scores_at_bounds_are_optimal(text: str, values: tuple[float, float, float], optimal: bool) -> None:
     objective = parse_objective(text)
     bounds = {"congestion_seconds": 4.0, "network_congestion_seconds": 2.0, "hop_bytes": 9.0}
     assert objective.bounded_by(bounds).is_optimal(Score(*values)) is optimal

@@ -23,6 +23,7 @@ from mapping.routing.catalog import build_routes
 from registry.model import Allocation, Ints, Longs, Profile
 from tests.support.search_problems import Placed, problem_on, ring
 from tests.support.small_fabrics import allocations, plain_fabrics, profiles
+from tests.support.sure import sure
 
 NOBODY = np.random.default_rng(0)
 
@@ -37,9 +38,8 @@ def whole_problems(draw: st.DrawFn) -> Problem:
     if not problem.routes.connected:
         # One-way arcs may join nothing: any whole distances then, one-way too, do as well.
         h = len(allocation)
-        table = np.array(draw(st.lists(st.integers(1, 9), min_size=h * h, max_size=h * h)), float)
-        table = table.reshape(h, h)
-        np.fill_diagonal(table, 0.0)
+        drawn = draw(st.lists(st.integers(1, 9), min_size=h * h, max_size=h * h))
+        table = np.reshape(drawn, (h, h)) * (1.0 - np.eye(h))
     else:
         table = np.rint(problem.distances.matrix())
     own = distances("table", problem.routes, table=table, one_way=True)
@@ -58,9 +58,7 @@ def first_mapping(a: Longs, b: Longs) -> list[int]:
     """Lines 1 to 19: slot of each rank."""
     sent, away = a.tolist(), b.tolist()
     p_unselected, n_unselected = set(range(len(a))), set(range(len(b)))
-    p_selected: set[int] = set()
-    n_selected: set[int] = set()
-    f = [-1] * len(a)
+    p_selected, n_selected, f = set[int](), set[int](), [-1] * len(a)
     while p_unselected:
         weight = 1 + len(p_selected)
         comm = {
@@ -101,8 +99,7 @@ def exchanged(
     a, b, hosts = matrices(problem)
     of = exact_gain if gain == "exact" else printed_gain
     start, f, free = f.copy(), f.copy(), set(range(len(a))) - locked
-    pairs: list[tuple[int, int]] = []
-    result: list[int] = []
+    pairs, result = list[tuple[int, int]](), list[int]()
     for _ in range(len(a) // 2):
         there_are = [(i, j) for i, j in combinations(sorted(free), 2) if hosts[f[i]] != hosts[f[j]]]
         if not there_are:
@@ -132,9 +129,7 @@ def test_the_whole_is_algorithm_1_of_the_paper_mended(problem: Problem) -> None:
 
 @pytest.mark.parametrize("gain", ohtma_exchange.GAINS)
 @given(problem=whole_problems(), data=st.data())
-def test_the_exchange_takes_the_same_pairs_with_the_same_gains_and_leaves_pins(
-    gain: str, problem: Problem, data: st.DataObject
-) -> None:
+def test_exchanges_are_the_same_and_leave_pins(gain: str, problem: Problem, data: st.DataObject) -> None:
     order = data.draw(st.permutations(range(len(problem.slot_host))))
     slots = order[: problem.ranks]
     start = problem.slot_host[np.asarray(slots)]
@@ -161,7 +156,6 @@ def on_tianhe3(profile: Profile) -> Problem:
 
 @pytest.fixture(scope="module")
 def bt256() -> Placed:
-    """BT on 256 nodes, and the first mapping."""
     problem = on_tianhe3(bt(256))
     return problem, ohtma.place_ranks(problem, NOBODY, gain="none")
 
@@ -177,8 +171,7 @@ def test_printed_gains_are_not_what_hop_bytes_fall_by(bt256: Placed) -> None:
 def test_strategy_and_refiner_in_a_chain_are_the_whole_strategy() -> None:
     problem = on_tianhe3(bt(64))
     chain = Chain.parse("ohtma:gain=none+ohtma-exchange")
-    assert chain.strategy is not None
-    start: Ints = chain.strategy.strategy()(problem, NOBODY)
+    start: Ints = sure(chain.strategy).strategy()(problem, NOBODY)
     *_, last = chain.refiners[0].refiner()(problem, start, Deadline(steps=10_000), NOBODY)
     assert last.host_of_rank.tolist() == ohtma.place_ranks(problem, NOBODY).tolist()
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -15,13 +17,7 @@ from mapping.placement.problem.problem import Problem
 from mapping.placement.refine import pair_routes as building
 from mapping.placement.refine.link_grid import LinkGrid, build_link_grid
 from mapping.placement.refine.link_loads import load_all, new_flows, new_loads
-from mapping.placement.refine.pair_routes import (
-    PairRoutes,
-    build_pair_routes,
-    most_used_first,
-    of_another_thread,
-    routes_fit,
-)
+from mapping.placement.refine.pair_routes import PairRoutes, build_pair_routes
 from registry.model import Fabric, Floats
 from tests.support.search_problems import Placed, everything_on, placed_problems
 
@@ -29,7 +25,6 @@ ROOMY = 1 << 20
 
 
 def all_pairs(hosts: int) -> Flows:
-    """Every pair of hosts once, other bytes there than back."""
     one, other = np.triu_indices(hosts, 1)
     flows = new_flows(len(one))
     flows.source[:], flows.target[:] = one, other
@@ -39,7 +34,6 @@ def all_pairs(hosts: int) -> Flows:
 
 
 def exact(problem: Problem, flows: Flows) -> Floats:
-    """Return float64[m]: the loads by the routing."""
     ends = np.r_[flows.source, flows.target], np.r_[flows.target, flows.source]
     return problem.routes.link_bytes(*ends, np.r_[flows.out, flows.back])
 
@@ -55,7 +49,6 @@ def assert_same_loads(problem: Problem, grid: LinkGrid, pair_routes: PairRoutes,
 
 
 def lazy(problem: Problem, grid: LinkGrid, limit: int = ROOMY) -> PairRoutes:
-    """Return routes that are computed on first use."""
     return build_pair_routes(problem.routes.flows, grid, limit, most=-1)
 
 
@@ -66,7 +59,7 @@ def test_whether_routes_fit_is_known_before_they_are_computed(monkeypatch: pytes
     for most in (entries // 2, 2 * entries):
         monkeypatch.setattr(building, "MOST_ENTRIES", most)
         built = build_pair_routes(flows, grid, ROOMY, most=most)
-        assert routes_fit(flows, grid) is (built.missing is None) is (most > entries)
+        assert building.routes_fit(flows, grid) is (built.missing is None) is (most > entries)
 
 
 def test_the_kernel_that_lists_all_routes_is_loaded_if_they_fit(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -79,7 +72,7 @@ def test_the_kernel_that_lists_all_routes_is_loaded_if_they_fit(monkeypatch: pyt
         return real(origin, at, end, *room)
 
     monkeypatch.setattr("mapping.placement.kernels.pair_routes.list_path_routes", noted)
-    assert routes_fit(problem.routes.flows, build_link_grid(problem))
+    assert building.routes_fit(problem.routes.flows, build_link_grid(problem))
     assert ends == [(0, 0)]
     build_pair_routes(problem.routes.flows, build_link_grid(problem), ROOMY)
     assert len(real.signatures) == 1  # the arrays of both calls have the same types
@@ -92,9 +85,9 @@ def test_all_pairs_load_what_the_routing_says_whenever_routes_are_computed(case:
     on_first_use = lazy(problem, grid, limit)
     assert not on_first_use.table.mode[COMPLETE]
     complete = build_pair_routes(problem.routes.flows, grid, ROOMY)
-    for routes in (complete, on_first_use, on_first_use, of_another_thread(on_first_use, limit)):
+    for routes in (complete, on_first_use, on_first_use, building.of_another_thread(on_first_use, limit)):
         assert_same_loads(problem, grid, routes, all_pairs(problem.hosts))
-    most_used, few = most_used_first(complete, grid)
+    most_used, few = building.most_used_first(complete, grid)
     assert_same_loads(problem, few, most_used, all_pairs(problem.hosts))
 
 
@@ -102,9 +95,7 @@ def test_all_pairs_load_what_the_routing_says_whenever_routes_are_computed(case:
     ("sizes", "chosen"),
     [((5,), None), ((4, 3), None), ((3, 5, 4), None), ((3, 3, 4, 3), None), ((4, 5, 3), 23)],
 )
-def test_on_a_torus_or_a_part_of_it_routes_are_kept_by_step(
-    sizes: tuple[int, ...], chosen: int | None
-) -> None:
+def test_on_a_torus_or_a_part_routes_are_kept_by_step(sizes: tuple[int, ...], chosen: int | None) -> None:
     fabric = torus(sizes, capacity=[float(2 + axis) for axis in range(len(sizes))])
     hosts = np.random.default_rng(1).permutation(fabric.hosts)[:chosen].tolist() if chosen else None
     problem = everything_on(fabric, hosts)
@@ -128,7 +119,7 @@ def test_what_cannot_be_shifted_is_kept_by_pair(fabric: Fabric) -> None:
 def test_interchangeable_links_of_a_tree_are_one_cell() -> None:
     problem = everything_on(three_level(4))
     grid = build_link_grid(problem)
-    pair_routes, few = most_used_first(build_pair_routes(problem.routes.flows, grid, ROOMY), grid)
+    pair_routes, few = building.most_used_first(build_pair_routes(problem.routes.flows, grid, ROOMY), grid)
     assert_same_loads(problem, few, pair_routes, all_pairs(problem.hosts))
     network = problem.routes.fabric.network_link
     assert np.count_nonzero(few.of_link[network] >= 0) < 0.6 * np.count_nonzero(network)
@@ -143,3 +134,20 @@ def test_memory_stays_bounded() -> None:
     for _ in range(2):
         assert_same_loads(problem, grid, pair_routes, all_pairs(problem.hosts))
     assert pair_routes.table.mode[COMPUTED] > problem.hosts * (problem.hosts - 1) // 2  # some twice
+
+
+@pytest.mark.parametrize("fabric", [torus((4, 3)), mesh((3, 4)), three_level(4)])
+def test_opposite_directions_are_adjacent_cells(fabric: Fabric) -> None:
+    cell, links = build_link_grid(everything_on(fabric), merge=False).of_link, fabric.links
+    of_ends = {ends: int(cell[row]) for row, ends in enumerate(zip(links.source, links.target, strict=True))}
+    assert len(set(cell.tolist())) == len(links)
+    assert all(of_ends[b, a] == other ^ 1 for (a, b), other in of_ends.items())
+
+
+def test_background_keeps_links_apart() -> None:
+    problem = everything_on(three_level(4))
+    busy = np.zeros(len(problem.routes.fabric.links))
+    busy[np.flatnonzero(problem.routes.fabric.network_link)[3]] = 5.0
+    grid = build_link_grid(replace(problem, link_background=busy))
+    assert (grid.of_link >= 0).all()
+    assert grid.background.sum() == 5.0

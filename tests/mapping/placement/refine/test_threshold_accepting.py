@@ -10,14 +10,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mapping.deadline import Deadline
-from mapping.kernels.random_numbers import below, state_from
+from mapping.kernels import random_numbers
+from mapping.kernels.random_numbers import state_from
 from mapping.placement.kernels import threshold_accepting as kernel
 from mapping.placement.problem.objective import better, score
 from mapping.placement.problem.problem import Problem
 from mapping.placement.refine import threshold_accepting
 from mapping.placement.strategies import recursive_bisection
-from registry.model import Allocation, Fabric, Floats, Ints, Profile
+from registry.model import Allocation, Floats, Ints, Profile
+from tests.support.kernels import from_python
 from tests.support.search_problems import Placed, placed_problems, problem_on, ring_problem, torus8_problem
+from tests.support.small_fabrics import cabled, dumbbell
+
+below = from_python(random_numbers.below)
 
 EVERYTHING = 1e9
 """A threshold that no proposal exceeds."""
@@ -82,9 +87,7 @@ def plainly(
     thresholds=st.sampled_from([(0.0, 0.0), (0.3, 0.07), (0.3, 0.0), (1.5, 0.5), (EVERYTHING, 0.0)]),
     limit=st.integers(1, 6),
 )
-def test_the_kernel_does_what_threshold_accepting_with_slow_loads_does(
-    case: Placed, thresholds: tuple[float, float], limit: int
-) -> None:
+def test_the_kernel_is_as_a_slow_one(case: Placed, thresholds: tuple[float, float], limit: int) -> None:
     problem, start = case
     if len(problem.bytes) == 0 or problem.hosts == 1:
         return
@@ -108,15 +111,9 @@ def test_the_value_is_exact_on_a_network_with_more_links_than_are_listed() -> No
 
 def test_the_value_of_theorem_1s_dumbbell_is_what_its_proof_says() -> None:
     """P^3 + L / P where s and t sit at the ends of the bar, which carries P times what others do."""
-    ranks, half = 8, 4
-    side = np.arange(ranks) // half
-    ends = np.argwhere((side[:, None] == side[None, :]) & ~np.eye(ranks, dtype=bool)).tolist()
-    ends += [[0, half], [half, 0]]
-    capacity = [1.0] * (len(ends) - 2) + [float(ranks)] * 2
-    tail, head = np.array(ends).T
-    fabric = Fabric.from_arcs([f"v{v}" for v in range(ranks)], tail, head, capacity)
+    ranks, fabric = 8, dumbbell(8)
     graph = [(0, 1), (1, 5), (2, 6), (3, 2), (4, 7)]  # s = 0 and t = 4 are not joined
-    cut = sum(side[u] != side[v] for u, v in graph)
+    cut = sum(u // 4 != v // 4 for u, v in graph)
     profile = Profile.from_edges([0, *(u for u, _ in graph)], [4, *(v for _, v in graph)],
                                  [float(ranks**4)] + [1.0] * len(graph), ranks=ranks)  # fmt: skip
     problem = problem_on(fabric, profile, Allocation.of(fabric, range(ranks)))
@@ -149,10 +146,7 @@ def test_on_a_torus_it_gains_what_the_paper_says_after_a_strategy() -> None:
 
 def test_a_hosts_own_cable_as_the_worst_link_does_not_end_the_search() -> None:
     # Two leaf switches with two hosts each: rank 0 sends so much that its own cable is the worst link.
-    fabric = Fabric.from_arcs(
-        [*"abcdst"], [0, 1, 2, 3, 4, 4, 5, 5, 4, 5], [4, 4, 5, 5, 0, 1, 2, 3, 5, 4],
-        [1.0] * 8 + [9.0] * 2, slots=[1, 1, 1, 1, 0, 0], forwards=[False] * 4 + [True] * 2,
-    )  # fmt: skip
+    fabric = cabled("0-4 1-4 2-5 3-5 4-5", 4, [1.0] * 4 + [9.0])
     profile = Profile.from_edges([0, 2], [1, 3], [8.0, 3.0])
     problem = problem_on(fabric, profile, Allocation.of(fabric, [0, 2, 1, 3]))
     start = np.arange(4, dtype=np.int32)

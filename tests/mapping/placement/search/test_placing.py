@@ -19,10 +19,11 @@ from mapping.placement.search.placing import place
 from mapping.placement.strategies.baselines import in_order, random_placement
 from mapping.selfcheck.oracles import cost, every_placement
 from registry.errors import InvalidPlacement, InvalidValue
-from registry.model import Allocation, Fabric, Placement, Profile
+from registry.model import Allocation, Fabric, Profile
 from tests.support.fat_tree import fat_tree
 from tests.support.infiniband_data import infiniband
 from tests.support.search_problems import problems, ring, talking_torus
+from tests.support.small_fabrics import given_placement
 
 
 @given(problem=problems(), objective=st.sampled_from(["congestion", "hop-bytes", "dilation"]))
@@ -58,25 +59,18 @@ def test_a_placement_records_how_it_was_found() -> None:
     found = place(*ring(8, 8), objective="hop-bytes", strategies=chains, steps=500, seed=3)
     assert found.strategy in chains
     assert (found.objective, found.routing, found.seed) == ("hop-bytes", "shortest-paths", 3)
-    assert (found.complete, found.steps) == (True, 500)
-    assert found.seconds > 0
-    assert found.parameters == {
-        "strategies": "greedy greedy+pair-exchange",
-        "rails": "all-connected",
-        "workers": 2,
-        "limit_steps": 500,
-    }
+    assert (found.complete, found.steps, found.seconds > 0) == (True, 500, True)
+    limits = {"rails": "all-connected", "workers": 2, "limit_steps": 500}
+    assert found.parameters == {"strategies": "greedy greedy+pair-exchange"} | limits
 
 
 def test_without_time_there_is_no_search() -> None:
     found = place(*ring(8, 8), seconds=0.0)
     assert "exchange" not in found.strategy
-    assert found.parameters["limit_seconds"] == 0.0
-    assert found.steps == 0
+    assert (found.parameters["limit_seconds"], found.steps) == (0.0, 0)
 
 
 def test_given_strategies_are_used() -> None:
-    assert mapping.place is place  # the function, not a module of that name
     fabric, profile, allocation = ring(8, 8)
     straight = place(fabric, profile, allocation, strategies=["in-order"])
     assert straight.host_of_rank.tolist() == allocation.hosts.tolist()
@@ -113,8 +107,7 @@ def test_an_interrupt_while_setting_up_gives_ranks_in_order(monkeypatch: pytest.
     place(fabric, profile, allocation, steps=1)  # kernels are warm
     monkeypatch.setattr("mapping.distances.cost_model.build_routes", interrupted)
     found = place(fabric, profile, allocation)
-    assert not found.complete
-    assert found.strategy == "in-order"
+    assert (found.complete, found.strategy) == (False, "in-order")
     assert found.host_of_rank.tolist() == allocation.hosts.tolist()
     start = random_placement(6, allocation, 0)
     kept = place(fabric, profile, allocation, present=start)
@@ -122,7 +115,6 @@ def test_an_interrupt_while_setting_up_gives_ranks_in_order(monkeypatch: pytest.
 
 
 def random_case(seed: int, hosts: int = 4, each: int = 3, used: int | None = None) -> tuple[Any, ...]:
-    """A fabric with two slow cables, random traffic, and hosts in random order."""
     random = np.random.default_rng(seed)
     fabric = fat_tree(hosts=3, slow=(0, 5))
     ranks = each * (used or hosts)
@@ -132,7 +124,6 @@ def random_case(seed: int, hosts: int = 4, each: int = 3, used: int | None = Non
 
 
 def best_order(fabric: Fabric, profile: Profile, allocation: Allocation, objective: str) -> float:
-    """The least cost of all orders of hosts, each with consecutive ranks."""
     each = int(allocation.slots[0])
     straight = place(fabric, profile, allocation, strategies=["in-order"], steps=1)
     found = []
@@ -187,7 +178,7 @@ def test_what_cannot_be_consecutive_is_refused() -> None:
     with pytest.raises(InvalidPlacement, match="ranks 0 to 2 are pinned on several hosts"):
         place(fabric, profile, allocation, pins={0: first, 1: second}, **options)
     hosts = np.repeat(allocation.hosts, 3)[[3, 1, 2, 0, *range(4, 12)]]
-    crossed = Placement(host_of_rank=hosts, allocation=allocation, strategy="given")
+    crossed = given_placement(allocation, hosts)
     with pytest.raises(InvalidPlacement, match="ranks 0 to 2 are now on several hosts"):
         place(fabric, profile, allocation, present=crossed, **options)
     with pytest.raises(InvalidValue, match="cannot be kept"):

@@ -1,8 +1,11 @@
-"""Options of a search, the members that run by default, and sets of placements that none dominates."""
+"""Options of a search, default members, sets that none dominates; and searches on a real Dask cluster."""
 
 from __future__ import annotations
 
+import os
+import signal
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,24 +19,19 @@ from ingest.generate.fat_trees import extended_generalised_fat_tree
 from ingest.generate.percs import percs
 from ingest.generate.stencils import stencil
 from ingest.generate.tori import hypercube
-from mapping.placement.problem.objective import Score, parse_objective
-from mapping.placement.search.members import (
-    FEW,
-    FEW_GROUPS,
-    MOST_SPECTRAL,
-    QUICK,
-    SMALL,
-    STARTS,
-    WIDE,
-    Features,
-    default_members,
-)
+from mapping.cluster import open_cluster
+from mapping.placement.problem.objective import Score, parse_objective, score
+from mapping.placement.problem.problem import host_indices
+from mapping.placement.search import members as defaults
+from mapping.placement.search.members import QUICK, STARTS, Features, default_members
 from mapping.placement.search.options import SearchOptions
 from mapping.placement.search.pareto import not_dominated
 from mapping.placement.search.workers import MemberResult
 from mapping.placement.strategies.baselines import in_order
 from registry.errors import InvalidValue
 from registry.model import Allocation, Fabric, Placement, Profile
+from registry.progress import Progress, silent
+from tests.support.dask_cluster import DaskCluster, dask_cluster
 from tests.support.search_problems import InterruptAt, problem_on, ring, ring_problem, torus8
 
 
@@ -86,7 +84,6 @@ SCATTERED = "random+congestion-descent"
 
 
 def on_the_first(fabric: Fabric, profile: Profile, hosts: int | None = None) -> Features:
-    """Measure a profile on the first hosts of a fabric, one rank each."""
     allocation = Allocation.of(fabric, fabric.hosts[:hosts].tolist(), 1)
     return Features.of(problem_on(fabric, profile, allocation))
 
@@ -99,9 +96,11 @@ def chains(measured: Features, objective: str = "congestion", **changes: int) ->
 def test_ranks_are_scattered_first_where_a_wide_direct_network_has_many_free_hosts() -> None:
     measured = on_the_first(percs(12), stencil((8, 4, 4), 7))
     assert measured.scattered < 1.0
-    assert chains(measured, hosts=WIDE + 1, ranks=700) == [SCATTERED]
-    assert chains(measured, hosts=WIDE, ranks=700) == [LONG, SCATTERED]
-    assert chains(measured, "hop-bytes", hosts=WIDE + 1, ranks=700) == ["layout+digit-search+pair-exchange"]
+    assert chains(measured, hosts=defaults.WIDE + 1, ranks=700) == [SCATTERED]
+    assert chains(measured, hosts=defaults.WIDE, ranks=700) == [LONG, SCATTERED]
+    assert chains(measured, "hop-bytes", hosts=defaults.WIDE + 1, ranks=700) == [
+        "layout+digit-search+pair-exchange"
+    ]
 
 
 def test_ranks_are_not_scattered_elsewhere() -> None:
@@ -113,20 +112,24 @@ def test_ranks_are_not_scattered_elsewhere() -> None:
     }
     for name, measured in cases.items():
         assert not measured.scattered < 1.0, name
-        assert set(chains(measured, ranks=SMALL + 1)) <= {*STARTS, QUICK}, name
+        assert set(chains(measured, ranks=defaults.SMALL + 1)) <= {*STARTS, QUICK}, name
 
 
 def test_a_tree_of_few_switches_gets_several_searches_from_different_starts() -> None:
     tree = on_the_first(extended_generalised_fat_tree((16, 32), (1, 8)), nas.lu(512))
     assert chains(tree) == list(STARTS)
     assert chains(on_the_first(percs(16), stencil((32, 16), 5))) == [LONG, QUICK]
-    assert len(chains(tree, ranks=MOST_SPECTRAL + 1)) == len(STARTS) - 1
-    assert len(chains(tree, groups=FEW_GROUPS + 1)) == 2
+    assert len(chains(tree, ranks=defaults.MOST_SPECTRAL + 1)) == len(STARTS) - 1
+    assert len(chains(tree, groups=defaults.FEW_GROUPS + 1)) == 2
 
 
 def test_small_problems_get_several_searches() -> None:
     measured = Features.of(ring_problem(9, 9))
-    for objective, most in (("congestion", SMALL), ("hop-bytes", FEW), ("dilation", FEW)):
+    for objective, most in (
+        ("congestion", defaults.SMALL),
+        ("hop-bytes", defaults.FEW),
+        ("dilation", defaults.FEW),
+    ):
         few, many = (chains(measured, objective, ranks=ranks) for ranks in (most, most + 1))
         assert len(few) > len(many) >= 1
 
@@ -137,22 +140,17 @@ def test_scattered_is_the_ratio_of_worst_links() -> None:
     assert np.isinf(on_the_first(percs(2), stencil((2, 2), 5), 7).scattered)
 
 
-def axes(placement: Placement) -> tuple[float, float, float]:
-    names = ("congestion_seconds", "network_congestion_seconds", "hop_bytes")
-    congestion, network, hop_bytes = (float(placement.parameters[name]) for name in names)
-    return congestion, network, hop_bytes
-
-
 def test_the_set_goes_from_least_congestion_to_fewest_hop_bytes() -> None:
     fabric, profile, allocation = torus8()
     found = mapping.pareto(fabric, profile, allocation, steps=100_000)
     assert len(found) > 2
-    values = [axes(one) for one in found]
-    assert values == sorted(values)
-    assert [value[2] for value in values] == sorted((value[2] for value in values), reverse=True)
+    names = ("congestion_seconds", "network_congestion_seconds", "hop_bytes")
+    values = np.array([[float(one.parameters[name]) for name in names] for one in found])
+    assert values.tolist() == sorted(values.tolist())
+    assert (np.diff(values[:, 2]) <= 0).all()
     straight = mapping.evaluate(fabric, profile, in_order(512, allocation))
-    assert values[0][0] < straight.congestion_seconds
-    assert values[-1][2] < straight.hop_bytes
+    assert values[0, 0] < straight.congestion_seconds
+    assert values[-1, 2] < straight.hop_bytes
     for one, value in zip(found, values, strict=True):
         known = mapping.evaluate(fabric, profile, one)
         assert (known.congestion_seconds, known.hop_bytes) == pytest.approx((value[0], value[2]))
@@ -171,11 +169,8 @@ AXES = st.tuples(st.integers(0, 3), st.integers(0, 2), st.integers(0, 5))
 
 @given(values=st.lists(AXES, min_size=1, max_size=12))
 def test_none_is_dominated_and_all_others_are(values: list[tuple[int, int, int]]) -> None:
-    nobody = np.zeros(0, np.int32)
-    tried = [
-        MemberResult(at, nobody, "", Score(float(a), float(b), float(c)))
-        for at, (a, b, c) in enumerate(values)
-    ]
+    scores = [Score(*map(float, value)) for value in values]
+    tried = [MemberResult(at, np.zeros(0, np.int32), "", score) for at, score in enumerate(scores)]
     kept = {values[one.number] for one in not_dominated(tried)}
 
     def beats(one: tuple[int, int, int], other: tuple[int, int, int]) -> bool:
@@ -183,3 +178,74 @@ def test_none_is_dominated_and_all_others_are(values: list[tuple[int, int, int]]
 
     assert kept == {one for one in values if not any(beats(other, one) for other in values)}
     assert len(not_dominated(tried)) == len(kept)
+
+
+RANKS = 40
+
+
+def found_in(executor: Any = "threads", progress: Progress = silent, **options: Any) -> Placement:
+    given = {"objective": "hop-bytes", "executor": executor, **options}
+    return mapping.place(*ring(RANKS, RANKS), progress=progress, **given)
+
+
+def content(placement: Placement) -> tuple[Any, ...]:
+    """Return all of a placement but the time that it took."""
+    names = ("strategy", "parameters", "seed", "steps", "complete")
+    return (placement.host_of_rank.tobytes(), *(getattr(placement, name) for name in names))
+
+
+def test_steps_give_the_same_bytes_with_several_seeds(dask: DaskCluster) -> None:
+    options: dict[str, Any] = {"steps": 20_000, "workers": 3, "seeds": 3}
+    with open_cluster(dask.address) as cluster:
+        there = found_in(cluster, **options)
+    assert content(there) == content(found_in(**options))
+    assert str(there.parameters["strategies"]).count("pair-exchange") >= 3
+
+
+@pytest.mark.usefixtures("processes")
+def test_a_worker_that_is_killed_during_the_search_changes_nothing(tmp_path: Path) -> None:
+    options: dict[str, Any] = {"steps": 4_000_000, "workers": 3, "seeds": 3}
+    reports: list[tuple[str, float, float | None]] = []
+
+    def progress(phase: str, done: float, total: float | None = None, best: float | None = None) -> None:
+        reports.append((phase, done, best))
+        if phase == "layout":  # the first report of a task
+            os.kill(other.workers[0], signal.SIGKILL)
+
+    with dask_cluster(tmp_path, 3) as other, open_cluster(other.address) as cluster:
+        there = found_in(cluster, progress=progress, **options)
+        assert "Remove worker" in other.log()
+    assert content(there) == content(found_in(**options))
+    assert max(done for _, done, _ in reports) > 0  # proposals on other machines are counted
+    assert min(best for _, _, best in reports if best is not None) < np.inf
+
+
+def test_an_interrupt_keeps_the_best_and_frees_the_workers(dask: DaskCluster) -> None:
+    problem = ring_problem(RANKS, RANKS)
+    seen: list[float] = []
+
+    def progress(phase: str, done: float, total: float | None = None, best: float | None = None) -> None:
+        seen.append(np.inf if best is None else best)
+        if phase.endswith("pair-exchange"):  # a task has begun to exchange
+            raise KeyboardInterrupt
+
+    with open_cluster(dask.address) as cluster:
+        found = found_in(cluster, seconds=1e6, progress=progress)  # the interrupt ends it
+        assert not found.complete
+        assert found.steps > 0
+        kept = score(problem, host_indices(problem.allocation, found.host_of_rank))
+        assert kept.hop_bytes <= min(seen) < np.inf
+    with open_cluster(dask.address) as cluster:
+        assert [one.result(20.0) for one in [cluster.submit(abs, -1) for _ in range(3)]] == [1] * 3
+
+
+def test_each_machine_gets_a_chain_if_the_limit_is_in_seconds(dask: DaskCluster) -> None:
+    with open_cluster(dask.address) as cluster:
+        one = SearchOptions(strategies=["greedy"], executor=cluster)
+        assert (one.repeats(1), one.repeats(2), one.repeats(4)) == (3, 2, 1)
+        assert replace(one, steps=5).repeats(1) == 1
+        assert replace(one, seeds=2).repeats(1) == 2
+        assert one.start_clock().workers == 3
+        in_steps = replace(one, steps=5)
+        assert (one.for_task(cluster, 2).workers, in_steps.for_task(cluster, 2).workers) == (1, None)
+    assert SearchOptions(strategies=["greedy"]).repeats(1) == 1

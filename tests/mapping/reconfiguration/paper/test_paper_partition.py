@@ -18,46 +18,14 @@ from mapping.reconfiguration.kernels.workspace import new_workspace
 from mapping.reconfiguration.model.problem import Application, Level
 from mapping.reconfiguration.model.solution import evaluate
 from mapping.reconfiguration.model.topology import Topology
-from mapping.reconfiguration.paper.partition import (
-    EXPANSIONS,
-    LOWEST,
-    SLACK,
-    coarsen,
-    cut,
-    cut_small,
-    dual_bisection,
-    fewest_vertices,
-    matching,
-    place_and_route,
-)
-from mapping.reconfiguration.paper.refinement import (
-    BOUND,
-    WHOLE,
-    Refinement,
-    Scale,
-    build_guest,
-    build_net,
-    flat_routes,
-    longest_route,
-    project,
-    refine,
-    route_unsplit,
-    set_loads,
-)
+from mapping.reconfiguration.paper import partition, refinement
+from mapping.reconfiguration.paper.partition import coarsen, dual_bisection, matching, place_and_route
+from mapping.reconfiguration.paper.refinement import Refinement, Scale, build_guest, refine, route_unsplit
 from mapping.reconfiguration.paper.seed_topology import ring, torus
 from registry.errors import InvalidValue, UnknownName
 from registry.model import Ints
-from tests.support.slow_local_update import (
-    Case,
-    Start,
-    applications,
-    cases,
-    machine_of,
-    performance_vector,
-    start,
-    started,
-    topologies,
-)
+from tests.support import slow_local_update as slow
+from tests.support.slow_local_update import Case, Start, applications, cases, machine_of, started
 
 
 def rng(seed: int = 0) -> np.random.Generator:
@@ -65,7 +33,6 @@ def rng(seed: int = 0) -> np.random.Generator:
 
 
 def sparse(vertices: int, seed: int = 0) -> Application:
-    """A connected random graph with few edges more than a tree."""
     draw = rng(seed)
     tree = [(int(draw.integers(max(0, v - 20), v)), v) for v in range(1, vertices)]
     more = draw.integers(0, vertices, (vertices // 3, 2))
@@ -82,7 +49,7 @@ def slow_matching(level: Level, most: int, expansion: str) -> list[int]:
         product = float(level.vertex_weight[level.source[e]] * level.vertex_weight[level.target[e]])
         weight = float(level.weight[e])
         value = 0.0 if weight == 0 else np.inf if product == 0 else weight / product
-        return value if expansion == LOWEST else -value
+        return value if expansion == partition.LOWEST else -value
 
     mate = list(range(len(level.vertex_weight)))
     pairs = 0
@@ -94,7 +61,7 @@ def slow_matching(level: Level, most: int, expansion: str) -> list[int]:
     return mate
 
 
-@pytest.mark.parametrize("expansion", EXPANSIONS)
+@pytest.mark.parametrize("expansion", partition.EXPANSIONS)
 @given(application=applications(), most=st.integers(0, 9))
 def test_a_matching_takes_edges_by_expansion(expansion: str, application: Application, most: int) -> None:
     level = Level.of(application)
@@ -106,13 +73,13 @@ def test_a_matching_takes_edges_by_expansion(expansion: str, application: Applic
 
 @pytest.mark.parametrize(("nodes", "fewest"), [(1, 100), (16, 100), (22, 103), (32, 181), (64, 512)])
 def test_graphs_are_coarsened_to_the_power_of_three_halves(nodes: int, fewest: int) -> None:
-    assert fewest_vertices(nodes) == fewest
+    assert partition.fewest_vertices(nodes) == fewest
     levels = coarsen(sparse(1500), nodes, expansion="highest")
     assert len(levels[-1].vertex_weight) == fewest
     assert len(coarsen(sparse(90), nodes)) == 1
 
 
-@pytest.mark.parametrize("expansion", EXPANSIONS)
+@pytest.mark.parametrize("expansion", partition.EXPANSIONS)
 def test_contraction_is_that_of_networkx(expansion: str) -> None:
     levels = coarsen(sparse(300), 16, expansion=expansion)
     for fine, coarse in itertools.pairwise(levels):
@@ -121,15 +88,9 @@ def test_contraction_is_that_of_networkx(expansion: str) -> None:
         graph.add_weighted_edges_from(zip(fine.source, fine.target, fine.weight, strict=True))
         blocks = [set(np.flatnonzero(coarse.vertex == v)) for v in range(len(coarse.vertex_weight))]
         whole = nx.quotient_graph(graph, blocks, relabel=True)
-        found = {
-            (int(one), int(other)): float(weight)
-            for one, other, weight in zip(coarse.source, coarse.target, coarse.weight, strict=True)
-        }
-        expected = {
-            (min(one, other), max(one, other)): whole.edges[one, other]["weight"]
-            for one, other in whole.edges
-        }
-        assert found == expected
+        pairs = zip(coarse.source.tolist(), coarse.target.tolist(), strict=True)
+        found = dict(zip(pairs, coarse.weight.tolist(), strict=True))
+        assert found == {(min(pair), max(pair)): whole.edges[pair]["weight"] for pair in whole.edges}
         inside = coarse.edge < 0
         assert (coarse.vertex[fine.source] == coarse.vertex[fine.target])[inside].all()
         edge = coarse.edge[~inside]
@@ -157,7 +118,7 @@ def slow_cut(weight: list[int], edges: dict[tuple[int, int], int], share: float)
         first = sum(w for w, within in zip(weight, inside, strict=True) if within)
         above = max(first / share, (total - first) / (1 - share)) / total - 1
         between = sum(size for (a, b), size in edges.items() if inside[a] != inside[b])
-        found.append((0.0 if above <= SLACK else round(above, 9), between))
+        found.append((0.0 if above <= partition.SLACK else round(above, 9), between))
     return min(found)
 
 
@@ -168,11 +129,11 @@ def test_small_graphs_are_cut_as_by_trying_all_cuts(data: st.DataObject, size: i
     edges = {pair: data.draw(st.integers(0, 5)) for pair in pairs}
     ends = np.array(pairs, int).reshape(-1, 2)
     graph = weighted_graph(ends[:, 0], ends[:, 1], np.array(list(edges.values()), float), size)
-    inside = cut_small(Adjacency.of(graph), np.array(weight, float), share)
+    inside = partition.cut_small(Adjacency.of(graph), np.array(weight, float), share)
     first = sum(w for w, within in zip(weight, inside, strict=True) if within)
     above = max(first / share, (sum(weight) - first) / (1 - share)) / sum(weight) - 1
     between = sum(one for (a, b), one in edges.items() if inside[a] != inside[b])
-    assert (0.0 if above <= SLACK else round(above, 9), between) == slow_cut(weight, edges, share)
+    assert (0.0 if above <= partition.SLACK else round(above, 9), between) == slow_cut(weight, edges, share)
 
 
 def clusters(sizes: list[int], heavy: float = 9.0) -> tuple[Application, Ints]:
@@ -202,14 +163,11 @@ def test_of_parts_of_the_same_load_that_with_more_edges_goes_to_that_with_more_l
     guest = Application.from_edges(ends[:, 0], ends[:, 1], [5, 5, 5, 5, 5, 5, 5, 1])
     flipped = Topology.of(8, 7 - ends)
     node = dual_bisection(Level.of(guest), flipped, rng(1))
-    assert sorted(node[:4].tolist()) == [4, 5, 6, 7]
-    assert sorted(node[4:].tolist()) == [0, 1, 2, 3]
+    assert [sorted(half.tolist()) for half in (node[:4], node[4:])] == [[4, 5, 6, 7], [0, 1, 2, 3]]
 
 
-@given(application=applications(), topology=topologies(most=12), seed=st.integers(0, 9))
-def test_every_vertex_gets_a_node_by_its_seed(
-    application: Application, topology: Topology, seed: int
-) -> None:
+@given(application=applications(), topology=slow.topologies(most=12), seed=st.integers(0, 9))
+def test_every_vertex_gets_a_node_by_seed(application: Application, topology: Topology, seed: int) -> None:
     node = dual_bisection(Level.of(application), topology, rng(seed))
     assert ((node >= 0) & (node < topology.nodes)).all()
     assert node.tobytes() == dual_bisection(Level.of(application), topology, rng(seed)).tobytes()
@@ -227,14 +185,11 @@ def test_every_application_is_placed_and_routed_on_every_topology(case: Case, de
 
 @pytest.mark.parametrize("options", [{}, {"refinement": Refinement(depth=1)}])
 def test_the_same_seed_gives_the_same_bytes_whether_levels_are_given_or_not(options: dict[str, Any]) -> None:
-    application = sparse(700)
-    case = application, torus(4, 4), machine_of(16, 100, 100)
-    found = [
-        place_and_route(*case, rng(5), levels=levels, **options)
-        for levels in (None, coarsen(application, 16))
-    ]
-    assert found[0].route.tobytes() == found[1].route.tobytes()
-    assert found[0].node_of_vertex.tobytes() == found[1].node_of_vertex.tobytes()
+    case = sparse(700), torus(4, 4), machine_of(16, 100, 100)
+    every = (None, coarsen(case[0], 16))
+    one, other = (place_and_route(*case, rng(5), levels=levels, **options) for levels in every)
+    assert one.route.tobytes() == other.route.tobytes()
+    assert one.node_of_vertex.tobytes() == other.node_of_vertex.tobytes()
 
 
 def test_fast_links_balance_and_slow_links_leave_nodes_empty() -> None:
@@ -269,13 +224,13 @@ def test_a_topology_that_falls_apart_or_is_of_another_machine_is_refused() -> No
 def test_metis_cuts_larger_graphs_within_the_slack() -> None:
     application = sparse(200)
     graph = weighted_graph(application.source, application.target, application.weight, 200)
-    inside = cut(graph, application.vertex_weight, 0.5, seed=1)
+    inside = partition.cut(graph, application.vertex_weight, 0.5, seed=1)
     part = float(application.vertex_weight[inside].sum()) / float(application.vertex_weight.sum())
-    assert abs(part - 0.5) <= 0.5 * (SLACK + 0.01)
+    assert abs(part - 0.5) <= 0.5 * (partition.SLACK + 0.01)
     between = application.weight[inside[application.source] != inside[application.target]].sum()
     assert between < 0.25 * application.weight.sum()
     line = weighted_graph([0, 1, 2], [1, 2, 3], np.ones(3), 4)
-    assert cut(Adjacency.of(line), np.zeros(4), 0.5, seed=0).sum() == 2  # without weight, by number
+    assert partition.cut(Adjacency.of(line), np.zeros(4), 0.5, seed=0).sum() == 2  # without weight, by number
 
 
 def refined(start: Start, depth: int | None, thorough: bool, steps: int = 1 << 62) -> int:
@@ -286,9 +241,7 @@ def refined(start: Start, depth: int | None, thorough: bool, steps: int = 1 << 6
 
 @pytest.mark.parametrize("thorough", [False, True])
 @given(given_case=started(), depth=st.integers(1, 4))
-def test_a_bounded_search_begins_as_the_whole_one(
-    thorough: bool, given_case: tuple[Case, Start], depth: int
-) -> None:
+def test_a_bounded_search_begins_as_full(thorough: bool, given_case: tuple[Case, Start], depth: int) -> None:
     _, (net, guest, state) = given_case
     node, route, length, load = state
     whole = PartitionState(node.copy(), route.copy(), length.copy(), load.copy())
@@ -299,8 +252,8 @@ def test_a_bounded_search_begins_as_the_whole_one(
 
 def vector_of(case: Case, state: PartitionState) -> list[float]:
     ptr = np.concatenate(([0], np.cumsum(state.length)))
-    solution = evaluate(*case, state.node, ptr, flat_routes(state))
-    return [float(one) for one in performance_vector(solution, case.machine)]
+    solution = evaluate(*case, state.node, ptr, refinement.flat_routes(state))
+    return [float(one) for one in slow.performance_vector(solution, case.machine)]
 
 
 @pytest.mark.parametrize("thorough", [False, True])
@@ -312,7 +265,7 @@ def test_whatever_the_weights_a_refinement_ends_with_true_loads_and_no_worse_thr
     before = vector_of(case, state)
     refined(Start(net, guest, state), depth, thorough)
     kept = state.load.copy()
-    set_loads(net, guest, state)
+    refinement.set_loads(net, guest, state)
     assert kept.tobytes() == state.load.tobytes()
     assert vector_of(case, state)[0] >= before[0] * (1 - 1e-12)
 
@@ -344,7 +297,6 @@ def test_whole_weights_are_not_rounded_and_edges_of_a_vertex_are_listed_from_the
 
 
 def circle(rng: np.random.Generator, size: int) -> Application:
-    """A ring of edges of any weight."""
     vertex = np.arange(size)
     return Application.from_edges(vertex, (vertex + 1) % size, rng.integers(1, 9, size).astype(float))
 
@@ -356,21 +308,21 @@ def test_projection_keeps_every_load(expansion: str) -> None:
     topology, machine = Topology.of(4, [[0, 1], [1, 2], [2, 3], [0, 3], [0, 2]]), machine_of(4)
     levels = coarsen(application, 4, expansion=expansion)
     assert len(levels[-1].vertex_weight) == 100
-    net, scale = build_net(topology), Scale.of(application, machine)
+    net, scale = refinement.build_net(topology), Scale.of(application, machine)
     node = rng.integers(0, 4, 100).astype(np.int32)
-    state = route_unsplit(net, build_guest(levels[-1], scale), node, longest_route(topology))
+    state = route_unsplit(net, build_guest(levels[-1], scale), node, refinement.longest_route(topology))
     before = state.load
     for fine, coarse in zip(reversed(levels[:-1]), reversed(levels[1:]), strict=True):
-        state = project(net, build_guest(fine, scale), state, coarse)
+        state = refinement.project(net, build_guest(fine, scale), state, coarse)
         assert (state.load == before).all()
     ptr = np.concatenate(([0], np.cumsum(state.length)))
-    evaluate(application, topology, machine, state.node, ptr, flat_routes(state))  # routes join
+    evaluate(application, topology, machine, state.node, ptr, refinement.flat_routes(state))  # routes join
 
 
 def test_a_vertex_leaves_the_heavy_node_and_a_flow_the_hot_link() -> None:
     application = Application.from_edges([0, 1], [1, 2], [4, 4], vertex_weight=[5, 5, 5])
     case = Case(application, ring(3), machine_of(3))
-    net, guest, state = start(case, np.zeros(3, np.int32))
+    net, guest, state = slow.start(case, np.zeros(3, np.int32))
     assert vector_of(case, state)[0] == 1 / 15
     for wrong in ({"depth": -1}, {"steps": -1}):
         with pytest.raises(InvalidValue, match="-1, must"):
@@ -380,18 +332,18 @@ def test_a_vertex_leaves_the_heavy_node_and_a_flow_the_hot_link() -> None:
     assert vector_of(case, state)[0] == 1 / 5
 
 
-@pytest.mark.parametrize(("vertices", "same_as"), [(WHOLE, None), (WHOLE + 1, BOUND)])
+@pytest.mark.parametrize(
+    ("vertices", "same_as"), [(refinement.WHOLE, None), (refinement.WHOLE + 1, refinement.BOUND)]
+)
 def test_by_default_large_graphs_are_searched_to_a_bound(vertices: int, same_as: int | None) -> None:
     rng = np.random.default_rng(3)
     application = circle(rng, vertices)
-    net, scale = build_net(ring(6)), Scale.of(application, machine_of(6, link_speed=50))
+    net, scale = refinement.build_net(ring(6)), Scale.of(application, machine_of(6, link_speed=50))
     guest, node = build_guest(Level.of(application), scale), rng.integers(0, 6, vertices).astype(np.int32)
     found = [route_unsplit(net, guest, node.copy(), 5) for _ in range(3)]
-    other = None if same_as else BOUND
-    made = [
-        refine(net, guest, one, Refinement(depth=depth))
-        for one, depth in zip(found, (0, same_as, other), strict=True)
-    ]
+    other = None if same_as else refinement.BOUND
+    depths = (0, same_as, other)
+    made = [refine(net, guest, *pair) for pair in zip(found, map(Refinement, depths), strict=True)]
     assert made[0] == made[1]
     assert found[0].route.tobytes() == found[1].route.tobytes()
-    assert (made[0] < made[2]) == (same_as == BOUND)
+    assert (made[0] < made[2]) == (same_as == refinement.BOUND)

@@ -13,23 +13,10 @@ from hypothesis import strategies as st
 
 from mapping.reconfiguration.model.problem import Application, Machine
 from mapping.reconfiguration.model.topology import Topology
-from mapping.reconfiguration.paper.repair_constraints import (
-    LoadedTopology,
-    connect,
-    satisfy_max_degree,
-    satisfy_max_edges,
-)
-from mapping.reconfiguration.paper.seed_topology import (
-    IMBALANCE,
-    chordal_ring,
-    condensed_graph,
-    oblivious_partition,
-    repair_topology,
-    ring,
-    seed_topology,
-    squarest,
-    torus,
-)
+from mapping.reconfiguration.paper import repair_constraints as repair
+from mapping.reconfiguration.paper import seed_topology as seeds
+from mapping.reconfiguration.paper.repair_constraints import LoadedTopology, satisfy_max_degree
+from mapping.reconfiguration.paper.seed_topology import chordal_ring, seed_topology, torus
 from registry.errors import InvalidValue, UnknownName
 from tests.support.reconfigure_problems import applications, graph_of, links_of, machine, machines, topologies
 
@@ -79,7 +66,7 @@ def test_rings_of_chords_3_and_5_are_the_same_graph() -> None:
 
 @pytest.mark.parametrize("nodes", [1, 2, 3, 4, 9])
 def test_rings_of_any_size_join_all_nodes(nodes: int) -> None:
-    found = ring(nodes)
+    found = seeds.ring(nodes)
     assert found.connected()
     assert found.links == {1: 0, 2: 1}.get(nodes, nodes)
 
@@ -94,13 +81,15 @@ def test_a_torus_has_the_links_of_networkx_grid(rows: int, columns: int, links: 
     grid.remove_edges_from(nx.selfloop_edges(grid))
     expected = {tuple(sorted((a * columns + b, c * columns + d))) for (a, b), (c, d) in grid.edges}
     assert links_of(found) == expected
-    squares = [squarest(nodes) for nodes in (1, 7, 12, 16, 32)]
+    squares = [seeds.squarest(nodes) for nodes in (1, 7, 12, 16, 32)]
     assert squares == [(1, 1), (1, 7), (3, 4), (4, 4), (4, 8)]  # a ring for a prime number of nodes
 
 
 def test_links_above_max_edges_are_removed_at_random() -> None:
     limits = machine(16, max_edges=22)
-    found = [repair_topology(chordal_ring(16, 4), limits, np.random.default_rng(seed)) for seed in range(8)]
+    found = [
+        seeds.repair_topology(chordal_ring(16, 4), limits, np.random.default_rng(seed)) for seed in range(8)
+    ]
     assert {topology.links for topology in found} == {22}
     assert all(links_of(topology) < links_of(chordal_ring(16, 4)) for topology in found)
     assert len({frozenset(links_of(topology)) for topology in found}) > 1
@@ -143,41 +132,37 @@ def grid(side: int) -> Application:
 
 def test_the_partition_is_balanced_cuts_little_and_follows_its_seed() -> None:
     mesh = grid(12)
-    found = oblivious_partition(mesh, 4, np.random.default_rng(0))
-    assert np.bincount(found, minlength=4).max() <= np.ceil(IMBALANCE * 36)
+    found = seeds.oblivious_partition(mesh, 4, np.random.default_rng(0))
+    assert np.bincount(found, minlength=4).max() <= np.ceil(seeds.IMBALANCE * 36)
     cut = np.count_nonzero(found[mesh.source] != found[mesh.target])
-    assert condensed_graph(mesh, found, 4).load.sum() == cut <= 2 * 24  # four squares cut 24 edges
-    made = [oblivious_partition(mesh, 7, np.random.default_rng(seed)).tolist() for seed in (1, 1, 2)]
+    assert seeds.condensed_graph(mesh, found, 4).load.sum() == cut <= 2 * 24  # four squares cut 24 edges
+    made = [seeds.oblivious_partition(mesh, 7, np.random.default_rng(seed)).tolist() for seed in (1, 1, 2)]
     assert made[0] == made[1] != made[2]
 
 
 def test_few_heavy_and_unconnected_vertices_are_balanced() -> None:
     generator = np.random.default_rng(0)
     line = Application.from_edges([0, 1], [1, 2], [1.0, 1.0])
-    assert oblivious_partition(line, 5, generator).tolist() == [0, 1, 2]  # a node each
-    assert oblivious_partition(line, 1, generator).tolist() == [0, 0, 0]
+    assert seeds.oblivious_partition(line, 5, generator).tolist() == [0, 1, 2]  # a node each
+    assert seeds.oblivious_partition(line, 1, generator).tolist() == [0, 0, 0]
     mesh, weight = grid(12), np.ones(144)
     weight[[17, 90]] = 500.0, 60.0  # the first more than a share of all
     heavy = Application.from_edges(mesh.source, mesh.target, mesh.weight, vertex_weight=weight)
-    found = oblivious_partition(heavy, 4, np.random.default_rng(0))
+    found = seeds.oblivious_partition(heavy, 4, np.random.default_rng(0))
     assert np.bincount(found, minlength=4)[found[17]] == 1
     load = np.bincount(found, weights=weight, minlength=4)
-    assert sorted(load)[-2] <= np.ceil(IMBALANCE * 202 / 3)
-    star = Application.from_edges(
-        [0] * 5, range(1, 6), [0.0] * 5, vertex_weight=[5.0, 4.0, 3.0, 3.0, 2.0, 1.0]
-    )
-    found = oblivious_partition(star, 2, np.random.default_rng(0))
+    assert sorted(load)[-2] <= np.ceil(seeds.IMBALANCE * 202 / 3)
+    star = Application.from_edges([0] * 5, range(1, 6), [0.0] * 5, vertex_weight=[5, 4, 3, 3, 2, 1])
+    found = seeds.oblivious_partition(star, 2, np.random.default_rng(0))
     assert np.bincount(found, weights=star.vertex_weight).tolist() == [9.0, 9.0]
     idle = Application.from_edges([0, 1, 2], [1, 2, 3], [1.0] * 3, vertex_weight=[0.0] * 4)
-    assert oblivious_partition(idle, 2, np.random.default_rng(0)).tolist() == [1, 1, 0, 0]
+    assert seeds.oblivious_partition(idle, 2, np.random.default_rng(0)).tolist() == [1, 1, 0, 0]
 
 
 @given(applications(max_vertices=20), st.integers(1, 6), SEEDS)
-def test_the_condensed_graph_has_the_edges_between_parts(
-    application: Application, nodes: int, seed: int
-) -> None:
+def test_the_condensed_graph_has_edges_of_parts(application: Application, nodes: int, seed: int) -> None:
     part = np.random.default_rng(seed).integers(0, nodes, application.vertices).astype(np.int32)
-    found = condensed_graph(application, part, nodes)
+    found = seeds.condensed_graph(application, part, nodes)
     weight: dict[tuple[int, int], float] = {}
     for one, other, size in zip(application.source, application.target, application.weight, strict=True):
         low, high = sorted((int(part[one]), int(part[other])))
@@ -194,9 +179,8 @@ def test_the_condensed_graph_has_the_edges_between_parts(
 
 @given(applications(max_vertices=30, max_more=40), machines(max_nodes=6), SEEDS)
 def test_the_initial_topology_keeps_the_limits(application: Application, limits: Machine, seed: int) -> None:
-    found, again = (
-        seed_topology("condensed", application, limits, np.random.default_rng(seed)) for _ in range(2)
-    )
+    case = "condensed", application, limits
+    found, again = (seed_topology(*case, np.random.default_rng(seed)) for _ in "ab")
     found.require(limits)
     assert links_of(found) == links_of(again)
 
@@ -205,12 +189,12 @@ def test_the_initial_topology_keeps_the_limits(application: Application, limits:
 def test_components_are_joined_by_as_few_links_as_can_be_and_the_whole_is_cut_to_the_limits(
     topology: Topology, data: st.DataObject
 ) -> None:
-    joined = connect(topology)
+    joined = repair.connect(topology)
     assert joined.connected()
     assert links_of(topology) <= links_of(joined)
     assert joined.links - topology.links == nx.number_connected_components(graph_of(topology)) - 1
     limits, seed = data.draw(machines(min_nodes=topology.nodes, max_nodes=topology.nodes)), data.draw(SEEDS)
-    found, again = (repair_topology(topology, limits, np.random.default_rng(seed)) for _ in range(2))
+    found, again = (seeds.repair_topology(topology, limits, np.random.default_rng(seed)) for _ in range(2))
     found.require(limits)
     assert links_of(found) == links_of(again)
 
@@ -227,7 +211,7 @@ def test_any_graph_is_cut_to_the_limits_with_its_flows(topology: Topology, data:
     assert loaded.topology.degree.max() <= limits.max_degree
     assert loaded.topology.connected()
     assert loaded.topology.links <= topology.links
-    satisfy_max_edges(loaded, limits)
+    repair.satisfy_max_edges(loaded, limits)
     loaded.topology.require(limits)
     load = np.zeros(loaded.topology.links)
     for one, (here, end) in enumerate(ends.tolist()):
@@ -242,7 +226,7 @@ def test_any_graph_is_cut_to_the_limits_with_its_flows(topology: Topology, data:
 
 def test_the_lightest_strongly_heavy_links_go_first() -> None:
     """Of a complete graph on four nodes two opposite links go where nodes have two ports."""
-    complete = Topology.of(4, [(0, 1), (0, 2), (0, 3), (1, 2), (1, 3), (2, 3)])
+    complete = Topology.of(4, [*itertools.combinations(range(4), 2)])
     flow = [5.0, 1.0, 5.0, 5.0, 1.5, 5.0]
     loaded = LoadedTopology(complete, complete.pairs, flow)
     satisfy_max_degree(loaded, machine(4, max_degree=2))

@@ -6,6 +6,7 @@ import itertools
 import math
 from dataclasses import replace
 from typing import Any
+from unittest.mock import MagicMock
 
 import numpy as np
 import pytest
@@ -17,59 +18,37 @@ from mapping.evaluation.metrics import evaluate as judged
 from mapping.placement.search.placing import place
 from mapping.reconfiguration.bounds import throughput_bound
 from mapping.reconfiguration.model.problem import Application, Machine
-from mapping.reconfiguration.model.solution import SearchResult, Solution, evaluate
+from mapping.reconfiguration.model.solution import SearchResult, Solution
 from mapping.reconfiguration.model.topology import LinkChange, Topology
 from mapping.reconfiguration.paper import partition
 from mapping.reconfiguration.paper.loop import LoopOptions, co_optimise
 from mapping.reconfiguration.paper.partition import LOADING
 from mapping.reconfiguration.paper.seed_topology import condensed_topology, repair_topology, ring, torus
 from mapping.reconfiguration.search import best_partition, local_search
-from mapping.reconfiguration.search.best_partition import (
-    exchange_nodes,
-    gather,
-    load_search_kernels,
-    network,
-    route_partition,
-    shake,
-    traffic,
-)
+from mapping.reconfiguration.search.best_partition import exchange_nodes, route_partition
 from mapping.reconfiguration.search.edge_exchange import choose_ends, exchange_edges
 from mapping.reconfiguration.search.local_search import TrialOptions, improve, search_from_seeds
 from registry.errors import InvalidValue
 from registry.model import Allocation, Ints, Placement
-from tests.support.reconfigure_problems import (
-    HEAVY,
-    applications,
-    every_pair,
-    links_of,
-    machine,
-    machines,
-    same_search,
-    topologies,
-)
+from tests.support import reconfigure_problems
+from tests.support.reconfigure_problems import HEAVY, applications, links_of, machine, topologies
+from tests.support.search_problems import InterruptAt
+from tests.support.small_fabrics import given_placement
 
 
-def consistent(application: Application, limits: Machine, found: SearchResult) -> None:
-    found.topology.require(limits)
-    solution = found.solution
-    again = evaluate(
-        application, found.topology, limits, solution.node_of_vertex, solution.route_ptr, solution.route
-    )
-    assert again.throughput == found.throughput == found.trail[-1].best
-    assert [one.number for one in found.trail] == list(range(len(found.trail)))
-
-
-@given(applications(), machines(), st.integers(0, 3))
+@given(applications(), reconfigure_problems.machines(), st.integers(0, 3))
 @settings(max_examples=40)
 def test_improving_keeps_limits_and_never_loses(application: Application, limits: Machine, seed: int) -> None:
     start = co_optimise(application, limits, LoopOptions(seed_topology="ring", patience=1))
     found = improve(application, limits, start, TrialOptions(trials=130, seed=seed))
-    consistent(application, limits, found)
+    reconfigure_problems.check_search(application, limits, found)
     assert found.complete
     assert found.throughput >= start.throughput
     assert found.throughput <= throughput_bound(application, limits).throughput * (1 + 1e-9)
     assert found.trail[: len(start.trail)] == start.trail
-    assert same_search(found, improve(application, limits, start, TrialOptions(trials=130, seed=seed)))
+    assert reconfigure_problems.same_search(
+        found, improve(application, limits, start, TrialOptions(trials=130, seed=seed))
+    )
 
 
 def test_the_best_of_several_seeds_is_at_least_as_good_as_each() -> None:
@@ -77,11 +56,10 @@ def test_the_best_of_several_seeds_is_at_least_as_good_as_each() -> None:
     tree = np.arange(1, 40)
     application = Application.from_edges(np.r_[rows[0], tree], np.r_[rows[1], tree // 2], np.ones(119))
     limits = machine(8, max_degree=3, link_speed=0.5)
-    found = search_from_seeds(
-        application, limits, TrialOptions(trials=50), seed_topologies=("condensed", "ring")
-    )
-    consistent(application, limits, found)
-    for name in ("condensed", "ring"):
+    seeds = ("condensed", "ring")
+    found = search_from_seeds(application, limits, TrialOptions(trials=50), seed_topologies=seeds)
+    reconfigure_problems.check_search(application, limits, found)
+    for name in seeds:
         alone = co_optimise(application, limits, LoopOptions(seed_topology=name, expansion="highest"))
         assert found.throughput >= alone.throughput
     with pytest.raises(InvalidValue, match="seed_topologies: are none"):
@@ -90,17 +68,16 @@ def test_the_best_of_several_seeds_is_at_least_as_good_as_each() -> None:
 
 def test_free_ports_are_used() -> None:
     """Four vertices that all talk, on a path: three links become six."""
-    complete = every_pair(4)
+    complete = reconfigure_problems.every_pair(4)
     limits = machine(4, max_degree=3, max_edges=6)
     path = Topology.of(4, [(0, 1), (1, 2), (2, 3)])
     start = co_optimise(complete, limits, LoopOptions(seed_topology=path, patience=0))
     found = improve(complete, limits, start, TrialOptions(trials=200))
-    assert found.throughput == 1.0
-    assert found.topology.links == 6
+    assert (found.throughput, found.topology.links) == (1.0, 6)
 
 
 def test_an_interrupt_keeps_the_best_so_far(monkeypatch: pytest.MonkeyPatch) -> None:
-    complete, limits = every_pair(6), machine(6, max_degree=4)
+    complete, limits = reconfigure_problems.every_pair(6), machine(6, max_degree=4)
     start = co_optimise(complete, limits, LoopOptions(seed_topology="ring", patience=0))
 
     def interrupt(*_: Any, **__: Any) -> Any:
@@ -110,15 +87,15 @@ def test_an_interrupt_keeps_the_best_so_far(monkeypatch: pytest.MonkeyPatch) -> 
     found = improve(complete, limits, start, progress=interrupt)
     assert not found.complete
     assert found.throughput > start.throughput
-    consistent(complete, limits, found)
+    reconfigure_problems.check_search(complete, limits, found)
     monkeypatch.setattr(best_partition, "coarsen", interrupt)  # before our own search has begun
     found = improve(complete, limits, start)
     assert not found.complete
-    assert same_search(replace(found, complete=True), start)
+    assert reconfigure_problems.same_search(replace(found, complete=True), start)
 
 
 def test_an_interrupt_of_another_seed_keeps_what_the_first_one_gave(monkeypatch: pytest.MonkeyPatch) -> None:
-    complete, limits = every_pair(6), machine(6, max_degree=4)
+    complete, limits = reconfigure_problems.every_pair(6), machine(6, max_degree=4)
 
     def interrupted(*given: Any, **options: Any) -> SearchResult:
         if given[2].seed_topology == "torus":
@@ -137,8 +114,8 @@ def test_an_interrupt_of_another_seed_keeps_what_the_first_one_gave(monkeypatch:
 def test_no_time_and_no_trials_change_nothing() -> None:
     pair = Application.from_edges([0], [1], [1.0])
     start = co_optimise(pair, machine(4))
-    assert same_search(improve(pair, machine(4), start, TrialOptions(seconds=0.0)), start)
-    assert same_search(improve(pair, machine(4), start, TrialOptions(trials=0)), start)
+    for none in (TrialOptions(seconds=0.0), TrialOptions(trials=0)):
+        assert reconfigure_problems.same_search(improve(pair, machine(4), start, none), start)
     wrong: list[dict[str, Any]] = [{"trials": -1}, {"seed": -2}, {"seconds": math.nan}, {"seconds": -1.0}]
     for one in wrong:
         with pytest.raises(InvalidValue, match="{}: is {}".format(*next(iter(one.items())))):
@@ -151,14 +128,12 @@ def routed(application: Application, topology: Topology, limits: Machine) -> Sol
 
 def test_free_ports_take_a_direct_link() -> None:
     limits = machine(6, max_degree=3, max_edges=7)
-    change = exchange_edges(ring(6), routed(HEAVY, ring(6), limits), limits, (0, 3), np.random.default_rng(0))
-    assert change is not None
+    (change, *_) = changes_of(limits)
     assert (change.removed, change.inserted) == ((), ((0, 3),))
     assert links_of(change.topology) == links_of(ring(6)) | {(0, 3)}
 
 
 def changes_of(limits: Machine) -> list[LinkChange]:
-    """Changes of twenty seeds for the two nodes that exchange most."""
     solution = routed(HEAVY, ring(6), limits)
     found = [exchange_edges(ring(6), solution, limits, (0, 3), np.random.default_rng(k)) for k in range(20)]
     return [change for change in found if change is not None]
@@ -186,7 +161,7 @@ def test_the_ends_of_a_flow_over_the_most_loaded_link_are_chosen() -> None:
     assert drawn == {None, (0, 3)}  # None is a swap, one time in three
 
 
-@given(applications(min_vertices=2), machines(min_nodes=2), st.integers(0, 9))
+@given(applications(min_vertices=2), reconfigure_problems.machines(min_nodes=2), st.integers(0, 9))
 def test_every_change_is_what_it_reports(application: Application, limits: Machine, seed: int) -> None:
     generator = np.random.default_rng(seed)
     topology = repair_topology(ring(limits.nodes), limits, generator)
@@ -205,15 +180,12 @@ def worst(application: Application, topology: Topology, node: Ints) -> float:
     """Worst load of a link where all shortest paths share, by the engine's own evaluation."""
     hosts = np.arange(topology.nodes, dtype=np.int32)
     allocation = Allocation(hosts=hosts, slots=np.ones(topology.nodes, np.int32))
-    placement = Placement(host_of_rank=hosts, allocation=allocation, strategy="given")
-    flows, costs = traffic(application, node, topology.nodes), CostModel(routing="shortest-paths")
-    return judged(network(topology), flows, placement, costs=costs).congestion_seconds
-
-
-def on_any(data: st.DataObject, application: Application, nodes: int) -> Ints:
-    """Any node for each vertex."""
-    size = application.vertices
-    return np.array(data.draw(st.lists(st.integers(0, nodes - 1), min_size=size, max_size=size)), np.int32)
+    placement = given_placement(allocation, hosts)
+    flows, costs = (
+        best_partition.traffic(application, node, topology.nodes),
+        CostModel(routing="shortest-paths"),
+    )
+    return judged(best_partition.network(topology), flows, placement, costs=costs).congestion_seconds
 
 
 def test_neighbours_on_a_ring_are_found_again_and_where_nothing_flows_nothing_moves() -> None:
@@ -245,7 +217,7 @@ def test_it_is_the_best_of_all_orders_on_a_small_topology() -> None:
 def test_what_is_on_a_node_stays_together_and_congestion_does_not_grow(
     application: Application, topology: Topology, data: st.DataObject
 ) -> None:
-    node = on_any(data, application, topology.nodes)
+    node = reconfigure_problems.on_any(data, application, topology.nodes)
     found = exchange_nodes(application, topology, node, steps=200, seed=1)
     pairs = set(zip(node.tolist(), found.tolist(), strict=True))
     assert len(pairs) == len({one for one, _ in pairs}) == len({other for _, other in pairs})
@@ -256,11 +228,8 @@ def test_what_is_on_a_node_stays_together_and_congestion_does_not_grow(
 def test_an_interrupt_of_the_engine_is_passed_on(monkeypatch: pytest.MonkeyPatch) -> None:
     """The engine keeps the best so far and returns: the search that called it must end too."""
 
-    def interrupt(phase: str, done: float, total: float | None = None, best: float | None = None) -> None:
-        raise KeyboardInterrupt
-
     def interrupted(*given: Any, **options: Any) -> Placement:
-        return place(*given, **options, progress=interrupt)
+        return place(*given, **options, progress=InterruptAt(1))
 
     monkeypatch.setattr(best_partition, "place", interrupted)
     path = Application.from_edges([0, 1, 2], [1, 2, 3], [1.0, 1.0, 1.0])
@@ -268,12 +237,12 @@ def test_an_interrupt_of_the_engine_is_passed_on(monkeypatch: pytest.MonkeyPatch
         exchange_nodes(path, ring(4), np.array([0, 2, 1, 3], np.int32))
 
 
-@given(applications(), machines(min_nodes=2), st.data())
+@given(applications(), reconfigure_problems.machines(min_nodes=2), st.data())
 @settings(max_examples=40)
-def test_a_partitions_topology_keeps_limits(
-    application: Application, limits: Machine, data: st.DataObject
-) -> None:
-    condensed_topology(application, limits, on_any(data, application, limits.nodes)).require(limits)
+def test_a_partition_keeps_limits(application: Application, limits: Machine, data: st.DataObject) -> None:
+    condensed_topology(
+        application, limits, reconfigure_problems.on_any(data, application, limits.nodes)
+    ).require(limits)
 
 
 def test_a_partition_that_fits_the_switch_keeps_all_its_links() -> None:
@@ -286,28 +255,22 @@ def test_a_partition_that_fits_the_switch_keeps_all_its_links() -> None:
 
 
 def test_loading_kernels_is_reported_once() -> None:
-    phases: list[str] = []
-
-    def report(phase: str, done: float, total: float | None = None, best: float | None = None) -> None:
-        phases.append(phase)
-
+    report = MagicMock()
     partition._load_kernels.cache_clear()
     best_partition._load_engine.cache_clear()
-    load_search_kernels(report)
-    load_search_kernels(report)
-    assert phases == [LOADING, LOADING]
+    best_partition.load_search_kernels(report)
+    best_partition.load_search_kernels(report)
+    assert [call.args[0] for call in report.call_args_list] == [LOADING, LOADING]
 
 
 @given(topologies(min_nodes=1, max_nodes=7), st.integers(1, 9), st.integers(0, 5))
 @settings(max_examples=40)
-def test_gathered_vertices_are_together_shaken_ones_near(
-    topology: Topology, vertices: int, seed: int
-) -> None:
+def test_gathered_are_together_and_shaken_near(topology: Topology, vertices: int, seed: int) -> None:
     node = np.arange(vertices, dtype=np.int32) % topology.nodes
-    together = gather(topology, node, np.random.default_rng(seed))
+    together = best_partition.gather(topology, node, np.random.default_rng(seed))
     assert (together == together[0]).all()
     assert topology.degree[together[0]] == topology.degree.max()
-    moved = shake(topology, node, np.random.default_rng(seed))
+    moved = best_partition.shake(topology, node, np.random.default_rng(seed))
     for before, after in zip(node.tolist(), moved.tolist(), strict=True):
         assert before == after or topology.link_between(before, after) >= 0
 
@@ -315,7 +278,7 @@ def test_gathered_vertices_are_together_shaken_ones_near(
 def test_of_many_vertices_a_few_hundred_are_shaken() -> None:
     for vertices, low, high in ((1_000, 150, 250), (20_000, 300, 500)):
         node = np.zeros(vertices, np.int32)
-        moved = shake(ring(8), node, np.random.default_rng(0))
+        moved = best_partition.shake(ring(8), node, np.random.default_rng(0))
         assert low < np.count_nonzero(moved != node) < high
 
 

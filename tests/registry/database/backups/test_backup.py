@@ -9,9 +9,11 @@ import json
 import os
 import stat
 from collections.abc import Callable
-from datetime import UTC, datetime, timedelta
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime, timedelta, timezone
 from functools import partial
 from pathlib import Path
+from threading import Event
 from typing import Any
 
 import psutil
@@ -20,15 +22,21 @@ import pytest
 import registry.database.backups.backup
 import registry.database.backups.restore
 from registry.database.backups.backup import backup
+from registry.database.backups.backup_file import Header, encode, records, verify, writing
 from registry.database.backups.restore import restore
 from registry.database.driver import Database, Transaction
 from registry.database.schema import check_version, is_half_loaded, mark_loading
 from registry.errors import AlmanacError, DatabaseError, InputError
 from registry.fabrics.observations import lock_cluster
+from registry.model.intake import Intake
 from registry.progress import silent
 from registry.registry import Registry
 from tests.conftest import empty
+from tests.support import servers
+from tests.support.concurrent_writers import CONTENTS
+from tests.support.fat_tree import at
 from tests.support.full_cluster import fill_all
+from tests.support.waiting import comes_true
 
 MOMENT = datetime(2024, 5, 6, 7, 8, 9, 123456, tzinfo=UTC)
 FOREVER = datetime(9999, 12, 31, 23, 59, 59, 999999, tzinfo=UTC)
@@ -65,9 +73,8 @@ def fill(database: Database) -> None:
     """All kinds of values, parallel relationships, more nodes than the first page takes."""
 
     def work(transaction: Transaction) -> None:
-        transaction.run(
-            NODES, blob=bytes(range(256)) * 99, none=b"", at=MOMENT, forever=FOREVER, big=2**62 + 1
-        )
+        blob = bytes(range(256)) * 99
+        transaction.run(NODES, blob=blob, none=b"", at=MOMENT, forever=FOREVER, big=2**62 + 1)
         transaction.run("UNWIND $ids AS id CREATE (:Device {id: id, cluster: 'c'})", ids=DEVICES)
         source, target = DEVICES[:-1] * 2, DEVICES[1:] * 2
         columns = {"source": source, "target": target, "key": [f"k{i}" for i in range(len(source))]}
@@ -80,9 +87,8 @@ def fill(database: Database) -> None:
 def graph(database: Database) -> tuple[list[Any], list[Any]]:
     """All of a database by other statements than the dump's, in an order of its own."""
     _, nodes = database.query("MATCH (n) RETURN labels(n), properties(n)")
-    _, edges = database.query(
-        "MATCH (a)-[r]->(b) RETURN labels(a), a.id, type(r), properties(r), labels(b), b.id"
-    )
+    read = "MATCH (a)-[r]->(b) RETURN labels(a), a.id, type(r), properties(r), labels(b), b.id"
+    _, edges = database.query(read)
     return sorted(nodes, key=repr_sorted), sorted(edges, key=repr_sorted)
 
 
@@ -97,25 +103,21 @@ def server_kind() -> str:
 
 
 @pytest.fixture(scope="module")
-def whole(embedded_database: Database, tmp_path_factory: pytest.TempPathFactory) -> bytes:
-    """A backup of all kinds of values."""
+def backed_up(embedded_database: Database, tmp_path_factory: pytest.TempPathFactory) -> bytes:
     empty(embedded_database)
     fill(embedded_database)
-    path = tmp_path_factory.mktemp("whole") / "x"
-    backup(embedded_database, path)
+    backup(embedded_database, path := tmp_path_factory.mktemp("backup") / "x")
     return path.read_bytes()
 
 
 @pytest.fixture
-def dumped(whole: bytes, database: Database, tmp_path: Path) -> Path:
+def dumped(backed_up: bytes, database: Database, tmp_path: Path) -> Path:
     """The file of that backup, beside an empty database."""
-    (tmp_path / "x.dump").write_bytes(whole)
+    (tmp_path / "x.dump").write_bytes(backed_up)
     return tmp_path / "x.dump"
 
 
-def test_a_registry_is_restored_as_it_was(
-    database: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_registry_comes_back(database: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(registry.database.backups.backup, "PAGE_ROWS", 50)
     assert backup(database, tmp_path / "empty").nodes == 0
     assert restore(database, tmp_path / "empty").nodes == 0
@@ -162,17 +164,13 @@ def move(database: Database, other: Database, folder: Path) -> None:
 
 
 def test_a_database_with_content_is_not_loaded_into(database: Database, dumped: Path) -> None:
-    empty(database)
     database.write(lambda t: t.run("CREATE (:Cluster {id: 'mine'})"))
     with pytest.raises(DatabaseError, match="not empty"):
         restore(database, dumped)
     assert database.query("MATCH (c:Cluster) RETURN c.id")[1] == [("mine",)]
 
 
-def test_an_interrupted_load_is_noticed_and_started_again(
-    database: Database, dumped: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    empty(database)
+def test_an_interrupted_load_is_started_again(database: Database, dumped: Path, monkeypatch: Any) -> None:
     monkeypatch.setattr(registry.database.backups.backup, "PAGE_ROWS", 20)
 
     def break_off(phase: str, done: float, total: float | None = None, best: float | None = None) -> None:
@@ -192,7 +190,6 @@ def test_an_interrupted_load_is_noticed_and_started_again(
 
 
 def test_replacing_saves_what_was_there(database: Database, dumped: Path) -> None:
-    empty(database)
     database.write(lambda t: t.run("CREATE (:Cluster {id: 'mine'})"))
     shown = restore(database, dumped, replace=True)
     assert database.query("MATCH (n) WHERE NOT n:Schema RETURN count(n)")[1] == [(shown.nodes,)]
@@ -205,19 +202,14 @@ def test_replacing_saves_what_was_there(database: Database, dumped: Path) -> Non
 
 
 def test_a_replacement_that_cannot_be_saved_changes_nothing(database: Database, dumped: Path) -> None:
-    empty(database)
     database.write(lambda t: t.run("CREATE (:Cluster {id: 'mine'}), (:Stranger)"))
     with pytest.raises(DatabaseError, match="does not know"):
         restore(database, dumped, replace=True)
     check_version(database)
     assert database.query("MATCH (c:Cluster) RETURN c.id")[1] == [("mine",)]
-    empty(database)
 
 
-def test_an_interrupted_replacement_leaves_a_mark_and_the_saved_content(
-    database: Database, dumped: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    empty(database)
+def test_an_interrupted_replacement_leaves_a_mark_and_what_it_saved(database: Database, dumped: Path) -> None:
     database.write(lambda t: t.run("CREATE (:Cluster {id: 'mine'})"))
 
     def break_off(phase: str, done: float, total: float | None = None, best: float | None = None) -> None:
@@ -268,9 +260,7 @@ LINES: dict[str, Callable[[list[bytes]], list[bytes]]] = {
 
 
 @pytest.mark.parametrize("damage", [*PACKED, *LINES])
-def test_what_is_no_whole_backup_is_refused_before_anything_is_written(
-    database: Database, dumped: Path, damage: str
-) -> None:
+def test_damaged_backups_are_refused_and_write_nothing(database: Database, dumped: Path, damage: str) -> None:
     if damage in PACKED:
         dumped.write_bytes(PACKED[damage](dumped.read_bytes()))
     else:
@@ -280,7 +270,6 @@ def test_what_is_no_whole_backup_is_refused_before_anything_is_written(
 
 
 def test_a_mark_without_a_load_is_removed_by_the_next_load(database: Database, dumped: Path) -> None:
-    empty(database)
     mark_loading(database, True)
     restore(database, dumped)
     check_version(database)
@@ -315,20 +304,15 @@ def test_names_in_a_forged_dump_never_become_cypher(database: Database, dumped: 
         restore(database, dumped)
     assert caught.value.line == 3
     assert database.query("MATCH (e:Evil) RETURN e")[1] == []
-    empty(database)
 
 
-@pytest.mark.parametrize(
-    "statement", ["CREATE (:Stranger)", "CREATE (:Cluster {id: 'a'})-[:OF]->(:Cluster {id: 'b'})"]
-)
-def test_what_the_schema_does_not_know_is_not_left_out(
-    database: Database, tmp_path: Path, statement: str
-) -> None:
-    database.write(lambda transaction: transaction.run(statement))
-    with pytest.raises(DatabaseError, match="does not know"):
-        backup(database, tmp_path / "x")
-    assert list(tmp_path.iterdir()) == []
-    empty(database)
+def test_what_the_schema_does_not_know_is_not_left_out(database: Database, tmp_path: Path) -> None:
+    for statement in ("(:Stranger)", "(:Cluster {id: 'a'})-[:OF]->(:Cluster {id: 'b'})"):
+        empty(database)
+        database.write(lambda t, statement=statement: t.run(f"CREATE {statement}"))  # type: ignore[misc]
+        with pytest.raises(DatabaseError, match="does not know"):
+            backup(database, tmp_path / "x")
+        assert list(tmp_path.iterdir()) == []
 
 
 def test_writes_during_every_attempt_are_noticed(database: Database, tmp_path: Path) -> None:
@@ -372,3 +356,74 @@ def assert_refused(database: Database, path: Path) -> AlmanacError:
     check_version(database)
     assert database.query("MATCH (n) RETURN count(n)")[1] == [(1,)]
     return caught.value
+
+
+HEADER = Header(schema=5, counts={"Cluster": 1, "Content": 1})
+
+
+def test_a_dump_is_read_as_it_was_written_and_values_have_one_text(tmp_path: Path) -> None:
+    at = datetime(2026, 1, 2, 3, tzinfo=UTC)
+    node = {"id": "x", "at": at, "blob": b"\x00\xff", "name": "\xfc"}
+    with writing(tmp_path / "dump", HEADER) as writer:
+        for section, value in (("Cluster", {"id": "c"}), ("Content", node)):
+            writer.section(section)
+            writer.record(encode(value))
+    assert verify(tmp_path / "dump") == HEADER
+    found = [(name, line, value) for name, line, _, value in records(tmp_path / "dump")]
+    assert found == [("Cluster", 3, {"id": "c"}), ("Content", 5, node)]
+    assert len(gzip.decompress((tmp_path / "dump").read_bytes()).splitlines()) == 6
+    there = at.astimezone(timezone(timedelta(hours=2)))
+    expected = '{"a":{"$bytes":"AA=="},"b":{"$time":"2026-01-02T03:00:00+00:00"}}'
+    assert encode({"b": there, "a": b"\x00"}) == expected
+    with pytest.raises(TypeError, match="cannot hold a set"):
+        encode({1})
+
+
+def test_an_interrupted_dump_leaves_no_file(tmp_path: Path) -> None:
+    with pytest.raises(RuntimeError), writing(tmp_path / "dump", HEADER):
+        raise RuntimeError
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("server_kind", ["embedded", "neo4j"])
+def test_a_backup_during_writes_has_one_moment(registry: Registry, server: Any, tmp_path: Path) -> None:
+    """Three write all the time; what was restored is a state that there was."""
+    enough = Event()
+
+    def write(number: int) -> int:
+        turn = 0
+        with servers.opened(server) as own:
+            while not enough.is_set():
+                fabric = CONTENTS[(turn + number) % len(CONTENTS)]
+                own.save(Intake(cluster="toy", observed_at=at(3 * turn + number), fabric=fabric))
+                turn += 1
+        return turn
+
+    def observed() -> set[Any]:
+        return set(registry.database.query("MATCH (o:Observation)-[:SAW]->(:Content) RETURN o.id")[1])
+
+    def links() -> list[Any]:
+        text = "MATCH (a:Device)-[l:LINK]->(b:Device) RETURN a.id, b.id, l.key, l.valid_from, l.valid_to"
+        return sorted(registry.database.query(text)[1])
+
+    with ThreadPoolExecutor(3) as pool:
+        writers = [pool.submit(write, number) for number in range(3)]
+        try:
+            assert comes_true(lambda: len(observed()) > 1)
+            backup(registry.database, tmp_path / "during")
+            before = len(observed())
+            assert comes_true(lambda: len(observed()) > before)
+        finally:
+            enough.set()
+        total = sum(writer.result() for writer in writers)
+    everything = observed()
+    assert len(everything) == total
+    restore(registry.database, tmp_path / "during", replace=True)
+    then = observed()
+    assert 1 < len(then) < len(everything)
+    assert then < everything
+    seq = registry.database.query("MATCH (c:Cluster) RETURN c.seq")[1]
+    assert seq >= registry.database.query("MATCH (o:Observation) RETURN max(o.seq)")[1]
+    graph = links()
+    registry.fabrics.rebuild("toy")
+    assert links() == graph

@@ -14,17 +14,14 @@ from registry.database.local.files import ServerFiles, ServerState, end_process,
 STATE = ServerState(supervisor=1, java=2, bolt_port=7687, machine="here", started_at=3.5, idle_seconds=60.0)
 
 
-def mode(path: Path) -> int:
-    return stat.S_IMODE(path.stat().st_mode)
-
-
 def test_a_state_is_read_as_it_was_written(tmp_path: Path) -> None:
     files = ServerFiles(tmp_path / "home")
     assert files.read_state() is None
     files.prepare()
     files.write_state(STATE)
     assert files.read_state() == STATE
-    assert (mode(files.folder), mode(files.data), mode(files.state)) == (0o700, 0o700, 0o600)
+    modes = [stat.S_IMODE(path.stat().st_mode) for path in (files.folder, files.data, files.state)]
+    assert modes == [0o700, 0o700, 0o600]
     assert [one.name for one in files.folder.iterdir()] == ["state.json"]
     for text in ("{half a", "[]", '{"supervisor": 1}'):
         files.state.write_text(text, "utf-8")
@@ -37,14 +34,13 @@ def test_a_password_is_made_once(tmp_path: Path) -> None:
     password = files.read_password()
     assert len(password) == 32
     assert files.read_password() == password
-    assert mode(files.password) == 0o600
+    assert stat.S_IMODE(files.password.stat().st_mode) == 0o600
 
 
 def test_a_process_is_recognised_by_its_arguments(processes: None) -> None:
     # A process has no arguments for a moment after Popen returns; cat has them when it answers.
-    with subprocess.Popen(
-        ["cat", "-u", "-"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0
-    ) as child:
+    pipe = subprocess.PIPE
+    with subprocess.Popen(["cat", "-u", "-"], stdin=pipe, stdout=pipe, bufsize=0) as child:
         assert child.stdin is not None
         assert child.stdout is not None
         child.stdin.write(b"ready\n")

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from http.client import HTTPConnection
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 
 import psutil
 import pytest
@@ -25,6 +25,7 @@ from registry.database.local import supervisor
 from registry.database.local.files import ServerFiles, ServerState
 from registry.database.local.server import ServerAddress, _await_answer, ensure_server, status, stop
 from registry.errors import DatabaseError, DatabaseUnavailable
+from tests.registry.database.local.test_files import STATE
 from tests.support.waiting import PATIENCE, comes_true, has_ended
 
 MARK = "MERGE (m:Mark {id: $id})"
@@ -86,22 +87,16 @@ def test_processes_that_start_at_once_share_one_server(home: Path) -> None:
     assert len(servers_on(home)) == 1
 
 
-def test_a_running_server_is_found_and_listens_on_this_machine_only(
-    home: Path, running: ServerAddress
-) -> None:
+def test_a_running_server_is_found_and_listens_on_loopback_only(home: Path, running: ServerAddress) -> None:
     assert ensure_server(home) == running
     shown = status(home)
     assert shown is not None
     assert (shown.address, shown.idle_seconds) == (running, 300)
     assert 50e6 < shown.memory_bytes < 1.5e9
     assert shown.started_at <= time.time()
-    processes = [psutil.Process(state_of(home).java), psutil.Process(state_of(home).supervisor)]
-    addresses = [
-        one.laddr
-        for process in processes
-        for one in process.net_connections("inet")
-        if one.status in (psutil.CONN_LISTEN, psutil.CONN_NONE)
-    ]
+    pids, listening = (state_of(home).java, state_of(home).supervisor), (psutil.CONN_LISTEN, psutil.CONN_NONE)
+    found = [one for pid in pids for one in psutil.Process(pid).net_connections("inet")]
+    addresses = [one.laddr for one in found if one.status in listening]
     assert len(addresses) == 2  # Bolt and HTTP
     assert all(ipaddress.ip_address(address.ip).is_loopback for address in addresses)
 
@@ -113,21 +108,16 @@ def test_nobody_else_can_read_its_password(home: Path, running: ServerAddress) -
         process = psutil.Process(pid)
         assert running.password not in " ".join(process.cmdline())
         assert running.password not in " ".join(process.environ().values())
-    holders = [path for path in home.rglob("*") if path.is_file() and holds(path, running.password)]
+    password, paths = running.password.encode(), list(home.rglob("*"))
+    holders = [path for path in paths if path.is_file() and password in path.read_bytes()]
     assert holders == [ServerFiles(home).password]
-    for path in home.rglob("*"):
+    for path in paths:
         assert not stat.S_IMODE(path.stat().st_mode) & 0o077 or path.suffix == ".lock", path
     assert not stat.S_IMODE(ServerFiles(home).folder.stat().st_mode) & 0o077
 
 
-def holds(path: Path, text: str) -> bool:
-    return text.encode() in path.read_bytes()
-
-
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux kills children with their parent")
-def test_java_dies_with_a_killed_supervisor_and_committed_data_stays(
-    home: Path, running: ServerAddress
-) -> None:
+def test_java_dies_with_a_killed_supervisor_but_no_data(home: Path, running: ServerAddress) -> None:
     mark(running, "before kill -9 of the supervisor")
     state = state_of(home)
     os.kill(state.supervisor, signal.SIGKILL)
@@ -203,8 +193,8 @@ def test_a_server_that_cannot_start_is_an_error_and_leaves_nothing(processes: No
     assert not ServerFiles(tmp_path).state.exists()
 
 
-def test_a_server_that_still_makes_its_database_is_waited_for(
-    home: Path, running: ServerAddress, monkeypatch: pytest.MonkeyPatch
+def test_a_server_that_makes_its_database_is_waited_for(
+    home: Path, running: ServerAddress, monkeypatch: Any
 ) -> None:
     real, refusals = ServerAddress.connect, [2]
 
@@ -223,9 +213,8 @@ def test_a_folder_that_cannot_be_made_or_written_is_an_error(tmp_path: Path) -> 
     (tmp_path / "file").write_text("", "utf-8")
     with pytest.raises(DatabaseUnavailable):
         ensure_server(tmp_path / "file" / "home")
-    with pytest.raises(
-        DatabaseUnavailable, match=r"/sys/almanac cannot be written \(.*\); set ALMANAC_HOME to"
-    ):
+    reason = r"/sys/almanac cannot be written \(.*\); set ALMANAC_HOME to"
+    with pytest.raises(DatabaseUnavailable, match=reason):
         ensure_server(Path("/sys/almanac"))
 
 
@@ -238,9 +227,7 @@ def test_stopping_what_does_not_run_makes_nothing(tmp_path: Path) -> None:
 def test_a_server_of_another_machine_is_left_alone(tmp_path: Path) -> None:
     files = ServerFiles(tmp_path)
     files.prepare()
-    files.write_state(
-        ServerState(supervisor=1, java=1, bolt_port=7687, machine="login2", started_at=0.0, idle_seconds=60.0)
-    )
+    files.write_state(replace(STATE, machine="login2"))
     with FileLock(files.run_lock), pytest.raises(DatabaseUnavailable, match="runs on login2"):
         ensure_server(tmp_path)
     assert files.state.exists()
@@ -249,8 +236,7 @@ def test_a_server_of_another_machine_is_left_alone(tmp_path: Path) -> None:
 def test_stopping_ends_both_processes(home: Path, running: ServerAddress) -> None:
     state = state_of(home)
     assert stop(home) is True
-    assert has_ended(state.supervisor)
-    assert has_ended(state.java)
+    assert (has_ended(state.supervisor), has_ended(state.java)) == (True, True)
     assert stop(home) is False
 
 
@@ -266,11 +252,10 @@ def test_without_the_password_http_gives_a_static_page_only(embedded_server: Ser
     """The server cannot be started without HTTP; docs/how-to/stored-data.md says what answers."""
     assert embedded_server.home is not None
     arguments = (embedded_server.home / "server" / "java.args").read_text()
-    found = re.search(r"httpIncomingPort=(\d+)", arguments)
-    assert found is not None
+    (port,) = re.findall(r"httpIncomingPort=(\d+)", arguments)
     answers = {}
     for path in (*OPEN, *CLOSED):
-        connection = HTTPConnection("127.0.0.1", int(found[1]), timeout=PATIENCE)
+        connection = HTTPConnection("127.0.0.1", int(port), timeout=PATIENCE)
         connection.request("GET", path)
         answer = connection.getresponse()
         text = answer.read()

@@ -1,22 +1,28 @@
-"""The supervisor of the local server, without its own process."""
+"""The supervisor of the local server, without its own process; processes that end with their parent."""
 
 from __future__ import annotations
 
 import os
 import resource
+import signal
 import socket
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
-from typing import cast
+from types import SimpleNamespace
+from typing import Any, cast
 
+import psutil
 import pytest
 
 from registry.database.driver import Database
 from registry.database.local import supervisor
 from registry.database.local.files import ServerFiles, ServerState, machine_name
 from registry.database.local.server import ensure_server, stop
+from tests.registry.database.local.test_files import STATE
+from tests.support.paths import ROOT
 from tests.support.waiting import PATIENCE, SteeredClock
 
 
@@ -33,9 +39,8 @@ def test_a_taken_port_is_replaced(processes: None, tmp_path: Path, monkeypatch: 
         java, state = supervisor._start(files, begun)
         try:
             assert offers == []
-            Database.connect(
-                f"bolt://127.0.0.1:{state.bolt_port}", user="root", password=files.read_password()
-            ).close()
+            uri = f"bolt://127.0.0.1:{state.bolt_port}"
+            Database.connect(uri, user="root", password=files.read_password()).close()
         finally:
             supervisor._stop(java)
             files.state.unlink()
@@ -69,18 +74,16 @@ except DatabaseUnavailable as error:
 """
 
 
-@pytest.mark.parametrize(
-    ("limit", "value", "name"),
-    [
-        (resource.RLIMIT_AS, 2_000_000_000, "address space (ulimit -v) is 2,000,000,000"),
-        (resource.RLIMIT_NOFILE, 100, "open files (ulimit -n) is 100"),
-        (resource.RLIMIT_FSIZE, 100_000, "size of a file (ulimit -f) is 100,000"),
-    ],
-)
-def test_a_limit_that_is_too_small_is_named(
-    processes: None, tmp_path: Path, limit: int, value: int, name: str
-) -> None:
-    command = [sys.executable, "-c", START, str(limit), str(value), str(tmp_path)]
+TOO_SMALL = {
+    "address space (ulimit -v) is 2,000,000,000": (resource.RLIMIT_AS, 2_000_000_000),
+    "open files (ulimit -n) is 100": (resource.RLIMIT_NOFILE, 100),
+    "size of a file (ulimit -f) is 100,000": (resource.RLIMIT_FSIZE, 100_000),
+}
+
+
+@pytest.mark.parametrize("name", TOO_SMALL)
+def test_a_limit_that_is_too_small_is_named(processes: None, tmp_path: Path, name: str) -> None:
+    command = [sys.executable, "-c", START, *map(str, TOO_SMALL[name]), str(tmp_path)]
     shown = subprocess.run(command, capture_output=True, text=True, check=True, timeout=PATIENCE).stdout
     assert f"does not start: the limit of {name} and it needs" in shown
     assert "raise it, or set ALMANAC_DB" in shown
@@ -100,16 +103,7 @@ def test_a_limit_that_may_be_raised_is_raised(monkeypatch: pytest.MonkeyPatch) -
     }
 
 
-class RunningJava:
-    """A process that does not end."""
-
-    def poll(self) -> None:
-        return None
-
-
-def test_an_unused_server_stops_although_the_clock_was_set_back(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_unused_server_stops_if_the_clock_was_set_back(tmp_path: Path, monkeypatch: Any) -> None:
     files = ServerFiles(tmp_path)
     files.used.parent.mkdir(parents=True, exist_ok=True)
     files.used.touch()
@@ -118,8 +112,27 @@ def test_an_unused_server_stops_although_the_clock_was_set_back(
     clock = SteeredClock()
     monkeypatch.setattr(supervisor, "time", clock)
     monkeypatch.setattr(supervisor, "_is_connected", lambda java, port: clock.now < 1.0)
-    state = ServerState(
-        supervisor=1, java=2, bolt_port=7687, machine="here", started_at=0.0, idle_seconds=0.2
-    )
-    supervisor._watch(files, state, cast("subprocess.Popen[bytes]", RunningJava()))
+    java = cast("subprocess.Popen[bytes]", SimpleNamespace(poll=lambda: None))  # does not end
+    supervisor._watch(files, replace(STATE, idle_seconds=0.2), java)
     assert 1.15 < clock.now < 1.35  # not under an open connection, then after 0.2 s
+
+
+PARENT = """
+import subprocess, sys, time
+from registry.database.local.end_with_parent import die_with_parent
+child = subprocess.Popen(["sleep", "600"], preexec_fn=die_with_parent())
+print(child.pid, flush=True)
+time.sleep(600)
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the kernel of Linux does this")
+def test_a_child_ends_with_a_killed_parent(processes: None) -> None:
+    command = [sys.executable, "-c", PARENT]
+    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as parent:
+        assert parent.stdout is not None
+        child = psutil.Process(int(parent.stdout.readline()))
+        assert child.is_running()
+        os.kill(parent.pid, signal.SIGKILL)
+    gone, _ = psutil.wait_procs([child], timeout=PATIENCE)
+    assert gone == [child] or child.status() == psutil.STATUS_ZOMBIE

@@ -17,29 +17,20 @@ from registry.records.placements import saving as placement_saving
 from registry.records.placements.records import PlacementRecord
 from registry.records.placements.saving import placement_id
 from registry.registry import Registry
-from tests.registry.records.test_records import same
 from tests.support.fat_tree import at, fat_tree, tree_tables
+from tests.support.full_cluster import same
 
 PROFILE = Profile.from_edges([0, 1, 2], [1, 2, 0], [10.0, 20.0, 30.0], name="ring", application="cg")
-IN_ORDER = Metrics(
-    congestion_seconds=4.0, network_congestion_seconds=3.0, hop_bytes=100.0, average_dilation=2.5
-)
+NUMBERS = {"congestion_seconds": 4.0, "network_congestion_seconds": 3.0, "hop_bytes": 100.0}
+IN_ORDER = Metrics(**NUMBERS, average_dilation=2.5)
 
 
 @pytest.fixture
 def known(registry: Registry) -> Registry:
     """A registry that knows a fabric with tables, a job on it and a profile."""
     job = Job(id="7", hosts=("node03", "node00"), slots=(2, 2), ranks=3)
-    registry.save(
-        Intake(
-            cluster="toy",
-            observed_at=at(0),
-            fabric=fat_tree(),
-            tables=tree_tables(),
-            jobs=(job,),
-            profiles=(PROFILE,),
-        )
-    )
+    seen = Intake(cluster="toy", observed_at=at(0), fabric=fat_tree(), tables=tree_tables(), jobs=(job,))
+    registry.save(replace(seen, profiles=(PROFILE,)))
     return registry
 
 
@@ -50,58 +41,30 @@ def record_on(known: Registry, **changed: Any) -> PlacementRecord:
 
 def recorded(snapshot: Snapshot, profile: str) -> PlacementRecord:
     allocation = Allocation.of(snapshot.fabric, ["node03", "node00"], 2)
-    return PlacementRecord(
-        cluster="toy",
-        content=snapshot.id,
-        routing=snapshot.routing,
-        profile=profile,
-        job="7",
-        placement=Placement(
-            host_of_rank=allocation.hosts[[0, 0, 1]],
-            allocation=allocation,
-            strategy="greedy+pair-exchange",
-            objective="congestion",
-            routing="tables",
-            parameters={"rails": "all-connected", "steps": 5, "heat": 0.5, "blocks": True},
-            seed=3,
-            seconds=1.5,
-            steps=99,
-            complete=False,
-        ),
-        evaluation=evaluation_on(snapshot),
-        in_order=IN_ORDER,
-        random=replace(IN_ORDER, hop_bytes=120.0),
-        code_version="1.2",
-    )
+    used = {"strategy": "greedy+pair-exchange", "objective": "congestion", "routing": "tables", "seed": 3}
+    used |= {"parameters": {"rails": "all-connected", "steps": 5, "heat": 0.5, "blocks": True}}
+    used |= {"seconds": 1.5, "steps": 99, "complete": False, "allocation": allocation}
+    placement = Placement(host_of_rank=allocation.hosts[[0, 0, 1]], **used)  # type: ignore[arg-type]
+    names = {"cluster": "toy", "content": snapshot.id, "profile": profile, "job": "7", "code_version": "1.2"}
+    costs = {"evaluation": evaluation_on(snapshot), "in_order": IN_ORDER}
+    costs["random"] = replace(IN_ORDER, hop_bytes=120.0)
+    return PlacementRecord(**names, **costs, routing=snapshot.routing, placement=placement)  # type: ignore[arg-type]
 
 
 def evaluation_on(snapshot: Snapshot) -> Evaluation:
     loads = np.zeros(len(snapshot.fabric.links))
     loads[[2, 5, 7]] = [50e9, 200e9, 100e9]
-    return Evaluation(
-        routing="tables",
-        rails="all-connected",
-        congestion_seconds=4.0,
-        network_congestion_seconds=2.0,
-        hop_bytes=350e9,
-        total_bytes=60.0,
-        average_dilation=2.0,
-        max_dilation=4.0,
-        link_bytes=loads,
-        bounds={
-            "congestion_seconds": Bound(value=1.0, proof="what a rank sends leaves it", name="injection"),
-            "hop_bytes": Bound(value=90.0, proof="nearest hosts"),
-        },
-        wall_seconds=0.25,
-        code_version="1.2",
-        mean_congestion_seconds=1.5,
-        total_dilation=12.0,
-        message_dilation=2.5,
-        mapping_coefficient=70.0,
-        distance="equivalent+2",
-        counted="packets of 4096 bytes",
-        background="added: 9 bytes of 1 other job on all links",
-    )
+    injection = Bound(value=1.0, proof="what a rank sends leaves it", name="injection")
+    found: dict[str, Any] = {
+        "bounds": {"congestion_seconds": injection, "hop_bytes": Bound(value=90.0, proof="nearest hosts")}
+    }
+    found |= {"routing": "tables", "rails": "all-connected", "wall_seconds": 0.25, "code_version": "1.2"}
+    found |= {"congestion_seconds": 4.0, "network_congestion_seconds": 2.0, "mean_congestion_seconds": 1.5}
+    found |= {"hop_bytes": 350e9, "total_bytes": 60.0, "average_dilation": 2.0, "max_dilation": 4.0}
+    found |= {"total_dilation": 12.0, "message_dilation": 2.5, "mapping_coefficient": 70.0}
+    found |= {"distance": "equivalent+2", "counted": "packets of 4096 bytes"}
+    found["background"] = "added: 9 bytes of 1 other job on all links"
+    return Evaluation(link_bytes=loads, **found)
 
 
 def test_a_saved_placement_is_read_back(known: Registry) -> None:
@@ -128,23 +91,13 @@ def test_another_provenance_or_result_is_another_placement() -> None:
     placement, evaluation = record.placement, record.evaluation
     assert evaluation is not None
     allocation = Allocation(hosts=placement.allocation.hosts, slots=np.asarray([3, 3]))
-    variants = [
-        record,
-        replace(record, cluster="other"),
-        replace(record, content="toy/other"),
-        replace(record, routing=None),
-        replace(record, profile=None),
-        replace(record, job=None),
-        replace(record, code_version="2"),
-        replace(record, placement=replace(placement, seed=4)),
-        replace(record, placement=replace(placement, strategy="random")),
-        replace(record, placement=replace(placement, objective="hop-bytes")),
-        replace(record, placement=replace(placement, parameters={})),
-        replace(record, placement=replace(placement, host_of_rank=placement.host_of_rank[::-1])),
-        replace(record, placement=replace(placement, allocation=allocation)),
-        replace(record, evaluation=replace(evaluation, background="")),
-        replace(record, evaluation=replace(evaluation, background="added: 10 bytes")),
-    ]
+    changes: list[dict[str, Any]] = [{"cluster": "other"}, {"content": "toy/other"}, {"code_version": "2"}]
+    changes += [{"routing": None}, {"profile": None}, {"job": None}]
+    others: list[dict[str, Any]] = [{"seed": 4}, {"strategy": "random"}, {"objective": "hop-bytes"}]
+    others += [{"parameters": {}}, {"host_of_rank": placement.host_of_rank[::-1]}, {"allocation": allocation}]
+    changes += [{"placement": replace(placement, **changed)} for changed in others]
+    changes += [{"evaluation": replace(evaluation, background=text)} for text in ("", "added: 10 bytes")]
+    variants = [record, *(replace(record, **changed) for changed in changes)]
     assert len({placement_id(variant) for variant in variants}) == len(variants)
 
 
@@ -162,35 +115,24 @@ def test_a_placement_is_joined_to_all_that_it_is_about(known: Registry) -> None:
     assert json.loads(rows[0][6])["heat"] == 0.5
 
 
-def test_the_hottest_links_are_stored_at_their_sending_end(
-    known: Registry, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_hottest_links_are_at_their_sending_end(known: Registry, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(placement_saving, "HOTTEST", 2)
-    record = record_on(known)
-    known.placements.save(record)
+    known.placements.save(record_on(known))
     fabric = known.fabrics.read("toy").fabric
     _, rows = known.database.query(
         "MATCH (:Placement)-[l:LOADS]->(d:Device) "
         "RETURN d.name, l.src_port, l.dst, l.dst_port, l.bytes, l.seconds ORDER BY l.seconds DESC"
     )
-    expected = [
-        (
-            fabric.names[fabric.links.source[row]],
-            fabric.links.source_port[row],
-            fabric.names[fabric.links.target[row]],
-            fabric.links.target_port[row],
-            load,
-            load / 50e9,
-        )
-        for row, load in ((5, 200e9), (7, 100e9))
-    ]
-    assert rows == expected
+    names, links = fabric.names, fabric.links
+    for (source, near, target, far, *rest), k, load in zip(rows, (5, 7), (200e9, 100e9), strict=True):
+        assert (source, target) == (names[links.source[k]], names[links.target[k]])
+        assert (near, far) == (links.source_port[k], links.target_port[k])
+        assert rest == [load, load / 50e9]
 
 
 def test_a_placement_without_evaluation_job_and_profile_is_kept(known: Registry) -> None:
-    plain = record_on(
-        known, evaluation=None, job=None, profile=None, routing=None, in_order=None, random=None
-    )
+    names = ("evaluation", "job", "profile", "routing", "in_order", "random")
+    plain = record_on(known, **dict.fromkeys(names))
     stored = known.placements.read(known.placements.save(plain))
     assert (stored.evaluation, stored.job, stored.profile, stored.routing, stored.in_order) == (None,) * 5
     (info,) = known.placements.history()
@@ -201,11 +143,8 @@ def test_the_history_has_metrics_bounds_and_baselines(known: Registry) -> None:
     known.placements.save(record_on(known))
     (shown,) = known.placements.history()
     assert (shown.cluster, shown.application, shown.profile, shown.job) == ("toy", "cg", "ring", "7")
-    assert (shown.strategy, shown.objective, shown.routing) == (
-        "greedy+pair-exchange",
-        "congestion",
-        "tables",
-    )
+    used = (shown.strategy, shown.objective, shown.routing)
+    assert used == ("greedy+pair-exchange", "congestion", "tables")
     assert (shown.congestion_seconds, shown.network_congestion_seconds) == (4.0, 2.0)
     assert (shown.hop_bytes, shown.average_dilation, shown.complete, shown.seed) == (350e9, 2.0, False, 3)
     assert dict(shown.bounds) == {"congestion_seconds": 1.0, "hop_bytes": 90.0}
@@ -219,9 +158,8 @@ def test_the_history_is_filtered(known: Registry) -> None:
     on_job = known.placements.save(record_on(known))
     alone = known.placements.save(record_on(known, job=None, profile=None))
     snapshot = known.fabrics.read("two")
-    elsewhere = known.placements.save(
-        record_on(known, cluster="two", content=snapshot.id, routing=None, job=None)
-    )
+    other = record_on(known, cluster="two", content=snapshot.id, routing=None, job=None)
+    elsewhere = known.placements.save(other)
 
     def found(**asked: Any) -> set[str]:
         return {info.id for info in known.placements.history(**asked)}
@@ -254,20 +192,14 @@ def test_a_placement_file_is_saved_as_given(known: Registry) -> None:
     assert (info.id, info.role) == (of_job.ids("placements")[0], "present")
 
 
-@pytest.mark.parametrize(
-    ("intake", "reason"),
-    [
+def test_a_placement_file_that_names_what_is_unknown_is_refused(known: Registry) -> None:
+    for intake, reason in (
         (given_order("node03", job="8"), "no job '8'"),
         (given_order("node01", cluster="toi"), "no cluster 'toi'; closest: toy"),
         (given_order("node01", "nodeX"), "nodeX"),
-    ],
-    ids=["job", "cluster", "host"],
-)
-def test_a_placement_file_that_names_what_is_unknown_is_refused(
-    known: Registry, intake: Intake, reason: str
-) -> None:
-    with pytest.raises(UnknownName, match=reason):
-        known.save(intake)
+    ):
+        with pytest.raises(UnknownName, match=reason):
+            known.save(intake)
 
 
 def test_what_does_not_fit_is_refused_and_nothing_is_written(known: Registry) -> None:
@@ -275,18 +207,15 @@ def test_what_does_not_fit_is_refused_and_nothing_is_written(known: Registry) ->
     assert record.evaluation is not None
     far = Allocation(hosts=np.asarray([99]), slots=np.asarray([3]))
     before = known.database.query("MATCH (n) RETURN count(n)")[1]
-    with pytest.raises(InvalidPlacement, match="vertices"):
-        known.placements.save(
-            replace(
-                record,
-                placement=Placement(host_of_rank=np.full(3, 99, np.int32), allocation=far, strategy="x"),
-            )
-        )
-    with pytest.raises(InvalidPlacement, match="link loads"):
-        known.placements.save(replace(record, evaluation=replace(record.evaluation, link_bytes=np.zeros(1))))
+    outside = Placement(host_of_rank=np.full(3, 99, np.int32), allocation=far, strategy="x")
     fewer = replace(record.placement, host_of_rank=record.placement.host_of_rank[:2])
-    with pytest.raises(InvalidPlacement, match="2 ranks are placed, the profile has 3"):
-        known.placements.save(replace(record, placement=fewer))
+    for wrong, reason in (
+        (replace(record, placement=outside), "vertices"),
+        (replace(record, evaluation=replace(record.evaluation, link_bytes=np.zeros(1))), "link loads"),
+        (replace(record, placement=fewer), "2 ranks are placed, the profile has 3"),
+    ):
+        with pytest.raises(InvalidPlacement, match=reason):
+            known.placements.save(wrong)
     assert known.database.query("MATCH (n) RETURN count(n)")[1] == before
 
 

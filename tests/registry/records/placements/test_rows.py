@@ -1,15 +1,22 @@
-"""Placements as columns and page by page: the same as one by one."""
+"""Placements as columns and page by page, the same as one by one; loads of links as bytes."""
 
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
 
-from registry.errors import InvalidValue
+from registry.database import codec
+from registry.errors import DatabaseError, InvalidValue
+from registry.model.loaded_links import LoadedLinks
 from registry.model.placement_series import PlacementSeries
 from registry.records.placements.records import StoredPlacementInfo
+from registry.records.placements.rows import pack_loads, unpack_loads
 from registry.registry import Registry
 from tests.support.busy_cluster import PROPOSED, at, fill, job, place, record, statements_of
 
@@ -38,32 +45,18 @@ def test_the_series_has_the_values_of_the_history_the_oldest_first(placed: Regis
 
 
 def same_row(series: PlacementSeries, row: int, info: StoredPlacementInfo) -> bool:
-    texts = {
-        "cluster": info.cluster,
-        "application": info.application or "",
-        "profile": info.profile_id or "",
-        "profile_name": info.profile or "",
-        "job": info.job or "",
-        "role": info.role,
-        "strategy": info.strategy,
-        "objective": info.objective,
-        "routing": info.routing,
-        "snapshot": info.snapshot,
-        "code_version": info.code_version,
-    }
-    for name, value in texts.items():
-        assert getattr(series, name)[row] == value, name
-    assert series.ranks[row] == info.ranks
-    assert bool(series.complete[row]) == info.complete
+    same_names = ("cluster", "application", "job", "role", "strategy", "objective", "routing", "snapshot")
+    for name in (*same_names, "code_version", "ranks", "complete"):
+        assert getattr(series, name)[row] == (getattr(info, name) or type(getattr(series, name)[row])()), name
+    assert (series.profile[row], series.profile_name[row]) == (info.profile_id or "", info.profile or "")
     moment = series.recorded_at[row].item().replace(tzinfo=info.recorded_at.tzinfo)
     assert moment == info.recorded_at
     for name in ("congestion_seconds", "network_congestion_seconds", "hop_bytes"):
         assert same_number(getattr(series, name)[row], getattr(info, name))
         assert same_number(getattr(series, f"bound_{name}")[row], info.bounds.get(name))
     assert same_number(series.average_dilation[row], info.average_dilation)
-    assert same_number(
-        series.in_order_hop_bytes[row], None if info.in_order is None else info.in_order.hop_bytes
-    )
+    in_order = None if info.in_order is None else info.in_order.hop_bytes
+    assert same_number(series.in_order_hop_bytes[row], in_order)
     return True
 
 
@@ -93,11 +86,11 @@ def test_the_series_is_filtered(placed: Registry) -> None:
 
 
 @pytest.mark.parametrize("asked", [{}, {"cluster": "toy"}, {"job": "7"}, {"application": "cg"}])
-def test_the_history_is_read_page_by_page(placed: Registry, asked: dict[str, str]) -> None:
-    whole = placed.placements.history(**asked)  # type: ignore[arg-type]
-    assert placed.placements.history(**asked, limit=2) == whole[:2]  # type: ignore[arg-type]
-    assert placed.placements.history(**asked, before=whole[0]) == whole[1:]  # type: ignore[arg-type]
-    assert statements_of(placed, lambda counted: counted.placements.history(**asked, limit=2)) == 1  # type: ignore[arg-type]
+def test_the_history_is_read_page_by_page(placed: Registry, asked: dict[str, Any]) -> None:
+    whole = placed.placements.history(**asked)
+    assert placed.placements.history(**asked, limit=2) == whole[:2]
+    assert placed.placements.history(**asked, before=whole[0]) == whole[1:]
+    assert statements_of(placed, lambda counted: counted.placements.history(**asked, limit=2)) == 1
     assert statements_of(placed, lambda counted: counted.placements.series(asked.get("cluster"))) == 1
 
 
@@ -142,3 +135,43 @@ def test_columns_of_another_length_are_refused() -> None:
     empty = dict.fromkeys(PlacementSeries.__slots__, ())
     with pytest.raises(InvalidValue, match="role"):
         PlacementSeries(**empty | {"role": ("present",)})  # type: ignore[arg-type]
+
+
+LOADS = arrays(np.float64, st.integers(0, 60), elements=st.sampled_from([0.0, 0.0, 0.0, 1.0, 2.5e9]))
+
+
+@given(LOADS)
+def test_packed_loads_are_unpacked_and_those_of_earlier_versions_too(link_bytes: np.ndarray) -> None:
+    found = unpack_loads(pack_loads(link_bytes))
+    assert np.array_equal(found.dense(), link_bytes)
+    assert found.link.tolist() == [row for row, load in enumerate(link_bytes) if load]
+    assert np.array_equal(unpack_loads(codec.pack({"link_bytes": link_bytes})).dense(), link_bytes)
+
+
+def test_few_loaded_links_of_many_take_few_bytes() -> None:
+    rng = np.random.default_rng(0)
+    link_bytes = np.zeros(60_000)
+    link_bytes[rng.choice(60_000, 600, replace=False)] = rng.random(600)
+    assert len(pack_loads(link_bytes)) < 600 * 12 + 300
+
+
+@pytest.mark.parametrize(
+    "columns",
+    [
+        {"other": np.zeros(1)},
+        {"links": np.zeros(0, np.int64), "link": np.zeros(1, np.int32), "bytes": np.ones(1)},
+        {"links": np.array([2], np.int64), "link": np.array([2], np.int32), "bytes": np.ones(1)},
+        {"links": np.array([2], np.int64), "link": np.array([1, 0], np.int32), "bytes": np.ones(2)},
+        {"links": np.array([2], np.int64), "link": np.array([1], np.int32), "bytes": np.ones(2)},
+    ],
+)
+def test_damaged_loads_are_an_error(columns: dict[str, np.ndarray]) -> None:
+    with pytest.raises(DatabaseError, match="damaged"):
+        unpack_loads(codec.pack(columns))
+
+
+def test_rows_outside_the_fabric_are_refused() -> None:
+    with pytest.raises(InvalidValue, match="outside"):
+        LoadedLinks(link=np.array([-1]), bytes=np.array([1.0]), links=2)
+    with pytest.raises(InvalidValue, match="ascend"):
+        LoadedLinks(link=np.array([1, 1]), bytes=np.array([1.0, 1.0]), links=2)

