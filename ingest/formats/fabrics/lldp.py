@@ -2,7 +2,11 @@
 
 All files of one ingest are one fabric; each contains the neighbours of one device. A file does not name its
 own device: the name is that of the file without suffixes (``leaf1`` of ``leaf1.json0.gz``), unless its
-neighbours report another device on the same cable. A cable reported by both ends is one cable.
+neighbours report the same name in full (``leaf1.cluster.example``) or another device on the same cable. A
+cable reported by both ends is one cable.
+
+A neighbour gives up to two names of its port, as id and as description; SONiC's id is the port's alias
+(``etp31`` of ``Ethernet120``). If the neighbour has a file, its port is the name that is in this file.
 
 * A device is a host if all its ports with known names have names of Linux network adapters (``eth0``,
   ``ens1f0np0``, ``enp65s0``, ``ib0``), and a switch if some do not (``swp1``, ``Ethernet1/1``). If only the
@@ -22,19 +26,22 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from ingest.formats.fabrics.draft import Draft, check_name
+from ingest.formats.fabrics.draft import MAX_NAME, Draft, check_name
 from ingest.options import Options
 from ingest.parsed import Parsed, counted
 from ingest.reading.json_text import Spot, load_json
 from ingest.reading.source import Place, SourceFile
 from registry.errors import InputError
 from registry.model import NO_PORT
+from registry.model.host_names import same_hosts, without_domain
 
 DEFAULT_RATE = 1.25e9
 """Bytes/s of a cable whose ports have no known speed: 10 Gbit/s."""
 _ADAPTER = re.compile(r"(eth|eno|ens|enp|enx|em|ib|hsn|p\d+p)\d\w*", re.ASCII)
+_ADDRESS = re.compile(r"[0-9a-f]{1,4}([:.-][0-9a-f]{1,4}){3,}", re.IGNORECASE)
 _SUFFIXES = re.compile(r"(\.(json0?|lldp|txt|gz|xz))++$", re.IGNORECASE)
 _RECOGNISED = re.compile(r'\s*\{\s*"lldp"\s*:')
+_NUMBERS = re.compile(r"([0-9]+)")
 _HIGHEST_PORT = (1 << 31) - 1
 _SPEED = re.compile(r"(\d{1,4})(G?)base", re.IGNORECASE | re.ASCII)
 
@@ -48,10 +55,10 @@ class Report(NamedTuple):
         Device that wrote the file.
     local : str
         Port of that device.
-    peer, port : str
-        Neighbour and its port.
-    by_address : bool
-        True if only the MAC address of the neighbour's port is known.
+    peer : str
+        Neighbour.
+    ports : tuple of str
+        Names that the neighbour gives for its port, the likeliest first; empty if it gives only an address.
     chassis : str
         Chassis id of the neighbour; empty if unknown.
     capabilities : frozenset of str
@@ -60,17 +67,24 @@ class Report(NamedTuple):
         Negotiated bytes/s of the neighbour's port.
     place : Place
         Location in the file.
+    vague : bool
+        True if the port's own name is unknown: `ports` is empty or has an alias of it.
     """
 
     device: str
     local: str
     peer: str
-    port: str
-    by_address: bool
+    ports: tuple[str, ...]
     chassis: str
     capabilities: frozenset[str]
     rate: float | None
     place: Place
+    vague: bool = False
+
+    @property
+    def port(self) -> str:
+        """Likeliest name of the neighbour's port; empty if unknown."""
+        return self.ports[0] if self.ports else ""
 
 
 def _read_reports(file: SourceFile, device: str) -> list[Report]:
@@ -111,12 +125,6 @@ def _report(device: str, local: str, value: dict[str, Any], spot: Spot) -> Repor
     place = spot.place
     name, chassis = _chassis(_single(value.get("chassis")), spot.at("chassis"))
     port = spot.at("port").object(_single(value.get("port")))
-    identity = spot.at("port").at("id").object(_single(port.get("id")))
-    shown = spot.at("port").at("id").text(_plain(identity.get("value")))
-    by_address = identity.get("type") == "mac"
-    described = _plain(port.get("descr"))
-    if by_address and isinstance(described, str) and described:
-        shown, by_address = described, False
     negotiated = _single(port.get("auto-negotiation"))
     current = _plain(negotiated.get("current")) if isinstance(negotiated, dict) else None
     capabilities = chassis.get("capability", [])
@@ -124,8 +132,7 @@ def _report(device: str, local: str, value: dict[str, Any], spot: Spot) -> Repor
         device=device,
         local=check_name(local, place),
         peer=check_name(name, place),
-        port=check_name(shown, place),
-        by_address=by_address,
+        ports=_port_names(port, spot.at("port")),
         chassis=_identity(chassis),
         capabilities=frozenset(
             str(one.get("type"))
@@ -135,6 +142,26 @@ def _report(device: str, local: str, value: dict[str, Any], spot: Spot) -> Repor
         rate=port_rate(current) if isinstance(current, str) else None,
         place=place,
     )
+
+
+def _port_names(port: dict[str, Any], spot: Spot) -> tuple[str, ...]:
+    """Return the names of a neighbour's port: its id, and its description if that could be a name.
+
+    The id comes first if it is the name of an interface; other ids are addresses, aliases or numbers.
+    """
+    identity = spot.at("id").object(_single(port.get("id")))
+    shown = check_name(spot.at("id").text(_plain(identity.get("value"))), spot.place)
+    kind, described = identity.get("type"), _plain(port.get("descr"))
+    names = [] if kind == "mac" else [shown]
+    if isinstance(described, str) and _could_be_port(described):
+        names.insert(len(names) if kind == "ifname" else 0, described)
+    return tuple(dict.fromkeys(names))
+
+
+def _could_be_port(text: str) -> bool:
+    """Return True for a description that could be a port's name: a word with a number, but no address."""
+    fits = len(text) <= MAX_NAME and text.isprintable() and len(text.split()) == 1 and text.strip() == text
+    return fits and any(map(str.isdecimal, text)) and _ADDRESS.fullmatch(text) is None
 
 
 def _chassis(value: Any, spot: Spot) -> tuple[str, dict[str, Any]]:
@@ -191,8 +218,8 @@ def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
         reports[name] = _read_reports(file, name)
     if not any(reports.values()):
         raise InputError("no neighbours found: is LLDP enabled at the other ends?", path=files[0].path)
-    reports, notes = _renamed(reports)
-    cables, odd = _cables(reports)
+    reports, notes = _renamed(_in_full(reports))
+    cables, odd = _cables(_by_own_ports(reports))
     draft = Draft()
     hosts = _hosts(reports, cables)
     for name in sorted({end for cable in cables for end in (cable.a, cable.b)} | set(reports)):
@@ -221,9 +248,25 @@ def _own_name(file: SourceFile) -> str:
     return check_name(_SUFFIXES.sub("", file.name) or file.name, Place(file.path))
 
 
+def _in_full(reports: Mapping[str, list[Report]]) -> dict[str, list[Report]]:
+    """Return the reports with one name for each device that some sources name in full and others do not."""
+    peers = dict.fromkeys(report.peer for own in reports.values() for report in own)
+    full = [peer for peer in peers if without_domain(peer) != peer]
+    names = same_hosts([peer for peer in peers if peer not in full], full)
+    names |= same_hosts(reports, [peer for peer in peers if peer not in names])
+    return {
+        names.get(name, name): [
+            report._replace(device=names.get(name, name), peer=names.get(report.peer, report.peer))
+            for report in own
+        ]
+        for name, own in reports.items()
+    }
+
+
 def _renamed(reports: Mapping[str, list[Report]]) -> tuple[dict[str, list[Report]], list[str]]:
     """Return the reports with devices named as by their neighbours, and notes about renamed ones."""
     peers = {report.peer for own in reports.values() for report in own}
+    short = {without_domain(peer): peer for peer in sorted(peers, reverse=True)}
     found: dict[str, list[Report]] = {}
     notes = []
     for name, own in reports.items():
@@ -231,14 +274,40 @@ def _renamed(reports: Mapping[str, list[Report]]) -> tuple[dict[str, list[Report
             back.peer
             for report in own
             for back in reports.get(report.peer, ())
-            if (back.local, back.port) == (report.port, report.local)
+            if back.local in report.ports and report.local in back.ports
         }
         known = next(iter(seen)) if len(seen) == 1 and name not in peers else name
         if known != name and known not in reports and known not in found:
             notes.append(f"the file named {name} is that of {known}, according to its neighbours")
             own, name = [report._replace(device=known) for report in own], known
+        elif name not in peers and without_domain(name) in short:
+            several = (
+                f"several devices have this name up to the first dot, such as {short[without_domain(name)]}"
+            )
+            notes.append(f"no neighbour reports the device {name}, and {several}: name the file in full")
         found[name] = own
     return found, notes
+
+
+def _by_own_ports(reports: Mapping[str, list[Report]]) -> dict[str, list[Report]]:
+    """Return the reports, each with those names of the port that fit the neighbour's own file, if it has one.
+
+    Fitting is the name of a port in that file, else one that differs from these in its numbers only. A port
+    of which only an address is known, or of whose names none fits, is vague.
+    """
+    ports = {name: {report.local for report in own} for name, own in reports.items()}
+    alike = {name: {_NUMBERS.sub("#", port) for port in own} for name, own in ports.items()}
+    return {name: [_with_own_port(report, ports, alike) for report in own] for name, own in reports.items()}
+
+
+def _with_own_port(report: Report, ports: Mapping[str, set[str]], alike: Mapping[str, set[str]]) -> Report:
+    """Return a report for `_by_own_ports`: ports by device, and these with ``#`` for each number."""
+    own = ports.get(report.peer)
+    if not own:
+        return report._replace(vague=not report.ports)
+    fitting = [port for port in report.ports if port in own]
+    fitting = fitting or [port for port in report.ports if _NUMBERS.sub("#", port) in alike[report.peer]]
+    return report._replace(ports=tuple(fitting) or report.ports, vague=not fitting)
 
 
 def _cables(reports: Mapping[str, list[Report]]) -> tuple[list[_Cable], list[str]]:
@@ -250,15 +319,20 @@ def _cables(reports: Mapping[str, list[Report]]) -> tuple[list[_Cable], list[str
             between.setdefault((low, high), ([], []))[report.device != low].append(report)
     cables: list[_Cable] = []
     lonely: list[Report] = []
+    ordered = 0
     for (a, b), (of_a, of_b) in sorted(between.items()):
         pairs, rest_a, rest_b = _matched(of_a, of_b)
+        vague = sum(one.vague and two.vague for one, two in pairs)
+        ordered += vague if vague > 1 else 0
         cables += [_Cable(a, one.local, b, two.local, _lower(one, two)) for one, two in pairs]
-        cables += [_Cable(a, one.local, b, _named(one), one.rate) for one in rest_a]
-        cables += [_Cable(a, _named(two), b, two.local, two.rate) for two in rest_b]
+        cables += [_Cable(a, one.local, b, one.port, one.rate) for one in rest_a]
+        cables += [_Cable(a, two.port, b, two.local, two.rate) for two in rest_b]
         lonely += [report for report in (*rest_a, *rest_b) if report.peer in reports and a != b]
     ends = [(end, port) for a, a_port, b, b_port, _ in cables for end, port in ((a, a_port), (b, b_port))]
     several = sum(count > 1 for (_, port), count in Counter(ends).items() if port)
     notes = counted((several, "port has", "ports have", "several neighbours: each is taken as a cable"))
+    unnamed = "known by neither port's own name: their ends are joined in the order of their ports"
+    notes += counted((ordered, "cable is", "cables are", unnamed))
     if lonely:
         first = lonely[0]
         seen = f"the first: {first.device} {first.local} sees {first.peer} {first.port}"
@@ -272,26 +346,62 @@ def _matched(
 ) -> tuple[list[tuple[Report, Report]], list[Report], list[Report]]:
     """Return the pairs of reports of one cable, and the reports without a partner.
 
-    Both reports name both ports; if a port is known by its address only, the ends are paired in order.
+    Both reports name both ports. A vague port may be any one, so that the port that the other end reports
+    decides; if both are vague, the ends are joined in the order of their ports.
     """
-    by_ports = {(report.port, report.local): report for report in of_b}
-    pairs = []
-    rest_a = []
-    for report in of_a:
-        partner = by_ports.pop((report.local, report.port), None)
-        if partner is None:
-            rest_a.append(report)
-        else:
-            pairs.append((report, partner))
-    rest_b = list(by_ports.values())
-    vague_a, vague_b = ([one for one in rest if one.by_address] for rest in (rest_a, rest_b))
-    if vague_a or vague_b:
-        joined = list(zip(vague_a or rest_a, vague_b or rest_b, strict=False))
-        pairs += joined
-        taken = {id(report) for pair in joined for report in pair}
-        rest_a = [report for report in rest_a if id(report) not in taken]
-        rest_b = [report for report in rest_b if id(report) not in taken]
-    return pairs, rest_a, rest_b
+    pairs = _joined(
+        [(report, [(report.local, port) for port in report.ports]) for report in of_a],
+        [(report, [(port, report.local) for port in report.ports]) for report in of_b],
+    )
+    rest_a, rest_b = _left(of_a, of_b, pairs)
+    named_a, vague_a = _by_port(rest_a)
+    named_b, vague_b = _by_port(rest_b)
+    pairs += _joined(named_a, [(report, [("", report.local)]) for report, _ in vague_b])
+    pairs += _joined([(report, [("", report.local)]) for report, _ in vague_a], named_b)
+    rest_a, rest_b = ([one for one in rest if one.vague] for rest in _left(of_a, of_b, pairs))
+    aliased = all(report.ports for report in rest_a)
+    rest_a.sort(key=lambda report: _in_order(report.port if aliased else report.local))
+    rest_b.sort(key=lambda report: _in_order(report.local if aliased else report.port))
+    pairs += zip(rest_a, rest_b, strict=False)
+    return pairs, *_left(of_a, of_b, pairs)
+
+
+_Keyed = tuple[Report, Sequence[tuple[str, str]]]
+"""A report with the pairs of ports that it could mean."""
+
+
+def _joined(of_a: Iterable[_Keyed], of_b: Iterable[_Keyed]) -> list[tuple[Report, Report]]:
+    """Return the pairs of reports that have a key in common, each report at most once."""
+    index = {key: report for report, keys in of_b for key in keys}
+    pairs, taken = [], set[int]()
+    for report, keys in of_a:
+        found = next((index[key] for key in keys if key in index and id(index[key]) not in taken), None)
+        if found is not None:
+            taken.add(id(found))
+            pairs.append((report, found))
+    return pairs
+
+
+def _by_port(reports: Iterable[Report]) -> tuple[list[_Keyed], list[_Keyed]]:
+    """Return the reports with the neighbour's port as key, the vague ones apart."""
+    parts: tuple[list[_Keyed], list[_Keyed]] = [], []
+    for report in reports:
+        parts[report.vague].append((report, [("", port) for port in report.ports]))
+    return parts
+
+
+def _left(
+    of_a: Iterable[Report], of_b: Iterable[Report], pairs: Iterable[tuple[Report, Report]]
+) -> tuple[list[Report], list[Report]]:
+    """Return the reports that are in no pair."""
+    taken = {id(report) for pair in pairs for report in pair}
+    rest_a, rest_b = ([report for report in rest if id(report) not in taken] for rest in (of_a, of_b))
+    return rest_a, rest_b
+
+
+def _in_order(name: str) -> list[tuple[int, str]]:
+    """Return a key that sorts names by the numbers in them."""
+    return [(len(part), part) if part.isdecimal() else (0, part) for part in _NUMBERS.split(name)]
 
 
 def _hosts(reports: Mapping[str, list[Report]], cables: Iterable[_Cable]) -> set[str]:
@@ -317,10 +427,6 @@ def _hosts(reports: Mapping[str, list[Report]], cables: Iterable[_Cable]) -> set
         if host:
             hosts.add(name)
     return hosts
-
-
-def _named(report: Report) -> str:
-    return "" if report.by_address else report.port
 
 
 def _lower(one: Report, two: Report) -> float | None:
