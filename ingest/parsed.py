@@ -12,7 +12,7 @@ from registry.model import Bools, Profile
 from registry.model.arrays import readonly
 from registry.model.intake import IngestedData
 
-BELOW_MPI = ("openmpi-monitoring", "ai-layout", "nccl-graph", "pytorch-trace", "generated")
+BELOW_MPI = ("openmpi-monitoring", "ai-layout", "nccl-graph", "nccl-log", "pytorch-trace", "generated")
 """Sources of profiles that record below the functions of MPI, so that no wrapper can count twice."""
 
 

@@ -4,7 +4,12 @@
     node1:50292:50292 [0] NCCL INFO Trees [0] 1/-1/-1->0->-1 [1] -1/-1/-1->0->1
 
 ``Channel c/n`` is the ring of channel c, printed by rank 0: every rank sends to the next one, the last to the
-first. ``Trees`` lists for each channel up to three children of the printing rank, the rank, and its parent;
+first. NCCL prints at most 20 ranks of a ring; a longer one is completed by the connections that every rank
+prints before it has ``Connected all rings`` (those after it are of trees), else it is rejected:
+
+    node1:50293:50293 [1] NCCL INFO Channel 00/0 : 1[1] -> 2[0] [send] via NET/IB/0
+
+``Trees`` lists for each channel up to three children of the printing rank, the rank, and its parent;
 -1 means none. The log contains no bytes: every channel is taken as one byte along each of its links, in the
 direction of a ring, or both ways in a tree. Rings are read, or trees with `Options.collectives` ``tree``. The
 ranks are those of one communicator: a log of several communicators with different rings is rejected.
@@ -13,7 +18,10 @@ ranks are those of one communicator: a log of several communicators with differe
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
+from typing import NamedTuple
 
 from ingest.formats.profiles.shared import MAX_RANKS, missing_ranks, profile_of
 from ingest.options import Options
@@ -21,9 +29,21 @@ from ingest.parsed import Parsed
 from ingest.reading.source import SourceFile
 from registry.errors import InputError
 from registry.model import Profile
+from registry.name_lists import list_names
 
 FORMAT = "nccl-log"
+SHOWN = 20
+"""Number of ranks of a ring that NCCL prints (``MAXWIDTH`` in its source)."""
+_WIDTH = 1000
+"""From this number of ranks on numbers of ranks overwrite each other in a printed ring."""
 _RING = re.compile(r"NCCL INFO Channel (\d{1,4})/(\d{1,4}) :((?: +\d{1,8})++)\s*$")
+_ONE_ONLY = "the log has several communicators, ingest only one of them"
+_SIZE = re.compile(r"\bn[rR]anks (\d{1,8})\b")
+_CONNECTION = re.compile(
+    r"^(?:.*\s)?(\S+ \[\d+\]) NCCL INFO (?:Channel|Ring) (\d{1,4})(?:/0)? : "
+    r"(\d{1,8})\[[0-9a-f]{1,16}\] -> (\d{1,8})\[[0-9a-f]{1,16}\]"
+)
+_CONNECTED = re.compile(r"^(?:.*\s)?(\S+ \[\d+\]) NCCL INFO Connected all rings")
 _TREES = re.compile(r"NCCL INFO Trees ((?:\[\d{1,4}\] \S{1,80}\s*)++)$")
 _TREE = re.compile(r"\[(\d{1,4})\] (-?\d{1,8})/(-?\d{1,8})/(-?\d{1,8})->(\d{1,8})->(-?\d{1,8})")
 
@@ -69,26 +89,103 @@ def links_profile(
     return profile_of(edges, ranks, file.path, f"{format}, {options.collectives}s", options)
 
 
+class _Rings(NamedTuple):
+    """What a log contains about rings.
+
+    Attributes
+    ----------
+    shown : dict of int to tuple of int
+        Printed ranks of each channel.
+    sizes : set of int
+        Numbers of ranks of the log's communicators.
+    next : dict of (int, int) to set of int
+        By channel and rank the ranks to which it connects in a ring.
+    """
+
+    shown: dict[int, tuple[int, ...]]
+    sizes: set[int]
+    next: dict[tuple[int, int], set[int]]
+
+
 def _rings(file: SourceFile) -> list[tuple[int, int]]:
     """Return the links of the rings."""
-    rings: dict[int, tuple[int, ...]] = {}
-    for number, line in enumerate(file.lines(), start=1):
-        found = _RING.search(line)
-        if found is None:
-            continue
-        ring = tuple(map(int, found[3].split()))
-        if len(set(ring)) != len(ring) or max(ring) >= MAX_RANKS:
-            raise InputError("a ring repeats a rank", path=file.path, line=number, text=line)
-        if rings.setdefault(int(found[1]), ring) != ring:
-            raise _several(file, number, line)
-    if len({frozenset(ring) for ring in rings.values()}) > 1:
+    found = _read_rings(file)
+    rings = [_whole(channel, found, file) for channel in found.shown]
+    if len({frozenset(ring) for ring in rings}) > 1:
         raise InputError("its rings have different ranks: is a line truncated?", path=file.path)
     return [
         (one, other)
-        for ring in rings.values()
+        for ring in rings
         for one, other in zip(ring, ring[1:] + ring[:1], strict=True)
         if one != other
     ]
+
+
+def _read_rings(file: SourceFile) -> _Rings:
+    """Return the rings as printed, and the connections of each rank until its rings are connected."""
+    rings, connected = _Rings({}, set(), defaultdict(set)), set[str]()
+    for number, line in enumerate(file.lines(), start=1):
+        if found := _RING.search(line):
+            ring = tuple(map(int, found[3].split()))
+            if max(ring) >= MAX_RANKS or (len(ring) != SHOWN and len(set(ring)) != len(ring)):
+                raise InputError("a ring repeats a rank", path=file.path, line=number, text=line)
+            if rings.shown.setdefault(int(found[1]), ring) != ring:
+                raise _several(file, number, line)
+        elif found := _CONNECTION.search(line):
+            if found[1] not in connected:
+                rings.next[int(found[2]), int(found[3])].add(int(found[4]))
+        elif found := _CONNECTED.search(line):
+            connected.add(found[1])
+        elif "NCCL INFO " in line and (found := _SIZE.search(line)):
+            rings.sizes.add(int(found[1]))
+    return rings
+
+
+def _whole(channel: int, rings: _Rings, file: SourceFile) -> tuple[int, ...]:
+    """Return all ranks of a channel's ring, in order."""
+    shown, sizes = rings.shown[channel], rings.sizes
+    if len(shown) == SHOWN and sizes != {SHOWN}:
+        return _completed(channel, rings, file)
+    if len(set(shown)) != len(shown):
+        raise InputError(f"the ring of channel {channel} repeats a rank", path=file.path)
+    if sizes and len(shown) not in sizes:
+        reason = f"has {len(shown)} ranks, its communicator {max(sizes)}: is a line truncated?"
+        raise InputError(f"the ring of channel {channel} {reason}", path=file.path)
+    return shown
+
+
+def _completed(channel: int, rings: _Rings, file: SourceFile) -> tuple[int, ...]:
+    """Return the ring of a channel of which NCCL may have printed the beginning only."""
+    shown = rings.shown[channel]
+    printed = dict(pairwise(shown)) if max(rings.sizes, default=0) <= _WIDTH else {}
+    order = dict.fromkeys(shown[:1])
+    rank = shown[0]
+    while True:
+        onward = rings.next.get((channel, rank), set()) | ({printed[rank]} if rank in printed else set())
+        if not onward:
+            size = f" of {max(rings.sizes)}" if rings.sizes else ""
+            reason = (
+                f"NCCL prints only the first {SHOWN} ranks of a ring{size}, and to which one rank {rank} "
+            )
+            reason += (
+                f"sends in channel {channel} is not in this log: put the lines of all ranks into one file"
+            )
+            raise InputError(reason, path=file.path)
+        following = min(onward)
+        if len(onward) > 1 or (following in order and following != shown[0]):
+            several = f"several ranks follow or precede one rank in channel {channel}: {_ONE_ONLY}"
+            raise InputError(several, path=file.path)
+        if following == shown[0]:
+            break
+        order[rank := following] = None
+    ring = tuple(order)
+    if sorted(ring) != list(range(len(ring))) or (rings.sizes and len(ring) not in rings.sizes):
+        sizes = list_names(sorted(map(str, rings.sizes)))
+        reason = (
+            f"the connections of channel {channel} close a ring of {len(ring)} ranks, not of {sizes or 'all'}"
+        )
+        raise InputError(f"{reason}: {_ONE_ONLY}", path=file.path)
+    return ring
 
 
 def _trees(file: SourceFile, options: Options) -> list[tuple[int, int]]:
@@ -138,5 +235,4 @@ def _trees_of_line(
 
 
 def _several(file: SourceFile, number: int, line: str) -> InputError:
-    reason = "a channel has different ranks: the log has several communicators, ingest only one of them"
-    return InputError(reason, path=file.path, line=number, text=line)
+    return InputError(f"a channel has different ranks: {_ONE_ONLY}", path=file.path, line=number, text=line)
