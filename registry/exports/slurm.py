@@ -68,7 +68,13 @@ def write_yaml(fabric: Fabric) -> str:
 
 
 def _left_out(tree: Tree) -> list[str]:
-    return [f"# on no switch: {fold(tree.left_out)}"] if tree.left_out else []
+    """Return comments with the hosts and switches that are not in the tree."""
+    comments = [f"# on no switch: {fold(tree.left_out)}"] if tree.left_out else []
+    if tree.empty:
+        shown = ", ".join(name.replace("\\", "/") for name in tree.empty[:_SHOWN])
+        more = len(tree.empty) - _SHOWN
+        comments.append(f"# no hosts below: {shown}" + (f" and {more} more" if more > 0 else ""))
+    return comments
 
 
 def _comment(tier: Tier) -> list[str]:

@@ -1,6 +1,10 @@
 """A network of switches as the tree that a scheduler needs, and host lists as Slurm reads them.
 
-Real networks are no trees: a leaf has many spines above it. A scheduler needs the distances of hosts, so one
+A network that is a tree is written as it is: each host is on one switch, each switch below at most one other,
+and none has both hosts and switches below it. If the source has levels, as topology.conf has, every one is
+kept; else the switch in the middle is at the top, and one with a single switch below is left out.
+
+Other networks are no trees: a leaf has many spines above it. A scheduler needs the distances of hosts, so one
 switch of the tree represents all switches with the same function:
 
 1. Hosts on the same switches are a group: those of a leaf, or of all leaves of a set of rails. Hosts on only
@@ -16,8 +20,8 @@ All groups of a dragonfly are thus directly below one switch, although hosts wit
 from __future__ import annotations
 
 import re
-from collections import Counter
-from collections.abc import Iterable
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -59,10 +63,21 @@ class Tier(NamedTuple):
 
 
 class Tree(NamedTuple):
-    """Switches of the tree, a parent before its children, and hosts without a switch."""
+    """Switches of the tree, a parent before its children.
+
+    Attributes
+    ----------
+    tiers : tuple of Tier
+        Switches of the tree.
+    left_out : tuple of str
+        Hosts without a switch.
+    empty : tuple of str
+        Switches with neither hosts nor switches with hosts below, which are left out, too.
+    """
 
     tiers: tuple[Tier, ...]
     left_out: tuple[str, ...]
+    empty: tuple[str, ...]
 
 
 def tiers(fabric: Fabric) -> Tree:
@@ -79,6 +94,8 @@ def tiers(fabric: Fabric) -> Tree:
     groups, left_out = _groups(fabric)
     if not groups:
         raise InvalidValue("fabric.links", "no host is on a switch: a direct network has no tree of switches")
+    if (tree := _as_it_is(fabric, left_out)) is not None:
+        return tree
     names = _Names(fabric)
     level = _levels(fabric)
     upward = np.bincount(
@@ -94,7 +111,98 @@ def tiers(fabric: Fabric) -> Tree:
     for height in range(2, max(2, int(level.max())) + 1):
         top, new = _joined(fabric, level, height, top, names)
         found += new
-    return Tree(tuple(reversed(found)), tuple(fabric.names[host] for host in left_out))
+    empty = tuple(fabric.names[switch] for switch in np.flatnonzero(level < 0).tolist())
+    return Tree(tuple(reversed(found)), tuple(fabric.names[host] for host in left_out), empty)
+
+
+def _as_it_is(fabric: Fabric, left_out: Sequence[int]) -> Tree | None:
+    """Return the tree that a fabric is, or None if it is none; `left_out` are the hosts without a switch."""
+    above = _switches_above(fabric)
+    if above is None:
+        return None
+    first, height = _used(fabric, above)
+    below = defaultdict[int, list[int]](list)
+    for vertex in sorted(above, key=lambda vertex: first.get(vertex, -1)):
+        if vertex in first:
+            below[above[vertex][0]].append(vertex)
+    if any(len({int(fabric.kind[vertex]) for vertex in inside}) > 1 for inside in below.values()):
+        return None
+    if fabric.level is None:
+        _leave_out_single(fabric, above, below)
+    names = _Names(fabric)
+    found: dict[int, Tier] = {}
+    for switch in sorted(below, key=lambda switch: (height[switch], first[switch])):
+        hosts = tuple(fabric.names[vertex] for vertex in below[switch] if fabric.kind[vertex] == HOST)
+        children = tuple(found[vertex].name for vertex in below[switch] if vertex in found)
+        least = min(above[vertex][1] for vertex in below[switch])
+        found[switch] = Tier(names.of(switch), (fabric.names[switch],), children, hosts, least)
+    empty = tuple(fabric.names[switch] for switch in fabric.switches.tolist() if switch not in first)
+    return Tree(tuple(reversed(found.values())), tuple(fabric.names[host] for host in left_out), empty)
+
+
+def _leave_out_single(
+    fabric: Fabric, above: dict[int, tuple[int, float]], below: dict[int, list[int]]
+) -> None:
+    """Leave switches with a single switch below out of the tree."""
+    single = [one for one, inside in below.items() if len(inside) == 1 and fabric.kind[inside[0]] != HOST]
+    for switch in single:
+        (only,) = below.pop(switch)
+        parent, capacity = above.get(switch, (-1, 0.0))
+        if parent in below:
+            below[parent][below[parent].index(switch)] = only
+            above[only] = parent, min(above[only][1], capacity)
+
+
+def _switches_above(fabric: Fabric) -> dict[int, tuple[int, float]] | None:
+    """Return the switch above each host and switch, and the bytes/s to it; None if one has several."""
+    level = _levels_of_tree(fabric) if fabric.level is None else fabric.level
+    if level is None:
+        return None
+    rank = np.where(fabric.kind == HOST, 0, level)
+    arc = np.repeat(np.arange(len(fabric)), np.diff(fabric.indptr))
+    upward = rank[arc] <= rank[fabric.neighbour]
+    below, above = arc[upward], fabric.neighbour[upward]
+    if bool((rank[below] == rank[above]).any()) or len(np.unique(below)) < len(below):
+        return None
+    both = zip(above.tolist(), fabric.capacity[upward].tolist(), strict=True)
+    return dict(zip(below.tolist(), both, strict=True))
+
+
+def _levels_of_tree(fabric: Fabric) -> Ints | None:
+    """Return levels of a tree's switches, the highest in its middle; None if there is a ring of switches."""
+    level = np.zeros(len(fabric), np.int32)
+    around = {
+        switch: [
+            v
+            for v in fabric.neighbour[fabric.indptr[switch] : fabric.indptr[switch + 1]].tolist()
+            if fabric.kind[v] != HOST
+        ]
+        for switch in fabric.switches.tolist()
+    }
+    left = {switch: len(near) for switch, near in around.items()}
+    height, ends = 0, [switch for switch, count in left.items() if count <= 1]
+    while ends:
+        height += 1
+        level[ends] = height
+        beside = [near for switch in ends for near in around[switch]]
+        for near in beside:
+            left[near] -= 1
+        ends = [near for near in dict.fromkeys(beside) if left[near] <= 1 and not level[near]]
+    return level if all(level[switch] for switch in around) else None
+
+
+def _used(fabric: Fabric, above: Mapping[int, tuple[int, float]]) -> tuple[dict[int, int], dict[int, int]]:
+    """Return the first host below each switch with hosts, and of itself for a host; and their heights."""
+    first, height = dict[int, int](), dict[int, int]()
+    for host in fabric.hosts.tolist():
+        vertex = host
+        first[vertex], height[vertex] = host, 0
+        while vertex in above and height.get(above[vertex][0], 0) <= height[vertex]:
+            switch = above[vertex][0]
+            first.setdefault(switch, host)
+            height[switch] = height[vertex] + 1
+            vertex = switch
+    return first, height
 
 
 def _groups(fabric: Fabric) -> tuple[list[tuple[frozenset[int], list[int]]], list[int]]:
