@@ -154,12 +154,13 @@ class Registry:
             No host or device of the jobs, placements, layouts or counters is in the fabric, or not every one
             and `Intake.strict` is set; tables of a cluster without an earlier fabric. With the closest names.
         """
-        from registry.fabrics.observations import draft_observation, restore_guids
+        from registry.fabrics.observations import draft_observation, restore_identities
         from registry.ingest_runs.saving import attempt_of, save_intake
 
         started_at = intake.started_at or datetime.now(UTC)
         try:
-            draft = draft_observation(restore_guids(self.database, intake))
+            intake = restore_identities(self.database, intake)
+            draft = draft_observation(intake)
             return save_intake(self.database, intake, draft, progress)
         except Exception as error:
             if intake.files:

@@ -35,6 +35,7 @@ from registry.model import (
     Ints,
     Links,
     Ports,
+    claimed_name,
     format_guid,
     is_made_up,
 )
@@ -194,7 +195,7 @@ def _note_isolated(
 def _name(a: Fabric, w: int, b: Fabric, v: int, notes: Disagreements) -> str:
     """Return the name of a vertex of both sources: that of the first unless it was made up."""
     one, two = a.names[w], b.names[v]
-    if one == two or is_made_up(two):
+    if one == two or is_made_up(two) or (claimed_name(two) and a.kind[w] == HOST):
         return one
     if is_made_up(one) and two not in a.names:
         return two

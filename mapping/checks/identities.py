@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator
 
 import numpy as np
 
 from mapping.checks.finding import Finding, Severity, Subject, some
-from registry.model import Fabric, Guids, Ints, format_guid
-
-_WITH_GUID = re.compile(r"(.+) \[(0x[0-9a-f]{16})\]")
-"""Names that readers of files give to devices with the same description."""
+from registry.model import HOST, Fabric, Guids, Ints, claimed_name, format_guid
 
 
 def find(subject: Subject) -> Iterator[Finding]:
-    """Return findings for names of several switches, and for GUIDs or LIDs of several adapters or ports."""
+    """Return findings for names of several devices, and for GUIDs or LIDs of several adapters or ports."""
     fabric = subject.fabric
     yield from _descriptions(fabric)
     adapters = fabric.adapters
@@ -29,12 +25,13 @@ def find(subject: Subject) -> Iterator[Finding]:
 
 
 def _descriptions(fabric: Fabric) -> Iterator[Finding]:
-    same: dict[str, list[str]] = defaultdict(list)
-    for name in fabric.names:
-        if match := _WITH_GUID.fullmatch(name):
-            same[match[1]].append(match[2])
-    for description, guids in sorted(same.items()):
-        text = f"{len(guids)} switches have the name {description}: {some(guids)}"
+    """Return findings for names that readers of files made different by a GUID."""
+    same: dict[tuple[str, bool], list[str]] = defaultdict(list)
+    for name, kind in zip(fabric.names, fabric.kind.tolist(), strict=True):
+        if claimed := claimed_name(name):
+            same[claimed, kind == HOST].append(name.removeprefix(claimed).strip(" []"))
+    for (description, host), guids in sorted(same.items()):
+        text = f"{len(guids)} {'hosts' if host else 'switches'} have the name {description}: {some(guids)}"
         yield Finding(Severity.WARNING, description, text, len(guids))
 
 

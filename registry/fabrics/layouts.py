@@ -16,6 +16,7 @@ from registry.database.driver import Transaction
 from registry.database.record_store import OF_CLUSTER, NewRecord, RecordKind, Store, hashed_id
 from registry.database.values import reading
 from registry.errors import InvalidValue, UnknownName
+from registry.fabrics.known_names import host_of_guid
 from registry.fabrics.timeline import time_or_latest
 from registry.model import Fabric, Time, as_utc, format_guid
 from registry.model.host_layout import HostLayout
@@ -104,7 +105,7 @@ def match_hosts(layouts: Sequence[HostLayout], fabric: Fabric) -> HostMatch:
     InvalidValue
         The adapters of a layout belong to several hosts, or two layouts to one host.
     """
-    owner = _owners(fabric)
+    owner = host_of_guid(fabric)
     names = {fabric.names[vertex] for vertex in fabric.hosts.tolist()}
     known: dict[str, HostLayout] = {}
     unknown, warnings = [], []
@@ -178,18 +179,6 @@ def _held(transaction: Transaction, cluster: str, at: datetime) -> dict[str, dic
         if before is None or (before["at"], before["seq"]) < (row["at"], row["seq"]):
             held[row["host"]] = dict(row)
     return held
-
-
-def _owners(fabric: Fabric) -> dict[int, str]:
-    """Return the host of each GUID of an adapter or a port."""
-    adapters = fabric.adapters
-    names = [fabric.names[vertex] for vertex in adapters.host.tolist()]
-    owner = {
-        guid: names[adapter]
-        for guid, adapter in zip(adapters.port_guid.tolist(), adapters.port_adapter.tolist(), strict=True)
-        if guid
-    }
-    return owner | {guid: name for guid, name in zip(adapters.guid.tolist(), names, strict=True) if guid}
 
 
 def _columns(layout: HostLayout) -> dict[str, codec.Column]:

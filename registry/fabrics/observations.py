@@ -7,6 +7,7 @@ the same observation again adds nothing.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TYPE_CHECKING
@@ -20,9 +21,10 @@ from registry.errors import InconsistentGraph, PoorerSource
 from registry.fabrics import derived
 from registry.fabrics.as_of import content_as_of, no_fabric
 from registry.fabrics.contents import canonical, content_hash, pack_fabric, unpack_fabric
+from registry.fabrics.known_names import doubtful, host_of_guid, is_real, keep_names
 from registry.fabrics.routings import PackedRouting, pack_routing, save_routing
 from registry.fabrics.timeline import FOREVER
-from registry.model import HOST, Adapters, Bools, Fabric, as_utc, is_made_up
+from registry.model import Adapters, Bools, Fabric, as_utc, format_guid
 from registry.model.views import one_line
 
 if TYPE_CHECKING:
@@ -46,6 +48,15 @@ _NEXT_CONTENT = """
 MATCH (o:Observation)-[:SAW]->(:Content)
 WHERE o.cluster = $cluster AND o.at > $at
 RETURN min(o.at) AS at
+"""
+
+_NAMES_OF_GUIDS = """
+MATCH (d:Device)-[:HAS_STATE]->(s:DeviceState)
+WHERE d.cluster = $cluster AND d.kind = 'host' AND s.valid_from <= $at
+UNWIND s.adapter_guids + s.port_guids AS guid
+WITH s, guid
+WHERE guid IN $guids
+RETURN guid AS guid, s.name AS name, s.valid_from AS valid_from
 """
 
 _SAW_CONTENT, _SAW_ROUTING = Join("SAW", "Content"), Join("SAW", "Routing")
@@ -227,23 +238,34 @@ def _derive(transaction: Transaction, draft: ObservationDraft, before: str | Non
     return derived.apply(transaction, draft.cluster, old, draft.fabric, draft.at, until or FOREVER)
 
 
-def restore_guids(database: Database, intake: Intake) -> Intake:
-    """Return the intake with adapter GUIDs restored from the last observation at or before its time.
+def restore_identities(database: Database, intake: Intake) -> Intake:
+    """Return the intake with GUIDs and names restored from observations at or before its time, and warnings.
 
     Some tools print the GUIDs of ports but not of adapters. If an earlier observation of the cluster has an
     adapter with the same port, it is the same adapter; otherwise a scan by another tool would look as if all
     cables of hosts had been replaced. Only what cannot change is restored: GUIDs, the LIDs of a port with the
-    same first LID, and the name of a host that the tool had to make up.
+    same first LID, and the names of hosts as `registry.fabrics.known_names` says.
     """
     cluster, at, fabric = intake.cluster, intake.observed_at, intake.fabric
-    if cluster is None or at is None or fabric is None or not _without_guid(fabric.adapters).any():
+    if cluster is None or at is None or fabric is None:
+        return intake
+    uncertain = doubtful(fabric)
+    if not (_without_guid(fabric.adapters) | uncertain).any():
         return intake
     known = database.read(lambda transaction: _last(transaction, cluster, at))
-    return intake if known is None else replace(intake, fabric=restore_known_guids(fabric, known))
+    if known is None:
+        return intake
+    names = host_of_guid(known)
+    missing = [guid for guid in _guids(fabric.adapters, uncertain) if not is_real(names.get(guid, ""))]
+    if missing:
+        names |= database.read(lambda transaction: _earlier_names(transaction, cluster, at, missing))
+    fabric, warnings = keep_names(fabric, names)
+    fabric = restore_known_guids(fabric, known)
+    return replace(intake, fabric=fabric, warnings=(*intake.warnings, *warnings))
 
 
 def restore_known_guids(fabric: Fabric, known: Fabric) -> Fabric:
-    """Return the fabric with GUIDs of `known` for adapters that have the same ports.
+    """Return the fabric with names of `known`, and with its GUIDs for adapters that have the same ports.
 
     Parameters
     ----------
@@ -252,12 +274,11 @@ def restore_known_guids(fabric: Fabric, known: Fabric) -> Fabric:
     known : Fabric
         Earlier fabric.
     """
+    fabric, _ = keep_names(fabric, host_of_guid(known))
     now, before = fabric.adapters, known.adapters
     port_of = {guid: p for p, guid in enumerate(before.port_guid.tolist()) if guid}
     missing = _without_guid(now)
     guid, system, lmc = now.guid.copy(), now.system_guid.copy(), now.port_lmc.copy()
-    names = list(fabric.names)
-    taken = set(names)
     for port, port_guid in enumerate(now.port_guid.tolist()):
         adapter = int(now.port_adapter[port])
         was = port_of.get(port_guid)
@@ -268,17 +289,28 @@ def restore_known_guids(fabric: Fabric, known: Fabric) -> Fabric:
         system[adapter] = system[adapter] or before.system_guid[owner]
         if now.port_lid[port] == before.port_lid[was]:
             lmc[port] = lmc[port] or before.port_lmc[was]
-        host, name = int(now.host[adapter]), known.names[before.host[owner]]
-        if fabric.kind[host] == HOST and is_made_up(names[host]) and name not in taken:
-            taken.add(name)
-            names[host] = name
-    adapters = replace(now, guid=guid, system_guid=system, port_lmc=lmc)
-    return replace(fabric, names=tuple(names), adapters=adapters)
+    return replace(fabric, adapters=replace(now, guid=guid, system_guid=system, port_lmc=lmc))
 
 
 def _without_guid(adapters: Adapters) -> Bools:
     """Return the adapters without a GUID as bool[a]."""
     return np.asarray(adapters.guid == 0)
+
+
+def _guids(adapters: Adapters, chosen: Bools) -> list[int]:
+    """Return the GUIDs of some adapters and of their ports."""
+    found = [*adapters.guid[chosen].tolist(), *adapters.port_guid[chosen[adapters.port_adapter]].tolist()]
+    return [guid for guid in found if guid]
+
+
+def _earlier_names(
+    transaction: Transaction, cluster: str, at: datetime, guids: Sequence[int]
+) -> dict[int, str]:
+    """Return the last name that a host had itself for each of these GUIDs, if there was one before a time."""
+    texts = [format_guid(guid) for guid in guids]
+    rows = transaction.run(_NAMES_OF_GUIDS, cluster=cluster, at=at, guids=texts)
+    rows = sorted((row for row in rows if is_real(row["name"])), key=lambda row: row["valid_from"])
+    return {int(row["guid"], 16): row["name"] for row in rows}
 
 
 def _last(transaction: Transaction, cluster: str, at: datetime) -> Fabric | None:

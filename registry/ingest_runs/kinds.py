@@ -160,6 +160,7 @@ def _save_observation(saving: Saving) -> Saved:
         new_routing=entered.new_routing,
         links_opened=entered.links_opened,
         links_closed=entered.links_closed,
+        sizes=None if seen.fabric is None else _sizes(seen.fabric),
     )
     return _saved([(entered.observation, entered.new_observation)], warnings=tuple(_hiding(saving, seen.at)))
 
@@ -180,6 +181,11 @@ def _hiding(saving: Saving, at: datetime) -> Iterator[str]:
         )
 
 
+def _sizes(fabric: Fabric) -> tuple[int, int, int]:
+    """Return the number of hosts, switches and cables."""
+    return len(fabric.hosts), len(fabric.switches), fabric.cable_count
+
+
 def _describe_fabric(intake: Intake, receipt: Receipt | None) -> Iterator[str]:
     """Yield the size of the fabric, and what changed."""
     fabric = intake.fabric
@@ -193,9 +199,10 @@ def _describe_fabric(intake: Intake, receipt: Receipt | None) -> Iterator[str]:
         news = "; wiring unchanged"
     else:
         news = f"; link directions: {receipt.links_opened} new, {receipt.links_closed} removed"
+    hosts, switches, cables = _sizes(fabric) if receipt is None or receipt.sizes is None else receipt.sizes
     yield (
         f"fabric of {intake.cluster} observed at {moment_text(intake.observed_at)}: "
-        f"{len(fabric.hosts)} hosts, {len(fabric.switches)} switches, {fabric.cable_count} cables{news}"
+        f"{hosts} hosts, {switches} switches, {cables} cables{news}"
     )
 
 

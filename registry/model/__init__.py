@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from registry.model.circuit_plan import CircuitPlan
     from registry.model.counter_deltas import CounterDeltas, deltas, growth, total
     from registry.model.counters import COUNTERS, NOT_COUNTED, CounterSweep
-    from registry.model.fabric import HOST, SWITCH, Fabric, HasFabric, format_guid, is_made_up
+    from registry.model.fabric import HOST, SWITCH, Fabric, HasFabric, claimed_name, format_guid, is_made_up
     from registry.model.intended import IntendedWiring, join_wiring
     from registry.model.job import HasJob, Job, Time, as_utc
     from registry.model.links import (
@@ -95,6 +95,7 @@ __all__ = [
     "format_guid",
     "growth",
     "is_made_up",
+    "claimed_name",
     "join_wiring",
     "link_rates",
     "total",
@@ -105,7 +106,7 @@ _MODULES = {
     "circuit_plan": "CircuitPlan",
     "counter_deltas": "CounterDeltas deltas growth total",
     "counters": "COUNTERS NOT_COUNTED CounterSweep",
-    "fabric": "HOST SWITCH Fabric HasFabric format_guid is_made_up",
+    "fabric": "HOST SWITCH Fabric HasFabric claimed_name format_guid is_made_up",
     "intended": "IntendedWiring join_wiring",
     "job": "HasJob Job Time as_utc",
     "links": "LINK_COLUMNS NO_PORT NO_ROUTE PORT_STATES Adapters ForwardingTables Links Ports",

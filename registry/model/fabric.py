@@ -31,6 +31,7 @@ from registry.model.views import Drawn, Tabular, to_networkx
 HOST = 0
 SWITCH = 1
 _MADE_UP = re.compile(r"(guid-0x|lid-)[0-9a-f]+( |$)")
+_CLAIMED = re.compile(r"(.+) \[(?:0x[0-9a-f]{16}|lid-\d+)\]")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -281,3 +282,9 @@ def format_guid(guid: int) -> str:
 def is_made_up(name: str) -> bool:
     """Return True if a parser made the name of a host or switch from a GUID or LID."""
     return _MADE_UP.match(name) is not None
+
+
+def claimed_name(name: str) -> str:
+    """Return ``calc2`` for ``calc2 [0x...]``, as parsers name devices that claim one name; else no text."""
+    found = _CLAIMED.fullmatch(name)
+    return "" if found is None else found[1]

@@ -209,6 +209,8 @@ class Receipt:
         True if the forwarding tables are new.
     links_opened, links_closed : int
         Number of directed links that appeared or disappeared since the previous observation.
+    sizes : tuple of int or None
+        Number of hosts, switches and cables of the fabric as it is stored.
     saved : mapping of str to Saved
         Result of each kind, by the kind's name.
     warnings : tuple of str
@@ -225,6 +227,7 @@ class Receipt:
     new_routing: bool = False
     links_opened: int = 0
     links_closed: int = 0
+    sizes: tuple[int, int, int] | None = None
     saved: Mapping[str, Saved] = field(default_factory=dict)
     warnings: tuple[str, ...] = ()
     seconds: float = 0.0

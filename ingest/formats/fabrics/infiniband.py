@@ -1,7 +1,8 @@
 """Devices of an InfiniBand scan, and their conversion to a `Fabric`, for all tools.
 
 A host is a machine and its channel adapters are its rails. Node descriptions show which adapters belong to
-one machine.
+one machine. Two machines may claim one name, such as one that was set up from a copy of the other's disk: a
+machine has each of its devices' names once, so adapters with one description are in different machines.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from ingest.parsed import Parsed, counted
 from ingest.reading.source import Place
 from registry.errors import InputError
 from registry.model import HOST, NO_PORT, SWITCH, Adapters, Bools, Fabric, Links, Ports, format_guid
+from registry.name_lists import list_names
 
 AGGREGATION_NODE = "Aggregation Node"
 """Part of the description of a switch's in-network computing (SHARP) end point, which is no machine."""
@@ -29,8 +31,11 @@ MAX_PORT = 254
 NO_PLACE = Place("")
 """Location of devices that are not read from a file."""
 
+LONGEST_DESCRIPTION = 64
+"""Bytes of a node description; a longer name of a host or device is cut off."""
 _NAMELESS = re.compile(
-    r"(MT\d+|Mellanox|ConnectX\S*|InfiniHost|localhost(\.localdomain\S*)?|\(none\))(\s|$)"
+    r"(MT_?\d+|MC[XB]\d\S*|MBF\d\S*|Mellanox|NVIDIA|ConnectX\S*|BlueField\S*|InfiniHost|Intel|Omni-Path"
+    r"|localhost(\.localdomain\S*)?|\(none\))(\s|$)"
     r"|(HCA-\d+|mlx\d+_\d+|mthca\d+|hfi1_\d+|qib\d+|ib\w*\d+)$"
 )
 
@@ -153,7 +158,7 @@ def build_fabric(
     if not incomplete and not any(device.ports for device in kept):
         reason = "the scan found only its own machine and no links; is the port down?"
         raise InputError(reason, path=path, line=devices[0].place.line if devices else None)
-    names = _vertex_names(kept)
+    names, claims = _vertex_names(kept)
     order = sorted(set(names.values()))
     vertex = {name: index for index, name in enumerate(order)}
     vertex_of = {guid: vertex[name] for guid, name in names.items()}
@@ -161,6 +166,7 @@ def build_fabric(
     links, assumed, notes = _links(kept, by_guid, vertex_of, adapter_of, default_rate)
     routers = sum(device.kind == "R" for device in kept)
     notes += counted((routers, "router is", "routers are", "stored as a switch that does not forward"))
+    notes += claims
     fabric = Fabric(
         names=tuple(order),
         links=links,
@@ -322,9 +328,11 @@ def _ports(devices: Sequence[Device], vertex_of: Mapping[int, int], adapter_of: 
     return Ports(vertex=vertex, adapter=adapter, number=number, state=state, could_be=could_be)
 
 
-def _vertex_names(devices: Sequence[Device]) -> dict[int, str]:
-    """Return the name of each device's vertex, by node GUID; the adapters of a host share one."""
-    names = _host_names([device for device in devices if device.kind == "H"])
+def _vertex_names(devices: Sequence[Device]) -> tuple[dict[int, str], list[str]]:
+    """Return the name of each device's vertex by node GUID, one for all adapters of a host, and warnings."""
+    hosts = [device for device in devices if device.kind == "H"]
+    names = _host_names(hosts)
+    warnings = _set_apart(hosts, names)
     others = [device for device in devices if device.kind != "H"]
     taken = Counter(set(names.values()))
     taken.update(device.description for device in others)
@@ -338,7 +346,49 @@ def _vertex_names(devices: Sequence[Device]) -> dict[int, str]:
             raise device.place.error(f"another device already has the name {name!r}")
         used.add(name)
         names[device.guid] = name
-    return names
+    return names, warnings
+
+
+def _set_apart(adapters: Sequence[Device], names: dict[int, str]) -> list[str]:
+    """Name the machines that claim one name by a GUID, too, and return a warning for each such name."""
+    claimants: dict[str, dict[int, list[Device]]] = {}
+    for adapter in adapters:
+        system = adapter.system_guid or adapter.guid
+        claimants.setdefault(names[adapter.guid], {}).setdefault(system, []).append(adapter)
+    warnings = []
+    for name, systems in claimants.items():
+        machine = _machines(systems)
+        first = {at: system for system, at in reversed(machine.items())}
+        if len(first) < 2:
+            continue
+        label = {at: format_guid(system) if system > 0 else f"lid{system}" for at, system in first.items()}
+        for system, members in systems.items():
+            names |= {adapter.guid: f"{name} [{label[machine[system]]}]" for adapter in members}
+        who = list_names([label[at] for at in sorted(label)])
+        warnings.append(f"{len(first)} machines claim the name {name}: each is a host of its own ({who})")
+    return warnings
+
+
+def _machines(systems: Mapping[int, Sequence[Device]]) -> dict[int, int]:
+    """Return the machine of each system image GUID among the adapters of one name: 0, and 1 for a second one.
+
+    A description of one word, or one that may be cut off, contains no device. Ports of different numbers may
+    be of one device if the scan prints GUIDs of ports only.
+    """
+    counted: Counter[tuple[str, int]] = Counter()
+    machine: dict[int, int] = {}
+    for system, adapters in sorted(systems.items()):
+        devices = {
+            (adapter.description, number)
+            for adapter in adapters
+            for number in (adapter.ports if adapter.anonymous else (0,))
+            if len(adapter.description.split()) > 1
+            and len(adapter.description.encode()) < LONGEST_DESCRIPTION - 1
+            and not _NAMELESS.match(adapter.description)
+        }
+        machine[system] = max((counted[device] for device in devices), default=0)
+        counted |= Counter(dict.fromkeys(devices, machine[system] + 1))
+    return machine
 
 
 def _host_names(adapters: Sequence[Device]) -> dict[int, str]:

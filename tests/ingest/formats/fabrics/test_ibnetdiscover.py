@@ -264,7 +264,7 @@ def test_nameless_adapters_join_the_named_ones_of_the_same_machine_if_it_is_know
     for name in ("node0001", "node0002"):
         text = text.replace(f'"{name} mlx5_0"', '"localhost HCA-1"')
     assert {"guid-0x0002c90000f00100", "guid-0x0002c90000f00200"} <= hosts(fabric_of(text))
-    fabric = described("node HCA-1", "node HCA-1", "node HCA-1")
+    fabric = described("node HCA-1", "node HCA-2", "node HCA-3")
     (host,) = fabric.vertices(["node"])
     assert (fabric.adapters.host == host).sum() == 3
     assert fabric.slots[host] == 1
