@@ -3,20 +3,43 @@
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Sequence
 
 LISTED = 12
 """Most names that an error lists."""
+_NUMBER = re.compile(r"([0-9]{1,18})")
 
 
 def close_names(name: str, known: Sequence[str], count: int = 3) -> tuple[str, ...]:
-    """Return the closest of the known names, best first; case is ignored."""
+    """Return the closest of the known names, best first; case is ignored.
+
+    Names that are equal up to the first dot come first, then those that differ in their numbers only, the
+    closest numbers before others: ``node0001`` for ``node001``, whatever the number of zeros. They are
+    followed by the names with most letters in common.
+    """
     folded = {candidate.casefold(): candidate for candidate in known}
-    found = difflib.get_close_matches(name.casefold(), list(folded), n=count, cutoff=0.5)
-    return tuple(folded[key] for key in found)
+    wanted = name.casefold()
+    text, numbers = _parts(wanted)
+    alike = []
+    for key in folded if numbers else ():
+        own_text, own = _parts(key)
+        if own_text == text:
+            alike.append(([abs(a - b) for a, b in zip(own, numbers, strict=True)], key != wanted, key))
+    head = wanted.partition(".")[0]
+    first = [key for key in folded if key.partition(".")[0] == head and not head.isdecimal()]
+    first += [key for *_, key in sorted(alike)[:count]]
+    found = difflib.get_close_matches(wanted, list(folded), n=2 * count, cutoff=0.5)
+    return tuple(folded[key] for key in list(dict.fromkeys([*first, *found]))[:count])
 
 
 def list_names(names: Sequence[str]) -> str:
     """Return the first names, separated by commas, and how many more there are."""
     more = f" and {len(names) - LISTED:,} more" if len(names) > LISTED else ""
     return ", ".join(names[:LISTED]) + more
+
+
+def _parts(name: str) -> tuple[tuple[str, ...], list[int]]:
+    """Return what is between the numbers of a name, and the numbers."""
+    parts = _NUMBER.split(name)
+    return tuple(parts[::2]), [int(part) for part in parts[1::2]]
