@@ -160,7 +160,7 @@ def _save_observation(saving: Saving) -> Saved:
         new_routing=entered.new_routing,
         links_opened=entered.links_opened,
         links_closed=entered.links_closed,
-        sizes=None if seen.fabric is None else _sizes(seen.fabric),
+        sizes=None if seen.fabric is None else seen.fabric.sizes,
     )
     return _saved([(entered.observation, entered.new_observation)], warnings=tuple(_hiding(saving, seen.at)))
 
@@ -181,11 +181,6 @@ def _hiding(saving: Saving, at: datetime) -> Iterator[str]:
         )
 
 
-def _sizes(fabric: Fabric) -> tuple[int, int, int]:
-    """Return the number of hosts, switches and cables."""
-    return len(fabric.hosts), len(fabric.switches), fabric.cable_count
-
-
 def _describe_fabric(intake: Intake, receipt: Receipt | None) -> Iterator[str]:
     """Yield the size of the fabric, and what changed."""
     fabric = intake.fabric
@@ -199,7 +194,7 @@ def _describe_fabric(intake: Intake, receipt: Receipt | None) -> Iterator[str]:
         news = "; wiring unchanged"
     else:
         news = f"; link directions: {receipt.links_opened} new, {receipt.links_closed} removed"
-    hosts, switches, cables = _sizes(fabric) if receipt is None or receipt.sizes is None else receipt.sizes
+    hosts, switches, cables = (None if receipt is None else receipt.sizes) or fabric.sizes
     yield (
         f"fabric of {intake.cluster} observed at {moment_text(intake.observed_at)}: "
         f"{hosts} hosts, {switches} switches, {cables} cables{news}"

@@ -217,7 +217,7 @@ class Fabric(Drawn, Tabular):
         }
 
     def __repr__(self) -> str:
-        count = f"{len(self.hosts)} hosts, {len(self.switches)} switches, {self.cable_count} cables"
+        count = "{} hosts, {} switches, {} cables".format(*self.sizes)
         return f"Fabric({count}{'' if self.tables is None else ', with forwarding tables'})"
 
     def __len__(self) -> int:
@@ -245,6 +245,11 @@ class Fabric(Drawn, Tabular):
         up = int(links.cables[links.source < links.target].sum())
         down = int(links.cables[links.source > links.target].sum())
         return max(up, down)
+
+    @property
+    def sizes(self) -> tuple[int, int, int]:
+        """Number of hosts, switches and cables."""
+        return len(self.hosts), len(self.switches), self.cable_count
 
     def vertices(self, names: Iterable[str], *, kind: str = "host") -> Ints:
         """Return the vertices with these names as int32.

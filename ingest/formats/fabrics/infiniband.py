@@ -1,14 +1,10 @@
 """Devices of an InfiniBand scan, and their conversion to a `Fabric`, for all tools.
 
-A host is a machine and its channel adapters are its rails. Node descriptions show which adapters belong to
-one machine. Two machines may claim one name, such as one that was set up from a copy of the other's disk: a
-machine has each of its devices' names once, so adapters with one description are in different machines.
+A host is a machine and its channel adapters are its rails, see `ingest.formats.fabrics.infiniband_names`.
 """
 
 from __future__ import annotations
 
-import re
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -16,11 +12,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ingest.formats.fabrics.infiniband_names import vertex_names
 from ingest.parsed import Parsed, counted
 from ingest.reading.source import Place
 from registry.errors import InputError
-from registry.model import HOST, NO_PORT, SWITCH, Adapters, Bools, Fabric, Links, Ports, format_guid
-from registry.name_lists import list_names
+from registry.model import HOST, NO_PORT, SWITCH, Adapters, Bools, Fabric, Links, Ports
 
 AGGREGATION_NODE = "Aggregation Node"
 """Part of the description of a switch's in-network computing (SHARP) end point, which is no machine."""
@@ -30,14 +26,6 @@ MAX_PORT = 254
 """Highest port number of a device; 255 means no route in a forwarding table."""
 NO_PLACE = Place("")
 """Location of devices that are not read from a file."""
-
-LONGEST_DESCRIPTION = 64
-"""Bytes of a node description; a longer name of a host or device is cut off."""
-_NAMELESS = re.compile(
-    r"(MT_?\d+|MC[XB]\d\S*|MBF\d\S*|Mellanox|NVIDIA|ConnectX\S*|BlueField\S*|InfiniHost|Intel|Omni-Path"
-    r"|localhost(\.localdomain\S*)?|\(none\))(\s|$)"
-    r"|(HCA-\d+|mlx\d+_\d+|mthca\d+|hfi1_\d+|qib\d+|ib\w*\d+)$"
-)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -158,7 +146,7 @@ def build_fabric(
     if not incomplete and not any(device.ports for device in kept):
         reason = "the scan found only its own machine and no links; is the port down?"
         raise InputError(reason, path=path, line=devices[0].place.line if devices else None)
-    names, claims = _vertex_names(kept)
+    names, claims = vertex_names(kept)
     order = sorted(set(names.values()))
     vertex = {name: index for index, name in enumerate(order)}
     vertex_of = {guid: vertex[name] for guid, name in names.items()}
@@ -326,95 +314,3 @@ def _ports(devices: Sequence[Device], vertex_of: Mapping[int, int], adapter_of: 
         return Ports()
     vertex, adapter, number, state, could_be = (np.array(column) for column in zip(*rows, strict=True))
     return Ports(vertex=vertex, adapter=adapter, number=number, state=state, could_be=could_be)
-
-
-def _vertex_names(devices: Sequence[Device]) -> tuple[dict[int, str], list[str]]:
-    """Return the name of each device's vertex by node GUID, one for all adapters of a host, and warnings."""
-    hosts = [device for device in devices if device.kind == "H"]
-    names = _host_names(hosts)
-    warnings = _set_apart(hosts, names)
-    others = [device for device in devices if device.kind != "H"]
-    taken = Counter(set(names.values()))
-    taken.update(device.description for device in others)
-    used = set(names.values())
-    for device in others:
-        guid = format_guid(device.guid)
-        name = device.description or f"guid-{guid}"
-        if taken[device.description] > 1 and device.description:
-            name = f"{name} [{guid}]"
-        if name in used:
-            raise device.place.error(f"another device already has the name {name!r}")
-        used.add(name)
-        names[device.guid] = name
-    return names, warnings
-
-
-def _set_apart(adapters: Sequence[Device], names: dict[int, str]) -> list[str]:
-    """Name the machines that claim one name by a GUID, too, and return a warning for each such name."""
-    claimants: dict[str, dict[int, list[Device]]] = {}
-    for adapter in adapters:
-        system = adapter.system_guid or adapter.guid
-        claimants.setdefault(names[adapter.guid], {}).setdefault(system, []).append(adapter)
-    warnings = []
-    for name, systems in claimants.items():
-        machine = _machines(systems)
-        first = {at: system for system, at in reversed(machine.items())}
-        if len(first) < 2:
-            continue
-        label = {at: format_guid(system) if system > 0 else f"lid{system}" for at, system in first.items()}
-        for system, members in systems.items():
-            names |= {adapter.guid: f"{name} [{label[machine[system]]}]" for adapter in members}
-        who = list_names([label[at] for at in sorted(label)])
-        warnings.append(f"{len(first)} machines claim the name {name}: each is a host of its own ({who})")
-    return warnings
-
-
-def _machines(systems: Mapping[int, Sequence[Device]]) -> dict[int, int]:
-    """Return the machine of each system image GUID among the adapters of one name: 0, and 1 for a second one.
-
-    A description of one word, or one that may be cut off, contains no device. Ports of different numbers may
-    be of one device if the scan prints GUIDs of ports only.
-    """
-    counted: Counter[tuple[str, int]] = Counter()
-    machine: dict[int, int] = {}
-    for system, adapters in sorted(systems.items()):
-        devices = {
-            (adapter.description, number)
-            for adapter in adapters
-            for number in (adapter.ports if adapter.anonymous else (0,))
-            if len(adapter.description.split()) > 1
-            and len(adapter.description.encode()) < LONGEST_DESCRIPTION - 1
-            and not _NAMELESS.match(adapter.description)
-        }
-        machine[system] = max((counted[device] for device in devices), default=0)
-        counted |= Counter(dict.fromkeys(devices, machine[system] + 1))
-    return machine
-
-
-def _host_names(adapters: Sequence[Device]) -> dict[int, str]:
-    """Return the name of each adapter's host, by node GUID.
-
-    The name of a host is the description up to the first blank. An adapter whose description has no machine's
-    name (its model, its own device name, ``localhost``) belongs to the machine of a named adapter with the
-    same system image GUID, or else to one machine with all nameless adapters of that GUID.
-    """
-    named: dict[int, set[str]] = {}
-    names: dict[int, str] = {}
-    nameless = []
-    for adapter in adapters:
-        if not adapter.description or _NAMELESS.match(adapter.description):
-            nameless.append(adapter)
-            continue
-        name = adapter.description.split(maxsplit=1)[0]
-        names[adapter.guid] = name
-        named.setdefault(adapter.system_guid, set()).add(name)
-    for adapter in nameless:
-        system = adapter.system_guid
-        owners = named.get(system, set()) if system else set()
-        if len(owners) == 1:
-            names[adapter.guid] = next(iter(owners))
-        elif system or adapter.guid > 0:
-            names[adapter.guid] = f"guid-{format_guid(system or adapter.guid)}"
-        else:
-            names[adapter.guid] = f"lid{adapter.guid}"
-    return names

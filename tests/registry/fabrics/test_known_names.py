@@ -2,45 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-
 import numpy as np
 import pytest
 
-from ingest.formats.fabrics.infiniband import Device, Port, build_fabric
 from ingest.options import Options
 from ingest.pipeline import ingest
 from registry.fabrics.known_names import host_of_guid, keep_names
 from registry.model import Fabric
 from registry.model.intake import Intake
 from registry.registry import Registry
+from tests.support.described_adapters import owners, scan
 from tests.support.fat_tree import at
-from tests.support.inputs import DATA, fabric_in
+from tests.support.inputs import DATA
 
 FOLDER = DATA / "infiniband/name-lost"
-
-
-def scan(
-    *descriptions: str, systems: Mapping[int, int] | None = None, only: Sequence[int] | None = None
-) -> Fabric:
-    """A switch with an adapter of each description: GUID n, and system image GUID n or the one given."""
-    numbers = [n for n in range(1, len(descriptions) + 1) if only is None or n in only]
-    switch = Device(kind="S", guid=1000, description="leaf")
-    devices = [switch]
-    for n in numbers:
-        port = Port(number=1, peer=1000, peer_port=n, rate=1.0, guid=100 + n)
-        system = (systems or {}).get(n, n)
-        devices.append(
-            Device(kind="H", guid=n, system_guid=system, description=descriptions[n - 1], ports={1: port})
-        )
-        switch.ports[n] = Port(number=n, peer=n, peer_port=1, rate=1.0)
-    return fabric_in(build_fabric(devices, path="scan", default_rate=1.0))
-
-
-def owners(fabric: Fabric) -> dict[int, str]:
-    """Return the host of each adapter by its GUID."""
-    names = [fabric.names[host] for host in fabric.adapters.host.tolist()]
-    return dict(zip(fabric.adapters.guid.tolist(), names, strict=True))
 
 
 def kept(before: Fabric, now: Fabric) -> tuple[dict[int, str], tuple[str, ...]]:
@@ -93,17 +68,6 @@ def test_a_rail_back_in_its_host_leaves_one_host_with_all_cables() -> None:
     assert fabric.names == ("a", "b", "leaf")
     assert fabric.cable_count == 3
     assert keep_names(fabric, host_of_guid(RAILS))[1] == ()
-
-
-def test_two_machines_of_one_name_that_were_never_seen_are_two_hosts() -> None:
-    assert owners(scan("a mlx5_0", "a mlx5_1", "a mlx5_0", "a mlx5_1")) == {
-        1: "a [0x0000000000000001]", 2: "a [0x0000000000000001]",
-        3: "a [0x0000000000000003]", 4: "a [0x0000000000000003]",
-    }  # fmt: skip
-    one_card = scan("a mlx5_0", "a mlx5_0", systems={1: 7, 2: 7})
-    assert owners(one_card) == {1: "a", 2: "a"}
-    cut_off = "a" * 55 + " mlx5_bo"
-    assert len(set(owners(scan(cut_off, cut_off)).values())) == 1
 
 
 def test_a_host_that_was_away_while_it_lost_its_name_keeps_it(registry: Registry) -> None:
