@@ -20,10 +20,14 @@ def close_names(name: str, known: Sequence[str], count: int = 3) -> tuple[str, .
     """
     folded = {candidate.casefold(): candidate for candidate in known}
     wanted = name.casefold()
-    text, numbers = _parts(wanted)
     alike = []
-    for key in folded if numbers else ():
-        own_text, own = _parts(key)
+    for key in folded if _NUMBER.search(wanted) else ():
+        both = (
+            [key, wanted]
+            if ("." in key) == ("." in wanted)
+            else [one.partition(".")[0] for one in (key, wanted)]
+        )
+        (own_text, own), (text, numbers) = map(_parts, both)
         if own_text == text:
             alike.append(([abs(a - b) for a, b in zip(own, numbers, strict=True)], key != wanted, key))
     head = wanted.partition(".")[0]

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -98,11 +98,14 @@ class _Stored:
         Id, ranks and application of the profile; None if there is none.
     observed : tuple of str and str or None
         Ids of the latest snapshot of the cluster and of its forwarding tables, if it has any.
+    hosts : mapping of str to str
+        Name in the cluster of each host of the job that is known there.
     """
 
     cluster: str
     profile: tuple[str, int, str] | None = None
     observed: tuple[str, str | None] = ("", None)
+    hosts: Mapping[str, str] = field(default_factory=dict)
 
 
 def import_modules() -> None:
@@ -179,14 +182,14 @@ def find_order(
             f"{tried[1]:%Y-%m-%d %H:%M} UTC; almanac doctor --launchers tries it again"
         )
     order = replace(order, verified=tried is not None)
-    return _placed(registry, wanted, order, stored.observed, job, launcher, seconds, folder)
+    return _placed(registry, wanted, order, stored, job, launcher, seconds, folder)
 
 
 def _placed(
     registry: Registry,
     wanted: Wanted,
     order: Order,
-    observed: tuple[str, str | None],
+    stored: _Stored,
     job: JobEnvironment,
     launcher: Launcher,
     seconds: float,
@@ -202,9 +205,13 @@ def _placed(
     worse = worse_orders(run for run in runs if (run.hosts, run.slots) == (job.hosts, job.slots))
     known = best_placement(
         registry.database,
-        *observed,
+        *stored.observed,
         order.profile,
-        HostSlots(cluster=order.cluster, hosts=job.hosts, slots=job.slots),
+        HostSlots(
+            cluster=order.cluster,
+            hosts=tuple(stored.hosts.get(host, host) for host in job.hosts),
+            slots=job.slots,
+        ),
         tuple(worse),
         consecutive=launcher.consecutive,
     )
@@ -216,7 +223,7 @@ def _placed(
         return written or _with_ranks(
             order,
             registry.placements.read(known).placement,
-            registry.fabrics.read_content(observed[0]).fabric,
+            registry.fabrics.read_content(stored.observed[0]).fabric.named_as(job.hosts),
             launcher,
         )
     if worse:
@@ -228,7 +235,8 @@ def _placed(
     if report.unsaved:
         reasons.append(f"not saved: {report.unsaved}")
     order = replace(order, placement=report.record_id, reasons=tuple(reasons))
-    return _with_ranks(order, report.placement, registry.fabrics.read_content(observed[0]).fabric, launcher)
+    fabric = registry.fabrics.read_content(stored.observed[0]).fabric.named_as(job.hosts)
+    return _with_ranks(order, report.placement, fabric, launcher)
 
 
 def _written(order: Order, launcher: Launcher, folder: Path) -> Order | None:
@@ -276,6 +284,7 @@ def _stored(transaction: Transaction, wanted: Wanted, job: JobEnvironment) -> _S
     """Return the ids of what is stored for a run; an unknown name raises `UnknownName`."""
     from registry.fabrics.as_of import content_as_of, no_fabric, observed_clusters, routing_as_of
     from registry.fabrics.timeline import FOREVER
+    from registry.jobs.allocations import known_hosts
     from registry.profile_names import find_profile, newest_profile, ranks_of_profiles
 
     cluster = wanted.cluster or job.cluster or _only(observed_clusters(transaction))
@@ -295,6 +304,7 @@ def _stored(transaction: Transaction, wanted: Wanted, job: JobEnvironment) -> _S
         cluster=cluster,
         profile=(identity, *ranks_of_profiles(transaction, [identity])[identity]),
         observed=(content[1], routing_as_of(transaction, cluster, FOREVER)),
+        hosts=known_hosts(transaction, cluster, job.hosts),
     )
 
 

@@ -19,6 +19,7 @@ from almanac.running.call import Call
 from almanac.running.launchers import Launcher
 from registry.database.local.end_with_parent import die_with_parent
 from registry.errors import AlmanacError
+from registry.model.host_names import without_domain
 
 PROGRAM = """\
 #include <mpi.h>
@@ -193,4 +194,4 @@ def _misplaced(hosts: Sequence[str], found: Mapping[int, str]) -> list[str]:
 
 def _short(host: str) -> str:
     """Return a host's name without its domain: launchers print either."""
-    return host.partition(".")[0].lower()
+    return without_domain(host).lower()

@@ -222,12 +222,13 @@ def jobs_on_hosts(live: Live, hosts: Ints, viewer: Viewer) -> pd.DataFrame:
 
     Its ranks here are an empty text if its placement is not known.
     """
-    names = {live.fabric.names[v] for v in hosts.tolist()}
+    here_only = set(hosts.tolist())
+    vertex = live.fabric.known_vertices({host for one in live.running.jobs for host in one.stored.job.hosts})
     placed = {load.job: place for load, place in zip(live.shared.jobs, live.placements, strict=True)}
     rows = []
     for one in live.running.jobs:
         job = one.stored.job
-        here = len(names.intersection(job.hosts))
+        here = sum(vertex.get(host) in here_only for host in job.hosts)
         if not here or not viewer.sees(job.user):
             continue
         placement = placed.get(job.id)

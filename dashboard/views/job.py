@@ -113,7 +113,7 @@ def _head(
         if subject is not None:
             placement_search.draw_button(site.searches, subject)
         if view.opened is not None:
-            job_files.menu(view.opened)
+            job_files.menu(view.opened, view.file.stored.job.hosts if view.file else ())
     if view.file is not None:
         st.caption(_about(registry, view.file.stored, site))
 

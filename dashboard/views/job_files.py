@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 
 import streamlit as st
@@ -16,17 +17,23 @@ from registry.pages.placements import OpenPlacement
 _DIALOG = "file dialog"
 
 
-def menu(opened: OpenPlacement) -> None:
-    """Draw a menu of the launchers' formats; the chosen one opens a dialog."""
+def menu(opened: OpenPlacement, hosts: Sequence[str]) -> None:
+    """Draw a menu of the launchers' formats; the chosen one opens a dialog.
+
+    Parameters
+    ----------
+    hosts : sequence of str
+        Names of the job's hosts, which launchers know.
+    """
     chosen = st.menu_button("Get files", catalog.FORMATS.names, icon=":material/download:", key="files")
     if chosen is not None:
-        outside.add(_DIALOG, partial(_dialog, opened, chosen))
+        outside.add(_DIALOG, partial(_dialog, opened, hosts, chosen))
 
 
 @st.dialog("Launcher file", on_dismiss=partial(outside.remove, _DIALOG))
-def _dialog(opened: OpenPlacement, name: str) -> None:
+def _dialog(opened: OpenPlacement, hosts: Sequence[str], name: str) -> None:
     """Draw the download of a file and the command that starts a program with it."""
-    stored, fabric = opened.stored, opened.snapshot.fabric
+    stored, fabric = opened.stored, opened.snapshot.fabric.named_as(hosts)
     try:
         content = catalog.write(name, stored.placement, fabric)
     except InvalidPlacement as error:

@@ -39,6 +39,7 @@ from registry.model import (
     format_guid,
     is_made_up,
 )
+from registry.model.host_names import same_hosts
 
 REPRESENTING = "switches that represent others"
 """Kind of a line that is no disagreement: one source shows one switch for several of the other."""
@@ -195,7 +196,8 @@ def _note_isolated(
 def _name(a: Fabric, w: int, b: Fabric, v: int, notes: Disagreements) -> str:
     """Return the name of a vertex of both sources: that of the first unless it was made up."""
     one, two = a.names[w], b.names[v]
-    if one == two or is_made_up(two) or (claimed_name(two) and a.kind[w] == HOST):
+    host = a.kind[w] == HOST
+    if one == two or is_made_up(two) or (host and (claimed_name(two) or same_hosts([two], [one]))):
         return one
     if is_made_up(one) and two not in a.names:
         return two

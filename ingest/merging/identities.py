@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping
 import numpy as np
 
 from registry.model import HOST, NO_PORT, SWITCH, Fabric, Ints, format_guid, is_made_up
+from registry.model.host_names import same_hosts
 
 UNKNOWN = -1
 
@@ -139,11 +140,13 @@ def _by_adapters(a: Fabric, b: Fabric, same: Ints) -> None:
 
 
 def _by_name(a: Fabric, b: Fabric, same: Ints) -> None:
-    """Match vertices of the same name and kind, unless their GUIDs differ."""
+    """Match vertices of the same name and kind, hosts in short or in full, unless their GUIDs differ."""
     taken = set(same.tolist())
     index = {name: v for v, name in enumerate(a.names)}
+    free = [b.names[v] for v in b.hosts.tolist() if same[v] == UNKNOWN]
+    alike = same_hosts(free, [a.names[w] for w in a.hosts.tolist() if w not in taken])
     for v, name in enumerate(b.names):
-        w = index.get(name, UNKNOWN)
+        w = index.get(alike.get(name, name), UNKNOWN)
         if same[v] != UNKNOWN or w == UNKNOWN or w in taken or a.kind[w] != b.kind[v]:
             continue
         differ = a.guid[w] and b.guid[v] and a.guid[w] != b.guid[v]

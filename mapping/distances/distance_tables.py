@@ -16,6 +16,7 @@ import numpy as np
 from mapping.routing.path_table import read_number, read_rows
 from registry.errors import InputError, InvalidValue, UnknownName
 from registry.model import Floats
+from registry.model.host_names import same_hosts
 from registry.model.views import one_line
 
 SAME = 1e-9
@@ -60,10 +61,11 @@ class DistanceTable:
         A host that is not in the table is an `UnknownName`.
         """
         index = {name: i for i, name in enumerate(self.names)}
+        same = same_hosts(hosts, self.names)
         for host in hosts:
-            if host not in index:
+            if host not in same:
                 raise UnknownName("host in the table of distances", host, self.names, path=self.path or None)
-        rows = np.array([index[host] for host in hosts], np.int64)
+        rows = np.array([index[same[host]] for host in hosts], np.int64)
         return np.asarray(self.values[np.ix_(rows, rows)], np.float64)
 
 

@@ -62,6 +62,8 @@ class PlacementCase:
         Cluster of the fabric and id of its snapshot; the snapshot is empty if the fabric is from a file.
     tables, profile_id, job : str or None
         Ids of the forwarding tables, the profile and the job, if they are from the registry.
+    host_names : tuple of str
+        Hosts as the job or the caller names them, which launchers know; empty: as the fabric does.
     """
 
     fabric: Fabric
@@ -78,6 +80,7 @@ class PlacementCase:
     tables: str | None = None
     profile_id: str | None = None
     job: str | None = None
+    host_names: tuple[str, ...] = ()
 
     __repr__ = one_line
 

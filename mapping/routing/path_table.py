@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import csv
 import io
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -73,7 +74,7 @@ def read_path_table(path: str | Path, fabric: Fabric) -> PathTable:
     rows = read_rows(path, "table of paths")
     if not rows or tuple(name.strip() for name in rows[0][1]) != COLUMNS:
         raise InputError(f"the table of paths must begin with the line {','.join(COLUMNS)}", path=path)
-    number = {name: v for v, name in enumerate(fabric.names)}
+    number = _vertices(rows, fabric)
     probability, paths = [], []
     for line, row in rows[1:]:
         if len(row) != len(COLUMNS):
@@ -92,6 +93,12 @@ def read_path_table(path: str | Path, fabric: Fabric) -> PathTable:
         ptr=np.r_[0, np.cumsum([len(vertices) for vertices in paths], dtype=np.int64)],
         vertex=np.array([v for vertices in paths for v in vertices], np.int32),
     )
+
+
+def _vertices(rows: Sequence[tuple[int, list[str]]], fabric: Fabric) -> dict[str, int]:
+    """Return the vertex of each name of the paths that the fabric has."""
+    ways = (row[-1].split(">") for _, row in rows[1:])
+    return fabric.known_vertices({name.strip() for way in ways for name in way}, kind="vertex")
 
 
 def read_rows(path: str | Path, what: str) -> list[tuple[int, list[str]]]:

@@ -72,9 +72,10 @@ def utilisation(live: Live, rates: LinkRates | None) -> Floats | None:
 def _cables_of_one_job(live: Live) -> Bools:
     """Return which links (bool[m]) are cables of a host that only one running job uses."""
     fabric = live.fabric
-    vertex = {name: number for number, name in enumerate(fabric.names)}
+    jobs = live.running.jobs
+    vertex = fabric.known_vertices({host for one in jobs for host in one.stored.job.hosts})
     users = np.zeros(len(fabric), np.int64)
-    for one in live.running.jobs:
+    for one in jobs:
         users[[vertex[host] for host in set(one.stored.job.hosts) if host in vertex]] += 1
     host_end = np.where(fabric.forwards[fabric.links.source], fabric.links.target, fabric.links.source)
     found: Bools = ~fabric.network_link & (users[host_end] == 1)

@@ -211,6 +211,7 @@ def resolve(registry: Registry, request: PlacementRequest) -> PlacementCase:
         profile=stored.profile,
         fabric=snapshot.fabric,
         allocation=allocation,
+        host_names=tuple(hosts or ()),
         costs=_with_background(registry, request, snapshot),
         options=request.options,
         present=present,

@@ -38,9 +38,11 @@ def read_ports(registry: Registry, live: Live, limits: ErrorLimits, since: Time 
         grown = registry.counters.between(cluster, since, at)
         rates = link_rates(live.fabric, grown)
     jobs: defaultdict[str, list[str]] = defaultdict(list)
+    known = live.fabric.known_vertices({host for one in live.running.jobs for host in one.stored.job.hosts})
     for job in live.running.jobs:
         for host in job.stored.job.hosts:
-            jobs[host].append(job.stored.job.id)
+            name = live.fabric.names[known[host]] if host in known else host
+            jobs[name].append(job.stored.job.id)
     return PortTable(
         shared=live.shared,
         jobs_of_host={host: tuple(ids) for host, ids in jobs.items()},

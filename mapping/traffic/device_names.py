@@ -149,10 +149,11 @@ def _device(fabric: Fabric, text: str) -> DeviceMatch | None:
 
 
 def _vertex(fabric: Fabric, text: str) -> int | None:
-    """Return the vertex with this name, or the only one with this short name."""
+    """Return the vertex with this name, or the only one with this name in short, by pages or by domain."""
     if text in fabric.names:
         return fabric.names.index(text)
     found = [vertex for vertex, name in enumerate(fabric.names) if short_name(name) == text]
+    found = found or list(fabric.known_vertices([text], kind="device").values())
     return found[0] if len(found) == 1 else None
 
 

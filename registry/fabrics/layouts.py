@@ -20,6 +20,7 @@ from registry.fabrics.known_names import host_of_guid
 from registry.fabrics.timeline import time_or_latest
 from registry.model import Fabric, Time, as_utc, format_guid
 from registry.model.host_layout import HostLayout
+from registry.model.host_names import same_hosts
 from registry.model.views import one_line
 
 LAYOUT = RecordKind(name="layout", label="HostLayout", owner=OF_CLUSTER)
@@ -107,6 +108,7 @@ def match_hosts(layouts: Sequence[HostLayout], fabric: Fabric) -> HostMatch:
     """
     owner = host_of_guid(fabric)
     names = {fabric.names[vertex] for vertex in fabric.hosts.tolist()}
+    same = same_hosts((layout.name for layout in layouts), names)
     known: dict[str, HostLayout] = {}
     unknown, warnings = [], []
     for layout in layouts:
@@ -114,7 +116,8 @@ def match_hosts(layouts: Sequence[HostLayout], fabric: Fabric) -> HostMatch:
         if len(by_guid) > 1:
             both = " and ".join(sorted(by_guid))
             raise InvalidValue("HostLayout.nic_guid", f"its adapters are in {both}, not in one host")
-        by_name = next((name for name in (layout.name, layout.name.partition(".")[0]) if name in names), "")
+        # each layout is a source of its own: two of one host are no reason to doubt its name
+        by_name = same.get(layout.name) or same_hosts([layout.name], names).get(layout.name, "")
         host = next(iter(by_guid), by_name)
         if not host:
             unknown.append(_unknown(layout, names))

@@ -28,7 +28,7 @@ from registry.ingest_runs.unknown import (
     known_sweeps,
     warn_or_reject,
 )
-from registry.jobs.allocations import join_new_hosts, unknown_host, unknown_hosts
+from registry.jobs.allocations import join_new_hosts, unknown_host, unknown_hosts, unseen_hosts
 from registry.jobs.jobs import batches, save_jobs
 from registry.model import CounterSweep, Fabric, IntendedWiring, Trace, join_wiring
 from registry.model.intake import Intake, Receipt, Saved
@@ -147,7 +147,7 @@ def _save_observation(saving: Saving) -> Saved:
         return Saved()
     counted = ProgressTransaction(saving.transaction, saving.progress, "saving the fabric")
     hosts = [] if seen.fabric is None else [seen.fabric.names[v] for v in seen.fabric.hosts.tolist()]
-    new_hosts = unknown_hosts(saving.transaction, saving.cluster, hosts)
+    new_hosts = unseen_hosts(saving.transaction, saving.cluster, hosts)
     entered = save_observation(counted, seen, saving.seq)
     join_new_hosts(saving.transaction, saving.cluster, new_hosts)
     counted.finish()

@@ -14,6 +14,7 @@ from registry.errors import AlmanacError, UnknownName
 from registry.fabrics.layouts import match_hosts
 from registry.model import CounterSweep, Fabric, HostOrder
 from registry.model.host_layout import HostLayout
+from registry.model.host_names import same_hosts
 
 NAMES_SHOWN = 5
 """Names that a warning lists."""
@@ -61,9 +62,10 @@ def known_placements(
     without the hosts of some ranks is of no use.
     """
     hosts = {fabric.names[vertex] for vertex in fabric.hosts.tolist()}
-    placed = tuple(order for order in orders if hosts.issuperset(order.hosts))
-    left_out = [order for order in orders if not hosts.issuperset(order.hosts)]
-    unknown = tuple(sorted({host for order in left_out for host in order.hosts} - hosts))
+    lacking = {order: set(order.hosts) - same_hosts(order.hosts, hosts).keys() for order in orders}
+    placed = tuple(order for order in orders if not lacking[order])
+    left_out = [order for order in orders if lacking[order]]
+    unknown = tuple(sorted(set().union(*lacking.values())))
     warnings = warn_or_reject(
         unknown,
         f"{len(left_out)} of {len(orders)} placements have ranks on hosts that the fabric lacks and are not "

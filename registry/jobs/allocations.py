@@ -10,6 +10,7 @@ from typing import Any
 from registry.database.driver import Transaction
 from registry.database.record_store import hashed_id, known_ids
 from registry.errors import UnknownName
+from registry.model.host_names import same_hosts
 
 _CREATE = """
 UNWIND range(0, size($id) - 1) AS i
@@ -81,8 +82,9 @@ def save_allocations(transaction: Transaction, cluster: str, wanted: Iterable[Ho
         cluster=cluster,
     )
     hosts = {host for allocation in new for host in allocation.hosts}
-    unknown = set(unknown_hosts(transaction, cluster, hosts))
-    _join(transaction, dict.fromkeys(new, hosts - unknown))
+    known = known_hosts(transaction, cluster, hosts)
+    unknown = hosts - known.keys()
+    _join(transaction, dict.fromkeys(new, known))
     _mark(
         transaction, {allocation: unknown for allocation in new if not unknown.isdisjoint(allocation.hosts)}
     )
@@ -92,26 +94,30 @@ def join_new_hosts(transaction: Transaction, cluster: str, hosts: Collection[str
     """Join allocations to hosts that they named before any scan of the cluster contained them."""
     if not hosts:
         return
-    columns, new = transaction.run(_MARKED, cluster=cluster)[0], set(hosts)
+    columns = transaction.run(_MARKED, cluster=cluster)[0]
+    joined: dict[HostSlots, dict[str, str]] = {}
     still_unknown: dict[HostSlots, set[str]] = {}
-    for names, slots, unknown in zip(
+    for names, slots, marked in zip(
         columns["hosts"], columns["slots"], columns["unknown_hosts"], strict=True
     ):
-        if not new.isdisjoint(unknown):
+        unknown = set(same_hosts(marked, names).values())  # a deleted host is marked by the fabric's name
+        new = {name: host for name, host in same_hosts(names, hosts).items() if name in unknown}
+        if new:
             allocation = HostSlots(cluster=cluster, hosts=tuple(names), slots=tuple(slots))
-            still_unknown[allocation] = set(unknown) - new
-    _join(transaction, dict.fromkeys(still_unknown, new))
+            joined[allocation] = new
+            still_unknown[allocation] = unknown - new.keys()
+    _join(transaction, joined)
     _mark(transaction, still_unknown)
 
 
-def _join(transaction: Transaction, known: Mapping[HostSlots, Collection[str]]) -> None:
-    """Join allocations to those of their hosts that are known."""
+def _join(transaction: Transaction, known: Mapping[HostSlots, Mapping[str, str]]) -> None:
+    """Join allocations to those of their hosts that are known, each with its name in the fabric."""
     columns: dict[str, list[Any]] = {"allocation": [], "device": [], "order": [], "slots": []}
     for allocation, names in known.items():
         for order, (host, slots) in enumerate(zip(allocation.hosts, allocation.slots, strict=True)):
             if host in names:
                 columns["allocation"].append(allocation.id)
-                columns["device"].append(_device_id(allocation.cluster, host))
+                columns["device"].append(_device_id(allocation.cluster, names[host]))
                 columns["order"].append(order)
                 columns["slots"].append(slots)
     transaction.run_columns(_CREATE_ON, columns)
@@ -141,11 +147,26 @@ def host_names(transaction: Transaction, cluster: str) -> list[str]:
     return names
 
 
-def unknown_hosts(transaction: Transaction, cluster: str, hosts: Iterable[str]) -> tuple[str, ...]:
-    """Return the hosts that were never part of the cluster, by name."""
+def unseen_hosts(transaction: Transaction, cluster: str, hosts: Iterable[str]) -> tuple[str, ...]:
+    """Return the hosts that were never part of the cluster under exactly these names, by name."""
     wanted = sorted(set(hosts))
     devices = [_device_id(cluster, name) for name in wanted]
     known = set(transaction.run(_DEVICES, devices=devices)[0]["names"]) if wanted else set()
+    return tuple(name for name in wanted if name not in known)
+
+
+def known_hosts(transaction: Transaction, cluster: str, hosts: Iterable[str]) -> dict[str, str]:
+    """Return the name in the cluster of each host that was ever part of it, in short or in full."""
+    wanted = sorted(set(hosts))
+    if not unseen_hosts(transaction, cluster, wanted):
+        return dict(zip(wanted, wanted, strict=True))
+    return same_hosts(wanted, host_names(transaction, cluster))
+
+
+def unknown_hosts(transaction: Transaction, cluster: str, hosts: Iterable[str]) -> tuple[str, ...]:
+    """Return the hosts that were never part of the cluster, by name; see `known_hosts`."""
+    wanted = sorted(set(hosts))
+    known = known_hosts(transaction, cluster, wanted)
     return tuple(name for name in wanted if name not in known)
 
 

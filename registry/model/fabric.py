@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any, Protocol, Self
 
@@ -25,6 +25,7 @@ from registry.model.arrays import (
     one_each,
     readonly,
 )
+from registry.model.host_names import same_hosts
 from registry.model.links import NO_PORT, Adapters, ForwardingTables, Links, Ports
 from registry.model.views import Drawn, Tabular, to_networkx
 
@@ -252,7 +253,9 @@ class Fabric(Drawn, Tabular):
         return len(self.hosts), len(self.switches), self.cable_count
 
     def vertices(self, names: Iterable[str], *, kind: str = "host") -> Ints:
-        """Return the vertices with these names as int32.
+        """Return the vertices with these names as int32; they are all of one source, in short or in full.
+
+        See `registry.model.host_names` for names that differ from the fabric's in their domain.
 
         Raises
         ------
@@ -261,14 +264,28 @@ class Fabric(Drawn, Tabular):
         InvalidValue
             One text, or something else than names.
         """
+        given = sequence_of(names, str, f"{kind}s")
+        found = self.known_vertices(given, kind=kind)
+        if missing := next((name for name in given if name not in found), None):
+            wanted = self.hosts if kind == "host" else range(len(self))
+            raise UnknownName(kind, missing, [self.names[v] for v in wanted])
+        return np.asarray([found[name] for name in given], np.int32)
+
+    def known_vertices(self, names: Iterable[str], *, kind: str = "host") -> dict[str, int]:
+        """Return the vertex of each of these names that the fabric has; see `vertices`."""
         index = {name: vertex for vertex, name in enumerate(self.names)}
-        found = []
-        for name in sequence_of(names, str, f"{kind}s"):
-            if name not in index:
-                wanted = self.hosts if kind == "host" else range(len(self))
-                raise UnknownName(kind, name, [self.names[v] for v in wanted])
-            found.append(index[name])
-        return np.asarray(found, np.int32)
+        wanted = dict.fromkeys(names)
+        if all(name in index for name in wanted):
+            return {name: index[name] for name in wanted}
+        known = [self.names[v] for v in (self.hosts if kind == "host" else range(len(self)))]
+        whole = {name: index[name] for name in wanted if name in index}
+        return {name: index[own] for name, own in same_hosts(wanted, known).items()} | whole
+
+    def named_as(self, hosts: Iterable[str]) -> Self:
+        """Return the fabric in which these hosts have the names given here, in short or in full."""
+        own = {vertex: name for name, vertex in self.known_vertices(hosts).items()}
+        names = tuple(own.get(vertex, name) for vertex, name in enumerate(self.names))
+        return self if names == self.names else replace(self, names=names)
 
 
 class HasFabric(Protocol):

@@ -197,8 +197,9 @@ def _running(cluster: str, time: datetime, row: dict[str, Any]) -> Running:
     snapshot = stored_snapshot(
         cluster, row["content"], row["blob"], row["at"], routing=routing, tables=tables
     )
-    vertex = {name: number for number, name in enumerate(snapshot.fabric.names)}
     rows = [dict(zip(_JOB_COLUMNS, values, strict=True)) for values in row["jobs"]]
+    hosts = {host for one in rows for key in ("rank_hosts", "allocation_hosts") for host in one[key] or ()}
+    vertex = snapshot.fabric.known_vertices(hosts)
     jobs = [_job(one, stored, vertex) for one, stored in zip(rows, stored_jobs(rows), strict=True)]
     return Running(snapshot=snapshot, jobs=tuple(sorted(jobs, key=_newest_first)), at=time)
 

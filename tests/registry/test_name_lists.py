@@ -17,6 +17,7 @@ NODES = [f"node{number:04d}" for number in range(1, 65)]
         ("NODE0065", NODES, ("node0064", "node0063", "node0062")),
         ("node1", [*NODES, "node1.cluster.example"], ("node1.cluster.example", "node0001", "node0002")),
         ("node1.x", ["node1.y", "node1.z", "node1"], ("node1.y", "node1.z", "node1")),
+        ("node002527", ["node2528.x", "node2527.x"], ("node2527.x", "node2528.x")),
         ("10.0.0.1", ["10.1.2.3", "10.0.0.2"], ("10.0.0.2", "10.1.2.3")),
         ("r1n10", ["r1n9", "r10n1", "r2n10", "r01n010"], ("r01n010", "r1n9", "r2n10")),
         ("nod0003", NODES[:4], ("node0003", "node0004", "node0002")),

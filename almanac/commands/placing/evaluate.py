@@ -178,6 +178,8 @@ def export(placement: str, exports: tuple[tuple[str, str | None], ...]) -> None:
     with open_registry() as registry:
         stored = registry.placements.read(placement)
         fabric = registry.fabrics.read_content(stored.content).fabric
+        if stored.job is not None:
+            fabric = fabric.named_as(registry.jobs.read(stored.job, stored.cluster).job.hosts)
     for name, path in exports:
         write_text(path, write(name, stored.placement, fabric))
         if path is not None:

@@ -125,9 +125,10 @@ def _export(exports: tuple[tuple[str, str], ...], report: PlacementReport) -> tu
     from mapping.launchers.catalog import FORMATS, Launch, launch_line, write
 
     launches = []
+    fabric = report.fabric.named_as(report.case.host_names)
     for name, path in exports:
-        write_text(path, write(name, report.placement, report.fabric))
+        write_text(path, write(name, report.placement, fabric))
         without_cores = report.cores is not None and not FORMATS.find(name).cores
         note(f"{name} written to {path}" + (": this format has no cores of ranks" if without_cores else ""))
-        launches.append(Launch(name, path, launch_line(name, report.placement, report.fabric, path)))
+        launches.append(Launch(name, path, launch_line(name, report.placement, fabric, path)))
     return tuple(launches)

@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from registry.model import HOST, NO_PORT, Fabric, is_made_up
+from registry.model.host_names import without_domain
 from registry.model.port_names import port_name
 
 _MANAGED = re.compile(
@@ -226,9 +227,7 @@ def _variants(plain: str) -> dict[str, str]:
             railed = _RAIL.fullmatch(text)
             if railed is not None:
                 found.setdefault(railed[1], railed[2])
-            head, dot, _ = text.partition(".")
-            if dot and any(letter.isalpha() for letter in head):
-                found.setdefault(head, rail)
+            found.setdefault(without_domain(text), rail)
     del found[plain]
     return found
 

@@ -19,6 +19,7 @@ from mapping.placement.kernels.cores import HostRanks, cost, descend, grow
 from registry.errors import InvalidPlacement, UnknownName, WrongRanks
 from registry.model import Allocation, Fabric, Floats, Ints, Longs, Placement, Profile
 from registry.model.host_layout import HostLayout
+from registry.model.host_names import same_hosts
 
 ALL = ""
 """Name of the layout of all hosts without their own."""
@@ -56,8 +57,8 @@ def layouts_on(
     Parameters
     ----------
     layouts : mapping of str to HostLayout
-        Layouts by name of a host of the fabric (a domain after the first dot is ignored), or under `ALL` for
-        all hosts without their own. Hosts outside the allocation are allowed.
+        Layouts by name of a host of the fabric, in short or in full, or under `ALL` for all hosts without
+        their own. Hosts outside the allocation are allowed.
 
     Raises
     ------
@@ -65,14 +66,14 @@ def layouts_on(
         A host that the fabric lacks.
     """
     known = {fabric.names[vertex]: int(vertex) for vertex in fabric.hosts}
+    same = same_hosts(layouts, known)
     found: dict[int, HostLayout] = {}
     for name, layout in layouts.items():
         if name == ALL:
             continue
-        vertex = known.get(name, known.get(name.partition(".")[0]))
-        if vertex is None:
+        if name not in same:
             raise UnknownName("host", name, known, remedy="name the host of a layout as HOST=FILE")
-        found[vertex] = layout
+        found[known[same[name]]] = layout
     if ALL in layouts:
         return {vertex: found.get(vertex, layouts[ALL]) for vertex in allocation.hosts.tolist()}
     return {vertex: found[vertex] for vertex in allocation.hosts.tolist() if vertex in found}
