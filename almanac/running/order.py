@@ -284,7 +284,8 @@ def _stored(transaction: Transaction, wanted: Wanted, job: JobEnvironment) -> _S
     """Return the ids of what is stored for a run; an unknown name raises `UnknownName`."""
     from registry.fabrics.as_of import content_as_of, no_fabric, observed_clusters, routing_as_of
     from registry.fabrics.timeline import FOREVER
-    from registry.jobs.allocations import known_hosts
+    from registry.jobs.allocations import host_names
+    from registry.model.host_names import same_hosts
     from registry.profile_names import find_profile, newest_profile, ranks_of_profiles
 
     cluster = wanted.cluster or job.cluster or _only(observed_clusters(transaction))
@@ -304,7 +305,7 @@ def _stored(transaction: Transaction, wanted: Wanted, job: JobEnvironment) -> _S
         cluster=cluster,
         profile=(identity, *ranks_of_profiles(transaction, [identity])[identity]),
         observed=(content[1], routing_as_of(transaction, cluster, FOREVER)),
-        hosts=known_hosts(transaction, cluster, job.hosts),
+        hosts=same_hosts(job.hosts, host_names(transaction, cluster)),
     )
 
 
