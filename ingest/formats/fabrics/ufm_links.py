@@ -2,15 +2,18 @@
 
 Based on public samples, not on UFM itself. Each cable is listed once. The list contains widths but no speeds,
 no LIDs, and the owners of adapters only in their descriptions. The GUID of an adapter may be its own or that
-of its port: both are found in another source of the same ingest.
+of its port: both are found in another source of the same ingest. Older versions have no descriptions: the
+label of a port (``dname``) then tells an adapter from a switch. Other keys, such as ``cable_info``, may be
+anywhere and are ignored.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from typing import NamedTuple
 
-from ingest.formats.fabrics.infiniband import AGGREGATION_NODE, Device, Port
+from ingest.formats.fabrics.infiniband import AGGREGATION_NODE, Port
 from ingest.formats.fabrics.rows import Rows
 from ingest.options import Options
 from ingest.parsed import Parsed
@@ -22,54 +25,86 @@ LANES = tuple(str(width) for width in WIDTHS)
 _HEX = re.compile(r"(?:0x)?([0-9a-fA-F]{1,16})")
 _NUMBER = re.compile(r"[0-9]{1,4}")
 _ADAPTER = re.compile(r"HCA-\d+/\d+")
-_PORT_BEHIND = re.compile(r"(.+):(\d+|\S*/\d+)")
-_RECOGNISED = re.compile(r'^\s*\[\s*\{[^{}\[\]]*"(source_guid|destination_guid)"\s*:')
+_PORT_BEHIND = re.compile(r"(.+):(\d+(?:/\d+)*|\S*/\d+)")
+_LABEL = re.compile(r"\d+(?:/\d+)*")
+"""Label of a switch's port: its number, or cage and port as on the box (``1/3/1``)."""
+_CHIP = re.compile(r"[A-Z]\d+/U\d+/\d+")
+"""Label of a port of a chip of a director: ``L12/U1/17``."""
+_BEGINNING = re.compile(r"\s*\[\s*\{")
+_KEYS = [re.compile(rf'"{key}"\s*:') for key in ("source_guid", "source_port", "destination_guid")]
 
 
 def recognise(head: str, path: str) -> bool:
-    """Return True if the text is a list whose first object has the GUID of an end."""
-    return _RECOGNISED.match(head) is not None
+    """Return True if the text is a list of objects with the GUIDs of two ends, in any order of keys."""
+    return _BEGINNING.match(head) is not None and all(key.search(head) for key in _KEYS)
 
 
 def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
     """Return the fabric of one list."""
     (file,) = files
-    rows = Rows(file.path)
+    rows, ends, names = Rows(file.path), list[tuple[_End, _End, int, Place]](), dict[int, str]()
     for spot, link in Spot(file.path).objects(load_json(file)):
-        source = _end(rows, link, "source", spot)
-        target = _end(rows, link, "destination", spot)
+        source, target = _end(link, "source", spot), _end(link, "destination", spot)
+        width = str(link.get("width", "")).lower().removeprefix("ib_").removesuffix("x")
         place = Place(file.path, text=str(link.get("name", "")))
-        width = str(link.get("width", "")).lower().removesuffix("x")
-        lanes = int(width) if width in LANES else 0
-        for (device, number), (peer, peer_port) in ((source, target), (target, source)):
-            known = device.ports.get(number)
-            if known is None or (known.peer, known.peer_port) != (peer.guid, peer_port):
-                end = Port(
-                    number=number, peer=peer.guid, peer_port=peer_port, rate=None, lanes=lanes, place=place
+        ends.append((source, target, int(width) if width in LANES else 0, place))
+        names |= {end.guid: end.name for end in (target, source) if end.name and end.guid not in names}
+    for source, target, lanes, place in ends:
+        for end, other in ((source, target), (target, source)):
+            device = rows.device(end.guid, end.kind, end.name or names.get(end.guid, ""), end.place)
+            known = device.ports.get(end.port)
+            if known is None or (known.peer, known.peer_port) != (other.guid, other.port):
+                port = Port(
+                    number=end.port,
+                    peer=other.guid,
+                    peer_port=other.port,
+                    rate=None,
+                    lanes=lanes,
+                    place=place,
                 )
-                rows.plug(device, end)
+                rows.plug(device, port)
     return rows.build(options)
 
 
-def _end(rows: Rows, link: dict[str, object], end: str, spot: Spot) -> tuple[Device, int]:
-    """Return the device and port number of an end of a link."""
+class _End(NamedTuple):
+    """An end of a link; `kind` and `name` are those of its device."""
+
+    guid: int
+    port: int
+    kind: str
+    name: str
+    place: Place
+
+
+def _end(link: dict[str, object], end: str, spot: Spot) -> _End:
+    """Return an end of a link."""
     guid = _HEX.fullmatch(_text(link, f"{end}_guid", spot))
     number = _text(link, f"{end}_port", spot)
     if guid is None or not _NUMBER.fullmatch(number):
         raise spot.error(f"{end}_guid or {end}_port is invalid")
-    described = _text(link, f"{end}_port_node_description", spot)
-    label = str(link.get(f"{end}_port_dname", ""))
-    switch = _PORT_BEHIND.fullmatch(described)
-    adapter = _ADAPTER.fullmatch(label) is not None or AGGREGATION_NODE in described or switch is None
-    name = described if adapter or switch is None else _device(switch)
-    place = Place(spot.path, text=described)
-    return rows.device(int(guid[1], 16), "H" if adapter else "S", name, place), int(number)
+    label = str(link.get(f"{end}_port_dname") or "").strip()
+    described = str(link.get(f"{end}_port_node_description") or "").strip()
+    kind, name = _device(described, label)
+    if not kind:
+        raise spot.error(f"neither {end}_port_node_description nor {end}_port_dname shows the kind of device")
+    return _End(int(guid[1], 16), int(number), kind, name, Place(spot.path, text=described or label))
 
 
-def _device(match: re.Match[str]) -> str:
-    """Return ``leaf`` for ``leaf:17``, and ``core:L12/U1`` for ``core:L12/U1/17``, a chip of a director."""
-    name, behind = match.groups()
-    return f"{name}:{behind.rpartition('/')[0]}" if "/" in behind else str(name)
+def _device(described: str, label: str) -> tuple[str, str]:
+    """Return the kind and name of the device of a port: ``S`` or ``H``, or empty if unknown.
+
+    Switches have the label of the port behind a colon: ``leaf:17`` and ``leaf:1/3/1`` are of ``leaf``, and
+    ``core:L12/U1/17`` of ``core:L12/U1``, a chip of a director. Without a description the name is empty.
+    """
+    behind = _PORT_BEHIND.fullmatch(described)
+    if _ADAPTER.fullmatch(label) or AGGREGATION_NODE in described:
+        return "H", described
+    if behind is None:
+        switch = _LABEL.fullmatch(label) or _CHIP.fullmatch(label)
+        return "S" if switch else "H" if described else "", described
+    name, port = behind.groups()
+    chip = port.rpartition("/")[0] if not _LABEL.fullmatch(port) else ""
+    return "S", f"{name}:{chip}" if chip else name
 
 
 def _text(link: dict[str, object], key: str, spot: Spot) -> str:
