@@ -10,7 +10,8 @@ tested with Slurm 22.05.
 
 ``scontrol show topology`` prints the same words with the level of each switch, 1 if no speed is set, and the
 hosts of all leaves below in the line of a higher switch; they are assigned to the leaves. Its output for one
-node (``scontrol show topology NODE``) lists only the switches above it, and is rejected.
+node (``scontrol show topology NODE``) lists only the switches above it, and is rejected. With the block
+plugin it prints ``BlockName= BlockIndex= Nodes= BlockSize=``, and ``AggregatedBlock=NAMES`` for a group.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from ingest.formats.fabrics.trees import GIGABIT, Branch, block_branches, tree
 from ingest.formats.jobs.hostlists import expand
+from ingest.formats.jobs.slurm_fields import present
 from ingest.options import Options
 from ingest.parsed import Parsed
 from ingest.reading.source import Place, SourceFile
@@ -31,9 +33,12 @@ _INCLUDE = re.compile(r"\s*include\s+(\S+)\s*", re.IGNORECASE)
 _RECOGNISED = re.compile(
     r"^[ \t]*(SwitchName|BlockName)=[^\s=]+[ \t]*([ \t]\w+=|\\?\r?$)", re.MULTILINE | re.IGNORECASE
 )
-_PRINTED = re.compile(r"^SwitchName=\S+ Level=\d+ LinkSpeed=", re.MULTILINE)
+_PRINTED = re.compile(
+    r"^(?:SwitchName=\S+ Level=\d+ LinkSpeed=|(?:BlockName|AggregatedBlock)=\S+ BlockIndex=\d+)", re.MULTILINE
+)
 _SWITCH_KEYS = frozenset({"switchname", "switches", "nodes", "linkspeed", "level"})
-_BLOCK_KEYS = frozenset({"blockname", "nodes"})
+_BLOCK_KEYS = frozenset({"blockname", "nodes", "blockindex", "blocksize"})
+_GROUP_KEYS = frozenset({"aggregatedblock", "nodes", "blockindex", "blocksize"})
 _UNSET = "1"
 
 
@@ -60,6 +65,7 @@ def branches_of(files: Sequence[SourceFile], options: Options) -> tuple[Mapping[
     switches: dict[str, Branch] = {}
     blocks: dict[str, Branch] = {}
     sizes: list[tuple[str, Place]] = []
+    block_size, groups = 0, set[int]()
     for file in files:
         for place, line in _lines(file):
             words = _words(line, place, given)
@@ -67,6 +73,10 @@ def branches_of(files: Sequence[SourceFile], options: Options) -> tuple[Mapping[
                 _put(switches, words["switchname"], _switch(words, place), place)
             elif "blockname" in words:
                 _put(blocks, words["blockname"], _block(words, place), place)
+                block_size = max(block_size, _printed_size(words, place))
+            elif "aggregatedblock" in words:
+                _known(words, _GROUP_KEYS, place)
+                groups.add(_printed_size(words, place))
             elif "blocksizes" in words:
                 sizes.append((words["blocksizes"], place))
             elif words:
@@ -80,7 +90,7 @@ def branches_of(files: Sequence[SourceFile], options: Options) -> tuple[Mapping[
         return switches, ["LinkSpeed is taken as Gbit/s; Slurm gives it no unit"] if speeds else []
     if len(sizes) > 1:
         raise sizes[1][1].error("BlockSizes twice")
-    numbers = _sizes(*sizes[0]) if sizes else []
+    numbers = _sizes(*sizes[0]) if sizes else [block_size, *sorted(groups)] if groups else []
     return block_branches(blocks, numbers, sizes[0][1] if sizes else Place(path))
 
 
@@ -127,15 +137,14 @@ def _words(line: str, place: Place, given: set[str]) -> dict[str, str]:
         match = _WORD.match(line, at)
         if match is None or match[1].lower() in words:
             raise place.error("expected Key=Value words, each key once")
-        words[match[1].lower()] = match[2].strip('"')
+        words[match[1].lower()] = present(match[2].strip('"'))
         at = match.end()
     return words
 
 
 def _switch(words: Mapping[str, str], place: Place) -> Branch:
     """Return the switch of a line."""
-    if unknown := set(words) - _SWITCH_KEYS:
-        raise place.error(f"unknown key {min(unknown)}")
+    _known(words, _SWITCH_KEYS, place)
     below = expand(words.get("switches", ""), path=place.path, line=place.line)
     hosts = expand(words.get("nodes", ""), path=place.path, line=place.line)
     printed = "level" in words
@@ -151,9 +160,19 @@ def _switch(words: Mapping[str, str], place: Place) -> Branch:
 
 
 def _block(words: Mapping[str, str], place: Place) -> Branch:
-    if unknown := set(words) - _BLOCK_KEYS:
-        raise place.error(f"unknown key {min(unknown)}")
+    _known(words, _BLOCK_KEYS, place)
     return Branch(place=place, hosts=expand(words.get("nodes", ""), path=place.path, line=place.line))
+
+
+def _known(words: Mapping[str, str], keys: frozenset[str], place: Place) -> None:
+    """Raise `InputError` if a line has a key that is none of these."""
+    if unknown := set(words) - keys:
+        raise place.error(f"unknown key {min(unknown)}")
+
+
+def _printed_size(words: Mapping[str, str], place: Place) -> int:
+    """Return the ``BlockSize`` of a line; 0 if there is none, as in a file."""
+    return _sizes(words["blocksize"], place)[0] if "blocksize" in words else 0
 
 
 def _sizes(text: str, place: Place) -> list[int]:
