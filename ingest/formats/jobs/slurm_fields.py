@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
@@ -30,6 +30,7 @@ _BEFORE_END = _BEFORE_START.union(
     ("RUNNING", "SUSPENDED", "COMPLETING", "RESIZING", "SIGNALING", "STAGE_OUT", "STOPPED")
 )
 _STATE = re.compile(r"[A-Z_]+")
+_ID = re.compile(r"\d[\d_+]*(?:\[[\d,%:-]*\.{0,3}\]?)?(?:\.\w+)?$", re.A)
 _TASKS = re.compile(r"(\d{1,9})(?:\(x(\d{1,9})\))?", re.A)
 _DISTRIBUTIONS = ("block", "cyclic", "plane", "arbitrary")
 _TWO_LEVELS = re.compile(r"[bc](block|cyclic|full)")
@@ -122,6 +123,66 @@ def cells_between_bars(
     if surplus and free is not None:
         cells[free : free + surplus + 1] = ["|".join(cells[free : free + surplus + 1])]
     return dict(zip(columns, cells, strict=True))
+
+
+class RowsBetweenBars:
+    """Rows with ``|`` between columns, of several lines where users have written line ends.
+
+    Parameters
+    ----------
+    columns : sequence of str
+        Names of the columns.
+    texts : container of str
+        Columns in which users may write line ends, except the name.
+    job, state, name : str
+        Names of the columns of a job's number, its state and its name.
+    """
+
+    def __init__(
+        self, columns: Sequence[str], texts: Container[str], *, job: str, state: str, name: str
+    ) -> None:
+        at = {column: index for index, column in enumerate(columns)}
+        self._last = len(columns) - 1
+        self._text = min((index for column, index in at.items() if column in texts), default=len(columns))
+        self._name = at.get(name, len(columns))
+        self._open_ended = self._name == self._last or columns[-1] in texts
+        signs = ((at.get(job), _ID), (at.get(state), _STATE))
+        self._signs = [(index, sign) for index, sign in signs if index is not None and index < self._text]
+
+    def split(self, lines: Iterable[tuple[int, str]]) -> Iterator[tuple[int, str]]:
+        """Yield the number and text of each row; empty lines between rows are skipped."""
+        row: list[tuple[int, str]] = []
+        bars = 0
+        for number, line in lines:
+            if row and self._begins(line, bars):
+                yield from self._whole(row)
+                row, bars = [], 0
+            if row or line.strip():
+                row.append((number, line))
+                bars += line.count("|")
+        yield from self._whole(row)
+
+    def _begins(self, line: str, bars: int) -> bool:
+        """Return True if a line begins a row; `bars` is the number of ``|`` in the row before."""
+        cells = line.split("|")
+        if bars < min(self._text, self._name):  # no text yet: the row before was cut off
+            return True
+        if bars >= self._last and (len(cells) == self._last + 1 or not self._signs):
+            return True
+        if not self._signs:
+            return False
+        if len(cells) > (self._text if bars >= self._last else self._last):
+            return all(sign.match(cells[index].strip()) for index, sign in self._signs)
+        return bars >= self._last and len(cells) == self._name + 1 and _ID.match(cells[0]) is not None
+
+    def _whole(self, row: Sequence[tuple[int, str]]) -> Iterator[tuple[int, str]]:
+        """Yield a row; lines without ``|`` behind its last column are rows of their own, which are wrong."""
+        end = len(row)
+        while not self._open_ended and end > 1 and "|" not in row[end - 1][1]:
+            end -= 1
+        if row:
+            yield row[0][0], "\n".join(line for _, line in row[:end])
+        yield from ((number, line) for number, line in row[end:] if line.strip())
 
 
 def present(text: str) -> str:

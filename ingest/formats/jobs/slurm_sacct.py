@@ -30,6 +30,8 @@ _NEEDED = ("jobid", "state", "nodelist")
 _COUNTS = ("ntasks", "alloccpus", "ncpus")
 _FREE_TEXT = ("submitline", "jobname", "comment", "admincomment", "systemcomment", "workdir")
 """Columns in which users may write ``|``, the most likely first."""
+_LINES = frozenset({"submitline", "comment", "admincomment", "systemcomment"})
+"""Columns besides the name in which users may write line ends, such as the script of ``sbatch --wrap``."""
 
 
 @dataclass(slots=True)
@@ -85,15 +87,15 @@ def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
 
 
 def _rows(file: SourceFile) -> Iterator[_Row]:
-    columns: list[str] = []
-    for number, line in enumerate(file.lines(), start=1):
+    lines = enumerate(file.lines(), start=1)
+    title = next((at for at in lines if at[1].strip() and not at[1].startswith("#")), None)
+    if title is None:
+        return
+    columns = _columns(title[1], Where(file.path, *title))
+    rows = slurm.RowsBetweenBars(columns, _LINES, job="jobid", state="state", name="jobname")
+    for number, line in rows.split(lines):
         where = Where(file.path, number, line)
-        if not line.strip() or (not columns and line.startswith("#")):
-            continue
-        if not columns:
-            columns = _columns(line, where)
-        else:
-            yield _Row(where, slurm.cells_between_bars(line, columns, _FREE_TEXT, where))
+        yield _Row(where, slurm.cells_between_bars(line, columns, _FREE_TEXT, where))
 
 
 def _columns(line: str, where: Where) -> list[str]:

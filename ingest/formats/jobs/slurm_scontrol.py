@@ -2,8 +2,9 @@
 
 A record has ``Key=value`` fields. Names, reasons and commands may contain blanks and text that looks like
 fields, so a job's name ends before ``UserId=``, and if a key occurs twice the first one is used: text of
-users follows that of Slurm. With ``-d`` each record has the CPUs of each host (``Nodes=node[1-2]
-CPU_IDs=0-15``).
+users follows that of Slurm, and nothing is read from their command on. Their text may have several lines,
+also empty ones (the script of ``sbatch --wrap``), so a record ends where the next one begins. With ``-d``
+each record has the CPUs of each host (``Nodes=node[1-2] CPU_IDs=0-15``).
 
 Tested with Slurm 22.05. Times are printed in the cluster's local time without a zone and taken as UTC. Lines
 that begin with ``#`` before the first record are comments.
@@ -28,6 +29,12 @@ from registry.model import Job
 FORMAT = "slurm-scontrol"
 _RECORD = re.compile(r"JobId=(\d{1,18})(?=\s|$)", re.A)
 _KEY = re.compile(r"(?:^|\s)([A-Z][A-Za-z/:]*)=")
+_OF_LINES = frozenset({"Comment", "AdminComment", "SystemComment", "SubmitLine"})
+"""Fields with text of users that may have several lines."""
+_USERS = _OF_LINES | {"Command", "WorkDir"}
+"""Fields with text of users; Slurm prints none that is read behind them."""
+_LAST = re.compile(r"\s(?:StdErr|StdIn|StdOut)=")
+"""Fields behind the text of users; a job without a script has none."""
 _AFTER_NAME = ("HetJobIdSet", "UserId")
 _CPUS = re.compile(r"(?:^|\s)Nodes=(\S+) CPU_IDs=(\S*)")
 _CPU_RANGE = re.compile(r"(\d{1,9})(?:-(\d{1,9}))?", re.A)
@@ -44,11 +51,18 @@ _TIMES = ("SubmitTime", "StartTime", "EndTime")
 
 @dataclass(slots=True)
 class _Record:
-    """A record: its numbered lines, and the first line number and value of each key."""
+    """A record: its numbered lines, and the first line number and value of each key.
+
+    Attributes
+    ----------
+    open : bool
+        True while text of users may follow in further lines.
+    """
 
     path: str
     lines: list[tuple[int, str]]
     fields: dict[str, tuple[int, str]] = field(default_factory=dict)
+    open: bool = False
 
     def where(self, key: str) -> Where:
         """Return the location of a field."""
@@ -91,44 +105,67 @@ def recognise(head: str, path: str) -> bool:
 
 
 def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
-    """Return the jobs of one file; a line outside records, and a repeated job, are errors."""
+    """Return the jobs of one file; a line before the first record, and a repeated job, are errors."""
     (file,) = files
     found = slurm.JobList(file.path)
     guessed = 0
-    for record in _records(file):
+    outside: list[int] = []
+    for record in _records(file, outside):
         job = _job(record)
         found.add(job, Where(file.path, *record.lines[0]))
         guessed += bool(job.hosts) and not record.has_slots()
-    return found.parsed((guessed, *_WITHOUT_DETAILS))
+    rest = f"outside of any job's record: left out, line {outside[0]} first" if outside else ""
+    return found.parsed((guessed, *_WITHOUT_DETAILS), (len(outside), "line is", "lines are", rest))
 
 
-def _records(file: SourceFile) -> Iterator[_Record]:
-    """Yield the records, which are separated by empty lines."""
+def _records(file: SourceFile, outside: list[int]) -> Iterator[_Record]:
+    """Yield the records; numbers of lines outside of them are added to `outside`."""
     record = _Record(file.path, [])
-    started = False
-    for number, line in enumerate([*file.lines(), ""], start=1):
-        if _RECORD.match(line) or not line.strip():
+    closed = False  # behind an empty line, where no text of users is open
+    for number, line in enumerate(file.lines(), start=1):
+        if _begins(line, record):
             if record.lines:
-                _read_fields(record)
-                yield record
-            record = _Record(file.path, [(number, line)] if line.strip() else [])
-            started = started or bool(record.lines)
+                yield _with_fields(record)
+            record, closed = _Record(file.path, [(number, line)]), False
+        elif not line.strip():
+            closed = not record.open
+        elif closed and record.lines:
+            outside.append(number)
         elif record.lines:
             record.lines.append((number, line))
-        elif started or not line.startswith("#"):
+        elif not line.startswith("#"):
             raise InputError("a line outside of any job's record", path=file.path, line=number, text=line)
+        record.open = _is_open(line, record.open)
+    if record.lines:
+        yield _with_fields(record)
 
 
-def _read_fields(record: _Record) -> None:
-    """Read the fields from the lines of a record."""
-    for number, line in record.lines:
+def _begins(line: str, record: _Record) -> bool:
+    """Return True if a line begins a record; a user's text may have a line with a job's number."""
+    return _RECORD.match(line) is not None and (not record.open or "JobName=" in line)
+
+
+def _is_open(line: str, before: bool) -> bool:
+    """Return True if a user's text may go on in the line after this one."""
+    if _LAST.search(line):
+        return False
+    return before or any(key[1] in _OF_LINES for key in _KEY.finditer(line))
+
+
+def _with_fields(record: _Record) -> _Record:
+    """Read the fields from the lines of a record, and drop the text of users at its end."""
+    for index, (number, line) in enumerate(record.lines):
         keys = list(_KEY.finditer(line))[::-1]
         while keys:
             key = keys.pop()
             while key.group(1) == "JobName" and keys and keys[-1].group(1) not in _AFTER_NAME:
                 keys.pop()
+            if key.group(1) in _USERS:
+                record.lines[index:] = [(number, line[: key.start()])]
+                return record
             value = line[key.end() : keys[-1].start() if keys else None].strip()
             record.fields.setdefault(key.group(1), (number, value))
+    return record
 
 
 def _job(record: _Record) -> Job:

@@ -38,6 +38,8 @@ _HOSTS = ("NODELIST", "NODELIST(REASON)")
 _TIMES = ("SUBMIT_TIME", "START_TIME", "END_TIME")
 _FREE_TEXT = ("COMMAND", "NAME", "COMMENT", "WORK_DIR")
 """Columns in which users may write ``|``, the most likely first."""
+_LINES = frozenset({"COMMAND", "COMMENT"})
+"""Columns besides the name in which users may write line ends."""
 _ID = re.compile(r"\d[\d_+]*(?:\[[\d,%:-]*\.{0,3}\]?)?", re.A)
 _DATE = re.compile(r"[A-Z][a-z]{2} [A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d \d{4}", re.A)
 _ELAPSED = re.compile(r"(?:(\d{1,5})-)?(?:(\d{1,2}):)?(\d{1,2}):(\d\d)", re.A)
@@ -48,7 +50,7 @@ _WHY = re.compile(r"\(.*\)")
 def recognise(head: str, path: str) -> bool:
     """Return True if the first line except comments and dates has squeue's columns."""
     for line in head.split("\n"):
-        if line.strip() and not line.startswith("#") and not _DATE.fullmatch(line.strip()):
+        if not _is_skipped(line):
             return _is_title(line)
     return False
 
@@ -86,27 +88,35 @@ def _is_title(line: str) -> bool:
 
 def _rows(file: SourceFile) -> Iterator[tuple[dict[str, str], Where]]:
     """Yield the cells of each job by column."""
-    title = ""
-    for number, line in enumerate(file.lines(), start=1):
-        where = Where(file.path, number, line)
-        if not line.strip() or (not title and (line.startswith("#") or _DATE.fullmatch(line.strip()))):
-            continue
-        if not title:
-            if not _is_title(line):
-                raise where.error("the columns JOBID, ST or STATE, and NODELIST are required")
-            title = line
-            if "|" not in title and not title.rstrip().endswith(_HOSTS):
-                raise where.error("the last column of a table must be NODELIST; or use -o '%i|%T|%N'")
-            continue
-        yield (_between_bars(title, line, where) if "|" in title else _by_width(title, line, where)), where
-
-
-def _between_bars(title: str, line: str, where: Where) -> dict[str, str]:
-    columns = [name.strip() for name in title.split("|")]
+    lines = enumerate(file.lines(), start=1)
+    first = next((at for at in lines if not _is_skipped(at[1])), None)
+    if first is None:
+        return
+    title, where = first[1], Where(file.path, *first)
+    if not _is_title(title):
+        raise where.error("the columns JOBID, ST or STATE, and NODELIST are required")
+    columns = [name.strip() for name in title.split("|")] if "|" in title else []
+    if not columns and not title.rstrip().endswith(_HOSTS):
+        raise where.error("the last column of a table must be NODELIST; or use -o '%i|%T|%N'")
     if len(set(columns)) != len(columns):
         raise where.error("a column is repeated")
-    cells = slurm.cells_between_bars(line, columns, _FREE_TEXT, where)
-    return {name: cell.strip() for name, cell in cells.items()}
+    if not columns:
+        for number, line in lines:
+            where = Where(file.path, number, line)
+            if line.strip():
+                yield _by_width(title, line, where), where
+        return
+    state = "ST" if "ST" in columns else "STATE"
+    rows = slurm.RowsBetweenBars(columns, _LINES, job="JOBID", state=state, name="NAME")
+    for number, line in rows.split(lines):
+        where = Where(file.path, number, line)
+        cells = slurm.cells_between_bars(line, columns, _FREE_TEXT, where)
+        yield {name: cell.strip() for name, cell in cells.items()}, where
+
+
+def _is_skipped(line: str) -> bool:
+    """Return True for a line that may precede the title: empty, a comment or a date."""
+    return not line.strip() or line.startswith("#") or _DATE.fullmatch(line.strip()) is not None
 
 
 def _by_width(title: str, line: str, where: Where) -> dict[str, str]:

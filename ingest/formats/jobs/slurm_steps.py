@@ -102,12 +102,17 @@ def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
 
 
 def _steps(file: SourceFile) -> Iterator[_Step | None]:
-    """Yield the steps in order; None for steps that are not of an application."""
+    """Yield the steps in order; None for steps that are not of an application.
+
+    An empty line ends a step if its last field was read: names may contain empty lines.
+    """
     record: list[str] = []
-    start, seen = 0, set[str]()
-    for number, line in enumerate([*file.lines(), ""], start=1):
+    start, seen, lines = 0, set[str](), file.lines()
+    last = len(lines)
+    for number, line in enumerate([*lines, ""], start=1):
         begins = line.startswith("StepId=")
-        if record and (begins or not line.strip()):
+        ends = not line.strip() and (number > last or any(_SRUN.search(part) for part in record))
+        if record and (begins or ends):
             where = Where(file.path, start, record[0])
             match = _STEP.match(record[0])
             if match is None:
