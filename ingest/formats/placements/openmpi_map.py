@@ -2,9 +2,10 @@
 
 Two reports are read: ``mpirun --display-map`` or ``--display-devel-map`` (``Data for node: HOST`` and the
 processes below it), and ``--report-bindings`` (``[HOST:pid] MCW rank N bound to ...``, on standard error).
-Output of the program may be between these lines. Each daemon repeats the map, so it may occur several times:
-all must agree. These reports do not contain relative names and ranks of spawned jobs. Tested with Open MPI
-4.1.4.
+Open MPI 5 and PRRTE's ``prterun`` call them ``--display map`` and ``--display bind``, write ``Rank N`` and
+name a job ``prterun-HOST-PID@1``. Output of the program may be between these lines. Each daemon repeats the
+map, so it may occur several times: all must agree. These reports do not contain relative names and ranks of
+spawned jobs. Tested with Open MPI 4.1.4; the lines of Open MPI 5 follow PRRTE's source and published outputs.
 """
 
 from __future__ import annotations
@@ -19,10 +20,15 @@ from ingest.reading.source import SourceFile
 from registry.errors import InputError
 
 FORMAT = "openmpi-map"
-_NODE = re.compile(rf"\s*Data for node: ({HOST})\s+(?:Num slots|State|Launch id)\b.*")
-_PROCESS = re.compile(r"\s*Process OMPI jobid: \[(\d+),(\d+)\] App: \d+ Process rank: (\d{1,8})\b.*", re.A)
-_PROC = re.compile(r"\s*Data for proc: \[\[(\d+),(\d+)\],(\d{1,8})\]\s*", re.A)
-_BOUND = re.compile(rf"\[({HOST}):\d+\] MCW rank (\d{{1,8}}) (?:is not bound|bound to)\b.*", re.A)
+_NODE = re.compile(rf"\s*Data for node: ({HOST})\s+(?:Num slots|Num procs|State|Launch id)\b.*")
+_PROCESS = re.compile(
+    r"\s*Process (?:OMPI )?jobid: (\[\d+,\d+\]|[^\s\[\]]+@\d+) (?:App: \d+ )?Process rank: (\d{1,8})\b.*",
+    re.A,
+)
+_PROC = re.compile(r"\s*Data for proc: \[(\[\d+,\d+\]|[^\s\[\],]+@\d+),(\d{1,8})\]\s*", re.A)
+_BOUND = re.compile(
+    rf"\[({HOST})(?::\d+)?\] (?:MCW rank|Rank) (\d{{1,8}}) (?:is not bound|bound to)\b.*", re.A
+)
 
 
 def recognise(head: str, path: str) -> bool:
@@ -30,7 +36,9 @@ def recognise(head: str, path: str) -> bool:
     lines = head.split("\n")
     if any(_BOUND.fullmatch(line.rstrip("\r")) for line in lines):
         return True
-    return "Data for JOB [" in head and any(_NODE.fullmatch(line.rstrip("\r")) for line in lines)
+    return ("Data for JOB " in head or " JOB MAP " in head) and any(
+        _NODE.fullmatch(line.rstrip("\r")) for line in lines
+    )
 
 
 def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
@@ -42,7 +50,7 @@ def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
 def _rows(file: SourceFile) -> Iterator[RankHost]:
     """Yield each rank with its host, as often as it occurs in the file."""
     host: str | None = None
-    jobs: set[tuple[str, str]] = set()
+    jobs: set[str] = set()
     for number, line in enumerate(file.lines(), start=1):
         if (bound := _BOUND.fullmatch(line)) is not None:
             yield RankHost(int(bound[2]), bound[1], number, line)
@@ -51,7 +59,7 @@ def _rows(file: SourceFile) -> Iterator[RankHost]:
         elif (process := _PROCESS.fullmatch(line) or _PROC.fullmatch(line)) is not None:
             if host is None:
                 raise InputError("a process outside of any node", path=file.path, line=number, text=line)
-            jobs.add((process[1], process[2]))
+            jobs.add(process[1])
             if len(jobs) > 1:
                 raise InputError("maps of two jobs", path=file.path, line=number, text=line)
-            yield RankHost(int(process[3]), host, number, line)
+            yield RankHost(int(process[2]), host, number, line)
