@@ -9,7 +9,7 @@ above its thresholds, with ``--data`` also their traffic::
            Link info:      5  10[  ] ==( 4X        53.125 Gbps Active/  LinkUp)==>  0x0002c9000013ea00 ...
 
 Lines of port ``ALL`` are sums. Text in parentheses is ignored. A summary ends the list; without errors
-there is nothing else.
+there is nothing else. The tool's own diagnostics (``2>&1``) may be between the lines; they are counted.
 """
 
 from __future__ import annotations
@@ -19,9 +19,10 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
+from ingest.formats import DIAGNOSED, DIAGNOSTIC
 from ingest.formats.counters.fields import ALL_PORTS, FIELDS, SPLIT, Counters, Port
 from ingest.options import Options
-from ingest.parsed import Parsed
+from ingest.parsed import Parsed, counted
 from ingest.reading.source import Place, SourceFile
 from registry import units
 from registry.errors import InputError
@@ -33,7 +34,8 @@ _COUNTER = re.compile(r"\s*\[(\w+) == (\d{1,20})(?: \([\d.]+\w*\))?\]")
 _ASIDE = re.compile(r"\s*(?:##.*|Link info:.*)")
 _SUMMARY = re.compile(r"## Summary: \d+ nodes checked, \d+ bad nodes found\s*")
 _RECOGNISED = re.compile(
-    r'^(?:Data Counters|Errors) for .*"[ \t\r]*\n[ \t]*GUID 0x[0-9a-fA-F]+ port (?:ALL|\d+):'
+    rf'^(?:Data Counters|Errors) for .*"[ \t\r]*\n(?:(?:{DIAGNOSTIC.pattern})\n)*+'
+    r"[ \t]*GUID 0x[0-9a-fA-F]+ port (?:ALL|\d+):"
     rf"|^{_SUMMARY.pattern}$",
     re.MULTILINE,
 )
@@ -50,6 +52,7 @@ def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
     ports: dict[Port, Counters] = {}
     odd: Counter[str] = Counter()
     errors = complete = False
+    diagnostics = 0
     for place in file.places():
         line = place.text
         complete |= _SUMMARY.fullmatch(line) is not None
@@ -57,6 +60,9 @@ def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
             continue
         if head := _HEAD.fullmatch(line):
             errors |= head[1] == "Errors"
+            continue
+        if DIAGNOSTIC.fullmatch(line):
+            diagnostics += 1
             continue
         found = _PORT.fullmatch(line)
         if found is None:
@@ -73,7 +79,10 @@ def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
         raise InputError("no port counters found", path=file.path)
     sweep = CounterSweep.of(options.time(file.modified_at), ports)
     sweep = replace(sweep, errors_only=errors or not ports)
-    return Parsed(counters=(sweep,), warnings=tuple(_warnings(errors, odd)))
+    return Parsed(
+        counters=(sweep,),
+        warnings=(*_warnings(errors, odd), *counted((diagnostics, "line is", "lines are", DIAGNOSED))),
+    )
 
 
 def _counters(place: Place, odd: Counter[str]) -> Counters:

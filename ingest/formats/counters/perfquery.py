@@ -18,6 +18,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from ingest.formats import DIAGNOSED, DIAGNOSTIC
 from ingest.formats.counters.fields import ALL_PORTS, FIELDS, SPLIT, Counters, Port
 from ingest.options import Options
 from ingest.parsed import Parsed, counted
@@ -55,9 +56,10 @@ def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
     wide: set[tuple[Port, str]] = set()
     seen: set[tuple[Port, str]] = set()
     odd: Counter[str] = Counter()
+    diagnostics: Counter[str] = Counter()
     sums = 0
     for file in files:
-        for block in _blocks(file, odd):
+        for block in _blocks(file, odd, diagnostics):
             if (block.key, block.kind) in seen:
                 raise block.place.error("the port's counters are listed twice")
             seen.add((block.key, block.kind))
@@ -70,7 +72,8 @@ def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
         reason = "only sums over all ports found" if sums else "no port counters found"
         raise InputError(reason, path=files[0].path)
     warnings = counted(
-        (sums, "sum over all ports of a device is", "sums over all ports of a device are", "ignored")
+        (sums, "sum over all ports of a device is", "sums over all ports of a device are", "ignored"),
+        (diagnostics[DIAGNOSED], "line is", "lines are", DIAGNOSED),
     )
     warnings += [f"{name}: {count} not stored" for name, count in sorted(odd.items())]
     time = max(options.time(file.modified_at) for file in files)
@@ -90,8 +93,8 @@ def _enter(block: _Block, counters: Counters, wide: set[tuple[Port, str]]) -> No
             wide.add((block.key, field.name))
 
 
-def _blocks(file: SourceFile, odd: Counter[str]) -> list[_Block]:
-    """Return the blocks of a file; unsupported kinds are counted in `odd`."""
+def _blocks(file: SourceFile, odd: Counter[str], diagnostics: Counter[str]) -> list[_Block]:
+    """Return the blocks of a file; unsupported kinds, and the tool's diagnostics, are counted."""
     blocks: list[_Block] = []
     pairs: dict[str, int] | None = None
     for place in file.places():
@@ -103,6 +106,8 @@ def _blocks(file: SourceFile, odd: Counter[str]) -> list[_Block]:
                 blocks.append(_Block(head[1], _key(head, place), place, pairs))
             else:
                 odd[f"{head[1]} counters"] += 1
+        elif DIAGNOSTIC.fullmatch(line):
+            diagnostics[DIAGNOSED] += 1
         elif line.strip() and not line.startswith("#"):
             found = _LINE.fullmatch(line)
             if found is None or pairs is None:

@@ -13,6 +13,7 @@ import re
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
+from ingest.formats import DIAGNOSED, DIAGNOSTIC
 from ingest.formats.fabrics.infiniband import MAX_PORT, Device, Port, build_fabric
 from ingest.formats.fabrics.rows import lid_of
 from ingest.options import Options
@@ -42,10 +43,7 @@ _IDENTITY = re.compile(
     r"(vendid|devid|sysimgguid|switchguid|caguid|rtguid)\s*=\s*(?:0x)?([0-9a-fA-F]{1,16})"
     r"(?:\((?:0x)?[0-9a-fA-F]{1,16}\))?\s*(?:#.*)?"
 )
-_ASIDE = re.compile(
-    r"#.*|Chassis \d+.*|Non-Chassis Nodes\s*|Hostname: .*|\s*"
-    r"|(?:src/)?\w+\.c:\d+; .*|ib(?:warn|panic|error)s?: .*"
-)
+_ASIDE = re.compile(rf"#.*|Chassis \d+.*|Non-Chassis Nodes\s*|Hostname: .*|\s*|{DIAGNOSTIC.pattern}")
 _CHASSIS = re.compile(r"Chassis \d+")
 _CUT_OFF = re.compile(r'\s*(\[\d|\[\s*$|"|Switch|Ca\b|Rt\b|\w*guid\b|vendid|devid)')
 _GENERATED = re.compile(
@@ -131,12 +129,7 @@ class _Scan:
         return counted(
             (self._before, "line before the scan was", "lines before the scan were", "skipped"),
             (len(self._after), "line after the scan was", "lines after the scan were", "skipped"),
-            (
-                self._diagnostics,
-                "line is",
-                "lines are",
-                "the tool's own diagnostics: parts of the fabric may be missing",
-            ),
+            (self._diagnostics, "line is", "lines are", DIAGNOSED),
         )
 
     def _aside(self, line: str) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
+from ingest.formats import DIAGNOSED, DIAGNOSTIC
 from ingest.formats.fabrics.infiniband import (
     MAX_PORT,
     UNCONFIGURED_LID,
@@ -30,7 +31,6 @@ GIVE_A_SCAN = "ingest it together with a source of the cables (ibnetdiscover, ib
 NEAR = 16
 """Largest difference of the port GUIDs of one adapter."""
 
-_DIAGNOSTIC = re.compile(r"(?:src/)?\w+\.c:\d+; .*|ib(?:warn|panic|error)s?: .*")
 _RAN_AT = re.compile(r"# Running timestamp\s*: (\d{4}-\d\d-\d\d \d\d:\d\d:\d\d) UTC")
 
 
@@ -68,7 +68,7 @@ def read_lines(
             started = True
             if foreign:
                 raise foreign[0].error(f"not a line of {tool}")
-        elif _DIAGNOSTIC.fullmatch(line):
+        elif DIAGNOSTIC.fullmatch(line):
             diagnostics += 1
         elif started:
             foreign.append(place)
@@ -80,12 +80,7 @@ def read_lines(
     return counted(
         (before, "line before the scan was", "lines before the scan were", "skipped"),
         (len(foreign), "line after the scan was", "lines after the scan were", "skipped"),
-        (
-            diagnostics,
-            "line is",
-            "lines are",
-            "the tool's own diagnostics: parts of the fabric may be missing",
-        ),
+        (diagnostics, "line is", "lines are", DIAGNOSED),
     )
 
 

@@ -17,6 +17,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ingest.formats import DIAGNOSED, DIAGNOSTIC
 from ingest.options import Options
 from ingest.parsed import Parsed, counted
 from ingest.reading.source import Place, SourceFile
@@ -44,7 +45,8 @@ class Column(NamedTuple):
 class Block(NamedTuple):
     """The table of one switch; `line` is the line of its heading, `max_lid` the highest of its LIDs.
 
-    `body` contains its lines; the first is the rest of the heading.
+    `body` contains its lines without the tool's diagnostics; the first is the rest of the heading. `numbers`
+    are those of the lines, counted from 0 there, or empty if no line is left out.
     """
 
     path: str
@@ -52,10 +54,12 @@ class Block(NamedTuple):
     max_lid: int
     line: int
     body: list[str]
+    numbers: Sequence[int] = ()
 
     def place(self, row: int) -> Place:
         """Return the location of a line of the body; -1 is the last line."""
-        return Place(self.path, self.line + row % len(self.body), self.body[row])
+        index = row % len(self.body)
+        return Place(self.path, self.line + (self.numbers[index] if self.numbers else index), self.body[row])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,9 +106,10 @@ class Dialect:
     def parse(self, files: Sequence[SourceFile], options: Options) -> Parsed:
         """Return the tables of all switches; a LID with two owners is an error."""
         owner = np.zeros(MAX_LID + 1, np.uint64)
-        reader, tables, cells = _Reader(self), list[_Table](), 0
+        reader, tables, cells, diagnostics = _Reader(self), list[_Table](), 0, 0
         for file in files:
-            for block in _blocks(file, self):
+            for block, others in _blocks(file, self):
+                diagnostics += others
                 cells += block.max_lid + 1
                 if cells > MAX_CELLS:
                     raise InputError(f"more than {MAX_CELLS} table entries", path=file.path, line=block.line)
@@ -122,6 +127,7 @@ class Dialect:
         warnings = counted((ownerless, "routed LID has", "routed LIDs have", "no known port"))
         if not self.lists_owners:
             warnings = ["the file does not list the owners of LIDs: those of the scan are used"]
+        warnings += counted((diagnostics, "line is", "lines are", DIAGNOSED))
         guids = np.array([table.guid for table in tables], np.uint64)
         tables_of_all = ForwardingTables(switch_guid=guids, ports=rows, lid_guid=owner)
         return Parsed(tables=tables_of_all, warnings=tuple(warnings))
@@ -164,9 +170,12 @@ class _Words(dict[str, int]):
         return number
 
 
-def _blocks(file: SourceFile, dialect: Dialect) -> Iterator[Block]:
-    """Yield the block of each switch; text before the first one is an error."""
-    rest, line, found = "", 1, False
+def _blocks(file: SourceFile, dialect: Dialect) -> Iterator[tuple[Block, int]]:
+    """Yield the block of each switch, and the number of the tool's diagnostics in it, or before the first.
+
+    Other text before the first block is an error.
+    """
+    rest, line, found, before = "", 1, False, 0
     for text, last in _texts(file):
         rest += text
         # a pattern that begins with ^ would be slower than this check
@@ -174,7 +183,7 @@ def _blocks(file: SourceFile, dialect: Dialect) -> Iterator[Block]:
             head for head in dialect.head.finditer(rest) if not head.start() or rest[head.start() - 1] == "\n"
         ]
         if not found and (heads or last or len(rest) > MAX_BLOCK):
-            _check_beginning(file.path, rest, heads)
+            before = _check_beginning(file.path, rest, heads)
             found = True
         # the last block continues in the next piece
         ends = [head.start() for head in heads[1:]] + ([len(rest)] if last else [])
@@ -182,7 +191,9 @@ def _blocks(file: SourceFile, dialect: Dialect) -> Iterator[Block]:
         for head, end in zip(heads, ends, strict=False):
             line += rest.count("\n", index, head.start())
             index = head.start()
-            yield _block(file.path, line, head, rest[head.end() : end], dialect)
+            block, others = _block(file.path, line, head, rest[head.end() : end], dialect)
+            yield block, before + others
+            before = 0
         if ends:
             line += rest.count("\n", index, ends[-1])
             rest = rest[ends[-1] :]
@@ -212,22 +223,36 @@ def _texts(file: SourceFile) -> Iterator[tuple[str, bool]]:
     yield "", True
 
 
-def _check_beginning(path: str, text: str, heads: Sequence[re.Match[str]]) -> None:
-    before = text[: heads[0].start()] if heads else text
-    if not heads or before.strip():
-        index = len(before) - len(before.lstrip())
-        shown = text[index:].split("\n", 1)[0]
-        reason = "not the heading of a switch's table"
-        raise InputError(reason, path=path, line=text.count("\n", 0, index) + 1, text=shown)
+def _check_beginning(path: str, text: str, heads: Sequence[re.Match[str]]) -> int:
+    """Return the number of the tool's diagnostics before the first block; other text is an error."""
+    count = 0
+    for number, line in enumerate((text[: heads[0].start()] if heads else text).split("\n"), start=1):
+        if DIAGNOSTIC.fullmatch(line):
+            count += 1
+        elif line.strip():
+            raise InputError(
+                "not the heading of a switch's table", path=path, line=number, text=line.lstrip()
+            )
+    if not heads:
+        raise InputError("no switch's table found", path=path)
+    return count
 
 
-def _block(path: str, line: int, head: re.Match[str], text: str, dialect: Dialect) -> Block:
-    max_lid = dialect.max_lid(head, text)
+def _block(path: str, line: int, head: re.Match[str], text: str, dialect: Dialect) -> tuple[Block, int]:
+    """Return a block without the tool's diagnostics, and their number."""
+    body = text.rstrip().split("\n")
+    numbers: list[int] = []
+    if "\nib" in text or ": ib" in text or ".c:" in text:
+        numbers = [number for number, row in enumerate(body) if not DIAGNOSTIC.fullmatch(row)]
+    others = len(body) - len(numbers) if numbers else 0
+    if others:
+        body = [body[number] for number in numbers]
+    max_lid = dialect.max_lid(head, "\n".join(body) if others else text)
     if max_lid > MAX_LID or max_lid < 0:
         start = "incomplete table: the LIDs do not start at 0"
         fault = start if max_lid < 0 else f"LID {max_lid} is out of range"
         raise InputError(fault, path=path, line=line, text=head[0])
-    return Block(path, int(head["guid"], 16), max_lid, line, text.rstrip().split("\n"))
+    return Block(path, int(head["guid"], 16), max_lid, line, body, numbers if others else ()), others
 
 
 class _Reader:
