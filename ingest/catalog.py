@@ -15,6 +15,7 @@ from typing import Protocol, cast
 from ingest.options import Options
 from ingest.parsed import Parsed
 from ingest.reading.source import SourceFile, SourceGroup
+from ingest.unread import explain
 from registry.catalog import Catalog, Entry
 from registry.errors import InputError, UnknownFormat
 from registry.plug_ins import PlugIns
@@ -269,10 +270,7 @@ def recognise(group: SourceGroup, formats: Catalog[Format] = FORMATS) -> Format:
         head = file.head()
         fitting = [format for format in fitting if _recognises(format, head, file.path)]
         if not fitting:
-            kind = "the file is binary and" if b"\0" in file.data else "the content is"
-            broken = "".join(f"; the format {one.name} of {one.package} failed" for one in formats.broken)
-            todo = "leave the file out, or name its format with --format"
-            raise UnknownFormat(file.path, formats.names, f"{kind} of no format known here{broken}; {todo}")
+            raise UnknownFormat(file.path, formats.names, _why(file, formats))
     if len(group.files) > 1:
         fitting = [format for format in fitting if format.grouped]
     if not fitting:
@@ -281,6 +279,17 @@ def recognise(group: SourceGroup, formats: Catalog[Format] = FORMATS) -> Format:
         names = " and ".join(format.name for format in fitting)
         raise InputError(f"could be {names}: choose one with --format", path=group.path)
     return fitting[0]
+
+
+def _why(file: SourceFile, formats: Catalog[Format]) -> str:
+    """Return what a file is that no format recognises, and what to do."""
+    what, todo = explain(file), ""
+    if not what:
+        what = (
+            "the file is binary and" if b"\0" in file.data else "the content is"
+        ) + " of no format known here"
+        todo = "; leave the file out, or name its format with --format (docs/reference/formats.md lists them)"
+    return what + "".join(f"; the format {one.name} of {one.package} failed" for one in formats.broken) + todo
 
 
 def _recognises(format: Format, head: str, path: str) -> bool:

@@ -114,8 +114,8 @@ class UnknownFormat(InputError):
 
     def __init__(self, path: str | Path, known: Iterable[str], reason: str | None = None) -> None:
         self.known = tuple(known)
-        why = reason or "the content matches no known format"
-        super().__init__(f"{why}; known formats: {', '.join(self.known)}", path=path)
+        why = reason or f"the content matches no known format; known formats: {list_names(self.known)}"
+        super().__init__(why, path=path)
 
 
 class UnknownName(AlmanacError):

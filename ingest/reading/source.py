@@ -32,6 +32,8 @@ GROUPED_SUFFIX = ".prof"
 """A folder or archive of only such files is one recording with one file per process."""
 ANCHOR = ".otf2"
 """Suffix of the anchor file of an OTF2 archive; beside it are ``traces.def`` and the folder ``traces``."""
+UTF_16 = "the file is UTF-16 text, as PowerShell's `>` writes it: convert it with `iconv -f UTF-16 -t UTF-8`"
+"""Reason why such a file is refused."""
 BEGINNING = 1 << 20
 """Number of bytes of a large file that are read to recognise its format."""
 
@@ -137,6 +139,14 @@ class SourceFile:
             raise InputError(f"larger than {MAX_BYTES} bytes, the limit of a file", path=self.path)
         return replace(self, data=b"".join(self.pieces()), size_on_disk=None)
 
+    def is_utf_16(self) -> bool:
+        """Return True for UTF-16 text: it has a byte order mark, or every other byte is 0."""
+        first = self.data[:512]
+        halves = [set(half) for half in (first[::2], first[1::2]) if half]
+        return first.startswith((b"\xff\xfe", b"\xfe\xff")) or (
+            len(first) > 3 and {0} in halves and not all(0 in half for half in halves)
+        )
+
     def text(self) -> str:
         """Return the content as UTF-8 text, without a byte order mark.
 
@@ -145,6 +155,8 @@ class SourceFile:
         InputError
             The file is empty, binary (NUL bytes) or not UTF-8.
         """
+        if self.is_utf_16():
+            raise InputError(UTF_16, path=self.path)
         zero = self.data.find(b"\0")
         if zero >= 0:
             line = self.data.count(b"\n", 0, zero) + 1
