@@ -209,6 +209,7 @@ _FORMATS = (
         ("npz", "real", "profile: NumPy's .npz or .npy with edges, a dense matrix or SciPy's sparse one"),
         ("matrix-market", "real", "profile: Matrix Market file of bytes, or with --parts a solver's matrix"),
         ("metis-graph", "real", "profile: graph in the format of METIS and Chaco"),
+        ("edge-list", "real", "profile: graph as a list of edges, two numbers and bytes on each line"),
         ("otf2", "real", "profile: OTF2 archive of Score-P or TAU: anchor file, folder or tar", GROUPED),
         ("dumpi2ascii", "real", "profile: DUMPI traces of all ranks, printed by `dumpi2ascii`", GROUPED),
         ("pytorch-trace", "public", "profile: PyTorch execution traces, collectives expanded", GROUPED),

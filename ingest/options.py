@@ -45,6 +45,14 @@ class Options:
         Algorithm for expanding collectives to messages, one of `COLLECTIVES`; for traces of collectives.
     domain : int or None
         Number of ranks of an NVLink domain, for the hierarchical algorithm.
+    graph : str or None
+        What a file that holds nothing but a graph is: ``fabric``, with `rate` as the capacity of edges that
+        have none, or ``profile``. None: what the format is by default.
+    attribute : str or None
+        Attribute of edges with their bytes/s or bytes; formats with a single number for each edge call it
+        ``weight``.
+    weight : float or None
+        Bytes of an edge if the file has none.
     hosts : tuple of str
         Hosts in the order in which the launcher fills them, for placements (rank orders, task maps) and jobs
         whose files contain none.
@@ -71,6 +79,9 @@ class Options:
     parts: int | None = None
     collectives: str = "ring"
     domain: int | None = None
+    graph: str | None = None
+    attribute: str | None = None
+    weight: float | None = None
     hosts: tuple[str, ...] = ()
     slots: tuple[int, ...] = (1,)
     job: str | None = None
@@ -88,8 +99,10 @@ class Options:
             raise InvalidValue("Options.hosts", "a host is repeated")
         if len(self.slots) not in (1, len(self.hosts)) or any(count < 1 for count in self.slots):
             raise InvalidValue("Options.slots", "needs one number from 1 on, or one for each host")
-        if self.rate is not None and not (math.isfinite(self.rate) and self.rate > 0):
-            raise InvalidValue("Options.rate", "must be finite and above zero")
+        for field in ("rate", "weight"):
+            number = getattr(self, field)
+            if number is not None and not (math.isfinite(number) and number > 0):
+                raise InvalidValue(f"Options.{field}", "must be finite and above zero")
 
     def time(self, modified_at: datetime) -> datetime:
         """Return `observed_at`, UTC; default: the time of the file."""

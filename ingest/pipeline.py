@@ -11,7 +11,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
+from warnings import warn
 
 from ingest import catalog
 from ingest.catalog import Format
@@ -22,9 +23,10 @@ from ingest.merging.same_cluster import Scans, require_same_cluster
 from ingest.options import Options
 from ingest.parsed import undo_double_counting
 from ingest.reading.source import SourceGroup, read_paths
-from registry.errors import InputError, InvalidValue
+from registry.errors import InputError, InvalidValue, UnknownFormat
 from registry.fabrics.fabrics import Snapshot
 from registry.ingest_runs.runs import Attempt, RunInfo
+from registry.model import Fabric, Profile
 from registry.model.intake import Intake, Receipt, Saved
 from registry.progress import Progress, silent
 from registry.version import code_version
@@ -243,3 +245,74 @@ def _parse(format: Format, group: SourceGroup, options: Options, progress: Progr
         except InvalidValue as error:
             raise InputError(str(error), path=part.path) from error
         yield Source(group=part, format=format.name, parsed=parsed)
+
+
+def read(
+    path: str | Path,
+    *,
+    capacity: float | str | None = None,
+    weight: float | str | None = None,
+    **options: Any,
+) -> Fabric | Profile:
+    """Return the fabric or profile in a file of any format of the catalog, without a database.
+
+    Warnings of reading are Python's warnings.
+
+    Parameters
+    ----------
+    path : str or Path
+        File, folder or archive.
+    capacity : float or str, optional
+        The file is a fabric: bytes/s of cables without a rate, or the attribute of edges with it; ``weight``
+        is the number of an edge in formats that have a single one. Matrices and lists of edges are profiles
+        by default.
+    weight : float or str, optional
+        The file is a profile: bytes of edges without any, or the attribute of edges with them. GraphML and
+        node-link JSON are fabrics by default.
+    **options
+        Further fields of `ingest.options.Options`, such as ``parts``, ``format`` or ``transposed``.
+
+    Raises
+    ------
+    InputError
+        Invalid content, with file, line, text and reason; or it has neither fabric nor profile, or the other
+        one than asked for.
+    UnknownFormat
+        A file of no known format.
+    InvalidValue
+        An option out of range, or both capacity and weight.
+    """
+    if capacity is not None and weight is not None:
+        raise InvalidValue("weight", "not with capacity: a file is a fabric or a profile")
+    wanted = "fabric" if capacity is not None else None if weight is None else "profile"
+    given = capacity if weight is None else weight
+    if isinstance(given, str):
+        options["attribute"] = given
+    elif given is not None:
+        options["rate" if wanted == "fabric" else "weight"] = given
+    chosen = Options(graph=wanted, **options)
+    sources = _sources(_recognise_graph(path, chosen), chosen, silent)
+    if len(sources) > 1:
+        raise InputError(f"has {len(sources)} sources: read them one by one", path=str(path))
+    (source,) = sources
+    if source.parsed.incomplete:
+        raise InputError(source.parsed.incomplete, path=str(path))
+    found = source.parsed.fabric or next(iter(source.parsed.profiles), None)
+    kind = None if found is None else "fabric" if isinstance(found, Fabric) else "profile"
+    if found is None or (wanted is not None and kind != wanted):
+        holds = f"holds a {kind}" if kind else "holds neither a fabric nor a profile"
+        raise InputError(f"the format {source.format} {holds}", path=str(path))
+    for text in source.parsed.warnings:
+        warn(text, stacklevel=2)
+    return found
+
+
+def _recognise_graph(path: str | Path, options: Options) -> list[tuple[Format, SourceGroup]]:
+    """Return the source with its format; only the caller knows what a list of edges between names is."""
+    groups = read_paths([path])
+    try:
+        return _recognise(groups, options)
+    except UnknownFormat:
+        if options.graph is None:
+            raise
+        return _recognise(groups, replace(options, format="edge-list"))

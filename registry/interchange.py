@@ -48,6 +48,9 @@ if TYPE_CHECKING:
     from registry.records.placements.records import StoredPlacementInfo
 
 _LINK_DATA = ("capacity", "cables", "src_port", "dst_port", "src_guid", "dst_guid")
+_LONGEST_NUMBER = 20
+"""Longest name of a node that is taken as a whole number, in characters."""
+_Edge = tuple[Any, Any, dict[str, Any]]
 _PROFILE_DATA = ("name", "application", "source", "self_edges", "self_bytes", "missing_ranks")
 
 
@@ -86,13 +89,26 @@ def loaded_graph(fabric: Fabric, host_of_rank: Ints, link_bytes: Floats) -> nx.D
     return graph
 
 
-def from_networkx(graph: nx.Graph[Any]) -> Fabric | Profile:
+def from_networkx(
+    graph: nx.Graph[Any], *, capacity: float | str | None = None, weight: float | str | None = None
+) -> Fabric | Profile:
     """Return the fabric or profile of a graph: the inverse of `to_networkx`, also for plain graphs.
 
     A graph with ``capacity`` (bytes/s) on all edges is a fabric, one with ``bytes`` a profile over ranks
     0, 1, ... A fabric needs only capacities: by default, as in `Fabric.from_arcs`, each vertex is a host with
     one slot, and hosts forward only if there is no switch. The order of the nodes is kept. An undirected edge
     counts in both directions. Lists may be JSON texts, as in the GraphML that `registry.exports` writes.
+
+    Parameters
+    ----------
+    graph : networkx.Graph
+        Not changed.
+    capacity : float or str, optional
+        The graph is a fabric: bytes/s of edges without ``capacity``, or the attribute with the bytes/s.
+    weight : float or str, optional
+        The graph is a profile: bytes of edges without ``bytes``, or the attribute with the bytes. Nodes that
+        are not 0, 1, ... become ranks in ascending order if all are whole numbers, otherwise in the order of
+        the graph, with a warning.
 
     Raises
     ------
@@ -102,14 +118,51 @@ def from_networkx(graph: nx.Graph[Any]) -> Fabric | Profile:
     import networkx as nx
 
     graph = content(graph, nx.Graph, "graph")
+    if capacity is not None and weight is not None:
+        raise InvalidValue("weight", "not with capacity: a graph is a fabric or a profile")
     directed = graph if graph.is_directed() else graph.to_directed()
     edges = list(directed.edges(data=True))
     kind = directed.graph.get("type")
+    if capacity is not None:
+        kind, edges = "fabric", _with(edges, "capacity", capacity)
+    elif weight is not None:
+        kind, edges = "profile", _with(edges, "bytes", weight)
+        directed, edges = _numbered(directed, edges)
     if kind == "fabric" or (kind is None and edges and all("capacity" in data for *_, data in edges)):
         return _fabric(directed, edges)
     if kind == "profile" or (kind is None and edges and all("bytes" in data for *_, data in edges)):
         return _profile(directed, edges)
-    raise InvalidValue("graph", "not all edges have a capacity (a fabric) or bytes (a profile)")
+    reason = "not all edges have a capacity (a fabric) or bytes (a profile): give capacity= or weight="
+    raise InvalidValue("graph", reason)
+
+
+def _with(edges: Sequence[_Edge], name: str, given: float | str) -> list[_Edge]:
+    """Return the edges with this attribute: from another one, or where it is missing, a number."""
+    if not isinstance(given, str):
+        return [(source, target, {name: given, **data}) for source, target, data in edges]
+    for source, target, data in edges:
+        if given not in data:
+            raise InvalidValue("graph", f"the edge from {source!r} to {target!r} has no attribute {given!r}")
+    return [(source, target, {**data, name: data[given]}) for source, target, data in edges]
+
+
+def _numbered(graph: nx.Graph[Any], edges: list[_Edge]) -> tuple[nx.Graph[Any], list[_Edge]]:
+    """Return the graph and its edges with nodes 0, 1, ...: whole numbers ascending, others in their order.
+
+    Numbers may be text, as in GraphML.
+    """
+    import networkx as nx
+
+    nodes, count = list(graph), graph.number_of_nodes()
+    if all(str(node).isdecimal() and len(str(node)) < _LONGEST_NUMBER for node in nodes):
+        nodes.sort(key=lambda node: int(str(node)))
+    if [str(node) for node in nodes] != [str(rank) for rank in range(count)]:
+        shown = f"{nodes[0]!r} .. {nodes[-1]!r}" if nodes else "none"
+        warnings.warn(f"the ranks 0 .. {count - 1} are the nodes {shown}, in this order", stacklevel=3)
+    rank_of = {node: rank for rank, node in enumerate(nodes)}
+    ranks: nx.Graph[Any] = nx.empty_graph(count, create_using=nx.DiGraph)
+    ranks.graph.update(graph.graph)
+    return ranks, [(rank_of[source], rank_of[target], data) for source, target, data in edges]
 
 
 def fabric_tables(fabric: Fabric) -> dict[str, pd.DataFrame]:
@@ -224,7 +277,7 @@ def _profile_graph(profile: Profile) -> nx.DiGraph[int]:
     return graph
 
 
-def _fabric(graph: nx.Graph[Any], edges: Sequence[tuple[Any, Any, dict[str, Any]]]) -> Fabric:
+def _fabric(graph: nx.Graph[Any], edges: Sequence[_Edge]) -> Fabric:
     """Return the fabric of a graph."""
     names: dict[str, Any] = {}
     for node in graph:
@@ -288,7 +341,7 @@ def _listed(value: Any, field: str) -> tuple[Any, ...]:
     return tuple(value)
 
 
-def _profile(graph: nx.Graph[Any], edges: Sequence[tuple[Any, Any, dict[str, Any]]]) -> Profile:
+def _profile(graph: nx.Graph[Any], edges: Sequence[_Edge]) -> Profile:
     """Return the profile of a graph."""
     ranks = graph.number_of_nodes()
     if set(graph.nodes) != set(range(ranks)):

@@ -185,7 +185,7 @@ def case_from_files(request: PlacementRequest, paths: tuple[str, ...]) -> Placem
         allocation = present.allocation
     else:
         each = fabric.slots[fabric.hosts] if request.slots is None else request.slots
-        allocation = Allocation.of(fabric, fabric.hosts.tolist(), each)
+        allocation = Allocation.of(fabric, fabric.hosts, each)
     return PlacementCase(
         profile=profile,
         fabric=fabric,

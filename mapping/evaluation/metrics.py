@@ -15,7 +15,7 @@ import numpy as np
 from mapping.distances.background import Background
 from mapping.distances.cost_model import CostModel
 from mapping.distances.distances import LINKS, SWITCHES, distances
-from mapping.placement.arguments import placement_on
+from mapping.placement.arguments import HostsByRank, placement_on
 from mapping.placement.case import PlacementCase
 from mapping.placement.problem.problem import host_indices
 from mapping.placement.search.options import SearchOptions, search_options
@@ -40,7 +40,7 @@ from registry.version import code_version
 def evaluate(
     fabric: Fabric | HasFabric,
     profile: Profile | HasProfile,
-    placement: Placement | HasPlacement,
+    placement: Placement | HasPlacement | HostsByRank,
     options: SearchOptions | None = None,
     costs: CostModel | None = None,
     *,
@@ -53,7 +53,9 @@ def evaluate(
     Parameters
     ----------
     fabric, profile, placement
-        What the registry returns is accepted too: a `Snapshot`, a `StoredProfile`, a `StoredPlacement`.
+        What the registry returns is accepted too: a `Snapshot`, a `StoredProfile`, a `StoredPlacement`. A
+        placement may also be a list with the host of each rank, by name or as an index of ``fabric.names``;
+        the slots of each host are then its ranks.
     options, **search
         As in `mapping.place`: the objective decides on distances if the cost model names none; the rest has
         no effect.
@@ -70,9 +72,9 @@ def evaluate(
         The placement has another number of ranks than the profile, a vertex that the fabric lacks, or a rank
         elsewhere than where it is pinned.
     InvalidValue
-        A table of distances or a background that does not fit.
+        A table of distances or a background that does not fit, or numbers of hosts that may be names.
     UnknownName
-        An unknown routing, rails rule or distance convention.
+        An unknown host, routing, rails rule or distance convention.
     """
     begin = time.perf_counter()
     fabric = content(fabric, Fabric, "fabric")

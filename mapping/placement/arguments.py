@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+import numpy as np
+
 from registry.errors import InvalidPlacement
-from registry.model import Allocation, Fabric, HasJob, HasPlacement, Ints, Job, Placement
+from registry.model import Allocation, Fabric, HasJob, HasPlacement, Ints, Job, Longs, Placement
 from registry.model.arguments import content
 
 
@@ -25,16 +29,24 @@ def allocation_on(fabric: Fabric, given: Allocation | Job | HasJob) -> Allocatio
     return allocation
 
 
-def placement_on(fabric: Fabric, given: Placement | HasPlacement, label: str = "placement") -> Placement:
-    """Return a placement, or that of a stored one.
+HostsByRank = Sequence[str] | Sequence[int] | Ints | Longs
+"""Host of each rank, by name or as a vertex of the fabric: what another tool found."""
+
+
+def placement_on(
+    fabric: Fabric, given: Placement | HasPlacement | HostsByRank, label: str = "placement"
+) -> Placement:
+    """Return a placement, that of a stored one, or that of a host for each rank.
 
     Raises
     ------
     InvalidPlacement
         A host number that the fabric lacks, or a stored placement on another state of the fabric.
-    InvalidValue
-        No placement.
+    InvalidValue, UnknownName
+        No placement, or hosts that the fabric lacks.
     """
+    if isinstance(given, (np.ndarray, list, tuple, range)):
+        return Placement.given(fabric, given)
     placement = content(given, Placement, label)
     _require_vertices(fabric, placement.host_of_rank, label)
     names = getattr(given, "hosts", None)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any, Protocol, Self
@@ -22,6 +22,7 @@ from registry.model.arrays import (
     Longs,
     check_range,
     freeze_all,
+    of_length,
     one_each,
     readonly,
 )
@@ -170,8 +171,8 @@ class Fabric(Drawn, Tabular):
         names : iterable of str
             Unique names of the vertices; their order is kept.
         source, target : int[m]
-            Ends of each arc; give both directions of a full-duplex link. Repeated pairs are
-            parallel cables.
+            Ends of each arc as indices from 0; give both directions of a full-duplex link. Repeated pairs
+            are parallel cables.
         capacity : float[m] or float
             Bytes/s.
         slots : int[n] or int, optional
@@ -190,7 +191,7 @@ class Fabric(Drawn, Tabular):
         slots = one_each(1 if slots is None else slots, np.int32, n, "Fabric.slots")
         direct = bool((slots > 0).all())
         forwards = one_each(direct if forwards is None else forwards, np.bool_, n, "Fabric.forwards")
-        return cls(
+        fabric = cls(
             names=names,
             kind=np.where(slots > 0, HOST, SWITCH),
             slots=slots,
@@ -199,6 +200,10 @@ class Fabric(Drawn, Tabular):
             lid=np.zeros(n, np.int32),
             links=Links.of(source, target, capacity),
         )
+        if "0" not in names:  # a graph numbered from 1
+            ends = np.union1d(fabric.links.source, fabric.links.target)
+            fabric.require_one_meaning(ends.tolist(), "source")
+        return fabric
 
     to_networkx = to_networkx
 
@@ -227,12 +232,12 @@ class Fabric(Drawn, Tabular):
     @property
     def hosts(self) -> Longs:
         """Vertices that are hosts, ascending: int64[h]."""
-        return np.flatnonzero(self.kind == HOST)
+        return _fixed(np.flatnonzero(self.kind == HOST))
 
     @property
     def switches(self) -> Longs:
         """Vertices that are switches, ascending: int64[s]."""
-        return np.flatnonzero(self.kind == SWITCH)
+        return _fixed(np.flatnonzero(self.kind == SWITCH))
 
     @property
     def network_link(self) -> Bools:
@@ -286,6 +291,49 @@ class Fabric(Drawn, Tabular):
         own = {vertex: name for name, vertex in self.known_vertices(hosts).items()}
         names = tuple(own.get(vertex, name) for vertex, name in enumerate(self.names))
         return self if names == self.names else replace(self, names=names)
+
+    def named_or_numbered(self, given: Iterable[str] | Iterable[int], label: str) -> Ints:
+        """Return vertices that are given by name or by index, as int32.
+
+        Numbers that are names of vertices, too, are an error if the two meanings differ (a graph numbered
+        from 1). Read-only arrays, such as `hosts`, slices of it and ``Placement.host_of_rank``, are indices.
+
+        Raises
+        ------
+        UnknownName
+            A name that the fabric lacks.
+        InvalidValue
+            Numbers with two meanings or outside the fabric, or neither names nor numbers.
+        """
+        own = isinstance(given, np.ndarray) and not given.flags.writeable
+        items = sequence_of(given, object, label)
+        if any(isinstance(vertex, str) for vertex in items):
+            return self.vertices(sequence_of(items, str, label))
+        found = of_length(readonly(items, np.int32, label), len(items), label)
+        if not own:
+            self.require_one_meaning(found.tolist(), label)
+        if len(found) and (int(found.min()) < 0 or int(found.max()) >= len(self)):
+            raise InvalidValue(label, f"outside 0 .. {len(self) - 1}")
+        return found
+
+    def require_one_meaning(self, numbers: Sequence[int], label: str) -> None:
+        """Raise `InvalidValue` if all numbers are names of vertices, and one is not that vertex's index."""
+        index = {name: vertex for vertex, name in enumerate(self.names) if name.isdecimal()}
+        named = [index.get(str(number)) for number in numbers]
+        if None in named or named == list(numbers):
+            return
+        number = min(at for at, vertex in zip(numbers, named, strict=True) if at != vertex)
+        if number < len(self):
+            there = self.names[number]
+            meant = f"may be the vertex {str(number)!r} or the one with index {number}, {there!r}"
+        else:
+            meant = f"is the name of a vertex, and no index below {len(self)}"
+        raise InvalidValue(label, f"{number} {meant}: give names as text, such as {str(number)!r}")
+
+
+def _fixed(vertices: Longs) -> Longs:
+    vertices.flags.writeable = False
+    return vertices
 
 
 class HasFabric(Protocol):

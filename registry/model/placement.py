@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol, Self
 
 import numpy as np
@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from registry.errors import InfeasibleAllocation, InvalidPlacement, InvalidValue, UnknownName
 from registry.model.arguments import content, sequence_of
-from registry.model.arrays import Floats, Ints, check_range, freeze_all, of_length, one_each, readonly
+from registry.model.arrays import Floats, Ints, check_range, freeze_all, one_each, readonly
 from registry.model.fabric import HOST, Fabric, HasFabric
 from registry.model.views import Drawn, Tabular, one_line
 
@@ -56,15 +56,7 @@ class Allocation:
             Names the argument.
         """
         fabric = content(fabric, Fabric, "fabric")
-        given = sequence_of(hosts, object, "Allocation.hosts")
-        if any(isinstance(host, str) for host in given):
-            vertices = fabric.vertices(sequence_of(given, str, "Allocation.hosts"))
-        else:
-            vertices = of_length(
-                readonly(given, np.int32, "Allocation.hosts"), len(given), "Allocation.hosts"
-            )
-            if len(vertices) and (int(vertices.min()) < 0 or int(vertices.max()) >= len(fabric.names)):
-                raise InvalidValue("Allocation.hosts", f"outside 0 .. {len(fabric) - 1}")
+        vertices = fabric.named_or_numbered(hosts, "Allocation.hosts")
         for vertex in vertices:
             if fabric.kind[vertex] != HOST:
                 names = [fabric.names[v] for v in fabric.hosts]
@@ -154,6 +146,28 @@ class Placement(Drawn, Tabular):
         if len(np.unique(np.c_[self.host_of_rank, self.core_of_rank], axis=0)) != self.ranks:
             raise InvalidPlacement("two ranks are on one core of a host")
 
+    @classmethod
+    def given(cls, fabric: Fabric | HasFabric, hosts: Iterable[str] | Iterable[int]) -> Self:
+        """Return the placement with these hosts by rank, by name or vertex; the slots of each are its ranks.
+
+        Raises
+        ------
+        UnknownName
+            The fabric lacks a host, or a vertex is not a host.
+        InvalidValue
+            As `Fabric.named_or_numbered`.
+        """
+        fabric = content(fabric, Fabric, "fabric")
+        vertices = fabric.named_or_numbered(hosts, "placement")
+        unique, first, counts = np.unique(vertices, return_index=True, return_counts=True)
+        order = np.argsort(first, kind="stable")
+        used = readonly(unique[order], np.int32, "placement")
+        return cls(
+            host_of_rank=vertices,
+            allocation=Allocation.of(fabric, used, counts[order]),
+            strategy="given",
+        )
+
     def columns(self) -> Mapping[str, Any]:
         """Return a row per rank: ``rank host slot``, and ``core cpu`` if cores were chosen."""
         cores = {} if self.core_of_rank is None else {"core": self.core_of_rank, "cpu": self.cpu_of_rank}
@@ -215,17 +229,7 @@ class HostOrder:
 
     def on(self, fabric: Fabric | HasFabric) -> Placement:
         """Return the placement on a fabric; the slots of each host are its ranks."""
-        fabric = content(fabric, Fabric, "fabric")
-        vertices = fabric.vertices(self.hosts)
-        hosts, first, counts = np.unique(vertices, return_index=True, return_counts=True)
-        order = np.argsort(first, kind="stable")
-        allocation = Allocation.of(fabric, hosts[order].tolist(), counts[order])
-        return Placement(
-            host_of_rank=vertices,
-            allocation=allocation,
-            strategy="given",
-            parameters={"source": self.source},
-        )
+        return replace(Placement.given(fabric, self.hosts), parameters={"source": self.source})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,14 +9,16 @@ hosts attached to a switch; if all or no nodes have one neighbour, every node is
 from __future__ import annotations
 
 import re
+import warnings
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import networkx as nx
 import numpy as np
 
 from ingest.formats.fabrics.draft import UNIT_RATE, check_name, unknown_rates
+from ingest.formats.profiles.shared import self_edge_warnings, stem
 from ingest.options import Options
 from ingest.parsed import Parsed, counted
 from ingest.reading.json_text import Spot, load_json
@@ -25,10 +27,12 @@ from ingest.reading.xml_text import load_xml
 from registry.errors import InputError, InvalidValue
 from registry.fabrics.contents import canonical
 from registry.interchange import from_networkx
-from registry.model import Fabric
+from registry.model import Fabric, Profile
 
 MAX_GRAPH_BYTES = 1 << 28
 """Largest file of a graph, in bytes: the graph in memory is about twenty times as large."""
+SOURCE = "graph"
+"""Source of profiles from graphs."""
 _NODES = re.compile(r'"nodes"\s*:\s*\[\s*(\{[^{}]*"id"|\])')
 _EDGES = re.compile(r'"(edges|links)"\s*:\s*\[|"multigraph"\s*:')
 
@@ -64,6 +68,8 @@ class GraphFormat:
             raise InputError(f"networkx cannot read the graph: {reason}", path=file.path) from error
         if not isinstance(graph, nx.Graph):
             raise InputError("expected one graph in the file", path=file.path)
+        if options.graph == "profile":
+            return _profile(graph, file.path, options)
         return _fabric(graph, file.path, options)
 
 
@@ -135,6 +141,8 @@ def _fabric(graph: nx.Graph[Any], path: str, options: Options) -> Parsed:
     default = options.rate or UNIT_RATE
     without = 0
     for *_, data in graph.edges(data=True):
+        if options.attribute is not None:
+            data["capacity"] = _attribute(data, options.attribute, place)
         if "capacity" not in data:
             data["capacity"] = default
             without += 1
@@ -152,6 +160,30 @@ def _fabric(graph: nx.Graph[Any], path: str, options: Options) -> Parsed:
     assumed = np.ones(len(fabric.links), np.bool_) if without == graph.number_of_edges() else None
     fabric = canonical(fabric)
     return Parsed(fabric=fabric, assumed=assumed, warnings=tuple(notes))
+
+
+def _attribute(data: dict[str, Any], name: str, place: Place) -> Any:
+    """Return the value of an edge's attribute."""
+    if name not in data:
+        raise place.error(f"an edge has no attribute {name!r}; it has {', '.join(map(repr, data)) or 'none'}")
+    return data[name]
+
+
+def _profile(graph: nx.Graph[Any], path: str, options: Options) -> Parsed:
+    """Return the profile of a graph whose edges have bytes, or get the same number each."""
+    given = options.attribute or options.weight
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        try:
+            profile = from_networkx(graph, weight=given)
+        except (InvalidValue, OverflowError, AttributeError) as error:
+            raise InputError(f"not a valid profile: {error}", path=path) from error
+    if not isinstance(profile, Profile):
+        raise Place(path).error("no profile")
+    name = options.name or profile.name or stem(path)
+    profile = replace(profile, name=name, application=profile.application or name, source=SOURCE)
+    notes = tuple(str(warning.message) for warning in caught)
+    return Parsed(profiles=(profile,), warnings=(*notes, *self_edge_warnings(profile)))
 
 
 def _check_node(name: str, data: dict[str, Any], path: str) -> None:

@@ -11,14 +11,17 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ingest.formats.fabrics.draft import MAX_VERTICES, UNIT_RATE, attached_to_one
 from ingest.formats.profiles.shared import MAX_RANKS, place, profile_of, self_edge_warnings, stem
 from ingest.generate.matrices import pattern_traffic
 from ingest.options import Options
-from ingest.parsed import Parsed
+from ingest.parsed import Parsed, counted
 from ingest.reading.source import SourceFile
 from registry.errors import InputError
-from registry.model import Floats
+from registry.model import Fabric, Floats, Links
 
+WEIGHT = "weight"
+"""Name of the number of an edge in formats that have a single one."""
 MAX_DENSE = 1 << 14
 """Largest number of ranks of a dense matrix: 2 GiB as float64."""
 _NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?", re.A)
@@ -38,6 +41,12 @@ class Entries:
         Number of rows and columns.
     messages : int[e] or None
         Number of messages, if known.
+    names : tuple of str
+        Names of the rows as vertices of a fabric; empty: their numbers from `first`.
+    first : int
+        Number of the first row in the file, 0 or 1.
+    weighted : bool
+        False if the file has no sizes, but edges alone.
     """
 
     row: ArrayLike
@@ -45,6 +54,9 @@ class Entries:
     size: ArrayLike
     ranks: int
     messages: ArrayLike | None = None
+    names: tuple[str, ...] = ()
+    first: int = 0
+    weighted: bool = True
 
 
 def matrix_profile(
@@ -56,11 +68,18 @@ def matrix_profile(
 ) -> Parsed:
     """Return the profile of a matrix of bytes, or with `Options.parts` of products with the matrix.
 
+    With `Options.graph` the matrix may be that of a fabric: an entry is a cable.
+
     Raises
     ------
     InputError
-        A negative entry, more than `MAX_RANKS` rows, more parts than rows.
+        A negative entry, more than `MAX_RANKS` rows, more parts than rows, weights that the file lacks.
     """
+    if options.attribute is not None and not (options.attribute == WEIGHT and entries.weighted):
+        has = f"a number for each edge, named {WEIGHT!r}" if entries.weighted else "no weights"
+        raise InputError(f"edges have no {options.attribute!r}: the file has {has}", path=place(files))
+    if options.graph == "fabric":
+        return _fabric(files, options, entries)
     if options.parts is not None:
         return _product(files, options, format, entries, warnings)
     row, column, messages = np.asarray(entries.row), np.asarray(entries.column), entries.messages
@@ -79,6 +98,33 @@ def matrix_profile(
     edges = source[kept], target[kept], values[kept], messages
     profile = profile_of(edges, entries.ranks, place(files), format, options)
     return Parsed(profiles=(profile,), warnings=(*warnings, *self_edge_warnings(profile)))
+
+
+def _fabric(files: Sequence[SourceFile], options: Options, entries: Entries) -> Parsed:
+    """Return the fabric with a cable for each entry; a file that lists each cable once is mirrored."""
+    row, column = np.asarray(entries.row, np.int64), np.asarray(entries.column, np.int64)
+    size = np.asarray(entries.size, np.float64)
+    kept = row != column
+    notes = counted((int((~kept).sum()), "edge leads", "edges lead", "from a vertex to itself: ignored"))
+    row, column, size, n = row[kept], column[kept], size[kept], entries.ranks
+    if n > MAX_VERTICES:
+        raise InputError(f"has {n} vertices, more than {MAX_VERTICES}", path=place(files))
+    if not len(row):
+        raise InputError("no edges between two vertices found", path=place(files))
+    if not np.isin(row * n + column, column * n + row).any():
+        row, column, size = np.r_[row, column], np.r_[column, row], np.r_[size, size]
+    if options.attribute is None:
+        size = np.full(len(row), options.rate or UNIT_RATE)
+        if entries.weighted:
+            notes.append(f"weights are ignored: capacity={WEIGHT!r} takes them as bytes/s")
+    attached = attached_to_one(row, column, n)
+    if bool(attached.any()):
+        notes.append("vertices with one neighbour are taken as hosts, the others as switches")
+    slots = attached if bool(attached.any()) else 1
+    names = entries.names or tuple(map(str, range(entries.first, entries.first + n)))
+    links = Links.of(row, column, size)
+    bare = Fabric.from_arcs(names, [], [], [], slots=slots)
+    return Parsed(fabric=replace(bare, links=links), warnings=tuple(notes))
 
 
 def _product(

@@ -17,7 +17,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ingest.formats.profiles.matrices import MAX_DENSE, Entries, matrix_profile, read_rows
+from ingest.formats.profiles.matrices import (
+    MAX_DENSE,
+    Entries,
+    matrix_profile,
+    read_rows,
+)
 from ingest.options import Options
 from ingest.parsed import Parsed
 from ingest.reading.source import SourceFile
@@ -55,19 +60,25 @@ def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
     (file,) = files
     text = file.text()
     header = _header(text, file.path)
-    if options.parts is None and header.field in ("complex", "pattern"):
+    bare = header.field == "pattern" and (options.graph == "fabric" or options.weight is not None)
+    if options.parts is None and header.field in ("complex", "pattern") and not bare:
         reason = f"a {header.field} matrix contains no bytes: use --parts P to cut it into P parts"
         raise InputError(reason, path=file.path, line=1)
-    if options.parts is None and header.symmetry in ("skew-symmetric", "hermitian"):
+    if (
+        options.parts is None
+        and options.graph != "fabric"
+        and header.symmetry in ("skew-symmetric", "hermitian")
+    ):
         raise InputError(f"a {header.symmetry} matrix cannot be bytes", path=file.path, line=1)
     row, column, value = _entries(text, header, file.path)
     if header.symmetry != "general":
         below = row != column
         row, column = np.r_[row, column[below]], np.r_[column, row[below]]
         value = np.r_[value, value[below]]
-    return matrix_profile(
-        files, options, FORMAT, Entries(row=row, column=column, size=value, ranks=header.rows)
-    )
+    weighted = header.field != "pattern"
+    size = value if weighted else value * (options.weight or 1.0)
+    entries = Entries(row=row, column=column, size=size, ranks=header.rows, first=1, weighted=weighted)
+    return matrix_profile(files, options, FORMAT, entries)
 
 
 def _header(text: str, path: str) -> _Header:

@@ -67,11 +67,15 @@ def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
     header = _header(lines, file.path)
     row, column, weight = _edges(lines, header, file.path)
     _check_both_ends(row, column, weight, header, file)
-    warnings = (
-        () if header.weighted or options.parts else ("the graph has no weights: each edge counts 2 bytes",)
+    each = 2.0 if options.weight is None else options.weight
+    given = header.weighted or options.parts or options.graph or options.weight
+    warnings = () if given else (f"the graph has no weights: each edge counts {each:g} bytes",)
+    size = weight * (1.0 if header.weighted else each)
+    if options.graph != "fabric":
+        size = size / 2
+    entries = Entries(
+        row=row, column=column, size=size, ranks=header.vertices, first=1, weighted=header.weighted
     )
-    size = weight / 2 if header.weighted else np.ones(len(row))
-    entries = Entries(row=row, column=column, size=size, ranks=header.vertices)
     return matrix_profile(files, options, FORMAT, entries, warnings)
 
 

@@ -33,6 +33,8 @@ def resolve_pins(pins: Mapping[int, str | int], ranks: int, allocation: Allocati
         raise InvalidValue("pins", f"must map ranks to hosts, such as {{0: 'node01'}}, not {pins!r}")
     found = np.full(ranks, -1, np.int32)
     index = {int(vertex): at for at, vertex in enumerate(allocation.hosts)}
+    numbers = [whole_number(host, "pins", None) for host in pins.values() if not isinstance(host, str)]
+    fabric.require_one_meaning(numbers, "pins")
     for given, host in pins.items():
         rank = whole_number(given, "pins", None)
         if not 0 <= rank < ranks:
