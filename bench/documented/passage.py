@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
+from pathlib import Path
 from string import Formatter
 from typing import Any
 
@@ -51,9 +52,10 @@ class Passage:
     record: str
     values: Callable[[Record], Sequence[object]]
 
-    def parts(self) -> list[tuple[str, bool]]:
-        """Return the passage in pieces, each with True if it is a value of the record."""
-        values, found = iter(self.values(record(self.record))), list[tuple[str, bool]]()
+    def parts(self, other: Record = None) -> list[tuple[str, bool]]:
+        """Return the passage in pieces, each with True if it is a value of the record, or of another one."""
+        content = record(self.record) if other is None else other
+        values, found = iter(self.values(content)), list[tuple[str, bool]]()
         for literal, field, spec, _ in Formatter().parse(self.text):
             found.append((literal, False))
             if field is not None:
@@ -100,6 +102,47 @@ def row(found: Record, what: str, baseline: str | None = None) -> Any:
     if len(rows) != 1:
         raise LookupError(f"{len(rows)} rows are {what!r} over {baseline!r}")
     return rows[0]["ours"]
+
+
+def table_rows(page: str, passages: Sequence[Passage], path: Path) -> list[str]:
+    """Return the rows of a page's tables that have values of a record, with those of another record.
+
+    Each table begins with its heading. Empty if the other record lacks a value, as one of a small run does.
+
+    Parameters
+    ----------
+    page : str
+        Markdown.
+    passages : sequence of Passage
+        Those of the record.
+    path : Path
+        File of the other record.
+    """
+    other = json.loads(path.read_text("utf-8"))
+    changes: dict[tuple[int, int], str] = {}
+    for passage in passages:
+        found = passage.pattern().search(page)
+        try:
+            values = [text for text, is_value in passage.parts(other) if is_value]
+        except (LookupError, StopIteration, TypeError, ValueError):
+            return []
+        for group, value in enumerate(values if found else (), start=1):
+            changes[found.span(group)] = value  # type: ignore[union-attr]
+    lines, heading, begin, printed = list[str](), list[str](), 0, False
+    for line in page.splitlines(keepends=True):
+        end = begin + len(line)
+        inside = {span: value for span, value in changes.items() if begin <= span[0] and span[1] <= end}
+        heading = [*heading, line.rstrip()][:2] if line.startswith("|") else []
+        printed = printed and bool(heading)
+        if inside and heading:
+            text = line
+            for (start, stop), value in sorted(inside.items(), reverse=True):
+                text = text[: start - begin] + value + text[stop - begin :]
+            lines += [] if printed else [*[""][: len(lines)], *heading]
+            lines.append(text.rstrip())
+            printed = True
+        begin = end
+    return lines
 
 
 def unchecked(page: str, passages: Sequence[Passage], given: Sequence[str] = ()) -> list[str]:

@@ -9,8 +9,9 @@ import time
 from pathlib import Path
 
 from bench.simulation.runs import RESULTS, VALUES, Effort, TracesMissing
-from bench.support.figure_page import page, write_plots
+from bench.support.figure_page import page, section, write_plots
 from bench.support.figures import load, said, save
+from bench.support.output import add_output_options, has_plots, known, output_folder, print_table
 
 PARTS = {
     "2004-figures-8-13": "networks_2004",
@@ -47,23 +48,25 @@ def main(arguments: list[str] | None = None) -> None:
     )
     parser.add_argument("--small", action="store_true", help="few and small cases, to try it out")
     parser.add_argument("--page-only", action="store_true", help="only write page and plots again")
-    parser.add_argument("--output", type=Path, default=RESULTS)
+    add_output_options(parser)
     given = parser.parse_args(arguments)
     unknown = [name for name in given.only or () if name not in PARTS]
     if unknown:
         parser.error(f"there is no {unknown[0]}; there are {', '.join(PARTS)}")
+    folder = output_folder(parser, given, RESULTS)
     effort = Effort(traces=given.traces, flits=given.flits, small=given.small)
     for name in () if given.page_only else given.only or PARTS:
-        _run(name, effort, given.output)
-    given.output.mkdir(parents=True, exist_ok=True)
-    path = given.output / "simulation.md"
-    path.write_text(page(load(given.output), said(VALUES), HEAD))
-    print(path, *write_plots(given.output), file=sys.stderr)
+        _run(name, effort, folder)
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / "simulation.md"
+    path.write_text(page(load(folder), said(VALUES), HEAD))
+    print(path, *(write_plots(folder) if has_plots() else ()), file=sys.stderr)
 
 
 def _run(name: str, effort: Effort, output: Path) -> None:
     """Run one part and record it."""
     begin = time.perf_counter()
+    known(RESULTS, name)
     try:
         figure = importlib.import_module(f"bench.simulation.{PARTS[name]}").run(effort)
     except TracesMissing as missing:
@@ -72,6 +75,7 @@ def _run(name: str, effort: Effort, output: Path) -> None:
     taken = time.perf_counter() - begin
     save(name, figure, {**effort.to_json(), "wall_seconds": round(taken, 1)}, output, VALUES)
     print(f"{name}: {taken:.0f} s", file=sys.stderr, flush=True)
+    print_table(RESULTS, name, output, section(output, name, said(VALUES)))
 
 
 if __name__ == "__main__":

@@ -46,6 +46,12 @@ def page(
     return "\n".join(lines) + "\n"
 
 
+def section(folder: Path, name: str, values: Mapping[str, Said] | None = None) -> list[str]:
+    """Return the section of one record on the page, as lines; `values` as in `page`."""
+    known = said() if values is None else values
+    return [line for one in load(folder) if one["name"] == name for line in _section(one, known)]
+
+
 def write_plots(folder: Path = RESULTS) -> list[Path]:
     """Draw a PNG for each record that has panels."""
     written = []

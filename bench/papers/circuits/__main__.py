@@ -1,21 +1,20 @@
-"""Run parts by name, or all; then write the page and the plots."""
+"""Run parts by name, or all, and print their tables; then write the page and the plots."""
 
 from __future__ import annotations
 
 import argparse
 import sys
-import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack
-from pathlib import Path
 
 from bench.papers.circuits import calibration, equal_time, optimum, plane, rings, speed, tables
 from bench.papers.circuits.experiment import WorkerPool
-from bench.papers.circuits.page import write_page
+from bench.papers.circuits.page import section, write_page
 from bench.papers.circuits.record import CALIBRATION, RESULTS, Effort, Part, calibrated, load, save
 from bench.papers.circuits.trial import Parameters
 from bench.support.figure_page import write_plots
+from bench.support.output import add_output_options, has_plots, known, output_folder, print_table
 from mapping.cluster import open_cluster
 
 TABLES, RINGS, OPTIMUM, SPEED = "tables-1-2", "table-3", "optimum", "speed"
@@ -26,7 +25,9 @@ NAMES = (CALIBRATION, PLANE, SPEED, OPTIMUM, TABLES, DEFAULTS, EQUAL_TIME, RINGS
 
 def main(arguments: list[str] | None = None) -> None:
     """Run the chosen parts and record each as it ends."""
-    given = _parser().parse_args(arguments)
+    parser = _parser()
+    given = parser.parse_args(arguments)
+    folder = output_folder(parser, given, RESULTS)
     small, default = given.small, Effort()
     effort = Effort(
         seconds=given.seconds if given.seconds is not None else 5.0 if small else default.seconds,
@@ -37,7 +38,6 @@ def main(arguments: list[str] | None = None) -> None:
         workers=given.workers,
         small=small,
     )
-    folder = given.output or (Path(tempfile.mkdtemp(prefix="reconfigure-")) if small else RESULTS)
     if not given.page_only:
         with ExitStack() as stack:
             scheduler = given.scheduler
@@ -45,11 +45,14 @@ def main(arguments: list[str] | None = None) -> None:
             pool = stack.enter_context(WorkerPool(effort.workers, cluster))
             for name in (name for name in NAMES if name in (given.only or NAMES)):
                 begin = time.perf_counter()
-                for parameters, part in run(name, effort, pool, calibrated(folder) or Parameters()):
+                known(RESULTS, name)
+                chosen = calibrated(folder) or (None if small else calibrated(RESULTS)) or Parameters()
+                for parameters, part in run(name, effort, pool, chosen):
                     save(name, part, parameters, effort, folder)
                 print(f"{name}: {time.perf_counter() - begin:.0f} s", file=sys.stderr, flush=True)
+                print_table(RESULTS, name, folder, section(load(folder, (name,))[0]))
     records = load(folder, NAMES)
-    print(write_page(records, folder), *write_plots(folder), file=sys.stderr)
+    print(write_page(records, folder), *(write_plots(folder) if has_plots() else ()), file=sys.stderr)
 
 
 def run(
@@ -78,7 +81,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--workers", type=int, default=default.workers, help="processes")
     parser.add_argument("--scheduler", metavar="ADDRESS", help="run the trials on this Dask cluster")
     parser.add_argument("--page-only", action="store_true", help="only write page and plots again")
-    parser.add_argument("--output", type=Path, help="folder of records")
+    add_output_options(parser)
     return parser
 
 

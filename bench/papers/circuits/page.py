@@ -25,7 +25,7 @@ def page(records: list[dict[str, Any]]) -> str:
         "Columns named *paper* are printed there; an empty cell means that its text gives no value.",
     ]
     for record in records:
-        lines += ["", *_section(record)]
+        lines += ["", *section(record)]
     keys = dict.fromkeys(key for record in records for key in record["claims"])
     said = claims()
     lines += ["", "## Sentences of the paper", ""]
@@ -33,7 +33,8 @@ def page(records: list[dict[str, Any]]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _section(record: dict[str, Any]) -> list[str]:
+def section(record: dict[str, Any]) -> list[str]:
+    """Return the section of one record, as lines."""
     effort, given = record["effort"], record["parameters"]
     lines = [f"## {record['title']}", "", record["setting"], ""]
     lines += [
