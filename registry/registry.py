@@ -9,9 +9,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from registry.database.driver import Database
+from registry.database.local.damage import damage_text
 from registry.database.local.server import IDLE_SECONDS, ensure_server
 from registry.database.schema import require_schema
-from registry.errors import UnknownName
+from registry.errors import DatabaseError, UnknownName
 from registry.progress import Progress, silent
 
 if TYPE_CHECKING:
@@ -137,8 +138,11 @@ class Registry:
             )
         try:
             require_schema(database)
-        except BaseException:
+        except BaseException as error:
             database.close()
+            damaged = damage_text(database.folder)
+            if isinstance(error, DatabaseError) and damaged and damaged not in error.reason:
+                raise DatabaseError(f"{error.reason}; {damaged}") from error
             raise
         return cls(database)
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 import click
 
 from almanac.options.files import read_lines
-from almanac.output.printing import progress_bars
+from almanac.output.printing import note, progress_bars
 from almanac.settings import Settings, load_settings
 
 if TYPE_CHECKING:
@@ -56,8 +56,13 @@ def current_settings(**options: str | None) -> Settings:
 @contextlib.contextmanager
 def open_registry() -> Iterator[Registry]:
     """Open the registry named by the settings; start the embedded server if needed."""
+    from registry.database.local.damage import damage_text
+
     settings = current_settings()
     with progress_bars() as progress, settings.open_registry(progress) as registry:
+        damaged = damage_text(registry.database.folder)
+        if damaged:
+            note(f"warning: {damaged}")
         yield registry
 
 

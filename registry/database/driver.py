@@ -20,6 +20,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any, NoReturn, Self, TypeVar
 from urllib.parse import urlsplit
 
+from registry.database.local.damage import damage_text
 from registry.database.local.files import ServerFiles
 from registry.database.read_only import writing_word
 from registry.database.values import incoming, outgoing
@@ -297,7 +298,9 @@ class Database:
 
         if _is_unanswered(error) or isinstance(error, AuthError):
             raise _unavailable(self.uri, self._name, error) from error
-        raise DatabaseError(f"the database refused: {_one_line(error)}", text=statement) from error
+        damaged = damage_text(self.folder)
+        reason = f"the database refused: {_one_line(error)}{damaged and f'; {damaged}'}"
+        raise DatabaseError(reason, text=statement) from error
 
 
 class _Interrupted(asyncio.CancelledError):

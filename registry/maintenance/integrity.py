@@ -30,9 +30,11 @@ from registry.records.placements.saving import stored_placement_id
 from registry.records.simulations import simulation_id, stored_simulation
 from registry.records.traces import stored_trace, trace_id
 
-UNREADABLE, WRONG_ID, ORPHAN, GRAPH = "unreadable", "wrong-id", "orphan", "graph"
+UNREADABLE, WRONG_ID, ORPHAN, GRAPH, FILE = "unreadable", "wrong-id", "orphan", "graph", "file"
 """Problems: bytes that cannot be read, content that gives another id, a record without what it belongs to, a
-derived graph that the observations do not give."""
+derived graph that the observations do not give, a file of the embedded server that was damaged."""
+FILES = "files of the database"
+"""What a finding is of if its problem is `FILE`."""
 
 Node = Mapping[str, Any]
 
@@ -44,9 +46,10 @@ class Finding:
     Attributes
     ----------
     problem : str
-        `UNREADABLE`, `WRONG_ID`, `ORPHAN` or `GRAPH`.
+        `UNREADABLE`, `WRONG_ID`, `ORPHAN`, `GRAPH` or `FILE`.
     label, id : str
-        Label and id of the record; for the derived graph ``Cluster`` and its name.
+        Label and id of the record; for the derived graph ``Cluster`` and its name; for a file `FILES` and its
+        name.
     cluster : str or None
         Cluster of the record.
     reason : str
@@ -66,7 +69,7 @@ class Finding:
     @property
     def kind(self) -> str:
         """Name of the label in messages."""
-        return "derived graph" if self.problem == GRAPH else NAMES[self.label]
+        return {GRAPH: "derived graph", FILE: FILES}.get(self.problem) or NAMES[self.label]
 
 
 def _blob_digest(node: Node) -> str:

@@ -19,7 +19,7 @@ from registry.fabrics.facts import fabric_of
 from registry.fabrics.observations import OBSERVATION, lock_cluster
 from registry.jobs.allocations import host_names
 from registry.maintenance.dependents import Deleted
-from registry.maintenance.integrity import GRAPH, ORPHAN, Finding
+from registry.maintenance.integrity import FILE, GRAPH, ORPHAN, Finding
 from registry.model import as_utc
 
 _OBSERVERS = """
@@ -87,7 +87,7 @@ class Repair:
 
 def repair(database: Database, findings: Sequence[Finding]) -> Repair:
     """Repair what was found, in one transaction."""
-    damaged = [one for one in findings if not one.harmless and one.problem != GRAPH]
+    damaged = [one for one in findings if not one.harmless and one.problem not in (GRAPH, FILE)]
     clusters = {one.cluster for one in findings if one.problem == GRAPH and one.cluster}
 
     def work(transaction: Transaction) -> Repair:

@@ -10,17 +10,20 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 from registry.database.backups.backup import Watch, read_one_state, read_section
-from registry.database.backups.sections import known_counts
+from registry.database.backups.sections import COUNT_ALL_NODES, count, known_counts
 from registry.database.driver import Database, Transaction
-from registry.errors import AlmanacError, InputError
+from registry.database.labels import LABELS
+from registry.database.local.damage import present_damage
+from registry.errors import AlmanacError, DatabaseError, InputError
 from registry.fabrics import derived
 from registry.fabrics.fabrics import derived_graph
 from registry.fabrics.facts import LinkFact
 from registry.fabrics.timeline import Interval
-from registry.maintenance.integrity import GRAPH, Finding, RecordCheck
+from registry.maintenance.integrity import FILE, FILES, GRAPH, Finding, RecordCheck
 from registry.model.port_names import port_name
 from registry.progress import Progress, silent
 
@@ -58,6 +61,11 @@ class Verification:
         """True if anything was found that is not harmless."""
         return any(not finding.harmless for finding in self.findings)
 
+    @property
+    def has_damaged_files(self) -> bool:
+        """True if files of the embedded server are damaged, which only a backup repairs."""
+        return any(finding.problem == FILE for finding in self.findings)
+
 
 def verify(database: Database, progress: Progress = silent) -> Verification:
     """Check all that is stored, as it is at one moment.
@@ -68,6 +76,28 @@ def verify(database: Database, progress: Progress = silent) -> Verification:
     DatabaseError
         The registry was written to in every attempt.
     """
+    files = () if database.folder is None else file_findings(database.folder)
+    try:
+        found = _read(database, progress)
+    except DatabaseError as error:
+        if not files:
+            raise
+        reason = f"the records cannot be read: {error.reason}"
+        found = Verification(checked={}, findings=(_file_finding("", reason),))
+    return Verification(checked=found.checked, findings=(*files, *found.findings))
+
+
+def file_findings(home: Path) -> tuple[Finding, ...]:
+    """Return what is damaged of the files of the embedded server of a data folder."""
+    return tuple(_file_finding(*text.split(" ", 1)) for text in present_damage(home))
+
+
+def _file_finding(name: str, reason: str) -> Finding:
+    return Finding(problem=FILE, label=FILES, id=name, cluster=None, reason=reason)
+
+
+def _read(database: Database, progress: Progress) -> Verification:
+    """Read all records; see `verify`."""
 
     def work(watch: Watch) -> Verification:
         check = RecordCheck()
@@ -81,6 +111,9 @@ def verify(database: Database, progress: Progress = silent) -> Verification:
                 if done % 1000 == 0:
                     progress("reading the registry", done, total)
         findings = check.finish()
+        if done != total or count(database, COUNT_ALL_NODES) < sum(counts[label] for label in LABELS):
+            reason = f"{total:,} records are counted and {done:,} can be read"
+            findings.append(_file_finding("", reason))
         clusters = database.read(lambda transaction: transaction.run(_OBSERVED))[0]["names"]
         for number, cluster in enumerate(sorted(clusters)):
             progress("comparing derived graphs", number, len(clusters))

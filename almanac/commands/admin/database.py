@@ -24,6 +24,9 @@ from almanac.settings import Settings
 from registry.csv_text import csv_text
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from registry.database.backups.sections import Transferred
     from registry.database.driver import Database
 
 
@@ -120,16 +123,33 @@ def restore(file: Path, replace: bool, accept_damaged: bool) -> None:
     """Fill an empty registry from a backup, also one of an earlier version.
 
     FILE is read to its end before anything is written, and every record is compared with its id. A registry
-    whose restore was interrupted cannot be used until a restore has finished.
+    whose restore was interrupted cannot be used until a restore has finished. With --replace the embedded
+    server gets new files, which are checked first; the old ones, damaged or not, are kept in the data folder.
     """
     from registry.database.backups.restore import restore as read_backup
     from registry.maintenance.verify import require_intact
 
     check = None if accept_damaged else partial(require_intact, path=str(file))
-
-    with _database(current_settings()) as database, progress_bars() as progress:
-        counts = read_backup(database, file, progress, replace=replace, check=check)
+    settings = current_settings()
+    if replace and settings.db is None:
+        counts = _replace(settings, file, check)
+    else:
+        with _database(settings) as database, progress_bars() as progress:
+            counts = read_backup(database, file, progress, replace=replace, check=check)
     note(f"{counts.nodes} nodes and {counts.relationships} relationships restored from {file}")
+
+
+def _replace(settings: Settings, file: Path, check: Callable[[Any], None] | None) -> Transferred:
+    """Replace the files of the embedded server by a backup; print where the old ones are."""
+    from registry.database.backups.replace import replace
+
+    with progress_bars() as progress:
+        done = replace(settings.home, file, progress, check=check)
+    if done.unsaved:
+        note(f"the content before was not saved to {file}.previous: {done.unsaved}")
+    if done.kept is not None:
+        note(f"the files before are in {done.kept}: delete them when you need them no more")
+    return done.restored
 
 
 @db.command("compact")

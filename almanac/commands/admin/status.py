@@ -30,6 +30,10 @@ LARGE_BYTES = 1e9
 """Size of the embedded server's files above which much more than the data's is a warning."""
 
 
+FILES = "files of the database"
+"""Check of the embedded server's files; listed only if some are damaged."""
+
+
 class Check(NamedTuple):
     """A check: its name, ``ok``, ``warning`` or ``failed``, and what was found."""
 
@@ -74,10 +78,13 @@ def doctor(as_json: bool, launchers: bool, cluster: str | None, warm: bool) -> N
     checks, unreachable = [_python(), *_packages(), *_plug_ins(), _settings(), _spool()], False
     try:
         with open_registry() as registry:
-            checks += [*_database(registry), *_data(registry)]
+            checks += _database(registry)
+            checks += [*_files(), *_data(registry)]
     except DatabaseError as error:
         checks.append(Check("database", "failed", str(error)))
         unreachable = isinstance(error, DatabaseUnavailable)
+        if not any(check.check == FILES for check in checks):
+            checks += _files()
     _print_checks(checks, as_json)
     if any(check.state == "failed" for check in checks):
         click.get_current_context().exit(EXIT_UNREACHABLE if unreachable else EXIT_FAILED)
@@ -199,6 +206,17 @@ def _database(registry: Registry) -> Iterator[Check]:
     answer = time.perf_counter() - begin
     yield Check("database", "ok", f"{database.kind} at {database.uri}, answers in {answer * 1e3:.1f} ms")
     yield Check("schema", "ok", f"version {version}")
+
+
+def _files() -> Iterator[Check]:
+    """Check whether files of the embedded server were damaged."""
+    from registry.database.local.damage import REMEDY, present_damage
+
+    settings = current_settings()
+    found = present_damage(settings.home) if settings.db is None else ()
+    if found:
+        more = f" and {len(found) - 1} more" if len(found) > 1 else ""
+        yield Check(FILES, "failed", f"{found[0]}{more}: {REMEDY}")
 
 
 def _data(registry: Registry) -> Iterator[Check]:

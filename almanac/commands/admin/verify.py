@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import click
 
-from almanac.options.common import json_option, open_registry
+from almanac.options.common import current_settings, json_option, open_registry
 from almanac.output.json.maintenance import verification_to_json
 from almanac.output.maintenance import repair_lines
 from almanac.output.printing import print_json, print_table, progress_bars, say
+
+if TYPE_CHECKING:
+    from registry.maintenance.verify import Verification
 
 EXIT_PROBLEMS = 4
 """Exit code if problems are left, or something was lost."""
@@ -26,18 +31,22 @@ def verify(with_repair: bool, as_json: bool) -> None:
     """Read everything that is stored and report what is damaged.
 
     Every record with an id that is made from its content is compared with it, and the graph of each cluster
-    with the one that its observations give. Exit with 4 if something is damaged, or was deleted.
+    with the one that its observations give. Files of the embedded server are compared with their digests at
+    each start. Exit with 4 if something is damaged, or was deleted.
     """
     from registry.maintenance.dependents import NAMES
     from registry.maintenance.repair import repair
     from registry.maintenance.verify import verify as read_all
 
-    with open_registry() as registry, progress_bars() as progress:
-        first = last = read_all(registry.database, progress)
-        done = None
-        if with_repair and first.damaged:
-            done = repair(registry.database, first.findings)
-            last = read_all(registry.database, progress)
+    first, done = _without_records(), None
+    if first is None:
+        with open_registry() as registry, progress_bars() as progress:
+            first = last = read_all(registry.database, progress)
+            if with_repair and first.damaged and not first.has_damaged_files:
+                done = repair(registry.database, first.findings)
+                last = read_all(registry.database, progress)
+    else:
+        last = first
     if as_json:
         print_json(verification_to_json(first, last, done))
     else:
@@ -49,16 +58,38 @@ def verify(with_repair: bool, as_json: bool) -> None:
         checked = sum(first.checked.values())
         kinds = ", ".join(f"{count:,} {NAMES[label]}" for label, count in sorted(first.checked.items()))
         say(f"{checked:,} records compared with their content: {kinds}" if checked else "nothing is stored")
-        say(_summary(len(last.findings), last.damaged, done is not None))
+        say(_summary(last, done is not None))
     if last.damaged or (done is not None and done.deleted):
         click.get_current_context().exit(EXIT_PROBLEMS)
 
 
-def _summary(left: int, damaged: bool, repaired: bool) -> str:
+def _without_records() -> Verification | None:
+    """Return the damage of files with which the embedded server does not start; None if it starts."""
+    from registry.errors import DatabaseError
+    from registry.maintenance.verify import Verification, file_findings
+
+    settings = current_settings()
+    try:
+        with progress_bars() as progress:
+            settings.open_registry(progress).close()
+    except DatabaseError:
+        found = file_findings(settings.home) if settings.db is None else ()
+        if not found:
+            raise
+        return Verification(checked={}, findings=found)
+    return None
+
+
+def _summary(found: Verification, repaired: bool) -> str:
     """Return the last line."""
+    left = len(found.findings)
     if not left:
         return "no problems are left" if repaired else "no problems found"
-    if not damaged:
+    if found.has_damaged_files:
+        from registry.database.local.damage import REMEDY
+
+        return f"{left} problems found, which --repair cannot repair as files are damaged: {REMEDY}"
+    if not found.damaged:
         return f"{left} ids differ without damage: their cluster was renamed, or an early version saved them"
     remedy = (
         "restore a backup" if repaired else "almanac db verify --repair repairs them, or restore a backup"

@@ -31,13 +31,13 @@ from typing import Any
 import psutil
 
 from registry.disk_space import no_space
-from registry.errors import InputError
+from registry.errors import DatabaseError, InputError
 from registry.model import as_utc
 
 FORMAT = "fabric-almanac-dump"
 VERSION = 1
-LINE_BYTES = 1 << 30
-"""Longest line that is read; the base64 of the largest blob is shorter."""
+LINE_BYTES = 300_000_000
+"""Longest line that is written and read: the limit of other compressed files."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,6 +92,8 @@ class BackupWriter:
 
     def _write(self, line: str) -> None:
         data = line.encode() + b"\n"
+        if len(data) > LINE_BYTES:
+            raise DatabaseError(f"a record has more than {LINE_BYTES:,} bytes, the limit of a backup's lines")
         self._digest.update(data)
         self._file.write(data)
         self._lines += 1
@@ -199,21 +201,30 @@ def _untagged(value: dict[str, Any]) -> Any:
 def _decode(path: Path, number: int, line: bytes) -> Any:
     try:
         return decode(line)
-    except (ValueError, TypeError) as error:
+    except (ValueError, TypeError, OverflowError, RecursionError) as error:
         text = line[:200].decode("utf-8", "replace")
         raise InputError(f"not a line of a backup: {error}", path=path, line=number, text=text) from error
 
 
 def _header(path: Path, line: bytes) -> Header:
-    with suppress(ValueError, TypeError):
+    header = None
+    with suppress(ValueError, TypeError, RecursionError):
         header = Header(**json.loads(line))
-        if header.format == FORMAT:
-            if header.version != VERSION:
-                raise InputError(
-                    f"the backup is of version {header.version}, this program reads {VERSION}", path=path
-                )
-            return header
-    raise InputError("this is not a backup of a registry", path=path, line=1)
+    if header is None or header.format != FORMAT:
+        raise InputError("this is not a backup of a registry", path=path, line=1)
+    if not _is_count(header.version) or header.version != VERSION:
+        reason = f"the backup is of version {header.version}, this program reads {VERSION}"
+        raise InputError(reason, path=path, line=1)
+    if not _is_count(header.schema) or header.schema < 1:
+        raise InputError("the header of the backup has no schema version", path=path, line=1)
+    counts = header.counts
+    if not isinstance(counts, dict) or not all(map(_is_count, counts.values())):
+        raise InputError("the header of the backup has no number of lines of each section", path=path, line=1)
+    return header
+
+
+def _is_count(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
 
 
 def _lines(path: Path) -> Iterator[tuple[int, bytes]]:

@@ -55,7 +55,7 @@ def compact(home: Path, progress: Progress = silent, *, idle_seconds: float = ID
     files = ServerFiles(home.resolve())
     copy = ServerFiles(files.home / "compact")
     with ensure_server(files.home, idle_seconds=idle_seconds, progress=progress).connect() as database:
-        _remove(copy)  # of an interrupted call
+        remove_copy(copy)  # of an interrupted call
         before = bytes_of([files.data])
         try:
             with writers_paused(database) as pause:
@@ -76,7 +76,7 @@ def compact(home: Path, progress: Progress = silent, *, idle_seconds: float = ID
         except WrittenMeanwhile as error:
             raise DatabaseError("the registry was written to meanwhile: run the command again") from error
         finally:
-            _remove(copy)
+            remove_copy(copy)
     return Compacted(before=before, after=bytes_of([files.data]))
 
 
@@ -90,7 +90,7 @@ def _write_copy(database: Database, copy: ServerFiles, progress: Progress) -> No
     stop(copy.home)
 
 
-def _remove(copy: ServerFiles) -> None:
+def remove_copy(copy: ServerFiles) -> None:
     """Stop the server of a copy and delete its folder."""
     if copy.home.exists():
         stop(copy.home)

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from registry.database.backups.backup import backup
-from registry.database.backups.backup_file import records, verify
+from registry.database.backups.backup_file import Header, records, verify
 from registry.database.backups.sections import (
     COUNT_ALL_NODES,
     JOINS,
@@ -57,6 +57,7 @@ WITH n LIMIT $limit
 DETACH DELETE n
 RETURN count(*) AS count
 """
+_SURROGATE = re.compile("[\ud800-\udfff]")
 _PROPERTY = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,63}")
 
 Records = Iterator[tuple[str, int, int, Any]]
@@ -90,12 +91,7 @@ def restore(
         The database is not empty, and `replace` is false.
     SchemaVersionError
     """
-    header = verify(path)
-    if header.schema > MIGRATIONS[-1].version:
-        reason = f"the backup has schema version {header.schema}, this program {MIGRATIONS[-1].version}"
-        raise InputError(f"{reason}: {upgrade_advice()}", path=path)
-    if check is not None:
-        check(records(path))
+    header = check_backup(path, check)
     _make_room(database, path, progress, replace=replace)
     _write_all(database, path, sum(header.counts.values()), progress)
     found = section_counts(database)
@@ -108,9 +104,65 @@ def restore(
     return Transferred.of(header.counts)
 
 
+def check_backup(path: Path, check: Callable[[Records], None] | None = None) -> Header:
+    """Return the header of a backup, after everything in it was checked that a restore relies on.
+
+    Raises
+    ------
+    InputError
+        The file is no backup, damaged, truncated, of a newer schema, or holds what cannot be stored.
+    """
+    header = verify(path)
+    if header.schema > MIGRATIONS[-1].version:
+        reason = f"the backup has schema version {header.schema}, this program {MIGRATIONS[-1].version}"
+        raise InputError(f"{reason}: {upgrade_advice()}", path=path)
+    checked = _checked(path, header)
+    if check is not None:
+        check(checked)
+    for _ in checked:  # those that the check did not take
+        pass
+    return header
+
+
+def _checked(path: Path, header: Header) -> Records:
+    """Yield the records of a backup; raise at the first that cannot be stored, and if one is missing."""
+    found, known = Counter[str](), {label: set[str]() for label in LABELS}
+    for section, number, length, value in records(path):
+        row = _row(path, section, number, value)
+        found[section] += 1
+        if row.ends:
+            kind = JOINS[section]
+            ends = zip((kind.source, kind.target), row.ends, strict=True)
+            lost = [f"{label} {end!r}" for label, end in ends if end not in known[label]]
+            if lost:
+                reason = f"the relationship has an end that is not above it: {', '.join(lost)}"
+                raise InputError(reason, path=path, line=number)
+        elif row.properties["id"] in known[section]:
+            reason = f"two records of {section} have the id {row.properties['id']!r}"
+            raise InputError(reason, path=path, line=number)
+        else:
+            known[section].add(row.properties["id"])
+        yield section, number, length, value
+    names = found.keys() | header.counts.keys()
+    wrong = sorted(name for name in names if found[name] != header.counts.get(name, 0))
+    if wrong:
+        name = wrong[0]
+        reason = (
+            f"the header counts {header.counts.get(name, 0)} records of {name!r}, there are {found[name]}"
+        )
+        raise InputError(reason, path=path, line=1)
+
+
 def previous_path(path: Path) -> Path:
     """Return the file to which a restore with `replace` saves what the database held before."""
     return path.with_name(f"{path.name}.previous")
+
+
+def require_no_previous(path: Path) -> None:
+    """Raise `InputError` if what a database held before is saved there already."""
+    if previous_path(path).exists():
+        reason = "exists and would be overwritten by the content of the database: move it away"
+        raise InputError(reason, path=previous_path(path))
 
 
 def _make_room(database: Database, path: Path, progress: Progress, *, replace: bool) -> None:
@@ -130,9 +182,7 @@ def _make_room(database: Database, path: Path, progress: Progress, *, replace: b
                 f"the database at {database.uri} is not empty: restore with --replace, which first saves "
                 f"its content to {previous_path(path)}"
             )
-        if previous_path(path).exists():
-            reason = "exists and would be overwritten by the content of the database: move it away"
-            raise InputError(reason, path=previous_path(path))
+        require_no_previous(path)
         backup(database, previous_path(path), progress)
     migrate(database)
     mark_loading(database, True)
@@ -212,7 +262,25 @@ def _row(path: Path, section: str, number: int, value: Any) -> _Row:
         raise InputError(f"the schema has no {section!r}", path=path, line=number)
     if not isinstance(properties, dict) or not all(map(_PROPERTY.fullmatch, properties)):
         raise InputError("these are not the properties of a node or relationship", path=path, line=number)
+    if not ends and not isinstance(properties.get("id"), str):
+        raise InputError("the node has no id", path=path, line=number)
+    for name, content in properties.items():
+        if not _can_be_stored(content):
+            raise InputError(f"no database stores the value of {name}", path=path, line=number)
     return _Row(ends, properties)
+
+
+def _can_be_stored(value: Any) -> bool:
+    """Return True for a plain value, and for a list of plain values of one type."""
+    if isinstance(value, list):
+        kinds = {float if type(one) is int else type(one) for one in value}
+        plain = not any(one is None or isinstance(one, list) for one in value)
+        return len(kinds) <= 1 and plain and all(map(_can_be_stored, value))
+    if isinstance(value, str):
+        return not _SURROGATE.search(value)
+    if isinstance(value, int):
+        return -(1 << 63) <= value < 1 << 63
+    return value is None or isinstance(value, float | bytes | datetime)
 
 
 def _write(transaction: Transaction, section: str, rows: Sequence[_Row]) -> None:

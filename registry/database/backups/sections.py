@@ -11,6 +11,7 @@ from types import MappingProxyType
 
 from registry.database.driver import Database
 from registry.database.labels import LABELS, RELATIONSHIPS
+from registry.database.local.damage import REMEDY, damage_text
 from registry.errors import DatabaseError
 
 PAGE_BYTES = 8 << 20
@@ -66,8 +67,10 @@ def section_counts(database: Database) -> dict[str, int]:
     unknown_nodes = count(database, COUNT_ALL_NODES) - nodes
     unknown_relationships = count(database, COUNT_ALL_RELATIONSHIPS) - (sum(counts.values()) - nodes)
     if unknown_nodes or unknown_relationships:
+        few = min(unknown_nodes, unknown_relationships) < 0
+        damaged = damage_text(database.folder) or (f"its files are damaged: {REMEDY}" if few else "")
         raise DatabaseError(
             f"the database at {database.uri} holds {unknown_nodes} nodes and {unknown_relationships} "
-            "relationships that the schema does not know"
+            f"relationships that the schema does not know{damaged and f'; {damaged}'}"
         )
     return counts

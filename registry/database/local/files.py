@@ -9,7 +9,11 @@
     HOME/server/used         touched by each process that gets the address
     HOME/server/server.log   output of the last start
     HOME/graph/              the server's data
+    HOME/graph/digests.json  digest of each file, while the server is stopped (0600)
+    HOME/graph/damage.json   files that did not fit them at a start (0600)
+    HOME/graph/keep          name under which these data are kept when others replace them
     HOME/graph.earlier/      data that are being replaced; they count while there are no others
+    HOME/graph.replaced-N/   data that a restore replaced; kept until the user deletes them
 
 The supervisor imports this module and must stay small: no numpy, no driver here.
 """
@@ -28,6 +32,7 @@ from pathlib import Path
 import psutil
 
 DATABASE_NAME = "almanac"
+KEEP = "keep"
 USER = "root"
 OUT_OF_MEMORY = (
     "the embedded server ended, as it has too little memory for one transaction on so much data; the "
@@ -67,6 +72,8 @@ class ServerFiles:
     def __init__(self, home: Path) -> None:
         self.home = home
         self.data = home / "graph"
+        self.digests = self.data / "digests.json"
+        self.damage = self.data / "damage.json"
         self.earlier = home / "graph.earlier"
         self.folder = home / "server"
         self.start_lock = self.folder / "start.lock"
@@ -85,14 +92,27 @@ class ServerFiles:
         self.folder.mkdir(exist_ok=True, mode=0o700)
         self.data.mkdir(exist_ok=True, mode=0o700)
 
+    def mark_kept(self) -> Path:
+        """Return the folder to which the next replacement moves the data instead of deleting them."""
+        numbers = [one.name.rpartition("-")[2] for one in self.home.glob("graph.replaced-*")]
+        name = f"graph.replaced-{max((int(one) for one in numbers if one.isdecimal()), default=0) + 1}"
+        write_private(self.data / KEEP, name)
+        return self.home / name
+
     def put_back(self) -> None:
-        """Put data back that an interrupted replacement moved away; delete them if it was complete."""
+        """Put data back that an interrupted replacement moved away; delete or keep them if it is complete."""
         if not self.earlier.exists():
             return
-        if self.data.exists() and any(self.data.iterdir()):
-            shutil.rmtree(self.earlier)
-        else:
+        keep = self.earlier / KEEP
+        if not (self.data.exists() and any(self.data.iterdir())):
+            keep.unlink(missing_ok=True)
             self.earlier.replace(self.data)
+        elif keep.exists():
+            kept = self.home / Path(keep.read_text("utf-8")).name
+            self.earlier.replace(kept)
+            (kept / KEEP).unlink()
+        else:
+            shutil.rmtree(self.earlier)
 
     def out_of_memory(self) -> str:
         """Return what to do if the server ended with too little memory, else an empty text."""

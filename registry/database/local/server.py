@@ -23,6 +23,7 @@ from filelock import FileLock, Timeout
 
 import registry
 from registry.database.driver import Database
+from registry.database.local.damage import damage_text
 from registry.database.local.files import (
     DATABASE_NAME,
     USER,
@@ -155,21 +156,25 @@ def stop(home: Path) -> bool:
     return was_running
 
 
-def replace_data(home: Path, fresh: Path) -> None:
-    """Stop the server of a data folder and put other data in place of its own, which are deleted.
+def replace_data(home: Path, fresh: Path, *, keep: bool = False) -> Path | None:
+    """Stop the server of a data folder and put other data in place of its own.
 
     Parameters
     ----------
     fresh : Path
         Data of a stopped server, on the same file system; moved.
+    keep : bool
+        Keep the replaced data, in the folder that is returned; otherwise they are deleted.
     """
     files = ServerFiles(home.resolve())
     with _exclusive(files):
         _end(files)
         files.put_back()
+        kept = files.mark_kept() if keep else None
         files.data.replace(files.earlier)
         fresh.replace(files.data)
         files.put_back()
+    return kept
 
 
 @contextmanager
@@ -311,8 +316,9 @@ def _supervisor(files: ServerFiles, state: ServerState) -> psutil.Process | None
 
 
 def _failure(files: ServerFiles, why: str) -> DatabaseUnavailable:
+    damaged = damage_text(files.home)
     return DatabaseUnavailable(
         str(files.home),
         f"the local graph server does not start: {no_space(files.home) or why}",
-        f"its log is {files.log}; almanac doctor checks the rest",
+        f"its log is {files.log}; {damaged or 'almanac doctor checks the rest'}",
     )

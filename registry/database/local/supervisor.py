@@ -27,6 +27,7 @@ from typing import Any, NoReturn
 import psutil
 from filelock import FileLock, Timeout
 
+from registry.database.local.damage import note_damage, write_digests
 from registry.database.local.end_with_parent import die_with_parent
 from registry.database.local.files import (
     DATABASE_NAME,
@@ -100,6 +101,7 @@ def _supervise(files: ServerFiles, state: ServerState, report: Callable[[dict[st
     try:
         _require_limits()
         files.write_state(state)
+        note_damage(files)
         java, state = _start(files, state)
         report({"bolt_port": state.bolt_port})
         _watch(files, state, java)
@@ -108,6 +110,7 @@ def _supervise(files: ServerFiles, state: ServerState, report: Callable[[dict[st
         files.state.unlink(missing_ok=True)
         if java is not None:
             _stop(java)
+            write_digests(files)
 
 
 def _start(files: ServerFiles, state: ServerState) -> tuple[subprocess.Popen[bytes], ServerState]:
