@@ -38,6 +38,7 @@ SHORTEST_SECRET = 16
 _KEYS = (
     *("db", "db_user", "db_password_file", "db_name", "db_wait_seconds"),
     *("home", "idle_seconds", "spool_folder", "spool_megabytes"),
+    "allowed_hosts",
     *("dashboard_hide_users", "dashboard_secret_file", "dashboard_only_user", "dashboard_operators"),
     *("error_limits", "error_hours", "bit_error_rate"),
     *(KEEP := ("keep_observations", "keep_counters", "keep_placements", "keep_runs")),
@@ -72,6 +73,8 @@ class Settings:
         User whose jobs pages show; ``login:CLAIM`` or ``header:NAME`` for the user who is logged in.
     operators : tuple of str
         Users who see all jobs in spite of `only_user`.
+    allowed_hosts : tuple of str
+        Names under which pages and the service are reached, besides those of this machine.
     spool : Path
         Folder of ingests that wait for the database.
     spool_megabytes : float
@@ -101,6 +104,7 @@ class Settings:
     secret: str | None = field(default=None, repr=False)
     only_user: str | None = None
     operators: tuple[str, ...] = ()
+    allowed_hosts: tuple[str, ...] = ()
     spool: Path
     spool_megabytes: float = DEFAULT_SPOOL_MEGABYTES
     serve: Mapping[str, object] = field(default_factory=dict)
@@ -121,6 +125,7 @@ class Settings:
             "idle_seconds": self.idle_seconds,
             "spool_folder": str(self.spool),
             "spool_megabytes": self.spool_megabytes,
+            "allowed_hosts": ",".join(self.allowed_hosts),
             "dashboard_hide_users": self.hide_users,
             "dashboard_only_user": self.only_user,
             "dashboard_operators": ",".join(self.operators),
@@ -244,6 +249,7 @@ def load_settings(
         secret=secret,
         only_user=only_user(given.pick("dashboard_only_user")),
         operators=names(given.pick("dashboard_operators")),
+        allowed_hosts=names(given.pick("allowed_hosts")),
         spool=given.folder("spool_folder", home / "spool"),
         spool_megabytes=given.number("spool_megabytes", DEFAULT_SPOOL_MEGABYTES, 1.0),
         serve=_table(given.stored, "serve", given.path),

@@ -12,7 +12,7 @@ from registry.database.driver import Database
 from registry.database.local.damage import damage_text
 from registry.database.local.server import IDLE_SECONDS, ensure_server
 from registry.database.schema import require_schema
-from registry.errors import DatabaseError, UnknownName
+from registry.errors import DatabaseError, DatabaseUnavailable, UnknownName
 from registry.progress import Progress, silent
 
 if TYPE_CHECKING:
@@ -141,8 +141,9 @@ class Registry:
         except BaseException as error:
             database.close()
             damaged = damage_text(database.folder)
-            if isinstance(error, DatabaseError) and damaged and damaged not in error.reason:
-                raise DatabaseError(f"{error.reason}; {damaged}") from error
+            is_refusal = isinstance(error, DatabaseError) and not isinstance(error, DatabaseUnavailable)
+            if is_refusal and damaged and damaged not in str(error):
+                raise DatabaseError(f"{error}; {damaged}") from error
             raise
         return cls(database)
 

@@ -9,11 +9,12 @@ import hmac
 import socket
 import threading
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Collection
 from contextlib import asynccontextmanager
 from functools import wraps
 from typing import Annotated, Any
 
+import anyio
 import anyio.to_thread
 import uvicorn
 from fastapi import APIRouter, Depends, FastAPI, HTTPException, Request, Response
@@ -23,9 +24,11 @@ from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 from pydantic import BaseModel
 from starlette.exceptions import HTTPException as StarletteError
 
+from almanac.allowed_hosts import LOCAL
 from almanac.output.json.service import health_to_json
 from almanac.output.printing import json_text
 from almanac.prometheus import Gauges, read_gauges
+from almanac.service.connections import Gate, limited_connection
 from almanac.service.questions import QUESTIONS
 from almanac.service.service import Service
 from registry.errors import AlmanacError, ConfigError, DatabaseError, UnknownName
@@ -33,6 +36,7 @@ from registry.version import code_version
 
 WORKERS = 8
 """Questions that are answered at the same time; the others wait."""
+METRICS_WORKERS = 2
 GAUGES_SECONDS = 15.0
 """How long the gauges that need the database are reused: several collectors may ask for them."""
 CLOSE_SECONDS = 5
@@ -50,8 +54,14 @@ class Problem(BaseModel):
     reason: str
 
 
-def build(service: Service, token: str) -> FastAPI:
-    """Return the application that answers requests about the registry of a service."""
+def build(service: Service, token: str, hosts: Collection[str] = LOCAL) -> FastAPI:
+    """Return the application that answers requests about the registry of a service.
+
+    Parameters
+    ----------
+    hosts : collection of str
+        Names of this machine that requests may carry.
+    """
 
     def require_token(given: Annotated[HTTPAuthorizationCredentials | None, Depends(_BEARER)]) -> None:
         sent = "" if given is None else given.credentials
@@ -78,6 +88,7 @@ def build(service: Service, token: str) -> FastAPI:
     app.add_exception_handler(RequestValidationError, _answer_invalid)
     app.add_exception_handler(StarletteError, _answer_refusal)
     app.add_exception_handler(Exception, _answer_fault)
+    app.add_middleware(Gate, refuse=_problem, hosts=hosts)
     return app
 
 
@@ -106,7 +117,8 @@ def server(app: FastAPI) -> uvicorn.Server:
             access_log=False,
             server_header=False,
             timeout_graceful_shutdown=CLOSE_SECONDS,
-            limit_concurrency=100,
+            http=limited_connection(_problem),
+            ws="none",
         )
     )
 
@@ -152,9 +164,15 @@ class _Metrics:
     def __init__(self, service: Service) -> None:
         self._service, self._lock = service, threading.Lock()
         self._text, self._until = "", 0.0
+        self._workers: anyio.CapacityLimiter | None = None
 
-    def answer(self) -> Response:
+    async def answer(self) -> Response:
         """Gauges of `almanac metrics`, and those of the service; also while the database is away."""
+        if self._workers is None:  # its own, since questions may take all others
+            self._workers = anyio.CapacityLimiter(METRICS_WORKERS)
+        return await anyio.to_thread.run_sync(self._answer, limiter=self._workers)
+
+    def _answer(self) -> Response:
         service, text = self._service, ""
         with self._lock:
             try:

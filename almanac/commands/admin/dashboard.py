@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import click
 
+from almanac.allowed_hosts import LOCAL, allowed_hosts
 from almanac.options.common import current_settings
 from almanac.output.printing import note
 from almanac.settings import environment_of
@@ -43,7 +45,8 @@ def command(port: int, address: str, no_browser: bool, hide_users: bool, only_us
             "see docs/how-to/dashboard.md"
         )
     note(f"dashboard: http://{address}:{port}  (Ctrl-C stops it)")
-    words = server_command(port, address, headless=no_browser)
+    hosts = allowed_hosts(address, settings.allowed_hosts)
+    words = server_command(port, address, headless=no_browser, hosts=hosts)
     # In place of this process, so that signals and the exit code are the server's. The arguments come from
     # this module, and no shell interprets them.
     # Streamlit draws pages in many threads, each of which would get an area of memory that never shrinks.
@@ -51,8 +54,16 @@ def command(port: int, address: str, no_browser: bool, hide_users: bool, only_us
     os.execve(words[0], words, environment)  # noqa: S606
 
 
-def server_command(port: int, address: str = "127.0.0.1", *, headless: bool = True) -> list[str]:
-    """Return the command that serves the pages; it sends no statistics and loads nothing from other hosts."""
+def server_command(
+    port: int, address: str = "127.0.0.1", *, headless: bool = True, hosts: Sequence[str] = LOCAL
+) -> list[str]:
+    """Return the command that serves the pages; it sends no statistics and loads nothing from other hosts.
+
+    Parameters
+    ----------
+    hosts : sequence of str
+        Names of this machine under which the pages may be asked for.
+    """
     import almanac.dashboard_page
     import almanac.dashboard_server
     import dashboard
@@ -65,6 +76,7 @@ def server_command(port: int, address: str = "127.0.0.1", *, headless: bool = Tr
         str(Path(almanac.dashboard_page.__file__)),
         f"--server.port={port}",
         f"--server.address={address}",
+        *(f"--server.allowedHosts={host}" for host in hosts),
         f"--server.headless={'true' if headless else 'false'}",
         "--server.showEmailPrompt=false",
         "--server.fileWatcherType=none",

@@ -6,6 +6,7 @@ import signal
 
 import click
 
+from almanac.allowed_hosts import allowed_hosts
 from almanac.commands.admin.dashboard import LOOPBACK
 from almanac.options.common import current_settings, current_spool
 from almanac.output.printing import note
@@ -43,7 +44,8 @@ def command(address: str | None, port: int | None, check: bool) -> None:
                 signal.signal(number, lambda *_: None)
             name, number = listener.getsockname()[:2]
             note(f"serving on http://{name}:{number}; token in {configured.token_file}")
-            server(build(service, configured.token)).run([listener])
+            hosts = allowed_hosts(configured.address, settings.allowed_hosts)
+            server(build(service, configured.token, hosts)).run([listener])
         finally:
             service.stop()
     note("stopped")

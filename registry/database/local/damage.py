@@ -2,8 +2,8 @@
 
 ArcadeDB has no checksums: of a cut bucket it reads what is left, or counts records that it cannot find. So
 the supervisor writes the digest of each file when the server has closed its databases, and compares them
-before the next start. What it finds is kept in a file with the data until other data take their place. Without
-digests (the server was killed, or was one of an earlier version) only lengths and names are compared.
+before the next start. What it finds is kept in a file with the data until other data take their place.
+Without digests (the server was killed, or was one of an earlier version) only lengths and names are compared.
 
 The supervisor imports this module and must stay small.
 """
