@@ -64,8 +64,8 @@ _TEXTS = (
     ),
 )
 _ERROR = re.compile(
-    r"(?:\S+: )*(?:\w+ )?(?:error|fatal|panic|failed|usage)\b.*"
-    r"|(?:\S+: )*(?:failed|unable|cannot|can't|could not|couldn't) .*"
+    r"(?:\S+: ){0,4}(?:\w+ )?(?:error|fatal|panic|failed|usage)\b.*"
+    r"|(?:\S+: ){0,4}(?:failed|unable|cannot|can't|could not|couldn't) .*"
     r"|.*(?:command not found|permission denied|no such file or directory|not permitted|not found)\W*"
     r"|.*(?:connection (?:refused|timed out|closed.*)|verification failed|a password is required)\W*"
     r"|.*\[(?:warn|err|error|crit)\S*\] .*"

@@ -46,7 +46,9 @@ LEVELS = {
     "ingest": (
         "options parsed rates",
         "generate reading",
-        "catalog formats merging",
+        "formats merging",
+        "unread",
+        "catalog",
         "grouping writers",
         "pipeline",
     ),

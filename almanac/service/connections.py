@@ -31,70 +31,72 @@ Answer = Callable[[int, str, str], Response]
 """Makes the answer to a refused request from HTTP status, kind of error, and reason."""
 
 
-def limited_connection(refuse: Answer) -> type[H11Protocol]:
-    """Return the class of connections for a server, which answers what is no request with `refuse`."""
+class Connection(H11Protocol):
+    """A connection whose requests must be complete in time; answers what is no request with `refuse`."""
 
-    class Connection(H11Protocol):
-        """A connection whose requests must be complete in time."""
+    refuse: Answer
 
-        _waiting: asyncio.TimerHandle | None = None
-        _sending: asyncio.TimerHandle | None = None
+    _waiting: asyncio.TimerHandle | None = None
+    _sending: asyncio.TimerHandle | None = None
 
-        def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-            super().connection_made(transport)
-            self._wait()
-            if len(self.connections) > MOST_CONNECTIONS:
-                idle = [one for one in self.connections if getattr(one, "_waiting", None) is not None]
-                oldest = min(idle, key=lambda one: one._waiting.when(), default=None)  # type: ignore[union-attr]
-                if oldest is not None:
-                    oldest.transport.abort()
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        self._wait()
+        if len(self.connections) > MOST_CONNECTIONS:
+            idle = [one for one in self.connections if getattr(one, "_waiting", None) is not None]
+            oldest = min(idle, key=lambda one: one._waiting.when(), default=None)  # type: ignore[union-attr]
+            if oldest is not None:
+                oldest.transport.abort()
 
-        def connection_lost(self, exc: Exception | None) -> None:
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._stop_waiting()
+        self._stop_sending()
+        super().connection_lost(exc)
+
+    def handle_events(self) -> None:
+        before = self.cycle
+        super().handle_events()
+        if self.cycle is not before or self.transport.is_closing():
             self._stop_waiting()
-            self._stop_sending()
-            super().connection_lost(exc)
+        elif self._waiting is None and self.conn.their_state is h11.IDLE and self._has_begun():
+            self._wait()
 
-        def handle_events(self) -> None:
-            before = self.cycle
-            super().handle_events()
-            if self.cycle is not before or self.transport.is_closing():
-                self._stop_waiting()
-            elif self._waiting is None and self.conn.their_state is h11.IDLE and self._has_begun():
-                self._wait()
+    def send_400_response(self, msg: str) -> None:
+        answer = self.refuse(400, "HTTPError", "this is no request of HTTP/1.1")
+        headers = [*answer.raw_headers, (b"connection", b"close")]
+        start = h11.Response(status_code=400, headers=headers, reason=b"Bad Request")
+        for event in (start, h11.Data(data=bytes(answer.body)), h11.EndOfMessage()):
+            self.transport.write(self.conn.send(event) or b"")
+        self.transport.close()
 
-        def send_400_response(self, msg: str) -> None:
-            answer = refuse(400, "HTTPError", "this is no request of HTTP/1.1")
-            headers = [*answer.raw_headers, (b"connection", b"close")]
-            start = h11.Response(status_code=400, headers=headers, reason=b"Bad Request")
-            for event in (start, h11.Data(data=bytes(answer.body)), h11.EndOfMessage()):
-                self.transport.write(self.conn.send(event) or b"")
-            self.transport.close()
+    def pause_writing(self) -> None:
+        super().pause_writing()
+        self._sending = self.loop.call_later(SEND_SECONDS, self.transport.abort)
 
-        def pause_writing(self) -> None:
-            super().pause_writing()
-            self._sending = self.loop.call_later(SEND_SECONDS, self.transport.abort)
+    def resume_writing(self) -> None:
+        super().resume_writing()
+        self._stop_sending()
 
-        def resume_writing(self) -> None:
-            super().resume_writing()
-            self._stop_sending()
+    def _stop_waiting(self) -> None:
+        if self._waiting is not None:
+            self._waiting.cancel()
+            self._waiting = None
 
-        def _stop_waiting(self) -> None:
-            if self._waiting is not None:
-                self._waiting.cancel()
-                self._waiting = None
+    def _stop_sending(self) -> None:
+        if self._sending is not None:
+            self._sending.cancel()
+            self._sending = None
 
-        def _stop_sending(self) -> None:
-            if self._sending is not None:
-                self._sending.cancel()
-                self._sending = None
+    def _has_begun(self) -> bool:
+        return bool(self.conn.trailing_data[0])
 
-        def _has_begun(self) -> bool:
-            return bool(self.conn.trailing_data[0])
+    def _wait(self) -> None:
+        self._waiting = self.loop.call_later(HEADER_SECONDS, self.transport.abort)
 
-        def _wait(self) -> None:
-            self._waiting = self.loop.call_later(HEADER_SECONDS, self.transport.abort)
 
-    return Connection
+def limited_connection(refuse: Answer) -> type[Connection]:
+    """Return the class of connections for a server, which answers what is no request with `refuse`."""
+    return type("Limited", (Connection,), {"refuse": staticmethod(refuse)})
 
 
 class Gate:

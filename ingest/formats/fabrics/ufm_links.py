@@ -25,8 +25,8 @@ LANES = tuple(str(width) for width in WIDTHS)
 _HEX = re.compile(r"(?:0x)?([0-9a-fA-F]{1,16})")
 _NUMBER = re.compile(r"[0-9]{1,4}")
 _ADAPTER = re.compile(r"HCA-\d+/\d+")
-_PORT_BEHIND = re.compile(r"(.+):(\d+(?:/\d+)*|\S*/\d+)")
-_LABEL = re.compile(r"\d+(?:/\d+)*")
+_PORT_BEHIND = re.compile(r"(.+):(\d+(?:/\d+)*+|\S*/\d+)")
+_LABEL = re.compile(r"\d+(?:/\d+)*+")
 """Label of a switch's port: its number, or cage and port as on the box (``1/3/1``)."""
 _CHIP = re.compile(r"[A-Z]\d+/U\d+/\d+")
 """Label of a port of a chip of a director: ``L12/U1/17``."""

@@ -207,6 +207,7 @@ def _decode(path: Path, number: int, line: bytes) -> Any:
 
 
 def _header(path: Path, line: bytes) -> Header:
+    """Return the header of a backup, all of whose values are checked."""
     header = None
     with suppress(ValueError, TypeError, RecursionError):
         header = Header(**json.loads(line))

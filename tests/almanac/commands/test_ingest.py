@@ -44,7 +44,10 @@ BAD: dict[str, tuple[Make, str]] = {
     "empty": (written("x.txt", ""), "empty"),
     "binary": (written("x.bin", bytes(range(256)) * 8), "binary"),
     "wrong encoding": (written("x.csv", b"src,dst,bytes\n0,1,5\n\xff\xfe,1,2\n"), "UTF-8"),
-    "unknown format": (written("x.txt", "Lorem ipsum\ndolor sit amet\n"), "--format (docs/reference/formats.md lists them)"),
+    "unknown format": (
+        written("x.txt", "Lorem ipsum\ndolor sit amet\n"),
+        "--format (docs/reference/formats.md lists them)",
+    ),
     "truncated scan": (
         lambda folder: written("t.txt", lines_of(SCAN, lambda x: x[: len(x) // 2]))(folder),
         "",

@@ -353,9 +353,7 @@ def test_a_grid_is_cut_along_its_longest_side() -> None:
 
 def test_a_level_costs_the_mean_distance_that_it_adds() -> None:
     fabric = torus((4,))
-    (tree, in_order) = hierarchies(
-        given := ring_on(fabric, 4, shape=Shape(sides=(4,))), given.allocation
-    )
+    (tree, in_order) = hierarchies(given := ring_on(fabric, 4, shape=Shape(sides=(4,))), given.allocation)
     # Neighbours are 1 hop apart; of two halves of a ring of four, two pairs are 2 and two 1 hop apart.
     assert tree.tleaf == in_order.tleaf == "tleaf 2 2 2 2 4\n"
     assert tree.inside_out == ("2:2", "4:6")
