@@ -20,7 +20,10 @@ GIVEN: dict[str, tuple[str, ...]] = {
     "docs/explanation/testing.md": ("ends within 25 minutes", "later than 45 minutes", "after 600 s"),
     "docs/reference/cookbook.md": ("at least 90% of the load",),
     "docs/how-to/dashboard-planner.md": ("takes more than 1 % longer",),
-    "docs/how-to/stored-data.md": ("the embedded server, which has 1 GB of memory",),
+    "docs/how-to/stored-data.md": (
+        "the embedded server, which has 1 GB of memory",
+        "A line of a backup has at most 300 MB",
+    ),
     "docs/how-to/job-pages.md": ("1.1 times the best possible",),
     "docs/how-to/live.md": ("--iteration-seconds 0.25",),
     "docs/how-to/dashboard.md": (
@@ -66,7 +69,13 @@ GIVEN: dict[str, tuple[str, ...]] = {
         "median + 3 * 1.4826 * median(|ratio - median|) and ratio >= 1.05 * median",
         "the factor 1.4826",
     ),
-    "docs/how-to/service.md": ("SIGKILL after 5 s", "at most 15 s old", "(OpenAPI 3.1)"),
+    "docs/how-to/service.md": (
+        "SIGKILL after 5 s",
+        "at most 15 s old",
+        "(OpenAPI 3.1)",
+        "must be complete 10 s after it began",
+        "reads nothing for 60 s",
+    ),
     "docs/how-to/operations.md": ("for 60 s or",),
     "docs/explanation/benchmarks.md": (
         "at 1, 10 and 30 s, for hop-bytes",

@@ -42,7 +42,7 @@ CYPHER = re.compile(
 """A statement; clauses with which several statements begin neither return nor write anything."""
 WHOLE_GRAPH = (
     "registry.database.schema",
-    *(f"registry.database.backups.{name}" for name in ("sections", "backup", "restore")),
+    *(f"registry.database.backups.{name}" for name in ("sections", "backup", "restore", "replace")),
 )
 """Modules whose work is the whole graph: making its schema, moving it."""
 

@@ -36,6 +36,7 @@ _RECOGNISED = re.compile(
 _PRINTED = re.compile(
     r"^(?:SwitchName=\S+ Level=\d+ LinkSpeed=|(?:BlockName|AggregatedBlock)=\S+ BlockIndex=\d+)", re.MULTILINE
 )
+_NAMES = frozenset({"switchname", "blockname"})
 _SWITCH_KEYS = frozenset({"switchname", "switches", "nodes", "linkspeed", "level"})
 _BLOCK_KEYS = frozenset({"blockname", "nodes", "blockindex", "blocksize"})
 _GROUP_KEYS = frozenset({"aggregatedblock", "nodes", "blockindex", "blocksize"})
@@ -137,7 +138,8 @@ def _words(line: str, place: Place, given: set[str]) -> dict[str, str]:
         match = _WORD.match(line, at)
         if match is None or match[1].lower() in words:
             raise place.error("expected Key=Value words, each key once")
-        words[match[1].lower()] = present(match[2].strip('"'))
+        key, value = match[1].lower(), match[2].strip('"')
+        words[key] = value if key in _NAMES else present(value)  # a switch may be called "unknown"
         at = match.end()
     return words
 
