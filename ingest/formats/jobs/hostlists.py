@@ -19,6 +19,13 @@ from registry.errors import InputError
 
 MAX_HOSTS = 250_000
 """Largest number of hosts in an expression."""
+RELATIVE = re.compile(r"\+[eEnN][\d:]*")
+"""Name of a node relative to Open MPI's allocation."""
+NAMES_WANTED = (
+    "`+n` and `+e` count the nodes, and the empty nodes, of Open MPI's allocation, which only mpirun knows: "
+    "use the names of the hosts, or what `mpirun --display map` prints"
+)
+"""Why such a name cannot be used, and what to do."""
 _PART = re.compile(r"(?:[^\s,\[\]]|\[[^\s\[\]]*\])++")
 _BETWEEN = re.compile(r"[\s,]+")
 _BRACKETS = re.compile(r"\[([^\[\]]*)\]")
@@ -45,8 +52,8 @@ def expand(text: str, *, path: str | None = None, line: int | None = None) -> tu
     Raises
     ------
     InputError
-        An unpaired bracket, an invalid range, a character that no host name has, a repeated host, or more
-        than `MAX_HOSTS` hosts.
+        An unpaired bracket, an invalid range, a character that no host name has, a name relative to an
+        allocation (``+e0``), a repeated host, or more than `MAX_HOSTS` hosts.
     """
     hosts: dict[str, None] = {}
     for part in _parts(text, path, line):
@@ -84,6 +91,8 @@ def _single_ranges(part: str, room: int, path: str | None, line: int | None) -> 
     names = _BRACKETS.split(part)[::2]
     ranges = [inside.split(",") for inside in _BRACKETS.findall(part)]
     outside = "".join(names)
+    if RELATIVE.fullmatch(part):
+        raise InputError(f"host {part} is relative: {NAMES_WANTED}", path=path, line=line, text=part)
     if outside and not _NAME.fullmatch(outside):
         raise InputError("a character that no host name has", path=path, line=line, text=part)
     if len(ranges) > _BRACKET_PAIRS:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
+from ingest.formats.jobs.hostlists import NAMES_WANTED, RELATIVE
 from ingest.formats.placements.orders import HOST, RankHost, head_lines, placement_by_rank, significant
 from ingest.options import Options
 from ingest.parsed import Parsed
@@ -17,7 +18,9 @@ from registry.errors import InputError
 
 FORMAT = "openmpi-rankfile"
 _BEGINNING = re.compile(r"rank\s+\d+\s*=", re.A)
-_LINE = re.compile(rf"rank\s+(\d{{1,8}})\s*=\s*({HOST}|\+n\d+)(?:\s+slots?\s*=\s*([\d:,*-]+))?", re.I | re.A)
+_LINE = re.compile(
+    rf"rank\s+(\d{{1,8}})\s*=\s*({HOST}|{RELATIVE.pattern})(?:\s+slots?\s*=\s*([\d:,*-]+))?", re.I | re.A
+)
 
 
 def recognise(head: str, path: str) -> bool:
@@ -39,6 +42,6 @@ def _rows(file: SourceFile) -> Iterator[RankHost]:
             raise InputError("expected `rank N=HOST slot=CPU`", path=file.path, line=number, text=line)
         host = found.group(2)
         if host.startswith("+"):
-            reason = f"host {host} is relative to an allocation that is not in the file; use the host's name"
+            reason = f"host {host} is relative: {NAMES_WANTED}"
             raise InputError(reason, path=file.path, line=number, text=line)
         yield RankHost(int(found.group(1)), host, number, line)

@@ -235,12 +235,12 @@ def test_a_list_that_cannot_be_read_is_refused(
 
 
 def test_a_relative_host_is_refused_with_the_reason() -> None:
-    with pytest.raises(InputError, match=r"input:1: host \+n0 is relative to an allocation"):
+    with pytest.raises(InputError, match=r"input:1: host \+n0 is relative: .* use the names"):
         hosts_of(openmpi_rankfile, "rank 0=+n0 slot=0\n")
 
 
 MIXED, NO_HOST = "not of the first line's kind", "expected a host with its number of ranks"
-MERGED = "host a is repeated with slots=: the launcher merges such lines"
+MERGED = "host a is repeated with slots=: Open MPI adds up the slots of such lines"
 JOBS = (
     " Data for node: a\tNum slots: 2\n Process OMPI jobid: [4,1] App: 0 Process rank: 0 Bound: N/A\n"
     " Process OMPI jobid: [4,2] App: 0 Process rank: 1 Bound: N/A\n"
@@ -257,7 +257,7 @@ JOBS = (
         (hostfile, "a slo", 1, NO_HOST),
         (hostfile, "a:x\n", 1, NO_HOST),
         (hostfile, "a slots=1 user=ann\n", 1, NO_HOST),
-        (hostfile, "+n0\n", 1, NO_HOST),
+        (hostfile, "+n0\n", 1, "host +n0 is relative: "),
         (hostfile, "a:99999999\n", 1, "places more than 16777216 ranks"),
         (hostfile, "a slots=0\n", None, "no ranks found"),
         (hostfile, "# nothing\n", None, "no ranks found"),
