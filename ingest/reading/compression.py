@@ -93,7 +93,7 @@ def members(data: bytes, path: str, limit: int = MAX_UNPACKED) -> Iterator[Membe
                 _check_member(info, path)
                 handle = archive.extractfile(info)
                 if info.size > left or handle is None:
-                    raise _too_large(path, limit)
+                    raise too_large(path, limit)
                 content = decompress(handle.read(), f"{path}!{info.name}", left)
                 left -= len(content)
                 yield Member(info.name, content, datetime.fromtimestamp(info.mtime, UTC))
@@ -127,7 +127,7 @@ def _streams(data: bytes, path: str, limit: int, *, gzip: bool) -> bytes:
             data = getattr(engine, "unconsumed_tail", b"")  # xz keeps what it has not read
             size += len(part)
             if size > limit:
-                raise _too_large(path, limit)
+                raise too_large(path, limit)
             if not part and not engine.eof:
                 raise InputError("the compressed data end too early", path=path)
             parts.append(part)
@@ -135,7 +135,8 @@ def _streams(data: bytes, path: str, limit: int, *, gzip: bool) -> bytes:
     return b"".join(parts)
 
 
-def _too_large(path: str, limit: int) -> InputError:
+def too_large(path: str, limit: int) -> InputError:
+    """Return the error for a compressed file or an archive that unpacks to more than a limit."""
     size = text(limit, BYTES)
     reason = f"unpacks to more than {size}, the limit of compressed files and archives: unpack it first"
     return InputError(reason, path=path)

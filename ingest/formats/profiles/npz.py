@@ -11,7 +11,6 @@ checked before anything is unpacked.
 from __future__ import annotations
 
 import io
-import lzma
 import math
 import struct
 import tokenize
@@ -19,6 +18,7 @@ import warnings
 import zipfile
 import zlib
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -29,7 +29,7 @@ from ingest.formats.profiles.matrices import MAX_DENSE, Entries, matrix_profile
 from ingest.formats.profiles.shared import MAX_RANKS
 from ingest.options import Options
 from ingest.parsed import Parsed
-from ingest.reading.compression import MAX_BYTES
+from ingest.reading.compression import MAX_UNPACKED, too_large
 from ingest.reading.source import SourceFile
 from registry.errors import InputError
 from registry.model import Longs
@@ -37,6 +37,10 @@ from registry.model import Longs
 FORMAT = "npz"
 MAX_ARRAYS = 64
 """Largest number of arrays in an archive."""
+_COMPRESSIONS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
+"""What NumPy writes. Of others ``zipfile`` unpacks a member as a whole, whatever size the archive states."""
+_PIECE = 1 << 20
+"""Bytes that are unpacked at a time: asked for all, ``zipfile`` unpacks more than the archive states."""
 _NPY = b"\x93NUMPY"
 _SPARSE = ("csr", "csc", "bsr", "coo")
 """Names of supported formats of SciPy."""
@@ -45,7 +49,7 @@ Arrays = Mapping[str, NDArray[Any]]
 
 
 _DAMAGED = (
-    zipfile.BadZipFile, zlib.error, lzma.LZMAError, struct.error, EOFError, OSError, ValueError, RuntimeError,
+    zipfile.BadZipFile, zlib.error, struct.error, EOFError, OSError, ValueError, RuntimeError,
 )  # fmt: skip
 """Exceptions of ``zipfile`` and its decompressors for damaged archives."""
 _NO_ARRAY = (
@@ -63,8 +67,8 @@ def recognise(head: str, path: str) -> bool:
 def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
     """Return the profile of one file.
 
-    An archive of more than `MAX_BYTES`, arrays of objects, names of none of the three kinds, columns of
-    different lengths, and a matrix that is not square, are errors.
+    An archive that unpacks to more than `MAX_UNPACKED`, arrays of objects, names of none of the three kinds,
+    columns of different lengths, and a matrix that is not square, are errors.
     """
     (file,) = files
     arrays = _arrays(file)
@@ -86,21 +90,32 @@ def _arrays(file: SourceFile) -> Arrays:
     try:
         with zipfile.ZipFile(io.BytesIO(file.data)) as archive:
             members = archive.infolist()
-            if len(members) > MAX_ARRAYS or sum(member.file_size for member in members) > MAX_BYTES:
-                raise InputError(f"unpacks to more than {MAX_BYTES} bytes", path=file.path)
+            if len(members) > MAX_ARRAYS:
+                raise InputError(f"the archive has more than {MAX_ARRAYS} arrays", path=file.path)
+            if sum(member.file_size for member in members) > MAX_UNPACKED:
+                raise too_large(file.path, MAX_UNPACKED)
             found = {}
             for member in members:
                 if not member.filename.endswith(".npy"):
                     raise InputError("a member is not an array", path=file.path, text=member.filename)
+                if member.compress_type not in _COMPRESSIONS:
+                    reason = "unsupported compression of the archive: it must be stored or deflated"
+                    raise InputError(reason, path=file.path, text=member.filename)
                 name = member.filename.removesuffix(".npy")
                 if name in found:
                     raise InputError("an array is repeated", path=file.path, text=name)
-                found[name] = _array(archive.read(member), f"{file.path}!{member.filename}")
+                found[name] = _array(_content(archive, member), f"{file.path}!{member.filename}")
     except NotImplementedError as error:
         raise InputError(f"unsupported compression of the archive: {error}", path=file.path) from error
     except _DAMAGED as error:
         raise InputError(f"the archive is damaged: {_first_line(error)}", path=file.path) from error
     return found
+
+
+def _content(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> bytes:
+    """Return the bytes of a member, at most as many as the archive states."""
+    with archive.open(member) as handle:
+        return b"".join(iter(partial(handle.read, _PIECE), b""))
 
 
 def _array(data: bytes, path: str) -> NDArray[Any]:

@@ -241,8 +241,8 @@ def test_a_header_that_is_no_text_of_python_is_refused(header: str) -> None:
     assert "array" in refusal(npz, npy(header), path="a.npy").reason
 
 
-@pytest.mark.parametrize("packing", [zipfile.ZIP_LZMA, zipfile.ZIP_BZIP2, zipfile.ZIP_DEFLATED])
-def test_arrays_packed_in_any_way_are_read_and_damaged_ones_refused(packing: int) -> None:
+@pytest.mark.parametrize("packing", [zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED])
+def test_arrays_packed_as_numpy_does_are_read_and_damaged_ones_refused(packing: int) -> None:
     out = io.BytesIO()
     with zipfile.ZipFile(out, "w", packing) as packed:
         packed.writestr("matrix.npy", npy("{'descr': '<f8', 'fortran_order': False, 'shape': (2, 2)}"))
@@ -293,7 +293,7 @@ def test_archives_that_are_damaged_hostile_or_of_other_things_are_refused(fault:
 
 
 def test_an_archive_that_unpacks_to_too_much_or_unknown_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(npz, "MAX_BYTES", 1 << 20)
+    monkeypatch.setattr(npz, "MAX_UNPACKED", 1 << 20)
     made = as_npz(m=np.zeros((400, 400)))
     assert len(made) < 1 << 12
     assert "unpacks to more than" in refusal(npz, made).reason
