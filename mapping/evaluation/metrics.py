@@ -18,6 +18,7 @@ from mapping.distances.distances import LINKS, SWITCHES, distances
 from mapping.placement.arguments import HostsByRank, placement_on
 from mapping.placement.case import PlacementCase
 from mapping.placement.problem.problem import host_indices
+from mapping.placement.search.consecutive import group_ranks
 from mapping.placement.search.options import SearchOptions, search_options
 from mapping.routing.host_traffic import HostTraffic, host_traffic
 from mapping.routing.routes import Routes
@@ -90,7 +91,8 @@ def evaluate(
         if len(away):
             raise InvalidPlacement(f"rank {away[0]} is not on the host that it is pinned to")
     routes = costs.build_routes(fabric, traffic.hosts)
-    found = case_bounds(case) if bounds else {}
+    split = replace(case, options=replace(case.options, consecutive=False))  # as the placement may be
+    found = case_bounds(split) if bounds else {}
     total_bytes = float(case.profile.bytes.sum())
     return evaluate_traffic(routes, traffic, total_bytes, costs, bounds=found, begin=begin)
 
@@ -124,12 +126,21 @@ def evaluate_on(
 
 
 def case_bounds(case: PlacementCase) -> Mapping[str, Bound]:
-    """Return certified lower bounds for every placement of a case."""
+    """Return certified lower bounds for every placement that a search of the case may find.
+
+    With consecutive ranks these are the orders of the hosts.
+    """
     from mapping.evaluation.bounds.catalog import (
         lower_bounds,  # with scipy.optimize, half of all that is imported
     )
 
-    return lower_bounds(case.routes, case.profile, case.allocation, background=case.costs.background)
+    searched = group_ranks(replace(case, present=None)) if case.options.consecutive else case
+    background = case.costs.background
+    found = lower_bounds(case.routes, searched.profile, searched.allocation, background=background)
+    if not case.options.consecutive:
+        return found
+    of_groups = "; for consecutive ranks on each host"
+    return {name: replace(bound, proof=bound.proof + of_groups) for name, bound in found.items()}
 
 
 def evaluate_traffic(

@@ -7,7 +7,7 @@ be met; `DisconnectedAllocation` or `UnreachablePair` if two hosts that communic
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, cast
 
@@ -19,6 +19,8 @@ from mapping.placement.case import PlacementCase
 from mapping.placement.moves.remapping import Curve, find_curve
 from mapping.placement.partition.cores import CoreBinding, bind_cores, layouts_on
 from mapping.placement.problem.objective import SAME, Score, better, parse_objective
+from mapping.placement.problem.pins import apply_pins
+from mapping.placement.search.consecutive import group_ranks, place_ranks
 from mapping.placement.search.pareto import PARETO, find_pareto_set
 from mapping.placement.search.placing import find_placement
 from mapping.placement.strategies.baselines import in_order, random_placement
@@ -134,7 +136,11 @@ def report_placement(case: PlacementCase, progress: Progress = silent) -> Placem
         progress("bounds", 0)
         bounds = case_bounds(case)
         placement = find_placement(case, progress, _searched(case, bounds))
-        return report_found(case, (placement,), progress, bounds)[0]
+        progress("baselines", 0)
+        report = with_baselines(
+            report_given(case, placement, bounds=bounds), guard=not case.options.strategies
+        )
+        return _with_cores(report)
     curve = find_curve(case, progress)
     point = curve.chosen() if case.options.moves is None else curve.within(case.options.moves)
     return replace(report_found(case, (point.placement,), progress)[0], curve=curve)
@@ -198,18 +204,53 @@ def report_found(
     return tuple(_with_cores(report) for report in (first, *others))
 
 
-def with_baselines(report: PlacementReport) -> PlacementReport:
-    """Return the report with the evaluation of ranks in order and of random placements."""
-    straight, random = baselines(report.case)
-    return replace(report, in_order=straight, random=random)
+def with_baselines(report: PlacementReport, *, guard: bool = False) -> PlacementReport:
+    """Return the report with the evaluation of ranks in order and of random placements.
+
+    Parameters
+    ----------
+    guard : bool
+        True to return the best of these in place of the report's placement if that is worse by its
+        objective: a short search may find nothing better.
+    """
+    case = report.case
+    straight, *several = ((one, evaluate_on(case, one)) for one in _usual(case))
+    random = Metrics.mean([Metrics.of(evaluation) for _, evaluation in several])
+    report = replace(report, in_order=straight[1], random=random)
+    if not guard:
+        return report
+    objective = parse_objective(case.options.objective).relative_to(_score(straight[1]))
+    for placement, evaluation in (straight, *several):
+        if better(objective, _score(evaluation), _score(report.evaluation)):
+            found = replace(
+                report.placement,
+                host_of_rank=placement.host_of_rank,
+                strategy=placement.strategy,
+                seed=placement.seed,
+            )
+            report = replace(report, placement=found, evaluation=replace(evaluation, bounds=report.bounds))
+    return report
 
 
 def baselines(case: PlacementCase) -> tuple[Evaluation, Metrics]:
     """Return the evaluation of the ranks in order, and the mean metrics of random placements."""
-    ranks = case.profile.ranks
-    several = [random_placement(ranks, case.allocation, seed) for seed in RANDOM_SEEDS]
-    mean = Metrics.mean([Metrics.of(evaluate_on(case, one)) for one in several])
-    return evaluate_on(case, in_order(ranks, case.allocation)), mean
+    straight, *several = (evaluate_on(case, one) for one in _usual(case))
+    return straight, Metrics.mean([Metrics.of(one) for one in several])
+
+
+def _usual(case: PlacementCase) -> Iterator[Placement]:
+    """Yield the ranks in order, then random placements, of those that a search of the case may find.
+
+    Pinned ranks are on their hosts, and consecutive ranks share one.
+    """
+    searched = group_ranks(replace(case, present=None)) if case.options.consecutive else case
+    ranks, allocation = searched.profile.ranks, searched.allocation
+    several = (random_placement(ranks, allocation, seed) for seed in RANDOM_SEEDS)
+    for one in (in_order(ranks, allocation), *several):
+        if case.pins:
+            hosts = apply_pins(searched.pinned_hosts(), searched.host_indices(one), allocation.slots)
+            one = replace(one, host_of_rank=allocation.hosts[hosts])
+        yield place_ranks(one, case) if case.options.consecutive else one
 
 
 def _with_cores(report: PlacementReport) -> PlacementReport:
