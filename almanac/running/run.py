@@ -63,6 +63,8 @@ class Run:
     described : mapping of str to object
         Fields of a `MeasuredRun` that are known before; empty if the run cannot be measured.
     recording : Recording or None
+    placed : bool
+        True if the words or the environment give an order to the launcher.
     """
 
     words: tuple[str, ...]
@@ -70,6 +72,7 @@ class Run:
     reasons: tuple[str, ...] = ()
     described: Mapping[str, object] = field(default_factory=dict)
     recording: Recording | None = None
+    placed: bool = False
 
 
 def prepare_run(
@@ -129,7 +132,7 @@ def _placed_run(
 
     work = partial(order_of_run, settings, wanted, job, launcher, seconds * SEARCH_SHARE)
     order = child.answer(seconds, work, SEARCH_GOES_ON)
-    run, verified = Run(words=tuple(words), reasons=order.reasons), None
+    run, verified, typed = Run(words=tuple(words), reasons=order.reasons), None, call
     if order.text:
         if torchrun is not None:
             call = replace(call, program=torchrun.words(order.hosts[0], placed=True))
@@ -140,9 +143,9 @@ def _placed_run(
             run, verified = verified_run(run, call, launcher, order, settings.home / FOLDER)
             if not verified:
                 order = replace(order, placement="")
-                run = replace(run, words=tuple(words), environment={})
+                run = replace(run, words=tuple(words), environment={}, placed=False)
     found = f"{job.ranks} ranks on {len(job.hosts)} hosts, from {job.source}"
-    described = _described(call, job, launcher, order) | {"verified": verified}
+    described = _described(typed, job, launcher, order) | {"verified": verified}
     run = replace(run, reasons=(found, *run.reasons), described=described)
     if order.profile or wanted.in_order:
         return run
@@ -150,7 +153,13 @@ def _placed_run(
 
 
 def _described(call: Call, job: JobEnvironment, launcher: Launcher, order: Order) -> dict[str, object]:
-    """Return the fields of a `MeasuredRun` that are known before the run."""
+    """Return the fields of a `MeasuredRun` that are known before the run.
+
+    Parameters
+    ----------
+    call : Call
+        As it was typed: an order changes torchrun's master, and both orders are one program.
+    """
     return {
         **{name: getattr(order, name) for name in ("cluster", "application", "ranks", "profile")},
         "program": hashlib.sha256("\0".join(call.command).encode()).hexdigest()[:16],
@@ -248,6 +257,7 @@ def apply_order(call: Call, launcher: Launcher, order: Order, folder: Path) -> R
         words=call.words([word.format(**values) for word in launcher.added], launcher.replaced),
         environment={name: value.format(**values) for name, value in launcher.environment.items()},
         reasons=(*order.reasons, f"{launcher.name} takes the order from {path}"),
+        placed=True,
     )
 
 

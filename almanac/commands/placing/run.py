@@ -58,7 +58,9 @@ class Pattern(click.ParamType[re.Pattern[bytes]]):
     "group, if it has one, is the time in seconds.",
 )
 @click.option("--no-measure", is_flag=True, help="Do not measure: this process becomes the launcher.")
-@click.option("--dry-run", is_flag=True, help="Print the command, start nothing.")
+@click.option(
+    "--dry-run", is_flag=True, help="Print the command, and why the ranks are not placed; start nothing."
+)
 @click.option("--explain", is_flag=True, help="Print what was found and how it is applied.")
 @click.argument("words", metavar="LAUNCHER ...", nargs=-1, required=True, type=click.UNPROCESSED)
 def command(
@@ -98,6 +100,9 @@ def command(
         run = unplaced_run(words)
     from almanac.running.run import WARNINGS
 
+    unplaced = [reason for reason in run.reasons if not reason.startswith(WARNINGS)]
+    if dry_run and unplaced and not (explain or run.placed):
+        _warn(f"not placed: {'; '.join(unplaced)}")
     for reason in run.reasons:
         if explain or reason.startswith(WARNINGS):
             _warn(reason)
