@@ -10,9 +10,9 @@ from registry.progress import Progress, silent
 
 
 @contextmanager
-def kernel_progress_bars() -> Iterator[Progress]:
+def kernel_progress_bars(*, piped: bool = False) -> Iterator[Progress]:
     """Show progress bars as `progress_bars` does, and one while kernels are compiled."""
-    with progress_bars() as progress:
+    with progress_bars(piped=piped) as progress:
         if progress is silent:
             yield progress
             return

@@ -51,6 +51,8 @@ _BORDER = 3
 """Characters that a table has for each column beside its text; one more closes the line."""
 REDRAW_SECONDS = 0.1
 """Shortest time between two drawings of a progress bar."""
+LINE_SECONDS = 10.0
+"""Shortest time between two lines of progress where there is no terminal."""
 
 
 def print_json(value: Any) -> None:
@@ -234,12 +236,18 @@ def write_bytes(path: str, content: bytes) -> None:
 
 
 @contextlib.contextmanager
-def progress_bars() -> Iterator[Progress]:
-    """Show progress bars on standard error during the block, or nothing if it is not a terminal."""
+def progress_bars(*, piped: bool = False) -> Iterator[Progress]:
+    """Show progress bars on standard error during the block, or nothing if it is not a terminal.
+
+    Parameters
+    ----------
+    piped : bool
+        True to print a line every `LINE_SECONDS` if it is not a terminal.
+    """
     from registry.progress import silent
 
     if not sys.stderr.isatty():
-        yield silent
+        yield _progress_lines() if piped else silent
         return
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
@@ -269,6 +277,23 @@ def progress_bars() -> Iterator[Progress]:
 
     with bars:
         yield show
+
+
+def _progress_lines() -> Progress:
+    """Return a function that prints a line of progress every `LINE_SECONDS`, the first after as many."""
+    begin = last = time.monotonic()
+
+    def show(phase: str, done: float, total: float | None = None, best: float | None = None) -> None:
+        nonlocal last
+        now = time.monotonic()
+        if now - last < LINE_SECONDS:
+            return
+        last = now
+        part = "" if not total else f" {done / total:.0%}, {done:,.0f} of {total:,.0f},"
+        with contextlib.suppress(OSError):
+            note(f"{phase}:{part} after {now - begin:.0f} s")
+
+    return show
 
 
 def _cell_text(cell: Any) -> str:

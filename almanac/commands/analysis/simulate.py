@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 SATURATE = "saturate"
 """Scale at which the first placement's run saturates the network."""
+LONG_SECONDS = 10.0
+"""Shortest expected time of a run that is printed before."""
 EVERY = 10_000
 """Default number of messages between two points of the traffic over time."""
 NETWORK = {
@@ -191,7 +193,8 @@ def _simulate(given: Mapping[str, Any]) -> SimulationReport:
 
     if given["fabric_files"]:
         case = _case_from_files(given)
-        with optional_cluster(given["scheduler"]) as machines, kernel_progress_bars() as progress:
+        _announce(case, _options(given))
+        with optional_cluster(given["scheduler"]) as machines, kernel_progress_bars(piped=True) as progress:
             return simulate_placements(case, _options(given), progress=progress, cluster=machines)
     cluster = given["cluster"]
     placements: list[HostOrder | str] = [read_order(text, cluster) or text for text in given["placements"]]
@@ -203,10 +206,24 @@ def _simulate(given: Mapping[str, Any]) -> SimulationReport:
         trace=given["trace"],
         at=given["at"],
     )
-    with open_registry() as registry, kernel_progress_bars() as progress:
+    with open_registry() as registry, kernel_progress_bars(piped=True) as progress:
         case = simulation_case(registry, request)
+        _announce(case, request.options)
         with optional_cluster(given["scheduler"]) as machines:
             return simulate_placements(case, request.options, registry, progress=progress, cluster=machines)
+
+
+def _announce(case: SimulationCase, options: SimulationOptions) -> None:
+    """Print about how long a run takes, if it takes long."""
+    from mapping.service.simulations import expected_run_seconds
+
+    seconds = expected_run_seconds(case, options)
+    if seconds < LONG_SECONDS:
+        return
+    several = len(case.placed) > 1 or options.scale == SATURATE
+    span = f"{seconds:.0f} s" if seconds < 120 else f"{seconds / 60:,.0f} min"
+    what = "each run" if several else "the run"
+    note(f"{what} takes about {span} of computing; Ctrl-C prints what was delivered until then")
 
 
 def _options(given: Mapping[str, Any]) -> SimulationOptions:
