@@ -14,7 +14,6 @@ from mapping.distances.cost_model import CostModel
 from mapping.evaluation.loaded_links import LoadedLink, link_with
 from mapping.service.placing import placement_on
 from mapping.simulation import simulate as simulation_module
-from mapping.simulation.duration import expected_seconds
 from mapping.simulation.messages import Messages, from_profile, from_trace, saturating_scale
 from mapping.simulation.options import Options
 from registry.errors import UnknownName, WrongRanks
@@ -257,16 +256,6 @@ def _trace_id(registry: Registry, request: SimulationRequest, stored: StoredProf
     if identity not in known:
         raise UnknownName("trace", identity, known, remedy=f"it is not of {request.profile}")
     return identity
-
-
-def expected_run_seconds(case: SimulationCase, options: SimulationOptions) -> float:
-    """Return about how long one run of the first placement takes to compute: see `expected_seconds`."""
-    if case.trace is None:
-        messages = from_profile(case.profile, options.rounds or ROUNDS)
-    else:
-        messages = from_trace(case.trace if options.first is None else case.trace.first(options.first))
-    placement = case.placed[0].placement
-    return expected_seconds(case.fabric, placement, messages, options.mode, options.network)
 
 
 def simulate_placements(

@@ -215,9 +215,16 @@ def _simulate(given: Mapping[str, Any]) -> SimulationReport:
 
 def _announce(case: SimulationCase, options: SimulationOptions) -> None:
     """Print about how long a run takes, if it takes long."""
-    from mapping.service.simulations import expected_run_seconds
+    from mapping.service.simulations import ROUNDS
+    from mapping.simulation.duration import expected_seconds
+    from mapping.simulation.messages import from_profile, from_trace
 
-    seconds = expected_run_seconds(case, options)
+    if case.trace is None:
+        messages = from_profile(case.profile, options.rounds or ROUNDS)
+    else:
+        messages = from_trace(case.trace if options.first is None else case.trace.first(options.first))
+    placement = case.placed[0].placement
+    seconds = expected_seconds(case.fabric, placement, messages, options.mode, options.network)
     if seconds < LONG_SECONDS:
         return
     several = len(case.placed) > 1 or options.scale == SATURATE

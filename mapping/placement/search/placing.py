@@ -100,7 +100,7 @@ def find_placement(
     options = case.options
     if options.consecutive:
         groups = group_ranks(case)
-        found = place_ranks(find_placement(groups, progress), case)
+        found = place_ranks(find_placement(groups, progress, bounds), case)
         vars(case).setdefault("routes", groups.routes)  # between the same hosts
         return found
     objective = parse_objective(options.objective)
