@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from almanac.output.printing import label, print_table, say
 from registry import units
+from registry.errors import shorten
 
 if TYPE_CHECKING:
     from mapping.evaluation.loaded_links import LoadedLink
@@ -32,6 +33,8 @@ BY_DISTANCE = ("hop-bytes", "dilation", "mapping-coefficient")
 """Metrics of objectives that use the distances of the cost model."""
 LINK_ENDS = ("source", "source_guid", "source_port", "target", "target_guid", "target_port")
 """Columns of CSV files that name the two ends of a link."""
+HOSTS_WIDTH = 1000
+"""Most characters of the list of hosts that are used; `--json` has all."""
 COLUMNS = ("placement", "worst link", "worst network link", "hop-bytes", "dilation", "which link")
 
 
@@ -202,13 +205,19 @@ def _core_lines(binding: CoreBinding) -> list[str]:
 
 
 def _remarks(report: PlacementReport) -> list[str]:
-    """Return the lines below the table: id, strategy, moved ranks, cores, background and bounds."""
+    """Return the lines below the table: id, strategy, hosts, moved ranks, cores, background and bounds."""
+    from registry.exports.switch_tree import fold
+
     placement = report.placement
     state = "" if placement.complete else " (interrupted: the best so far)"
     state += "; optimal: it meets the certified bounds" if report.is_optimal else ""
     name = f"placement {report.record_id}" if report.record_id else "not saved"
     how = f"{placement.strategy} in {placement.seconds:.1f} s, {placement.steps} steps"
     lines = [f"{name}, found by {how}{state}{_worse_text(report)}"]
+    chosen = report.hosts
+    if len(chosen) < len(placement.allocation):
+        names = shorten(fold(chosen), HOSTS_WIDTH)
+        lines.append(f"{len(chosen)} of {len(placement.allocation)} hosts are used: {names}")
     if report.case.present is not None:
         moved = int((report.case.present.host_of_rank != placement.host_of_rank).sum())
         lines.append(f"{moved} of {placement.ranks} ranks move")

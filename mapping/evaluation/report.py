@@ -86,6 +86,12 @@ class PlacementReport(Drawn, Tabular):
         return graph
 
     @property
+    def hosts(self) -> tuple[str, ...]:
+        """Names of the hosts that have ranks, in the order of their first rank."""
+        used = dict.fromkeys(self.placement.host_of_rank.tolist())
+        return tuple(self.fabric.names[host] for host in used)
+
+    @property
     def fabric(self) -> Fabric:
         """Fabric of the placement."""
         return self.case.fabric

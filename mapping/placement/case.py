@@ -64,6 +64,8 @@ class PlacementCase:
         Ids of the forwarding tables, the profile and the job, if they are from the registry.
     host_names : tuple of str
         Hosts as the job or the caller names them, which launchers know; empty: as the fabric does.
+    job_profile : str
+        Name of the profile that is attached to the job, if the case has another one; else empty.
     """
 
     fabric: Fabric
@@ -81,6 +83,7 @@ class PlacementCase:
     profile_id: str | None = None
     job: str | None = None
     host_names: tuple[str, ...] = ()
+    job_profile: str = ""
 
     __repr__ = one_line
 

@@ -23,6 +23,7 @@ from mapping.service.request import PlacementRequest
 from mapping.traffic.measured_gain import worse_orders
 from registry.errors import DatabaseError, InvalidValue, UnknownName
 from registry.fabrics.fabrics import Snapshot
+from registry.jobs.jobs import StoredJob
 from registry.model import Allocation, Evaluation, HostOrder, Metrics, Placement, Time
 from registry.progress import Progress, silent
 from registry.records.placements.records import PROPOSED, PlacementRecord, StoredPlacement
@@ -223,7 +224,15 @@ def resolve(registry: Registry, request: PlacementRequest) -> PlacementCase:
         tables=snapshot.routing,
         profile_id=stored.id,
         job=None if job is None else job.job.id,
+        job_profile=_other_profile(registry, job, stored.id),
     )
+
+
+def _other_profile(registry: Registry, job: StoredJob | None, profile: str) -> str:
+    """Return the name of the profile that is attached to a job, if it is another one; else an empty text."""
+    if job is None or job.profile in (None, profile):
+        return ""
+    return registry.profiles.read(str(job.profile)).profile.name
 
 
 def placement_on(

@@ -84,6 +84,10 @@ def command(
     launches = _export(exports, reports[0])
     for reason in dict.fromkeys(report.unsaved for report in reports if report.unsaved):
         note(f"not saved: {reason}")
+    case = reports[0].case
+    if case.job_profile:
+        attached = f"profile {case.job_profile} is attached to job {case.job}"
+        note(f"warning: {attached}, and {case.profile.name} is placed")
     if reports[0].measured:
         note(f"ranks in order: {reports[0].measured}")
     if as_json:

@@ -34,6 +34,8 @@ def placement_to_json(report: PlacementReport, launches: Sequence[Launch] = ()) 
         "snapshot": case.snapshot,
         "ranks": placement.ranks,
         "host_count": len(placement.allocation),
+        "hosts": list(report.hosts),
+        "job_profile": case.job_profile or None,
         **attributes(placement, "objective", "routing"),
         "background": report.evaluation.background,
         **attributes(placement, "strategy", "seed", "steps", "complete"),
