@@ -22,6 +22,9 @@ file. `ID|FILE` is the id of a saved placement (or its beginning), or a launcher
 `FORMAT=FILE`: of a stored thing as arguments of `export`, `cluster export`, `profile export` and `job
 export` (`FORMAT` alone: standard output), of a result as option `--export`. Tables on a terminal leave out
 the columns that do not fit; a pipe gets all of them.
+
+TIME is a time in ISO 8601 (`2026-11-21T08:00:00Z`, UTC if it has no zone), or a span before now: `7d`, `12h`,
+`30m`, `90s`, `2w`, `yesterday` (`1d`).
 """
 
 

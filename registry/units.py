@@ -1,10 +1,11 @@
-"""Numbers with units for pages and tables: a suitable unit and few digits."""
+"""Numbers with units and times for pages and tables, and times that users write."""
 
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 from typing import NamedTuple
 
 SECONDS = "s"
@@ -18,6 +19,11 @@ _STEPS = {
     RATE: ((1e15, "PB/s"), (1e12, "TB/s"), (1e9, "GB/s"), (1e6, "MB/s"), (1e3, "kB/s"), (1.0, "B/s")),
     HOPS: ((1.0, "hops"),),
 }
+
+_SPAN = re.compile(r"(\d{1,9}) ?(s|min|m|h|d|w)(?: ago)?", re.A)
+_SPAN_SECONDS = {"s": 1, "m": 60, "min": 60, "h": 3600, "d": 86_400, "w": 604_800}
+MOMENTS = "2026-11-21T08:00:00Z, 7d, 12h or yesterday"
+"""Examples of what `moment_of` takes."""
 
 
 class Unit(NamedTuple):
@@ -68,3 +74,30 @@ def counted(count: int, one: str, many: str = "") -> str:
 def moment_text(moment: datetime) -> str:
     """Return a time in UTC to the second."""
     return moment.strftime("%Y-%m-%d %H:%M:%S UTC")
+
+
+def moment_of(text: str, now: datetime) -> datetime:
+    """Return the time that a text means, UTC.
+
+    Parameters
+    ----------
+    text : str
+        A time in ISO 8601, UTC if it has no zone; or a span before `now`: a whole number of ``s``, ``m`` (or
+        ``min``), ``h``, ``d`` or ``w``; or ``now`` or ``yesterday``, which is ``1d``.
+    now : datetime
+        Present time, with a zone.
+
+    Raises
+    ------
+    ValueError
+        The text is no time, or one before the year 1 or after the year 9999.
+    """
+    word = text.strip().lower()
+    span = _SPAN.fullmatch({"yesterday": "1d", "now": "0s"}.get(word, word))
+    try:
+        if span is not None:
+            return now.astimezone(UTC) - timedelta(seconds=int(span[1]) * _SPAN_SECONDS[span[2]])
+        moment = datetime.fromisoformat(text)
+        return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
+    except OverflowError as error:
+        raise ValueError(f"{text!r} is before the year 1 or after the year 9999") from error

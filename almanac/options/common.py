@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Callable, Iterable, Iterator
-from datetime import datetime
+from datetime import UTC, datetime
 from functools import wraps
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
@@ -182,7 +182,7 @@ def seed_option(function: F) -> F:
 
 
 class Time(click.ParamType[datetime]):
-    """Type of an option that takes an ISO 8601 time; UTC if no zone is given."""
+    """Type of an option that takes a time, as `registry.units.moment_of`: ISO 8601, ``7d``, ``yesterday``."""
 
     name = "TIME"
 
@@ -190,12 +190,12 @@ class Time(click.ParamType[datetime]):
         """Return the time, or raise a usage error if the text is none."""
         if isinstance(value, datetime):
             return value
-        from registry.model import as_utc
+        from registry.units import MOMENTS, moment_of
 
         try:
-            return as_utc(datetime.fromisoformat(str(value)))
-        except (ValueError, OverflowError):
-            self.fail(f"{value!r} is not a time such as 2026-11-21T08:00:00Z", param, ctx)
+            return moment_of(str(value), datetime.now(UTC))
+        except ValueError:
+            self.fail(f"{value!r} is not a time such as {MOMENTS}", param, ctx)
 
 
 def read_hosts(text: str) -> tuple[str, ...]:

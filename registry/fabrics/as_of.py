@@ -26,6 +26,12 @@ WITH o, r ORDER BY o.at DESC, o.seq DESC LIMIT 1
 RETURN r.id AS routing
 """
 
+_FIRST = """
+MATCH (o:Observation)-[:SAW]->(:Content)
+WHERE o.cluster = $cluster
+RETURN min(o.at) AS at
+"""
+
 _CLUSTER_NAMES = """
 MATCH (c:Cluster)
 RETURN collect(c.id) AS names
@@ -68,5 +74,6 @@ def no_fabric(transaction: Transaction, cluster: str, at: datetime) -> UnknownNa
     names = [name for name in transaction.run(_CLUSTER_NAMES)[0]["names"] if name != cluster]
     if content_as_of(transaction, cluster, FOREVER) is None:
         return UnknownName("cluster", cluster, names, remedy="ingest a scan of its fabric first")
+    first = units.moment_text(transaction.run(_FIRST, cluster=cluster)[0]["at"])
     reason = f"cluster {cluster} was not observed at or before {units.moment_text(at)}"
-    return UnknownName("fabric", cluster, reason=reason)
+    return UnknownName("fabric", cluster, reason=f"{reason}; its first scan is of {first}")

@@ -63,7 +63,10 @@ def test_values_of_pins_background_times_distances_and_names() -> None:
     assert convert("2026-01-02T03:00", None, None) == datetime(2026, 1, 2, 3, tzinfo=UTC)
     assert convert("2026-01-02T03:00+02:00", None, None) == datetime(2026, 1, 2, 1, tzinfo=UTC)
     with pytest.raises(click.BadParameter):
-        convert("yesterday", None, None)
+        convert("soon", None, None)
+
+
+def test_names_of_options_and_of_distances() -> None:
     assert option_names(["max_degree", "max_edges"]) == "--max-degree, --max-edges"
     assert read_distance(None) == (None, None)
     assert read_distance("switches") == ("switches", None)

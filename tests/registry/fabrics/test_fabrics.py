@@ -136,7 +136,8 @@ def test_a_fabric_is_read_as_of_a_time(registry: Registry) -> None:
         assert content_hash(found.fabric) == content_hash(canonical(fabric))
         assert content_hash(subgraph(registry, "toy", at(minutes))) == content_hash(found.fabric)
     assert registry.fabrics.read("toy", at(soon)).observed_at == at(2) + timedelta(microseconds=1)
-    with pytest.raises(UnknownName, match="was not observed at or before 2025-12-31 23:59:00 UTC"):
+    early = r"not observed at or before 2025-12-31 23:59:00 UTC; its first scan is of 2026-01-01 00:00:00 UTC"
+    with pytest.raises(UnknownName, match=early):
         registry.fabrics.read("toy", at(-1))
 
 
