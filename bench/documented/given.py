@@ -57,7 +57,7 @@ GIVEN: dict[str, tuple[str, ...]] = {
         "| 24.05 and later |",
         "newer than 22.05",
     ),
-    "docs/reference/formats/profiles.md": ("(3% imbalance, edge cut)",),
+    "docs/reference/formats/profiles.md": ("(3% imbalance, edge cut)", "300 MB in all"),
     "docs/reference/formats/routes-and-counters.md": ("more than 10 minutes in the future",),
     "docs/reference/generators.md": (
         "| PERCS | 32 s |",
@@ -135,7 +135,11 @@ GIVEN: dict[str, tuple[str, ...]] = {
         "in units of 0.05 (improvement, ratio to the perfect balance) and 0.1 (shares",
         "not 5%; all calibrated rows are known to 5%",
     ),
-    "docs/how-to/simulate.md": ("95, 99, 99.9, 100",),
+    "docs/how-to/simulate.md": (
+        "95, 99, 99.9, 100",
+        "more than about 10 s of computing",
+        "progress every 10 s",
+    ),
     "docs/explanation/simulation.md": (
         "changes one of them by more than 1%",
         "8 bytes at 1 GB/s a link takes 12.5 cycles exactly, at 12.5 GB/s 156 instead of 156.25",

@@ -45,7 +45,7 @@ WRONG = {
     "p --fabric x --job 1|p --cluster c --hosts a --moves 2|p --cluster c --keep x --pareto|"
     "p --cluster c --hosts a --pin 1:b|p --cluster c --hosts a --pin 1=b --pin 01=c|"
     "p --cluster c --hosts a --background x/y|p --cluster c --hosts a --seconds 1 --steps 1",
-    "ingest": "x --rate fast|x --observed-at yesterday",
+    "ingest": "x --rate fast|x --observed-at soon",
     "export": "p tarot",
     "query": "'RETURN 1' --param x",
     "db": "start",
