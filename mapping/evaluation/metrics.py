@@ -15,7 +15,7 @@ import numpy as np
 from mapping.distances.background import Background
 from mapping.distances.cost_model import CostModel
 from mapping.distances.distances import LINKS, SWITCHES, distances
-from mapping.placement.arguments import HostsByRank, placement_on
+from mapping.placement.arguments import HostsByRank, placement_or_hosts
 from mapping.placement.case import PlacementCase
 from mapping.placement.problem.problem import host_indices
 from mapping.placement.search.consecutive import group_ranks
@@ -79,7 +79,7 @@ def evaluate(
     """
     begin = time.perf_counter()
     fabric = content(fabric, Fabric, "fabric")
-    placement = placement_on(fabric, placement)
+    placement = placement_or_hosts(fabric, placement)
     case = PlacementCase.of(
         fabric, profile, placement.allocation, search_options(options, search), costs, pins, placement
     )

@@ -33,20 +33,23 @@ HostsByRank = Sequence[str] | Sequence[int] | Ints | Longs
 """Host of each rank, by name or as a vertex of the fabric: what another tool found."""
 
 
-def placement_on(
-    fabric: Fabric, given: Placement | HasPlacement | HostsByRank, label: str = "placement"
-) -> Placement:
-    """Return a placement, that of a stored one, or that of a host for each rank.
+def placement_or_hosts(fabric: Fabric, given: Placement | HasPlacement | HostsByRank) -> Placement:
+    """Return a placement as `placement_on`, or that of a host for each rank."""
+    if isinstance(given, np.ndarray | Sequence):
+        return Placement.given(fabric, given)
+    return placement_on(fabric, given)
+
+
+def placement_on(fabric: Fabric, given: Placement | HasPlacement, label: str = "placement") -> Placement:
+    """Return a placement, or that of a stored one.
 
     Raises
     ------
     InvalidPlacement
         A host number that the fabric lacks, or a stored placement on another state of the fabric.
-    InvalidValue, UnknownName
-        No placement, or hosts that the fabric lacks.
+    InvalidValue
+        No placement.
     """
-    if isinstance(given, (np.ndarray, list, tuple, range)):
-        return Placement.given(fabric, given)
     placement = content(given, Placement, label)
     _require_vertices(fabric, placement.host_of_rank, label)
     names = getattr(given, "hosts", None)

@@ -226,6 +226,7 @@ def stored(hosts: tuple[str, ...]) -> StoredPlacement:
         (lambda: place(RING, PROFILE, [0, 1, 2, 3]), "allocation: must be an Allocation, not a list"),
         (lambda: place(RING, PROFILE, ALL, CostModel()), "options: must be a SearchOptions, not a CostModel"),
         (lambda: place(RING, PROFILE, ALL, None, 5), "costs: must be a CostModel, not an int"),
+        (lambda: place(RING, PROFILE, ALL, present=FOUR), "present: must be a Placement, not an array"),
         (lambda: place(RING, PROFILE, ALL, pins=[0]), "pins: must map ranks to hosts"),
         (lambda: place(RING, PROFILE, ALL, pins={0: 1.5}), "pins: must be a whole number, not 1.5"),
         (lambda: place(RING, PROFILE, ALL, pins={0.5: 1}), "pins: must be a whole number, not 0.5"),
