@@ -16,7 +16,7 @@ def close_names(name: str, known: Sequence[str], count: int = 3) -> tuple[str, .
 
     Names that are equal up to the first dot come first, then those that differ in their numbers only, the
     closest numbers before others: ``node0001`` for ``node001``, whatever the number of zeros. They are
-    followed by the names with most letters in common.
+    followed by the names with most letters in common, and follow them if the name is only a number, as of a job.
     """
     folded = {candidate.casefold(): candidate for candidate in known}
     wanted = name.casefold()
@@ -31,10 +31,11 @@ def close_names(name: str, known: Sequence[str], count: int = 3) -> tuple[str, .
         if own_text == text:
             alike.append(([abs(a - b) for a, b in zip(own, numbers, strict=True)], key != wanted, key))
     head = wanted.partition(".")[0]
-    first = [key for key in folded if key.partition(".")[0] == head and not head.isdecimal()]
-    first += [key for *_, key in sorted(alike)[:count]]
-    found = difflib.get_close_matches(wanted, list(folded), n=2 * count, cutoff=0.5)
-    return tuple(folded[key] for key in list(dict.fromkeys([*first, *found]))[:count])
+    first = [key for key in folded if key.partition(".")[0] == head]
+    numbered = [key for *_, key in sorted(alike)[:count]]
+    lettered = difflib.get_close_matches(wanted, list(folded), n=2 * count, cutoff=0.5)
+    found = [*lettered, *numbered] if wanted.isdecimal() else [*first, *numbered, *lettered]
+    return tuple(folded[key] for key in list(dict.fromkeys(found))[:count])
 
 
 def list_names(names: Sequence[str]) -> str:

@@ -27,9 +27,12 @@ from registry.model.views import Drawn, one_line
 _CLUSTERS = """
 MATCH (o:Observation)-[:SAW]->(x:Content)
 WITH o, x ORDER BY o.at, o.seq
-WITH o.cluster AS cluster, count(o) AS observations, count(DISTINCT x) AS contents,
+WITH o.cluster AS cluster, count(DISTINCT x) AS contents,
      min(o.at) AS first_observed_at, max(o.at) AS last_observed_at, collect(x) AS seen
-WITH cluster, observations, contents, first_observed_at, last_observed_at, seen[size(seen) - 1] AS x
+WITH cluster, contents, first_observed_at, last_observed_at, seen[size(seen) - 1] AS x
+OPTIONAL MATCH (every:Observation)
+WHERE every.cluster = cluster
+WITH cluster, count(every) AS observations, contents, first_observed_at, last_observed_at, x
 OPTIONAL MATCH (c:Cluster {id: cluster})
 RETURN cluster, x.id AS snapshot, first_observed_at, last_observed_at, observations, contents,
        x.hosts AS hosts, x.switches AS switches, x.adapters AS adapters, x.cables AS cables, c.seq AS version
@@ -64,8 +67,8 @@ RETURN collect(x.id) AS ids
 _OBSERVATIONS = """
 MATCH (o:Observation)-[:SAW]->(x)
 WHERE o.cluster = $cluster
-WITH o, collect(x.id) AS ids, collect(labels(x)[0]) AS labels
-RETURN o.id AS id, o.at AS at, o.seq AS seq, o.source AS source, o.digest AS digest, ids, labels
+WITH o, collect([labels(x)[0], x.id, x.hosts, x.switches, x.cables]) AS saw
+RETURN o.id AS id, o.at AS at, o.seq AS seq, o.source AS source, o.digest AS digest, saw
 ORDER BY at, seq
 """
 
@@ -105,7 +108,7 @@ class ClusterInfo:
     first_observed_at, last_observed_at : datetime
         Times of the first and the last observation of a fabric, UTC.
     observations, contents : int
-        Number of observations of a fabric, and of different snapshots.
+        Number of observations, also of forwarding tables alone, and of different snapshots.
     hosts, switches, adapters, cables : int
         Counts of the latest snapshot.
     version : int
@@ -166,7 +169,15 @@ def stored_snapshot(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ObservationInfo:
-    """One observation: its time, snapshot, forwarding tables and source."""
+    """One observation: its time, snapshot, forwarding tables and source.
+
+    Attributes
+    ----------
+    digest : str
+        SHA-256 of the files' bytes.
+    hosts, switches, cables : int or None
+        Counts of the snapshot; None of forwarding tables alone.
+    """
 
     id: str
     at: datetime
@@ -175,6 +186,9 @@ class ObservationInfo:
     routing: str | None
     source: str
     digest: str
+    hosts: int | None = None
+    switches: int | None = None
+    cables: int | None = None
 
 
 class Fabrics(Store):
@@ -389,5 +403,14 @@ def _read_content(transaction: Transaction, content: str, routing: str | None) -
 
 
 def _observation_info(row: dict[str, Any]) -> ObservationInfo:
-    saw = dict(zip(row.pop("labels"), row.pop("ids"), strict=True))
-    return ObservationInfo(snapshot=saw.get("Content"), routing=saw.get("Routing"), **row)
+    saw = {label: (id, counts) for label, id, *counts in row.pop("saw")}
+    snapshot, counts = saw.get("Content", (None, (None, None, None)))
+    hosts, switches, cables = counts
+    return ObservationInfo(
+        snapshot=snapshot,
+        routing=saw.get("Routing", (None, ()))[0],
+        hosts=hosts,
+        switches=switches,
+        cables=cables,
+        **row,
+    )

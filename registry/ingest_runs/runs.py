@@ -219,6 +219,13 @@ WITH r ORDER BY r.at DESC LIMIT 1
 {_RETURN}
 """
 
+_FILES = """
+MATCH (r:IngestRun)
+WHERE r.cluster = $cluster AND r.outcome = $saved AND (r.snapshot <> '' OR r.routing <> '')
+RETURN r.digest AS digest, r.files AS files
+ORDER BY r.at
+"""
+
 
 class Runs(Store):
     """Stored ingest runs.
@@ -251,6 +258,14 @@ class Runs(Store):
             return None
         rows = self._rows(_SAME, key=key, failed=FAILED)
         return _run(rows[0]) if rows else None
+
+    def scanned_files(self, cluster: str) -> dict[str, tuple[str, ...]]:
+        """Return the files of each scan or set of tables of a cluster, by the hash of their bytes.
+
+        Of files with the same bytes the last ones count. Scans whose runs were deleted are missing.
+        """
+        rows = self._rows(_FILES, cluster=cluster, saved=SAVED)
+        return {row["digest"]: tuple(row["files"] or ()) for row in rows}
 
     def unchanged(self, attempt: Attempt, known: RunInfo) -> None:
         """Record a run with the same input as an earlier one: it changes nothing."""

@@ -20,9 +20,12 @@ _HISTORY = f"""
 OPTIONAL MATCH (o:Observation)-[:SAW]->(x:Content)
 WITH o, x
 ORDER BY o.at, o.seq
-WITH o.cluster AS name, count(o) AS seen, count(DISTINCT x) AS contents,
+WITH o.cluster AS name, count(DISTINCT x) AS contents,
      min(o.at) AS first, max(o.at) AS last, collect(x) AS states
-WITH name, seen, contents, first, last, states[size(states) - 1] AS x
+WITH name, contents, first, last, states[size(states) - 1] AS x
+OPTIONAL MATCH (every:Observation)
+WHERE every.cluster = name
+WITH name, count(every) AS seen, contents, first, last, x
 OPTIONAL MATCH (c:Cluster {{id: name}})
 WITH *
 ORDER BY name

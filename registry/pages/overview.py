@@ -33,10 +33,14 @@ OPTIONAL MATCH (o:Observation)-[:SAW]->(x:Content)
 WITH *
 ORDER BY o.at, o.seq
 WITH run_clusters, run_formats, run_outcomes, run_times, run_errors, run_observed,
-     o.cluster AS name, count(o) AS seen, count(DISTINCT x) AS contents, min(o.at) AS first,
+     o.cluster AS name, count(DISTINCT x) AS contents, min(o.at) AS first,
      max(o.at) AS last, collect(x) AS states
 WITH run_clusters, run_formats, run_outcomes, run_times, run_errors, run_observed,
-     name, seen, contents, first, last, states[size(states) - 1] AS x
+     name, contents, first, last, states[size(states) - 1] AS x
+OPTIONAL MATCH (every:Observation)
+WHERE every.cluster = name
+WITH run_clusters, run_formats, run_outcomes, run_times, run_errors, run_observed,
+     name, count(every) AS seen, contents, first, last, x
 OPTIONAL MATCH (c:Cluster {{id: name}})
 WITH *
 ORDER BY name

@@ -23,6 +23,7 @@ NODES = [f"node{number:04d}" for number in range(1, 65)]
         ("nod0003", NODES[:4], ("node0003", "node0004", "node0002")),
         ("leaf", ["leafs", "spine"], ("leafs",)),
         ("7", ["11", "x"], ("11",)),
+        ("711", ["71", "72", "8", "9", "810"], ("71", "810", "72")),
         ("node1", [], ()),
     ],
 )

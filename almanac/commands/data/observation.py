@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import click
 
 from almanac.options.common import json_option, open_registry
@@ -20,15 +22,34 @@ def command() -> None:
 @click.argument("cluster")
 @json_option
 def list_observations(cluster: str, as_json: bool) -> None:
-    """List the observations of CLUSTER with their ids, the oldest first."""
+    """List the observations of CLUSTER with their ids, sizes and files, the oldest first."""
     with open_registry() as registry:
-        rows = [observation_to_json(cluster, one) for one in registry.fabrics.observations(cluster)]
+        files = registry.runs.scanned_files(cluster)
+        rows = [
+            observation_to_json(cluster, one, files.get(one.digest, ()))
+            for one in registry.fabrics.observations(cluster)
+        ]
     if as_json:
         print_json(rows)
         return
-    columns = ["observation", "observed_at", "snapshot", "routing_id", "origin"]
-    headings = ["observation", "observed at", "snapshot", "forwarding tables", "origin"]
-    print_table("", headings, [[row[column] for column in columns] for row in rows])
+    columns = {
+        "observation": "observation",
+        "observed_at": "observed at",
+        "host_count": "hosts",
+        "switch_count": "switches",
+        "cable_count": "cables",
+        "files": "file",
+        "routing_id": "forwarding tables",
+        "origin": "origin",
+        "snapshot": "snapshot",
+    }
+    shown = [row | {"files": _first(row["files"])} for row in rows]
+    print_table("", list(columns.values()), [[row[column] for column in columns] for row in shown])
+
+
+def _first(files: Sequence[str]) -> str:
+    """Return the first path, and how many more there are."""
+    return "".join(files[:1]) + (f" and {len(files) - 1:,} more" if len(files) > 1 else "")
 
 
 @command.command("delete")

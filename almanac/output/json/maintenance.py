@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from almanac.output.printing import attributes
@@ -66,10 +66,12 @@ def verification_to_json(first: Verification, last: Verification, repair: Repair
     }
 
 
-def observation_to_json(cluster: str, info: ObservationInfo) -> dict[str, Any]:
-    """Return a row of ``almanac observation list``."""
+def observation_to_json(cluster: str, info: ObservationInfo, files: Sequence[str]) -> dict[str, Any]:
+    """Return a row of ``almanac observation list``, with the paths of the files that were read."""
     fields = {"observation": info.id, "cluster": cluster, "observed_at": info.at}
-    return fields | {"snapshot": info.snapshot, "routing_id": info.routing, "origin": info.source}
+    fields |= {"host_count": info.hosts, "switch_count": info.switches, "cable_count": info.cables}
+    fields |= {"snapshot": info.snapshot, "routing_id": info.routing, "origin": info.source}
+    return fields | {"files": files}
 
 
 def run_to_json(info: RunInfo) -> dict[str, Any]:

@@ -180,7 +180,10 @@ def filled(almanac: Almanac) -> Almanac:
 
 def test_observations_are_listed_and_deleted(filled: Almanac) -> None:
     first, second = filled.json("observation", "list", "ft")
-    assert set(first) == {"observation", "cluster", "observed_at", "snapshot", "routing_id", "origin"}
+    counts = {"host_count", "switch_count", "cable_count", "files"}
+    assert (
+        set(first) == {"observation", "cluster", "observed_at", "snapshot", "routing_id", "origin"} | counts
+    )
     assert (first["cluster"], first["origin"]) == ("ft", "ibnetdiscover")
     assert second["observation"] in filled("observation", "list", "ft").out
     planned = filled.json("observation", "delete", second["observation"], "--dry-run")
@@ -198,6 +201,30 @@ def test_observations_are_listed_and_deleted(filled: Almanac) -> None:
     again = filled.json("ingest", BROKEN, "--cluster", "ft", "--observed-at", "2026-01-02")
     assert again["new_observation"]  # though the same file was read before
     assert "there is no observation 'nothing'" in filled.refused("observation", "delete", "nothing", "--yes")
+
+
+def test_each_observation_has_its_size_and_files_and_all_are_counted(almanac: Almanac) -> None:
+    almanac.ok("ingest", SCAN, "--cluster", "ft", "--observed-at", "2026-01-01")
+    almanac.ok("ingest", TABLES, "--cluster", "ft", "--observed-at", "2026-01-02")
+    almanac.ok("ingest", SCAN, TABLES, "--cluster", "ft", "--observed-at", "2026-01-03")
+    almanac.ok("generate", "fabric", "torus", "--sides", "2x2", "--cluster", "made")
+    scan, tables, both = almanac.json("observation", "list", "ft")
+    counts = [[row[f"{name}_count"] for name in ("host", "switch", "cable")] for row in (scan, tables, both)]
+    shown = almanac.json("cluster", "show", "ft")
+    size = [shown[f"{name}_count"] for name in ("host", "switch", "cable")]
+    assert counts == [size, [None] * 3, size]
+    assert [row["files"] for row in (scan, tables, both)] == [
+        [str(SCAN)],
+        [str(TABLES)],
+        [str(SCAN), str(TABLES)],
+    ]
+    (made,) = almanac.json("observation", "list", "made")
+    assert made["files"] == []
+    listed = {row["cluster"]: row["observations"] for row in almanac.json("cluster", "list")}
+    assert listed == {"ft": 3, "made": 1}
+    text = almanac.ok("observation", "list", "ft").out
+    assert f"{SCAN} and 1 more" in text
+    assert "hosts" in text
 
 
 def test_on_a_terminal_the_user_is_asked(almanac: Almanac, monkeypatch: pytest.MonkeyPatch) -> None:

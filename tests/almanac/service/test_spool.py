@@ -107,7 +107,7 @@ def test_files_wait_while_the_database_is_away_and_are_saved_with_their_own_time
 
 
 def test_a_faulty_file_is_rejected_and_tried_again(almanac: Almanac, folder: Path, tmp_path: Path) -> None:
-    bad, unknown = tmp_path / "bad.csv", tmp_path / "bad"
+    bad, unknown = tmp_path / "bad.csv", tmp_path / ("bad" * 80)
     bad.write_text("source,source_port,target,target_port,rate\nn1,one,s1,1,4xHDR\n")
     assert f"{bad}:2:" in almanac.refused("ingest", "--spool", "--cluster", "c", bad)
     almanac.ok("ingest", "--spool", "--cluster", "c", scan(tmp_path))
