@@ -31,7 +31,7 @@ def close_names(name: str, known: Sequence[str], count: int = 3) -> tuple[str, .
         if own_text == text:
             alike.append(([abs(a - b) for a, b in zip(own, numbers, strict=True)], key != wanted, key))
     head = wanted.partition(".")[0]
-    first = [key for key in folded if key.partition(".")[0] == head]
+    first = [key for key in folded if key.partition(".")[0] == head and not head.isdecimal()]
     numbered = [key for *_, key in sorted(alike)[:count]]
     lettered = difflib.get_close_matches(wanted, list(folded), n=2 * count, cutoff=0.5)
     found = [*lettered, *numbered] if wanted.isdecimal() else [*first, *numbered, *lettered]
