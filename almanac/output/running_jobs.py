@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from almanac.output.printing import note
@@ -53,15 +54,20 @@ def link_name(live: Live, link: HotLink) -> str:
     return link_text(live.fabric, link.row)
 
 
-def users_text(link: HotLink, most: int = 3) -> str:
-    """Return the jobs with the largest parts of a link's traffic."""
-    shown = [f"{user.job} {_owner(user)}{user.part:.0%}" for user in link.users[:most]]
+def users_text(link: HotLink, profiles: Mapping[str, str], most: int = 3) -> str:
+    """Return the jobs with the largest parts of a link's traffic, with the names of their profiles by job."""
+    shown = [f"{user.job} {_owner(user, profiles)}{user.part:.0%}" for user in link.users[:most]]
     rest = len(link.users) - most
     return ", ".join(shown) + (f", {rest} more" if rest > 0 else "")
 
 
-def _owner(user: LinkUser) -> str:
-    words = " ".join(word for word in (user.user, user.application) if word)
+def profile_names(live: Live) -> dict[str, str]:
+    """Return the name that was given to the profile of each running job; empty without a profile."""
+    return {one.stored.job.id: one.stored.profile_name for one in live.running.jobs}
+
+
+def _owner(user: LinkUser, profiles: Mapping[str, str]) -> str:
+    words = " ".join(word for word in (user.user, profiles[user.job]) if word)
     return f"({words}) " if words else ""
 
 

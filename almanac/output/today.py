@@ -211,7 +211,8 @@ def _jobs(today: Today) -> Iterator[str]:
 
 
 def _slowed_text(today: Today, one: SlowedJob) -> str:
-    owner = ", ".join(word for word in (one.load.user, one.load.application) if word)
+    profile = today.live.job(one.load.job).stored.profile_name or one.load.application
+    owner = ", ".join(word for word in (one.load.user, profile) if word)
     others = [user.job for user in one.link.users if user.job != one.load.job]
     more = f" and {len(others) - 3} more" if len(others) > 3 else ""
     gain = next((f"; advice gains {own.gain:.2f}" for own in today.advice if own.job == one.load.job), "")

@@ -43,7 +43,7 @@ WITH j, r, a ORDER BY r.seq
 WITH j, collect(a.hosts) AS hosts, collect(a.slots) AS slots
 OPTIONAL MATCH (j)-[x:RAN]->(p:Profile)
 WITH j, hosts, slots, x, p ORDER BY x.at
-WITH j, hosts, slots, collect([p.id, x.iteration_seconds, x.iteration_from]) AS attached
+WITH j, hosts, slots, collect([p.id, x.iteration_seconds, x.iteration_from, p.name]) AS attached
 RETURN j.job AS id, j.cluster AS cluster, j.as_of AS as_of, hosts, slots, attached,
        {", ".join(f"j.{name} AS {name}" for name in JOB_FIELDS)}
 """
@@ -105,7 +105,7 @@ IS_RUNNING = "j.started_at <= $at AND (j.ended_at IS NULL OR j.ended_at > $at)"
 def with_allocation_and_profile(carried: str = "") -> str:
     """Return the clauses for a job's latest ``allocation`` and attachment: ``ran`` and its ``application``.
 
-    ``ran`` lists the id of the profile, and the time of an iteration with its origin.
+    ``ran`` lists the id of the profile, the time of an iteration with its origin, and the profile's name.
 
     Parameters
     ----------
@@ -119,7 +119,7 @@ WITH {carried}j, r, a ORDER BY r.seq DESC
 WITH {carried}j, head(collect(a)) AS allocation
 OPTIONAL MATCH (j)-[x:RAN]->(f:Profile)
 WITH {carried}j, allocation, x, f ORDER BY x.at DESC
-WITH {carried}j, allocation, head(collect([f.id, x.iteration_seconds, x.iteration_from])) AS ran,
+WITH {carried}j, allocation, head(collect([f.id, x.iteration_seconds, x.iteration_from, f.name])) AS ran,
      head(collect(f.application)) AS application
 """
 
@@ -159,6 +159,8 @@ class StoredJob:
         Time in which the job sends its profile once, or None if it is unknown.
     iteration_from : str
         Origin of that time, of `registry.jobs.attachments`; empty if it is unknown.
+    profile_name : str
+        Name that its profile was given last; empty if the profile is unknown.
     """
 
     id: str
@@ -168,6 +170,7 @@ class StoredJob:
     as_of: datetime
     iteration_seconds: float | None = None
     iteration_from: str = ""
+    profile_name: str = ""
 
     __repr__ = one_line
 
@@ -337,7 +340,7 @@ def stored_jobs(rows: Sequence[dict[str, Any]]) -> list[StoredJob]:
     jobs = []
     for row in rows:
         hosts, slots = row["hosts"], row["slots"]
-        profile, seconds, origin = row["attached"][-1]
+        profile, seconds, origin, name = row["attached"][-1]
         jobs.append(
             StoredJob(
                 id=job_key(row["cluster"], row["id"]),
@@ -352,6 +355,7 @@ def stored_jobs(rows: Sequence[dict[str, Any]]) -> list[StoredJob]:
                 as_of=row["as_of"],
                 iteration_seconds=seconds,
                 iteration_from=origin or "",
+                profile_name=name or "",
             )
         )
     return jobs

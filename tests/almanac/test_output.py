@@ -218,9 +218,9 @@ def test_the_screen_of_a_cluster_with_two_jobs_on_one_uplink(today: Today) -> No
     text = " ".join(" ".join(lines[8:]).split())
     assert text.startswith(
         "Slowed jobs: 2 of 4 running jobs; nothing is known of 2 without a profile or placement; "
-        "no advice computed job 1 (ann, halo): an iteration takes 1.25 times as long as alone: "
+        "no advice computed job 1 (ann, across): an iteration takes 1.25 times as long as alone: "
     )
-    assert ", with job 2 job 2 (bob, stream): an iteration takes 1.17 times as long as alone: " in text
+    assert ", with job 2 job 2 (bob, one-way): an iteration takes 1.17 times as long as alone: " in text
     assert lines[-2:] == [
         "Best action: search better placements of the running jobs:",
         "  almanac advise jobs c",

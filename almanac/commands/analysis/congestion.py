@@ -12,7 +12,14 @@ from almanac.options.common import json_option, open_registry, running_jobs_opti
 from almanac.output.compiling import kernel_progress_bars
 from almanac.output.json.running_jobs import congestion_to_json, rank_pairs_to_json, slowdowns_to_json
 from almanac.output.printing import note, print_json, print_table, say
-from almanac.output.running_jobs import CONVENTION, heading, link_name, note_omitted_jobs, users_text
+from almanac.output.running_jobs import (
+    CONVENTION,
+    heading,
+    link_name,
+    note_omitted_jobs,
+    profile_names,
+    users_text,
+)
 from registry import units
 
 if TYPE_CHECKING:
@@ -70,13 +77,14 @@ def _show(live: Live, links: tuple[HotLink, ...], pairs: dict[str, RankPairs], t
     if not len(live.shared):
         return
     say(CONVENTION)
+    profiles = profile_names(live)
     rows = [
         [
             f"{link_name(live, link)} -> {link.load.target}",
             units.text(link.load.seconds, units.SECONDS),
             units.text(link.load.bytes, units.BYTES),
             units.text(link.load.capacity, units.RATE),
-            users_text(link),
+            users_text(link, profiles),
         ]
         for link in links
     ]
@@ -105,7 +113,7 @@ def _show_jobs(live: Live, top: int) -> None:
         [
             row["job"],
             row["user"],
-            row["application"],
+            row["profile"],
             _time_and_origin(row),
             row["link"] or "",
             units.text(row["alone_seconds"], units.SECONDS),
@@ -114,8 +122,8 @@ def _show_jobs(live: Live, top: int) -> None:
         ]
         for row in slowdowns[:top]
     ]
-    columns = ["job", "user", "application", "iteration", "worst link", "alone", "share of it", "slowdown"]
-    print_table("jobs on shared links (estimated)", columns, rows, least=("application", "user"))
+    columns = ["job", "user", "profile", "iteration", "worst link", "alone", "share of it", "slowdown"]
+    print_table("jobs on shared links (estimated)", columns, rows, least=("profile", "user"))
     for row in slowdowns:
         if (row["iteration_seconds"] or math.inf) < row["alone_seconds"]:
             note(f"job {row['job']}: its worst link is busy longer than its time of an iteration: check it")

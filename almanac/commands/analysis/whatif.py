@@ -15,7 +15,7 @@ from almanac.output.json.running_jobs import (
     what_if_to_json,
 )
 from almanac.output.printing import print_json, print_table, say
-from almanac.output.running_jobs import CONVENTION, heading, note_omitted_jobs
+from almanac.output.running_jobs import CONVENTION, heading, note_omitted_jobs, profile_names
 from registry import units
 
 if TYPE_CHECKING:
@@ -101,7 +101,7 @@ def _show(live: Live, found: WhatIf, top: int) -> None:
             *(_seconds_text(row[f"{side}_seconds"]) for side in sides if side != "after"),
             units.text(row["seconds"], units.SECONDS),
         ]
-        for row in changed_links_to_json(found, top)
+        for row in changed_links_to_json(found, profile_names(live), top)
     ]
     print_table("busiest links after the change", ["link", *sides.values()], links)
     jobs = [_job_row(one, sides) for one in found.jobs_by_effect()[:top]]

@@ -17,7 +17,7 @@ from almanac.output.json.placements import advice_to_json, compared_metrics_to_j
 from almanac.output.json.running_jobs import cluster_advice_to_json
 from almanac.output.placements import changes_text
 from almanac.output.printing import note, print_json, print_table, say
-from almanac.output.running_jobs import CONVENTION, heading, note_omitted_jobs
+from almanac.output.running_jobs import CONVENTION, heading, note_omitted_jobs, profile_names
 from registry import units
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 SECONDS = 5.0
 """Default time to search for each job."""
 CLUSTER_COLUMNS = (
-    *("job", "user", "application", "worst link now", "worst link moved", "gain", "moved ranks"),
+    *("job", "user", "profile", "worst link now", "worst link moved", "gain", "moved ranks"),
     "other metrics",
     *("present placement", "better placement"),
 )
@@ -201,11 +201,12 @@ def _show_cluster(live: Live, advised: list[Advised]) -> None:
     if not advised:
         return
     say(CONVENTION)
+    profiles = profile_names(live)
     rows = [
         [
             one.advice.job,
             one.user,
-            one.application,
+            profiles[one.advice.job],
             units.text(one.advice.present_seconds, units.SECONDS),
             units.text(one.advice.proposed_seconds, units.SECONDS),
             f"{one.advice.gain:.2f}",
@@ -216,5 +217,5 @@ def _show_cluster(live: Live, advised: list[Advised]) -> None:
         ]
         for one in advised
     ]
-    least = ("present placement", "user", "application", "worst link now")
+    least = ("present placement", "user", "profile", "worst link now")
     print_table("possible gain, with the traffic of all other jobs", CLUSTER_COLUMNS, rows, least=least)

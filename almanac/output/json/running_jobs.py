@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from almanac.output.json.placements import compared_metrics_to_json, link_to_json
 from almanac.output.json.stored_data import changes_to_json, findings_to_json
 from almanac.output.printing import attributes, finite, renamed
-from almanac.output.running_jobs import link_name
+from almanac.output.running_jobs import link_name, profile_names
 from almanac.output.today import best_action
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from mapping.service.live import Live
     from mapping.service.today import Today
     from mapping.traffic.job_loads import RankPairs
-    from mapping.traffic.shared_load import HotLink, SharedLoad
+    from mapping.traffic.shared_load import HotLink, LinkUser, SharedLoad
     from mapping.traffic.what_if import WhatIf
     from registry.running.advice import StoredAdvice
 
@@ -70,13 +70,13 @@ def congestion_to_json(
     top : int
         Maximum number of pairs of ranks.
     """
-    worst = live.shared.worst_shared_link()
+    worst, profiles = live.shared.worst_shared_link(), profile_names(live)
     return {
         **heading_to_json(live),
         "evaluated": list(live.evaluated),
-        "links": [_link(link, link_name(live, link)) for link in links],
+        "links": [_link(link, link_name(live, link), profiles) for link in links],
         "jobs": slowdowns_to_json(live),
-        "worst_pair": None if worst is None else _pair(worst, link_name(live, worst)),
+        "worst_pair": None if worst is None else _pair(worst, link_name(live, worst), profiles),
         **({} if pairs is None else {"rank_pairs": rank_pairs_to_json(pairs, top)}),
     }
 
@@ -86,12 +86,13 @@ def slowdowns_to_json(live: Live) -> list[dict[str, Any]]:
     from mapping.traffic.device_names import link_text
     from mapping.traffic.interference import interference
 
-    found = interference(live.shared)
+    found, profiles = interference(live.shared), profile_names(live)
     seconds = zip(found.alone_seconds.tolist(), found.together_seconds.tolist(), strict=True)
     links = zip(found.worst_link.tolist(), found.share.tolist(), strict=True)
     rows = [
         {
             **attributes(load, "job", "user", "application"),
+            "profile": profiles[load.job],
             "placement": load.placement or None,
             "iteration_seconds": load.iteration_seconds,
             "iteration_from": load.iteration_from or None,
@@ -129,7 +130,7 @@ def what_if_to_json(live: Live, found: WhatIf, top: int) -> dict[str, Any]:
         "before": totals_to_json(found.before),
         "unchanged": totals_to_json(found.unchanged),
         "after": totals_to_json(found.after),
-        "links": changed_links_to_json(found, top),
+        "links": changed_links_to_json(found, profile_names(live), top),
         "jobs": [asdict(one) for one in found.jobs_by_effect()],
     }
 
@@ -143,7 +144,7 @@ def totals_to_json(shared: SharedLoad) -> dict[str, float]:
     }
 
 
-def changed_links_to_json(found: WhatIf, top: int) -> list[dict[str, Any]]:
+def changed_links_to_json(found: WhatIf, profiles: Mapping[str, str], top: int) -> list[dict[str, Any]]:
     """Return the busiest links after the change, with their times before and with the new routing only."""
     from mapping.traffic.device_names import link_text
 
@@ -151,7 +152,7 @@ def changed_links_to_json(found: WhatIf, top: int) -> list[dict[str, Any]]:
     rows = []
     for link in found.after.hottest(top):
         old_row = int(found.row_before[link.row])
-        fields = _link(link, link_text(found.after.fabric, link.row))
+        fields = _link(link, link_text(found.after.fabric, link.row), profiles)
         sides = {"before_seconds": before, "unchanged_seconds": unchanged}
         rows.append(
             {**fields, **{key: None if old_row < 0 else float(side[old_row]) for key, side in sides.items()}}
@@ -161,7 +162,12 @@ def changed_links_to_json(found: WhatIf, top: int) -> list[dict[str, Any]]:
 
 def cluster_advice_to_json(live: Live, advised: Sequence[Advised], complete: bool) -> dict[str, Any]:
     """Return the document of ``almanac advise jobs``."""
-    return {**heading_to_json(live), "complete": complete, "jobs": [_advised(one) for one in advised]}
+    profiles = profile_names(live)
+    return {
+        **heading_to_json(live),
+        "complete": complete,
+        "jobs": [_advised(one, profiles) for one in advised],
+    }
 
 
 def today_to_json(today: Today) -> dict[str, Any]:
@@ -202,24 +208,29 @@ def stored_advice_to_json(advice: StoredAdvice) -> dict[str, Any]:
     return {**fields, "gain": advice.gain}
 
 
-def _advised(one: Advised) -> dict[str, Any]:
+def _advised(one: Advised, profiles: Mapping[str, str]) -> dict[str, Any]:
     fields = renamed(one.advice, present="present_placement", proposed="proposed_placement")
     del fields["cluster"], fields["at"]
     return {
         **fields,
         "user": one.user,
         "application": one.application,
+        "profile": profiles[one.advice.job],
         "gain": one.advice.gain,
         "present_metrics": compared_metrics_to_json(one.before),
         "proposed_metrics": compared_metrics_to_json(one.after),
     }
 
 
-def _link(link: HotLink, name: str) -> dict[str, Any]:
-    users = [attributes(user, *USER_KEYS) for user in link.users]
+def _link(link: HotLink, name: str, profiles: Mapping[str, str]) -> dict[str, Any]:
+    users = [_user(user, profiles) for user in link.users]
     return {"link": name, "network": link.network, **link_to_json(link.load), "users": users}
 
 
-def _pair(link: HotLink, name: str) -> dict[str, Any]:
-    first, second = (attributes(user, *USER_KEYS) for user in link.users[:2])
+def _pair(link: HotLink, name: str, profiles: Mapping[str, str]) -> dict[str, Any]:
+    first, second = (_user(user, profiles) for user in link.users[:2])
     return {"link": name, "first": first, "second": second}
+
+
+def _user(user: LinkUser, profiles: Mapping[str, str]) -> dict[str, Any]:
+    return {**attributes(user, *USER_KEYS), "profile": profiles[user.job]}

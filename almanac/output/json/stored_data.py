@@ -223,6 +223,7 @@ def job_to_json(stored: StoredJob) -> dict[str, Any]:
         "hosts": list(job.hosts),
         "slots": list(job.slots),
         "distribution": job.distribution,
+        "profile": stored.profile_name or None,
         "profile_id": stored.profile,
         "iteration_seconds": stored.iteration_seconds,
         "iteration_from": stored.iteration_from or None,
