@@ -9,8 +9,10 @@ import numpy as np
 import streamlit as st
 
 from dashboard.layouts.drawing import Drawing, redrawn
-from dashboard.queries.caching import KEYS, SHARED, cached_placement
+from dashboard.queries import door
+from dashboard.queries.caching import KEYS, SHARED
 from dashboard.queries.traffic import cached_traffic
+from dashboard.state.viewer import Viewer
 from dashboard.tables.what_if import ChangedFabric, changed_fabric
 from mapping.checks.catalog import check
 from mapping.checks.error_limits import ErrorLimits
@@ -171,7 +173,11 @@ def cached_fabric_findings(
 
 
 def fabric_view(
-    registry: Registry, found: FabricHistory, time: datetime | None, placement: str | None
+    registry: Registry,
+    found: FabricHistory,
+    time: datetime | None,
+    placement: str | None,
+    viewer: Viewer,
 ) -> FabricView:
     """Return a cluster's fabric with the traffic of the running jobs, or of a placement.
 
@@ -180,12 +186,12 @@ def fabric_view(
     Raises
     ------
     UnknownName
-        No observation of the cluster until then, or no such placement.
+        No observation of the cluster until then, or no such placement that the viewer may see.
     """
     line = found.timeline
     assert line is not None
     cluster = found.clusters[line.cluster]
-    opened = None if placement is None else cached_placement(registry, placement)
+    opened = None if placement is None else door.placement(registry, placement, viewer)
     if opened is not None and opened.stored.cluster != cluster.name:
         raise UnknownName(
             "placement", placement or "", remedy=f"it belongs to cluster {opened.stored.cluster}"

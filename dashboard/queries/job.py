@@ -8,18 +8,15 @@ from dataclasses import dataclass
 
 import streamlit as st
 
-from dashboard.queries.caching import CACHED, KEYS, SHARED, cached_placement
+from dashboard.queries import door
+from dashboard.queries.caching import CACHED
 from dashboard.state.viewer import Viewer
 from mapping.traffic.fragmentation import Neighbours
-from registry.errors import UnknownName
 from registry.model import Fabric
 from registry.pages.jobs import JobFile, JobFilter
 from registry.pages.placements import OpenPlacement
 from registry.records.placements.records import PRESENT, StoredPlacementInfo
 from registry.registry import Registry
-
-JOBS_CACHED = 64
-"""Number of cached jobs."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -55,12 +52,6 @@ def neighbours(snapshot_id: str, _fabric: Fabric) -> Neighbours:
     return Neighbours.of(_fabric)
 
 
-@st.cache_resource(max_entries=JOBS_CACHED, ttl=SHARED, show_spinner=False, hash_funcs=KEYS)
-def cached_job(registry: Registry, job: str, cluster: str | None) -> JobFile:
-    """Return a job with its placements: one statement for all viewers in `SHARED`."""
-    return registry.job_pages.open(job, cluster)
-
-
 def job_file(registry: Registry, job: str, viewer: Viewer) -> JobFile:
     """Return a job with its placements, by ``CLUSTER/ID`` or by an id found in one cluster.
 
@@ -70,13 +61,7 @@ def job_file(registry: Registry, job: str, viewer: Viewer) -> JobFile:
         No such job, a job that the viewer may not see, or jobs of that id in several clusters.
     """
     cluster, _, name = job.rpartition("/")
-    try:
-        found = cached_job(registry, name, cluster or None)
-    except UnknownName as error:
-        raise _without_names(error, viewer) from error
-    if not viewer.sees(found.stored.job.user):
-        raise UnknownName("job", job)
-    return found
+    return door.job(registry, name, cluster or None, viewer)
 
 
 def newest(registry: Registry, viewer: Viewer) -> str | OpenPlacement | None:
@@ -87,9 +72,8 @@ def newest(registry: Registry, viewer: Viewer) -> str | OpenPlacement | None:
     if viewer.only is None:
         placements = registry.placements.history(limit=1)
         if placements:
-            return key_of(placements[0]) or cached_placement(registry, placements[0].id)
-    users = None if viewer.only is None else (viewer.only,)
-    rows = registry.job_pages.page(JobFilter(users=users), limit=1).rows
+            return key_of(placements[0]) or door.placement(registry, placements[0].id, viewer)
+    rows = door.every_job(registry, JobFilter(), 1, viewer)
     return rows[0].stored.id if rows else None
 
 
@@ -100,10 +84,7 @@ def owner(registry: Registry, placement: str, viewer: Viewer) -> tuple[OpenPlace
     ------
     UnknownName
     """
-    try:
-        opened = cached_placement(registry, placement)
-    except UnknownName as error:
-        raise _without_names(error, viewer) from error
+    opened = door.placement(registry, placement, viewer)
     job = opened.stored.job
     return opened, None if job is None else f"{opened.stored.cluster}/{job}"
 
@@ -142,8 +123,3 @@ def comparable(
         and (other.snapshot, other.profile_id) == (shown.snapshot, shown.profile_id)
     ]
     return sorted(fit, key=lambda other: other.role != PRESENT)
-
-
-def _without_names(error: UnknownName, viewer: Viewer) -> UnknownName:
-    """Return the error without names of other users' jobs, if the viewer is limited to one user."""
-    return error if viewer.only is None else UnknownName(error.kind, error.name)

@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from dashboard.queries import door
 from dashboard.queries.caching import cached_snapshot
 from dashboard.state.viewer import Viewer
 from mapping.traffic.device_names import find_device, find_links, link_text
@@ -97,12 +98,11 @@ def _device(fabric: Fabric, cluster: str, vertex: int) -> Hit:
 def _jobs(registry: Registry, cluster: str, text: str, viewer: Viewer) -> list[Hit]:
     """Return visible jobs by the start of their id or a part of their name, and a user by the shown name."""
     users = registry.job_pages.choices(cluster).users
-    only = None if viewer.only is None else (viewer.only,)
-    page = registry.job_pages.page(JobFilter(cluster=cluster, users=only, text=text), limit=MOST)
+    rows = door.every_job(registry, JobFilter(cluster=cluster, text=text), MOST, viewer)
     hits = []
     if viewer.real(text, users) is not None:
         hits.append(Hit(kind="user", label=text, page="jobs", address={"cluster": cluster, "user": text}))
-    for row in page.rows:
+    for row in rows:
         job = row.stored.job
         label = " · ".join(part for part in (job.id, job.name, viewer.name(job.user)) if part)
         hits.append(Hit(kind="job", label=label, page="jobs", address={"job": row.stored.id}))

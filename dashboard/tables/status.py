@@ -93,7 +93,8 @@ def _is_of(run: RunInfo, source: SourceState) -> bool:
 
 def _again(source: SourceState, last: RunInfo | None, viewer: Viewer) -> str:
     """Return the command that reads a source again, with the files of its last run if they are known."""
-    files = [viewer.path(path) for path in (() if last is None else last.files)]
+    known = () if last is None or viewer.only is not None else last.files
+    files = [viewer.path(path) for path in known]
     named = [quote(path) for path in files[:MOST_FILES]] + (["..."] if len(files) > MOST_FILES else [])
     cluster = ["--cluster", quote(source.cluster)] if source.cluster else []
     return " ".join(["almanac", "ingest", *cluster, *(named or ["FILE"])])

@@ -9,7 +9,8 @@ import streamlit as st
 
 from dashboard.figures.circuits import circuit_matrix, throughput_bars, trail_chart
 from dashboard.figures.style import theme_of
-from dashboard.queries.circuits import cached_plan, visible_plans
+from dashboard.queries import door
+from dashboard.queries.circuits import visible_plans
 from dashboard.queries.clusters import cached_clusters
 from dashboard.state.site import Site
 from dashboard.tables.circuits import (
@@ -64,7 +65,7 @@ def draw(registry: Registry, site: Site) -> None:
         named("plan", [one.id for one in infos])  # an unknown one is reported before any card is drawn
         left, right = st.columns([2, 5])
         with left, card("Circuits to move", help="As proposed by `almanac reconfigure`."):
-            stored = cached_plan(registry, _choose(infos))
+            stored = door.plan(registry, _choose(infos), site.viewer)
             _moves(stored)
     except UnknownName as error:
         show_unknown(error, "plan" if error.kind == "configuration" else error.kind)

@@ -10,7 +10,8 @@ import streamlit as st
 
 from dashboard.figures.ingest import age_grid, durations
 from dashboard.figures.style import theme_of
-from dashboard.queries.ingests import RUNS, IngestView, cached_ingests
+from dashboard.queries import door
+from dashboard.queries.ingests import RUNS, IngestView
 from dashboard.state.site import Site
 from dashboard.state.viewer import Viewer
 from dashboard.tables import status
@@ -37,7 +38,7 @@ STATES = {FAILING: State.ACT, NEVER: State.ACT, OLD: State.LOOK}
 
 def draw(registry: Registry, site: Site) -> None:
     """Draw the page."""
-    view = cached_ingests(registry)
+    view = door.ingests(registry, site.viewer)
     if not view.ingests.sources:
         show_empty(
             "The registry holds no ingest run yet. Ingest a scan, or load the demonstration:",

@@ -13,7 +13,8 @@ from dashboard.figures.link_map import LINES_LIMIT, link_map
 from dashboard.figures.over_time import change_marks
 from dashboard.layouts.collapsed import Collapsed
 from dashboard.layouts.drawing import Drawing
-from dashboard.queries.caching import cached_groups, cached_placement, drawing
+from dashboard.queries import door
+from dashboard.queries.caching import cached_groups, drawing
 from dashboard.queries.fabric import FabricView, cached_counters, cached_fabric_history, fabric_view
 from dashboard.state.site import Site
 from dashboard.views import fabric_changes, fabric_device, fabric_link, fabric_lists, picking
@@ -49,14 +50,14 @@ def draw(registry: Registry, site: Site) -> None:
     _renamed()
     time = parsed_moment("at", instead="the present")
     try:
-        found = cached_fabric_history(registry, _cluster(registry), time)
+        found = cached_fabric_history(registry, _cluster(registry, site), time)
         if found.timeline is None:
             show_no_fabric()
         elif st.query_params.get("colour") == CHANGES:
             _changes(registry, found, found.timeline, time)
         else:
             placement = st.query_params.get("placement")
-            _traffic(registry, site, found, fabric_view(registry, found, time, placement))
+            _traffic(registry, site, found, fabric_view(registry, found, time, placement, site.viewer))
     except UnknownName as error:
         parameter = {"fabric": "at", "state": "from" if "from" in st.query_params else "at"}
         show_unknown(error, parameter.get(error.kind, error.kind))
@@ -110,11 +111,11 @@ def _renamed() -> None:
         address["colour"] = OLD_NAMES[address["colour"]]
 
 
-def _cluster(registry: Registry) -> str | None:
+def _cluster(registry: Registry, site: Site) -> str | None:
     """Return the cluster in the address, or the cluster of the placement in the address."""
     cluster, placement = st.query_params.get("cluster"), st.query_params.get("placement")
     if cluster is None and placement is not None:
-        cluster = cached_placement(registry, placement).stored.cluster
+        cluster = door.placement(registry, placement, site.viewer).stored.cluster
         st.query_params["cluster"] = cluster
         st.rerun()  # the bar shows the cluster of the address
     return cluster

@@ -6,9 +6,10 @@ from collections.abc import Sequence
 
 import streamlit as st
 
+from dashboard.queries import door
 from dashboard.queries import job as queries
-from dashboard.queries.caching import cached_pair, cached_placement
 from dashboard.queries.job import JobView
+from dashboard.queries.jobs import cached_job
 from dashboard.state.viewer import Viewer
 from dashboard.tables.placements import placement_text
 from dashboard.widgets.controls import choose, named
@@ -42,7 +43,7 @@ def find_job(registry: Registry, viewer: Viewer) -> JobView | None:
         job = found
     file = queries.job_file(registry, job, viewer)
     if placement is not None and all(info.id != placement for info in file.placements):
-        queries.cached_job.clear()  # the placement may have been saved just now
+        cached_job.clear()  # the placement may have been saved just now
         file = queries.job_file(registry, job, viewer)
     st.query_params["job"] = file.stored.id
     infos = {info.id: info for info in file.placements}
@@ -54,8 +55,8 @@ def find_job(registry: Registry, viewer: Viewer) -> JobView | None:
     options = _compared(infos[chosen], file.placements)
     beside = named("beside", options) or options[0]
     if beside == IN_ORDER:
-        return JobView(file=file, opened=cached_placement(registry, chosen))
-    opened, other = cached_pair(registry, chosen, beside)
+        return JobView(file=file, opened=door.placement(registry, chosen, viewer))
+    opened, other = door.pair(registry, chosen, beside, viewer)
     return JobView(file=file, opened=opened, beside=other)
 
 

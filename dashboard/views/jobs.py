@@ -7,8 +7,8 @@ from typing import Any
 
 import streamlit as st
 
+from dashboard.queries import door
 from dashboard.queries.clusters import cached_clusters
-from dashboard.queries.jobs import cached_choices, cached_page
 from dashboard.queries.traffic import sharers_of
 from dashboard.state.site import Site
 from dashboard.state.viewer import Viewer
@@ -50,7 +50,7 @@ MORE = ("application", "since", "until", "gain", "over")
 
 def draw(registry: Registry, site: Site) -> None:
     """Draw the list."""
-    choices = cached_choices(registry)
+    choices = door.choices(registry, site.viewer)
     if not choices.states and not choices.users:
         show_empty(
             "The registry holds no jobs yet. Ingest some, or load the demonstration:",
@@ -63,7 +63,7 @@ def draw(registry: Registry, site: Site) -> None:
     except UnknownName as error:
         show_unknown(error, error.kind)
         return
-    found = cached_page(registry, wanted, ROWS, page_start(ROWS, PAGE))
+    found = door.jobs(registry, wanted, ROWS, page_start(ROWS, PAGE), site.viewer)
     if not found.total:
         st.info("No job matches this choice.", icon=":material/filter_alt_off:")
         st.button("Show all jobs", on_click=st.query_params.clear, key="all jobs")
@@ -72,7 +72,8 @@ def draw(registry: Registry, site: Site) -> None:
 
     def every_job() -> str:
         """Return all matching jobs as CSV; they are read when the button is pressed."""
-        return csv_text(jobs_file(registry.job_pages.page(wanted, limit=MOST_ROWS).rows, site.viewer), UNITS)
+        rows = door.every_job(registry, wanted, MOST_ROWS, site.viewer)
+        return csv_text(jobs_file(rows, site.viewer), UNITS)
 
     with st.container(horizontal=True, vertical_alignment="bottom"):
         open_job(site.jobs, [row.stored.id for row in found.rows])
@@ -87,7 +88,7 @@ def _filter(choices: JobChoices, viewer: Viewer) -> JobFilter:
     ------
     UnknownName
     """
-    users = {viewer.name(u): u for u in choices.users if viewer.sees(u)}
+    users = {viewer.name(user): user for user in choices.users}
     cluster = named("cluster", list(choices.clusters))
     with st.container(horizontal=True, vertical_alignment="bottom"):
         state = chips("State", "state", choices.states, show=state_text, resets=[PAGE])
@@ -107,7 +108,6 @@ def _filter(choices: JobChoices, viewer: Viewer) -> JobFilter:
     return JobFilter(
         cluster=cluster,
         user=None if user is None else users[user],
-        users=None if viewer.only is None else (viewer.only,),
         application=application,
         state=state,
         since=None if since is None else since.replace(second=0, microsecond=0),

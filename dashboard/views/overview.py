@@ -12,6 +12,7 @@ from dashboard.components.fabric_map import fabric_map
 from dashboard.figures import colouring, over_time
 from dashboard.figures.link_map import LINES_LIMIT, link_map
 from dashboard.figures.style import theme_of
+from dashboard.queries import door
 from dashboard.queries.caching import drawing
 from dashboard.queries.overview import (
     Overview,
@@ -290,7 +291,9 @@ def _events(registry: Registry, view: Overview, findings: tuple[Finding, ...], s
         changes = [] if view.changes is None else changes_lines(view.changes, view.rerouted)
         assert view.live is not None
         scanned = view.live.running.snapshot.observed_at
-        listed = events(findings, regressions, changes, _mine(view), view.now, scanned)
+        listed = events(
+            findings, regressions, changes, door.sources(_mine(view), site.viewer), view.now, scanned
+        )
         if not listed:
             badge(State.OK, "No findings, no changes in 24 h")
             return

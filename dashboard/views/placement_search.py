@@ -9,7 +9,8 @@ from typing import NamedTuple
 
 import streamlit as st
 
-from dashboard.queries.job import JobView, cached_job
+from dashboard.queries.job import JobView
+from dashboard.queries.jobs import cached_job
 from dashboard.state.searches import STOPPED, STOPPING, WAITING, Searches, SearchStatus
 from dashboard.widgets import outside
 from dashboard.widgets.address import set_address

@@ -68,7 +68,7 @@ def draw(registry: Registry, site: Site) -> None:
         if not found.clusters:
             show_no_fabric()
             return
-        view = fabric_view(registry, found, parsed_moment("at"), None)
+        view = fabric_view(registry, found, parsed_moment("at"), None, site.viewer)
     except UnknownName as error:
         show_unknown(error, "at" if error.kind == "fabric" else error.kind)
         return

@@ -9,7 +9,8 @@ import streamlit as st
 
 from dashboard.figures import simulated as drawings
 from dashboard.figures.style import theme_of
-from dashboard.queries.simulated import simulated, whole_runs
+from dashboard.queries import door
+from dashboard.queries.simulated import simulated
 from dashboard.state.site import Site
 from dashboard.tables.columns import in_units
 from dashboard.tables.placements import METRICS, relative_change
@@ -65,7 +66,7 @@ def draw(registry: Registry, site: Site) -> None:
             _none_of_placement(view)
             return
         if chosen:
-            _beside(registry, view, chosen)
+            _beside(registry, view, chosen, site)
         _table(view, runs)
     except UnknownName as error:
         show_unknown(error, error.kind)
@@ -193,9 +194,9 @@ def _table(view: SimulatedRuns, runs: Sequence[SimulationInfo]) -> None:
             )
 
 
-def _beside(registry: Registry, view: SimulatedRuns, chosen: Sequence[SimulationInfo]) -> None:
+def _beside(registry: Registry, view: SimulatedRuns, chosen: Sequence[SimulationInfo], site: Site) -> None:
     """Draw the chosen runs: completion, delivered bytes and latency over time, facts, and links."""
-    whole = whole_runs(registry, tuple(run.id for run in chosen))
+    whole = door.runs(registry, [run.id for run in chosen], site.viewer)
     by_label = {
         label(view, run, number): one.simulation
         for number, (run, one) in enumerate(zip(chosen, whole, strict=True))

@@ -9,7 +9,7 @@ import streamlit as st
 
 from dashboard.figures import history as drawings
 from dashboard.figures.style import theme_of
-from dashboard.queries.caching import cached_pair
+from dashboard.queries import door
 from dashboard.queries.history import History
 from dashboard.state.site import Site
 from dashboard.tables.columns import in_units
@@ -74,7 +74,7 @@ def _two_placements(registry: Registry, view: History, site: Site) -> None:
     with st.expander("All differences"):
         st.dataframe(facts_table(series, chosen), hide_index=True, key="facts", height=300)
         if series.snapshot[chosen[0]] == series.snapshot[chosen[1]] and chosen[0] != chosen[1]:
-            _links(*cached_pair(registry, series.id[chosen[0]], series.id[chosen[1]]))
+            _links(*door.pair(registry, series.id[chosen[0]], series.id[chosen[1]], site.viewer))
 
 
 def _links(first: OpenPlacement, second: OpenPlacement) -> None:

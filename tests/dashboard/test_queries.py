@@ -67,7 +67,7 @@ def comparison(registry: Registry) -> None:
 
 def fabric(registry: Registry, at: datetime | None, placement: str | None) -> None:
     found = read_fabric_history(registry.database, "tree", at, counters=True)
-    views.fabric_view(registry, found, at, placement)
+    views.fabric_view(registry, found, at, placement, SEEN)
 
 
 def job_page(registry: Registry, second: str, first: str) -> None:
@@ -162,7 +162,7 @@ def test_one_users_view_has_the_placements_of_their_jobs_only(opened: Registry, 
 def test_counters_and_findings_of_the_fabric_page_are_those_of_the_commands(demo_opened: Registry) -> None:
     limits = ErrorLimits()
     registry, statements = counted(demo_opened)
-    view = views.fabric_view(registry, views.cached_fabric_history(registry, CLUSTER, None), None, None)
+    view = views.fabric_view(registry, views.cached_fabric_history(registry, CLUSTER, None), None, None, SEEN)
     place = (registry, view.cluster, view.snapshot, view.snapshot.id, None)
     for counts in ((2, 4), (0, 0)):
         statements.clear()
