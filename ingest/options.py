@@ -8,6 +8,7 @@ from datetime import datetime
 
 from registry.errors import InvalidValue
 from registry.model import as_utc
+from registry.model.intake import check_cluster_name
 
 COLLECTIVES = ("ring", "tree", "recursive-doubling", "direct", "hierarchical")
 """Algorithms of `ingest.generate.collectives`."""
@@ -89,6 +90,8 @@ class Options:
     strict: bool = False
 
     def __post_init__(self) -> None:
+        if self.cluster:
+            check_cluster_name(self.cluster, "Options.cluster")
         for field in ("divide", "parts", "domain"):
             number = getattr(self, field)
             if number is not None and not (isinstance(number, int) and 1 <= number <= 1 << 24):

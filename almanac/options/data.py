@@ -107,7 +107,7 @@ class DataOptions:
         environment = _read_environment() if self.in_job else None
         cluster = self.cluster or (None if environment is None else environment.cluster)
         named = None if self.hosts is None else read_hosts(self.hosts)
-        keep = None if self.keep is None else read_order(self.keep, cluster or "files")
+        keep = None if self.keep is None else read_order(self.keep)
         options = with_default_seconds(request.options, SECONDS_IN_JOB if self.in_job else SECONDS)
         return replace(
             request,

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from registry.model.host_layout import HostLayout
 
 F = TypeVar("F", bound=Callable[..., Any])
+FILES = "files"
+"""Name of the cluster of files that are read without the database; those of files need not be plain."""
 
 
 def fabric_option(function: F) -> F:
@@ -89,7 +91,7 @@ def read_distance(text: str | None) -> tuple[str | None, DistanceTable | None]:
     return TABLE, read_distance_table(text)
 
 
-def read_order(placement: str, cluster: str) -> HostOrder | None:
+def read_order(placement: str) -> HostOrder | None:
     """Read the host of each rank from a launcher's file, or return None if the text is not a file but an id.
 
     Raises
@@ -102,7 +104,7 @@ def read_order(placement: str, cluster: str) -> HostOrder | None:
     from ingest.pipeline import plan
     from registry.errors import InputError
 
-    intake = plan([placement], Options(cluster=cluster))
+    intake = plan([placement], Options(cluster=FILES))
     if len(intake.placements) != 1:
         raise InputError(
             "contains no placement: expected a rankfile, hostfile or machinefile", path=placement
@@ -127,17 +129,17 @@ def read_profile(path: str) -> Profile:
     return found[0]
 
 
-def read_fabric(paths: tuple[str, ...], cluster: str) -> Fabric:
+def read_fabric(paths: tuple[str, ...]) -> Fabric:
     """Read the fabric of a scan's files, with its forwarding tables if the files have them.
 
     Raises
     ------
     InputError
     """
-    return read_wiring(paths, cluster)[0]
+    return read_wiring(paths)[0]
 
 
-def read_wiring(paths: tuple[str, ...], cluster: str) -> tuple[Fabric, IntendedWiring | None]:
+def read_wiring(paths: tuple[str, ...]) -> tuple[Fabric, IntendedWiring | None]:
     """Read the fabric and forwarding tables of files, and the intended wiring if they have it.
 
     Raises
@@ -148,7 +150,7 @@ def read_wiring(paths: tuple[str, ...], cluster: str) -> tuple[Fabric, IntendedW
     from ingest.pipeline import plan
     from registry.errors import InputError
 
-    intake = plan(list(paths), Options(cluster=cluster))
+    intake = plan(list(paths), Options(cluster=FILES))
     if intake.fabric is None:
         raise InputError(
             "no links found: expected an ibnetdiscover file or another scan of a fabric", path=paths[0]
@@ -176,7 +178,7 @@ def case_from_files(request: PlacementRequest, paths: tuple[str, ...]) -> Placem
     if request.keep is not None and not isinstance(request.keep, HostOrder):
         raise click.BadParameter(f"there is no file {request.keep!r}", param_hint="--keep")
     cluster = request.cluster or Path(paths[0]).name
-    fabric, profile = read_fabric(paths, cluster), read_profile(str(request.profile))
+    fabric, profile = read_fabric(paths), read_profile(str(request.profile))
     present = None if request.keep is None else request.keep.on(fabric)
     if request.hosts is not None:
         slots = 1 if request.slots is None else request.slots

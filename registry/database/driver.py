@@ -18,8 +18,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, NoReturn, Self, TypeVar
-from urllib.parse import urlsplit
 
+from registry.database.address import fault, shown
 from registry.database.local.damage import damage_text
 from registry.database.local.files import ServerFiles
 from registry.database.read_only import writing_word
@@ -40,7 +40,6 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-SCHEMES = frozenset({"bolt", "bolt+s", "bolt+ssc", "neo4j", "neo4j+s", "neo4j+ssc"})
 BATCH = 10_000
 """Rows that one statement of `Transaction.run_columns` writes."""
 CONNECT_SECONDS = 10.0
@@ -159,10 +158,9 @@ class Database:
             Data folder of a server on this machine; errors say if its file system is full, or if it ended
             as it had too little memory.
         """
-        if urlsplit(uri).scheme not in SCHEMES:
-            raise DatabaseUnavailable(
-                uri, "this is not a Bolt address", "give one such as bolt://localhost:7687"
-            )
+        wrong = fault(uri)
+        if wrong:
+            raise DatabaseUnavailable(shown(uri), wrong, "give an address such as bolt://localhost:7687")
         import_driver()
         import neo4j
         from neo4j.exceptions import DriverError, Neo4jError

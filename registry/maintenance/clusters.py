@@ -130,7 +130,7 @@ def rename_cluster(database: Database, source: str, target: str, *, dry_run: boo
     """
 
     def work(transaction: Transaction) -> Move:
-        check_cluster_name(target)
+        check_cluster_name(target, "Cluster.name")
         if known_ids(transaction, "Cluster", [target]):
             remedy = "give another name, or merge the two: almanac cluster merge"
             raise ChangeRefused(f"{source} cannot be called {target}", ["this cluster exists"], remedy)

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from registry.database.backups.backup import Watch, read_one_state, read_section
-from registry.database.backups.sections import COUNT_ALL_NODES, count, known_counts
+from registry.database.backups.sections import all_nodes, known_counts
 from registry.database.driver import Database, Transaction
 from registry.database.labels import LABELS
 from registry.database.local.damage import present_damage
@@ -111,7 +111,7 @@ def _read(database: Database, progress: Progress) -> Verification:
                 if done % 1000 == 0:
                     progress("reading the registry", done, total)
         findings = check.finish()
-        if done != total or count(database, COUNT_ALL_NODES) < sum(counts[label] for label in LABELS):
+        if done != total or all_nodes(database) < sum(counts[label] for label in LABELS):
             reason = f"{total:,} records are counted and {done:,} can be read"
             findings.append(_file_finding("", reason))
         clusters = database.read(lambda transaction: transaction.run(_OBSERVED))[0]["names"]

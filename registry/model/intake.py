@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from datetime import datetime
 from typing import Any
 
-from registry.errors import InvalidValue
+from registry.errors import InvalidValue, shorten
 from registry.model import (
     CounterSweep,
     Fabric,
@@ -30,10 +31,19 @@ OBSERVED_KINDS = frozenset({"fabric", "tables", "layouts"})
 """Kinds of data that need the time of their observation."""
 
 
-def check_cluster_name(name: str) -> None:
+_NAME = re.compile(r"[^\W_][\w. +-]*(?<! )")
+"""A name of a cluster: no path, no option of a command, nothing that a shell or a terminal obeys."""
+
+
+def check_cluster_name(name: str, field: str = "Intake.cluster") -> None:
     """Raise `InvalidValue` if a cluster cannot have this name."""
-    if "/" in name or not name.isprintable() or len(name) > MAX_NAME:
-        raise InvalidValue("Intake.cluster", f"a name has at most {MAX_NAME} printable characters and no '/'")
+    if not _NAME.fullmatch(name) or len(name) > MAX_NAME:
+        raise InvalidValue(
+            field,
+            f"{shorten(name, 80)!r} is no name of a cluster: it begins with a letter or a digit, has at most "
+            f"{MAX_NAME} letters, digits, and ._-+, and blanks only within; almanac cluster rename gives a "
+            "cluster of another name one",
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -142,7 +152,8 @@ class Intake(IngestedData):
         return min((time for time in times if time is not None), default=None)
 
     def __post_init__(self) -> None:
-        check_cluster_name(self.cluster or "")
+        if self.cluster:
+            check_cluster_name(self.cluster)
         present = self.kinds().keys()
         if not self.cluster and present - WITHOUT_CLUSTER:
             raise InvalidValue("Intake.cluster", "all data except profiles need the name of their cluster")

@@ -77,7 +77,7 @@ def _fabric(cluster: str | None, files: tuple[str, ...]) -> Fabric:
     from almanac.demo.fill import SCAN
     from almanac.options.files import read_fabric
 
-    return read_fabric(files or tuple(str(path) for path in SCAN), "files")
+    return read_fabric(files or tuple(str(path) for path in SCAN))
 
 
 def _show(results: list[tuple[str, str, Comparison]]) -> None:

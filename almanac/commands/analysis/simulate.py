@@ -197,7 +197,7 @@ def _simulate(given: Mapping[str, Any]) -> SimulationReport:
         with optional_cluster(given["scheduler"]) as machines, kernel_progress_bars(piped=True) as progress:
             return simulate_placements(case, _options(given), progress=progress, cluster=machines)
     cluster = given["cluster"]
-    placements: list[HostOrder | str] = [read_order(text, cluster) or text for text in given["placements"]]
+    placements: list[HostOrder | str] = [read_order(text) or text for text in given["placements"]]
     request = SimulationRequest(
         profile=given["profile"],
         cluster=cluster,
@@ -262,7 +262,7 @@ def _case_from_files(given: Mapping[str, Any]) -> SimulationCase:
     files, path = given["fabric_files"], given["trace_file"]
     trace: Trace | None = None
     cluster = given["cluster"] or Path(files[0]).name
-    fabric = read_fabric(files, cluster)
+    fabric = read_fabric(files)
     if path is None:
         profile = read_profile(given["profile"])
     else:
@@ -275,7 +275,7 @@ def _case_from_files(given: Mapping[str, Any]) -> SimulationCase:
         profile = intake.profiles[0]
     placed: list[PlacedRanks] = []
     for file in given["placements"]:
-        order = read_order(file, cluster)
+        order = read_order(file)
         assert order is not None
         placed.append(PlacedRanks(order.on(fabric), file, saved=False))
     return SimulationCase(

@@ -114,7 +114,7 @@ def _subject(cluster: str | None, at: datetime | None, files: tuple[str, ...]) -
         from almanac.options.files import read_wiring
         from mapping.checks.finding import Subject
 
-        fabric, plan = read_wiring(files, "files")
+        fabric, plan = read_wiring(files)
         return Subject(fabric=fabric, plan=plan)
     from mapping.service.placing import subject_of
 

@@ -126,7 +126,7 @@ def advise_placement(
     from mapping.placement.moves.remapping import find_curve
     from mapping.service.placing import resolve
 
-    keep = read_order(placement, cluster or "files") or placement
+    keep = read_order(placement) or placement
     options = replace(request.options, moves=moves)
     request = replace(request, profile=profile, job=job, cluster=cluster, keep=keep, options=options)
     with open_registry() as registry, kernel_progress_bars() as progress:

@@ -54,7 +54,7 @@ def evaluate(
     """Compute the load of PROFILE's traffic on the fabric for a placement; nothing is saved."""
     from mapping.service.placing import evaluate
 
-    given = read_order(placement, cluster) or placement
+    given = read_order(placement) or placement
     with open_registry() as registry:
         report = evaluate(registry, replace(request, profile=profile, cluster=cluster, keep=given))
     for _, path in exports:
@@ -102,7 +102,7 @@ def compare(
 
     with open_registry() as registry:
         profile, cluster = _profile_and_cluster(registry, placements, profile, cluster)
-        orders = [read_order(one, cluster) or one for one in placements]
+        orders = [read_order(one) or one for one in placements]
         request = replace(request, profile=profile, cluster=cluster)
         reports = [evaluate(registry, replace(request, keep=one)) for one in orders]
     evaluations = [one.evaluation for one in reports]

@@ -19,7 +19,7 @@ from registry.database.backups.restore import (
     require_no_previous,
     restore,
 )
-from registry.database.backups.sections import COUNT_ALL_NODES, Transferred, count, section_counts
+from registry.database.backups.sections import Transferred, all_nodes, section_counts
 from registry.database.local.damage import damage, present_damage
 from registry.database.local.files import ServerFiles
 from registry.database.local.server import ensure_server, replace_data, stop
@@ -96,7 +96,7 @@ def _save(files: ServerFiles, path: Path, progress: Progress) -> tuple[bool, str
             damaged = damage(files.home)
             if damaged or is_half_loaded(database):
                 return True, damaged[0] if damaged else "an earlier restore was interrupted"
-            if not count(database, COUNT_ALL_NODES):
+            if not all_nodes(database):
                 return False, ""
             require_no_previous(path)
             backup(database, previous_path(path), progress)

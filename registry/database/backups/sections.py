@@ -45,6 +45,11 @@ def count(database: Database, statement: str) -> int:
     return int(database.read(lambda transaction: transaction.run(statement))[0]["count"])
 
 
+def all_nodes(database: Database) -> int:
+    """Return the number of nodes of all labels but that of the schema, known or not."""
+    return count(database, COUNT_ALL_NODES)
+
+
 def known_counts(database: Database) -> dict[str, int]:
     """Return the number of nodes of each label and of relationships of each kind."""
     counts = {label: count(database, COUNT_NODES.format(label=label)) for label in LABELS}
