@@ -13,6 +13,7 @@ from pathlib import Path
 from registry.database.backups.backup import Watch, WrittenMeanwhile, backup
 from registry.database.backups.restore import restore
 from registry.database.driver import Database
+from registry.database.local.damage import damage_text
 from registry.database.local.files import ServerFiles
 from registry.database.local.server import IDLE_SECONDS, ensure_server, replace_data, stop
 from registry.database.pause import writers_paused
@@ -50,11 +51,14 @@ def compact(home: Path, progress: Progress = silent, *, idle_seconds: float = ID
     SchemaVersionError
     DatabaseUnavailable
     DatabaseError
-        No space is left; writers that did not wait; unknown labels or relationships.
+        Damaged files; no space is left; writers that did not wait; unknown labels or relationships.
     """
     files = ServerFiles(home.resolve())
     copy = ServerFiles(files.home / "compact")
     with ensure_server(files.home, idle_seconds=idle_seconds, progress=progress).connect() as database:
+        damaged = damage_text(files.home)
+        if damaged:  # the new files would hold it, and nothing would name it any more
+            raise DatabaseError(damaged)
         remove_copy(copy)  # of an interrupted call
         before = bytes_of([files.data])
         try:

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from registry.database.backups.backup import backup
+from registry.database.backups.compact import compact
 from registry.database.backups.replace import replace
 from registry.database.backups.restore import restore
 from registry.database.local.damage import damage
@@ -81,6 +82,8 @@ def test_damage_is_a_finding_and_no_backup_is_written(home: Path, tmp_path: Path
         assert found[0].kind == "files of the database"
         with pytest.raises(DatabaseError, match="almanac db restore --replace BACKUP"):
             backup(registry.database, tmp_path / "new")
+    with pytest.raises(DatabaseError, match="almanac db restore --replace BACKUP"):
+        compact(home)
 
 
 def test_a_whole_database_is_saved_too_and_nothing_is_overwritten(home: Path, saved: Path) -> None:
