@@ -15,8 +15,8 @@ def close_names(name: str, known: Sequence[str], count: int = 3) -> tuple[str, .
     """Return the closest of the known names, best first; case is ignored.
 
     Names that are equal up to the first dot come first, then those that differ in their numbers only, the
-    closest numbers before others: ``node0001`` for ``node001``, whatever the number of zeros. They are
-    followed by the names with most letters in common, and follow them if the name is only a number, as of a job.
+    closest numbers before others: ``node0001`` for ``node001``, whatever the number of zeros; then the names
+    with most letters in common, which come first if the name is only a number, as of a job.
     """
     folded = {candidate.casefold(): candidate for candidate in known}
     wanted = name.casefold()

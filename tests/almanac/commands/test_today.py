@@ -121,6 +121,23 @@ def test_without_running_jobs_or_profiles_the_remedy_is_shown(loaded: Almanac, t
     assert "job 7 is not included: 12 ranks are placed, the profile has 16" in refused
 
 
+def test_congestion_shows_the_given_name_of_a_profile(loaded: Almanac, tmp_path: Path) -> None:
+    run(loaded, tmp_path, JOB.format(job="1", name="wrap", user="ann", hosts="node[0001-0004,0033-0036]"))
+    (tmp_path / "recorded.csv").write_text("# ranks: 16\nsrc,dst,bytes\n0,15,50000\n15,0,60000\n3,9,7\n")
+    loaded.ok("ingest", tmp_path / "recorded.csv", "--name", "weather")
+    loaded.ok("job", "attach", "1", "weather")
+    found = loaded.json("congestion", "ft")
+    assert found["jobs"][0]["profile"] == "weather"
+    assert {user["profile"] for link in found["links"] for user in link["users"]} == {"weather"}
+    assert found["jobs"][0]["application"] == "recorded"
+    text = loaded.ok("congestion", "ft").out
+    assert "1 (ann weather) 100%" in text
+    assert "profile" in text
+    assert "recorded" not in text
+    assert loaded.json("job", "show", "1")["profile"] == "weather"
+    assert "weather" in loaded.ok("job", "show", "1").out
+
+
 UNKNOWN = (
     ("congestion fx", "closest: ft"),
     ("congestion ft --link node0001:99", "links at node0001"),
