@@ -7,6 +7,7 @@ request must be complete within seconds, and of too many connections the one tha
 from __future__ import annotations
 
 import asyncio
+import itertools
 from collections.abc import Callable, Collection
 from typing import Any
 
@@ -36,6 +37,8 @@ class Connection(H11Protocol):
 
     refuse: Answer
 
+    _numbers = itertools.count()
+    _number = 0
     _waiting: asyncio.TimerHandle | None = None
     _sending: asyncio.TimerHandle | None = None
 
@@ -43,8 +46,8 @@ class Connection(H11Protocol):
         super().connection_made(transport)
         self._wait()
         if len(self.connections) > MOST_CONNECTIONS:
-            idle = [one for one in self.connections if getattr(one, "_waiting", None) is not None]
-            oldest = min(idle, key=lambda one: one._waiting.when(), default=None)  # type: ignore[union-attr]
+            idle = [one for one in self.connections if isinstance(one, Connection) and one._waiting]
+            oldest = min(idle, key=lambda one: one._number, default=None)
             if oldest is not None:
                 oldest.transport.abort()
 
@@ -91,6 +94,7 @@ class Connection(H11Protocol):
         return bool(self.conn.trailing_data[0])
 
     def _wait(self) -> None:
+        self._number = next(self._numbers)  # the loop's clock is too coarse for an order
         self._waiting = self.loop.call_later(HEADER_SECONDS, self.transport.abort)
 
 

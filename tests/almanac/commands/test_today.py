@@ -122,7 +122,7 @@ def test_without_running_jobs_or_profiles_the_remedy_is_shown(loaded: Almanac, t
 
 
 def test_congestion_shows_the_given_name_of_a_profile(loaded: Almanac, tmp_path: Path) -> None:
-    run(loaded, tmp_path, JOB.format(job="1", name="wrap", user="ann", hosts="node[0001-0004,0033-0036]"))
+    run(loaded, tmp_path, shown_by_slurm("1", "ann", "node[0001-0004,0033-0036]", "wrap"))
     (tmp_path / "recorded.csv").write_text("# ranks: 16\nsrc,dst,bytes\n0,15,50000\n15,0,60000\n3,9,7\n")
     loaded.ok("ingest", tmp_path / "recorded.csv", "--name", "weather")
     loaded.ok("job", "attach", "1", "weather")
