@@ -37,7 +37,7 @@ ABOUT = {
     "almanac_source_age_seconds": "Time since the latest data of a source were observed.",
     "almanac_source_failing": "1 if the last ingest of a source failed.",
     "almanac_fabric_age_seconds": "Time since the last observation of the fabric.",
-    "almanac_fabric_devices": "Hosts, switches and cables of the latest scan.",
+    "almanac_fabric_devices": "Hosts with a name, unnamed adapters, switches and cables of the latest scan.",
     "almanac_vanished": "Hosts, switches and cables that earlier scans showed and the latest one does not.",
     "almanac_findings": "Problems that `almanac cluster check` finds on the latest fabric.",
     "almanac_check_findings": "Problems that one check of `almanac cluster check` finds.",
@@ -126,7 +126,7 @@ def read_gauges(registry: Registry, hottest: int = HOTTEST, limits: ErrorLimits 
     for info in registry.fabrics.clusters():
         seen = (now - info.last_observed_at).total_seconds()
         gauges.add("almanac_fabric_age_seconds", seen, cluster=info.name)
-        for kind in ("hosts", "switches", "cables"):
+        for kind in ("hosts", "unnamed", "switches", "cables"):
             gauges.add("almanac_fabric_devices", getattr(info, kind), cluster=info.name, kind=kind)
         subject = subject_of(registry, info.name, limits=limits)
         _add_findings(gauges, info.name, check(subject), hottest)

@@ -128,7 +128,8 @@ def _capacity(view: FabricView) -> None:
     fabric = view.fabric
     st.header("The fabric", anchor=False)
     facts = {
-        "hosts": f"{len(fabric.hosts):,}",
+        "hosts": f"{len(fabric.hosts) - len(fabric.unnamed):,}",
+        "adapters without a host's name": f"{len(fabric.unnamed):,}",
         "switches": f"{len(fabric.switches):,}",
         "adapters": f"{len(fabric.adapters):,}",
         "cables": f"{fabric.cable_count:,}",

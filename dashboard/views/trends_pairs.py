@@ -146,6 +146,7 @@ def _cluster_facts(view: History, pair: Sequence[str]) -> pd.DataFrame:
     infos = [view.clusters[name] for name in pair]
     facts = {
         "hosts": [f"{info.hosts:,}" for info in infos],
+        "adapters without a host's name": [f"{info.unnamed:,}" for info in infos],
         "adapters": [f"{info.adapters:,}" for info in infos],
         "switches": [f"{info.switches:,}" for info in infos],
         "cables": [f"{info.cables:,}" for info in infos],

@@ -268,7 +268,7 @@ def _ports(
                 was, now = PORT_STATES[before[0]], PORT_STATES[state]
                 line = f"port {end[2]} of {names[end[0]]} is {was} in the first and {now} in the second"
                 notes.add("states of ports", f"{line}: the first is taken")
-            rows[end] = before[0], before[1] or (could_be if before[0] == state else 0.0)
+            rows[end] = before[0], max(before[1], could_be) if before[0] == state else before[1]
     if not rows:
         return Ports()
     ends = np.array(list(rows), np.int32).reshape(-1, 3)

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 
 import numpy as np
 
-from mapping.checks.finding import Finding, Severity, Subject, some
+from mapping.checks.finding import Finding, Severity, Subject, some, unnamed_text
 from registry.model import HOST, Fabric, Longs
 
 FEWEST = 3
@@ -28,7 +28,7 @@ def find_rails(subject: Subject) -> Iterator[Finding]:
     links = fabric.links
     up = np.bincount(links.source, weights=links.cables, minlength=len(fabric)).astype(np.int64)
     kinds: dict[str, list[int]] = defaultdict(list)
-    for host in fabric.hosts.tolist():
+    for host in np.setdiff1d(fabric.hosts, fabric.unnamed).tolist():
         kinds[NUMBERS.sub("#", fabric.names[host])].append(host)
     for kind, members in sorted(kinds.items()):
         if len(members) < FEWEST:
@@ -36,7 +36,7 @@ def find_rails(subject: Subject) -> Iterator[Finding]:
         usual = _most_common(int(up[host]) for host in members)[0]
         for count, names in _with_fewer(fabric, members, up, usual):
             cables = f"{count} cable{'' if count == 1 else 's'}" if count else "no cable"
-            text = f"{some(names)}: {cables} up, most hosts named {kind} have {usual}"
+            text = f"{some(names)}: {cables} up, most hosts named {kind} have {usual}{unnamed_text(fabric)}"
             yield Finding(_severity(count), names[0], text, len(names))
 
 

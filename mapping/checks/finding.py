@@ -112,6 +112,12 @@ def cable_text(fabric: Fabric, row: int) -> str:
     return f"{end_name(fabric, row)} - {end_name(fabric, row, 'target')}"
 
 
+def unnamed_text(fabric: Fabric) -> str:
+    """Return what to say beside what hosts lack: adapters without a machine's name may belong to them."""
+    count = len(fabric.unnamed)
+    return f"; {count} adapters without a name may be theirs" if count else ""
+
+
 def some(names: list[str], most: int = 4) -> str:
     """Return the first few of a list of names, and the number of the others."""
     more = len(names) - most

@@ -15,6 +15,7 @@ def find(subject: Subject) -> Iterator[Finding]:
     """Return findings for names of several devices, and for GUIDs or LIDs of several adapters or ports."""
     fabric = subject.fabric
     yield from _descriptions(fabric)
+    yield from _unnamed(fabric)
     adapters = fabric.adapters
     owner = [adapters.names[adapter] for adapter in adapters.port_adapter.tolist()]
     devices = np.concatenate((adapters.guid, fabric.guid[fabric.switches]))
@@ -33,6 +34,14 @@ def _descriptions(fabric: Fabric) -> Iterator[Finding]:
     for (description, host), guids in sorted(same.items()):
         text = f"{len(guids)} {'hosts' if host else 'switches'} have the name {description}: {some(guids)}"
         yield Finding(Severity.WARNING, description, text, len(guids))
+
+
+def _unnamed(fabric: Fabric) -> Iterator[Finding]:
+    """Return one finding for all adapters without a machine's name."""
+    names = [fabric.names[vertex] for vertex in fabric.unnamed.tolist()]
+    if names:
+        text = f"{len(names)} adapters have no machine's name and count as hosts of their own: {some(names)}"
+        yield Finding(Severity.NOTE, names[0], text, len(names), group="unnamed")
 
 
 def _repeated(guids: Guids, names: list[str], what: str) -> Iterator[Finding]:

@@ -14,6 +14,10 @@ from registry.units import RATE, text
 
 NEARLY_ALL = 0.9
 """Part of the cables of a kind that must have one speed before a lower one is reported."""
+MANY = 3
+"""Smallest number of cables that may be nearly all."""
+OTHER_GENERATION = 8.0
+"""Factor from which nearly all cables are rather misread by a tool than set to their speed."""
 FAR_BELOW = 0.5
 """Part of that speed up to which a cable is far below it: it lost lanes, or trained at an older speed."""
 
@@ -22,12 +26,21 @@ def find(subject: Subject) -> Iterator[Finding]:
     """Return findings for cables that a source lists as degraded, then for cables with an unusual speed."""
     fabric = subject.fabric
     degraded = _degraded(fabric)
+    speeds: dict[tuple[str, str], list[int]] = defaultdict(list)
     for row, could_be in degraded.items():
-        actual, possible = (text(value, RATE) for value in (float(fabric.links.capacity[row]), could_be))
-        cable = cable_text(fabric, row)
-        yield Finding(
-            Severity.WARNING, cable, f"cable {cable} runs at {actual}, both ends support {possible}"
-        )
+        speeds[text(float(fabric.links.capacity[row]), RATE), text(could_be, RATE)].append(row)
+    for (actual, possible), rows in speeds.items():
+        cables = [cable_text(fabric, row) for row in rows]
+        what = f"at {actual}, both ends support {possible}"
+        if len(rows) >= MANY and len(rows) >= NEARLY_ALL * len(fabric.links) / 2:
+            misread = degraded[rows[0]] >= OTHER_GENERATION * fabric.links.capacity[rows[0]]
+            why = "is the tool that printed the scan older than this speed?" if misread else "is it set so?"
+            reason = f"{len(rows):,} of {len(fabric.links) // 2:,} cables run {what}: {why}"
+            severity = Severity.WARNING if misread else Severity.NOTE
+            yield Finding(severity, cables[0], reason, len(rows))
+            continue
+        for cable in cables:
+            yield Finding(Severity.WARNING, cable, f"cable {cable} runs {what}")
     yield from _unusual(fabric, set(degraded))
 
 

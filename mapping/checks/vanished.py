@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from mapping.checks.finding import Finding, Severity, Subject
+from mapping.checks.finding import Finding, Severity, Subject, unnamed_text
 from registry.model.interruption import Losses, Vanished
 from registry.model.port_names import port_name
 from registry.units import moment_text
@@ -27,9 +27,10 @@ def find(subject: Subject) -> Iterator[Finding]:
     left = len(subject.fabric)
     if devices > PART * (left + devices):
         yield _partial(losses, left, left + devices)
+    unnamed = unnamed_text(subject.fabric)
     for one in missed:
         count = one.cables if one.kind == "cable" else 1
-        yield Finding(SEVERITIES[one.kind], name(one), _text(one), count, group=one.kind)
+        yield Finding(SEVERITIES[one.kind], name(one), _text(one, unnamed), count, group=one.kind)
 
 
 def _is_missed(one: Vanished, subject: Subject) -> bool:
@@ -56,11 +57,11 @@ def name(one: Vanished) -> str:
     return " - ".join(port_name(device, port) for device, port in zip(one.devices, one.ports, strict=True))
 
 
-def _text(one: Vanished) -> str:
-    """Return what is missing, and since when."""
+def _text(one: Vanished, unnamed: str) -> str:
+    """Return what is missing, and since when; `unnamed` is said of hosts and cables."""
     what = f"{one.kind} {name(one)} is missing"
     if one.kind == "cable" and one.cables > 1:
         what = f"{one.cables} cables {name(one)} are missing"
     elif one.kind != "cable" and one.cables:
         what += f" with {one.cables} cable{'s' if one.cables > 1 else ''}"
-    return f"{what} since the scan of {moment_text(one.since)}"
+    return f"{what} since the scan of {moment_text(one.since)}{unnamed if one.kind != 'switch' else ''}"

@@ -8,12 +8,14 @@ from mapping.checks.error_limits import ErrorLimits, port_errors
 from mapping.service.live import Live
 from mapping.traffic.port_table import PortTable
 from registry.errors import UnknownName
-from registry.model import LinkRates, Time, link_rates
+from registry.model import CounterDeltas, LinkRates, Time, link_rates
 from registry.registry import Registry
 
 
 def read_ports(registry: Registry, live: Live, limits: ErrorLimits, since: Time | None = None) -> PortTable:
     """Read the growth of a cluster's port counters until the time of its running jobs.
+
+    After the first sweep, errors are those since the ports' counters were reset.
 
     Parameters
     ----------
@@ -34,6 +36,7 @@ def read_ports(registry: Registry, live: Live, limits: ErrorLimits, since: Time 
             rates = registry.counters.rates(cluster, at)
         except UnknownName:  # no sweeps, or only sweeps of errors
             rates = None
+        grown = grown or _since_reset(registry, cluster, at)
     else:
         grown = registry.counters.between(cluster, since, at)
         rates = link_rates(live.fabric, grown)
@@ -49,3 +52,11 @@ def read_ports(registry: Registry, live: Live, limits: ErrorLimits, since: Time 
         errors=None if grown is None else port_errors(live.fabric, grown, limits),
         rates=rates,
     )
+
+
+def _since_reset(registry: Registry, cluster: str, at: Time) -> CounterDeltas | None:
+    """Return what the last sweep counted in all; None without a sweep."""
+    try:
+        return CounterDeltas.since_reset(registry.counters.read(cluster, at))
+    except UnknownName:
+        return None

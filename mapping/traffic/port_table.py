@@ -12,8 +12,9 @@ import numpy as np
 from mapping.checks.error_limits import PortErrors
 from mapping.traffic.device_names import link_text
 from mapping.traffic.shared_load import AgainstCounters, SharedLoad, against_counters
-from registry.model import HOST, Fabric, Floats, LinkRates, Longs
+from registry.model import HOST, NOT_COUNTED, Fabric, Floats, LinkRates, Longs
 from registry.model.port_names import port_name
+from registry.model.rates import sending_ports
 from registry.model.views import one_line
 
 
@@ -61,6 +62,8 @@ class PortUse:
         Measured data rates over capacity; NaN if unknown.
     at_least : bool
         True if a measured rate is a lower bound (reset or full counter).
+    sent_bytes, received_bytes : float
+        Data since the port's counters were reset; NaN if unknown, and if rates are known.
     estimated_sent_seconds, estimated_received_seconds : float
         Time of the running jobs' data of an iteration on the link; NaN without a cable.
     estimated_sent_share, estimated_received_share : float
@@ -78,6 +81,8 @@ class PortUse:
     sent_share: float
     received_share: float
     at_least: bool
+    sent_bytes: float
+    received_bytes: float
     estimated_sent_seconds: float
     estimated_received_seconds: float
     estimated_sent_share: float
@@ -149,9 +154,31 @@ class PortTable:
                 chosen[end if end >= 0 else -2 - row] = self._port(end, int(counted[row]), float(excess[row]))
         return tuple(chosen.values())
 
+    @property
+    def is_since_reset(self) -> bool:
+        """True if there is one sweep only: errors and bytes are all that was ever counted."""
+        return self.errors is not None and self.errors.grown.is_since_reset
+
+    @cached_property
+    def bytes_since_reset(self) -> Floats:
+        """Bytes that the port at each link's source sent and received (float64[2, m]); NaN if unknown."""
+        if self.errors is None or not self.is_since_reset:
+            return np.full((2, len(self.fabric.links)), np.nan)
+        grown = self.errors.grown
+        row = sending_ports(self.fabric, grown)
+        counted = np.stack([grown.column(name)[row] for name in ("xmit_bytes", "rcv_bytes")])
+        total: Floats = np.where((row < 0) | (counted == NOT_COUNTED), np.nan, counted)
+        return total
+
     @cached_property
     def use(self) -> Floats:
-        """Utilisation of each link (float64[m]): measured, else estimated, else seconds per iteration."""
+        """Utilisation of each link (float64[m]): measured, else estimated, else seconds per iteration.
+
+        After the first sweep: the bytes that its port ever sent.
+        """
+        sent = self.bytes_since_reset[0]
+        if not np.isnan(sent).all():
+            return np.where(np.isnan(sent), 0.0, sent)
         estimate = self.estimate
         if np.isnan(estimate.iterations_per_second):
             estimated = self.shared.seconds
@@ -192,6 +219,8 @@ class PortTable:
             sent_share=_at(estimate.measured_share, link),
             received_share=_at(estimate.measured_share, back),
             at_least=self.rates is not None and bool(self.rates.at_least[rows].any()),
+            sent_bytes=_at(self.bytes_since_reset[0], link),
+            received_bytes=_at(self.bytes_since_reset[1], link),
             estimated_sent_seconds=_at(seconds, link),
             estimated_received_seconds=_at(seconds, back),
             estimated_sent_share=_at(estimate.predicted_share, link),

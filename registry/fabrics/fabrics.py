@@ -35,7 +35,8 @@ WHERE every.cluster = cluster
 WITH cluster, count(every) AS observations, contents, first_observed_at, last_observed_at, x
 OPTIONAL MATCH (c:Cluster {id: cluster})
 RETURN cluster, x.id AS snapshot, first_observed_at, last_observed_at, observations, contents,
-       x.hosts AS hosts, x.switches AS switches, x.adapters AS adapters, x.cables AS cables, c.seq AS version
+       x.hosts - coalesce(x.unnamed, 0) AS hosts, coalesce(x.unnamed, 0) AS unnamed,
+       x.switches AS switches, x.adapters AS adapters, x.cables AS cables, c.seq AS version
 ORDER BY cluster
 """
 
@@ -67,7 +68,8 @@ RETURN collect(x.id) AS ids
 _OBSERVATIONS = """
 MATCH (o:Observation)-[:SAW]->(x)
 WHERE o.cluster = $cluster
-WITH o, collect([labels(x)[0], x.id, x.hosts, x.switches, x.cables]) AS saw
+WITH o, x, x.hosts - coalesce(x.unnamed, 0) AS named
+WITH o, collect([labels(x)[0], x.id, named, x.unnamed, x.switches, x.cables]) AS saw
 RETURN o.id AS id, o.at AS at, o.seq AS seq, o.source AS source, o.digest AS digest, saw
 ORDER BY at, seq
 """
@@ -110,7 +112,9 @@ class ClusterInfo:
     observations, contents : int
         Number of observations, also of forwarding tables alone, and of different snapshots.
     hosts, switches, adapters, cables : int
-        Counts of the latest snapshot.
+        Counts of the latest snapshot; hosts are those with a name.
+    unnamed : int
+        Number of its adapters without a machine's name, each of which is a host of the fabric.
     version : int
         Number that changes whenever data of the cluster are saved.
     """
@@ -125,6 +129,7 @@ class ClusterInfo:
     switches: int
     adapters: int
     cables: int
+    unnamed: int = 0
     version: int = 0
 
 
@@ -175,8 +180,8 @@ class ObservationInfo:
     ----------
     digest : str
         SHA-256 of the files' bytes.
-    hosts, switches, cables : int or None
-        Counts of the snapshot; None of forwarding tables alone.
+    hosts, unnamed, switches, cables : int or None
+        Counts of the snapshot as in `ClusterInfo`; None of forwarding tables alone.
     """
 
     id: str
@@ -187,6 +192,7 @@ class ObservationInfo:
     source: str
     digest: str
     hosts: int | None = None
+    unnamed: int | None = None
     switches: int | None = None
     cables: int | None = None
 
@@ -404,12 +410,13 @@ def _read_content(transaction: Transaction, content: str, routing: str | None) -
 
 def _observation_info(row: dict[str, Any]) -> ObservationInfo:
     saw = {label: (id, counts) for label, id, *counts in row.pop("saw")}
-    snapshot, counts = saw.get("Content", (None, (None, None, None)))
-    hosts, switches, cables = counts
+    snapshot, counts = saw.get("Content", (None, (None,) * 4))
+    hosts, unnamed, switches, cables = counts
     return ObservationInfo(
         snapshot=snapshot,
         routing=saw.get("Routing", (None, ()))[0],
         hosts=hosts,
+        unnamed=unnamed,
         switches=switches,
         cables=cables,
         **row,

@@ -44,6 +44,12 @@ MATCH (x:Content {id: $content})
 RETURN x.blob AS blob
 """
 
+_COUNT_UNNAMED = """
+MATCH (x:Content {id: $content})
+WHERE x.unnamed IS NULL
+SET x.unnamed = $unnamed
+"""
+
 _NEXT_CONTENT = """
 MATCH (o:Observation)-[:SAW]->(:Content)
 WHERE o.cluster = $cluster AND o.at > $at
@@ -205,12 +211,17 @@ def fabric_valid_at(transaction: Transaction, cluster: str, time: datetime) -> t
 def _save_content(transaction: Transaction, draft: ObservationDraft) -> bool:
     """Save the snapshot of an observation; return False if it has none or it is stored already."""
     fabric, content = draft.fabric, draft.content
-    if fabric is None or content is None or CONTENT.known(transaction, [content]):
+    if fabric is None or content is None:
+        return False
+    unnamed = len(fabric.unnamed)
+    if CONTENT.known(transaction, [content]):
+        transaction.run(_COUNT_UNNAMED, content=content, unnamed=unnamed)  # it may be of an earlier version
         return False
     properties = {
         "cluster": draft.cluster,
         "blob": pack_fabric(fabric),
         "hosts": len(fabric.hosts),
+        "unnamed": unnamed,
         "switches": len(fabric.switches),
         "adapters": len(fabric.adapters),
         "cables": fabric.cable_count,

@@ -160,7 +160,7 @@ def _save_observation(saving: Saving) -> Saved:
         new_routing=entered.new_routing,
         links_opened=entered.links_opened,
         links_closed=entered.links_closed,
-        sizes=None if seen.fabric is None else seen.fabric.sizes,
+        size="" if seen.fabric is None else seen.fabric.size,
     )
     return _saved([(entered.observation, entered.new_observation)], warnings=tuple(_hiding(saving, seen.at)))
 
@@ -194,11 +194,8 @@ def _describe_fabric(intake: Intake, receipt: Receipt | None) -> Iterator[str]:
         news = "; wiring unchanged"
     else:
         news = f"; link directions: {receipt.links_opened} new, {receipt.links_closed} removed"
-    hosts, switches, cables = (None if receipt is None else receipt.sizes) or fabric.sizes
-    yield (
-        f"fabric of {intake.cluster} observed at {moment_text(intake.observed_at)}: "
-        f"{hosts} hosts, {switches} switches, {cables} cables{news}"
-    )
+    size = (receipt and receipt.size) or fabric.size
+    yield f"fabric of {intake.cluster} observed at {moment_text(intake.observed_at)}: {size}{news}"
 
 
 def _describe_tables(intake: Intake, receipt: Receipt | None) -> Iterator[str]:

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import datetime
+from datetime import UTC, datetime
 from itertools import islice
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -95,6 +95,29 @@ class CounterDeltas:
         check_table(self, "amount", np.int64, p)
         for name in ("at_least", "saturated"):
             check_table(self, name, np.bool_, p)
+
+    @classmethod
+    def since_reset(cls, sweep: CounterSweep) -> Self:
+        """Return all that a sweep counted since its ports' counters were reset: at unknown times."""
+        known = sweep.guid > 0
+        values = sweep.values[known]
+        return cls(
+            start=datetime.min.replace(tzinfo=UTC),
+            end=sweep.at,
+            guid=sweep.guid[known],
+            port=sweep.port[known],
+            names=sweep.names,
+            amount=values,
+            at_least=sweep.saturated[known],
+            covered=np.zeros(values.shape),
+            peak=np.zeros(values.shape),
+            saturated=sweep.saturated[known],
+        )
+
+    @property
+    def is_since_reset(self) -> bool:
+        """True if the amounts are all that was ever counted, in an unknown time."""
+        return self.start == datetime.min.replace(tzinfo=UTC)
 
     def __len__(self) -> int:
         return len(self.guid)

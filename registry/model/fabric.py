@@ -223,8 +223,7 @@ class Fabric(Drawn, Tabular):
         }
 
     def __repr__(self) -> str:
-        count = "{} hosts, {} switches, {} cables".format(*self.sizes)
-        return f"Fabric({count}{'' if self.tables is None else ', with forwarding tables'})"
+        return f"Fabric({self.size}{'' if self.tables is None else ', with forwarding tables'})"
 
     def __len__(self) -> int:
         return len(self.names)
@@ -233,6 +232,11 @@ class Fabric(Drawn, Tabular):
     def hosts(self) -> Longs:
         """Vertices that are hosts, ascending: int64[h]."""
         return _fixed(np.flatnonzero(self.kind == HOST))
+
+    @property
+    def unnamed(self) -> Longs:
+        """Hosts that are adapters whose machine's name is not known, ascending; see `is_made_up`."""
+        return _fixed(np.array([v for v in self.hosts.tolist() if is_made_up(self.names[v])], np.int64))
 
     @property
     def switches(self) -> Longs:
@@ -253,9 +257,12 @@ class Fabric(Drawn, Tabular):
         return max(up, down)
 
     @property
-    def sizes(self) -> tuple[int, int, int]:
-        """Number of hosts, switches and cables."""
-        return len(self.hosts), len(self.switches), self.cable_count
+    def size(self) -> str:
+        """Number of hosts, of adapters without a machine's name if there are any, of switches and cables."""
+        unnamed = len(self.unnamed)
+        apart = f"{unnamed} adapters without a name, " if unnamed else ""
+        hosts, switches = len(self.hosts) - unnamed, len(self.switches)
+        return f"{hosts} hosts, {apart}{switches} switches, {self.cable_count} cables"
 
     def vertices(self, names: Iterable[str], *, kind: str = "host") -> Ints:
         """Return the vertices with these names as int32; they are all of one source, in short or in full.

@@ -220,8 +220,8 @@ class Receipt:
         True if the forwarding tables are new.
     links_opened, links_closed : int
         Number of directed links that appeared or disappeared since the previous observation.
-    sizes : tuple of int or None
-        Number of hosts, switches and cables of the fabric as it is stored.
+    size : str
+        Number of hosts, switches and cables of the fabric as it is stored, see `Fabric.size`.
     saved : mapping of str to Saved
         Result of each kind, by the kind's name.
     warnings : tuple of str
@@ -238,7 +238,7 @@ class Receipt:
     new_routing: bool = False
     links_opened: int = 0
     links_closed: int = 0
-    sizes: tuple[int, int, int] | None = None
+    size: str = ""
     saved: Mapping[str, Saved] = field(default_factory=dict)
     warnings: tuple[str, ...] = ()
     seconds: float = 0.0

@@ -30,7 +30,8 @@ OPTIONAL MATCH (c:Cluster {{id: name}})
 WITH *
 ORDER BY name
 WITH collect(name) AS names, collect(x.id) AS snapshots, collect(first) AS firsts, collect(last) AS lasts,
-     collect([seen, contents, x.hosts, x.switches, x.adapters, x.cables, c.seq]) AS counts
+     collect([seen, contents, x.hosts - coalesce(x.unnamed, 0), coalesce(x.unnamed, 0),
+              x.switches, x.adapters, x.cables, c.seq]) AS counts
 WITH *, coalesce($cluster, head(names)) AS chosen
 OPTIONAL MATCH (t:Observation)-[:SAW]->(y)
 WHERE t.cluster = chosen

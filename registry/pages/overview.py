@@ -46,7 +46,8 @@ WITH *
 ORDER BY name
 WITH run_clusters, run_formats, run_outcomes, run_times, run_errors, run_observed, collect(name) AS names,
      collect(x.id) AS snapshots, collect(first) AS firsts, collect(last) AS lasts,
-     collect([seen, contents, x.hosts, x.switches, x.adapters, x.cables, c.seq]) AS counts
+     collect([seen, contents, x.hosts - coalesce(x.unnamed, 0), coalesce(x.unnamed, 0),
+              x.switches, x.adapters, x.cables, c.seq]) AS counts
 WITH *, coalesce($cluster, head(names)) AS chosen
 OPTIONAL MATCH (o:Observation)-[:SAW]->(x:Content)
 WHERE o.cluster = chosen AND o.at <= $before
@@ -69,7 +70,7 @@ RETURN run_clusters, run_formats, run_outcomes, run_times, run_errors, run_obser
        o.at AS at_before, x.id AS content_before, x.blob AS blob_before, q.id AS routing_before,
        w.id AS plan, w.at AS planned_at, w.origin AS origin, w.blob AS plan_blob
 """
-_COUNTS = ("observations", "contents", "hosts", "switches", "adapters", "cables", "version")
+_COUNTS = ("observations", "contents", "hosts", "unnamed", "switches", "adapters", "cables", "version")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

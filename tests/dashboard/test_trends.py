@@ -195,7 +195,7 @@ def test_two_placements_are_compared_and_two_clusters(filled: Filled) -> None:
     assert "There is no placement" in messages(unknown)
     app = page(filled.connect, TRENDS, compare="clusters")
     facts = table(app, "fact").set_index("fact")
-    assert (facts.loc["hosts", "A"], facts.loc["hosts", "B"]) == ("193", "63")
+    assert (facts.loc["hosts", "A"], facts.loc["hosts", "B"]) == ("121", "63")
     assert set(table(app, "over bound", "over in order")["cluster"]) == {"ndr", "tree"}
 
 

@@ -64,16 +64,21 @@ def _show(live: Live, table: PortTable, top: int) -> None:
     errors, rates = table.errors, table.rates
     if errors is None:
         cluster = live.running.snapshot.cluster
-        note(
-            f"{cluster} has no two sweeps of port counters: ingest them regularly (docs/how-to/operations.md)"
-        )
+        note(f"{cluster} has no sweeps of port counters: ingest them regularly (docs/how-to/operations.md)")
+    elif table.is_since_reset:
+        many, last = int((errors.amount > 0).any(axis=1).sum()), units.moment_text(errors.grown.end)
+        say(f"totals since each port's counters were reset; errors: {many:,} of {len(errors.grown):,} ports")
+        note(f"there is one sweep of counters, of {last}: what is new, and limits, need a second one")
     else:
         many, over = int((errors.amount > 0).any(axis=1).sum()), int(errors.over.any(axis=1).sum())
         since = units.moment_text(errors.grown.start)
         say(f"new errors since {since}: {many:,} of {len(errors.grown):,} ports, {over:,} beyond the limits")
     if rates is not None:
         say(f"utilisation from {units.moment_text(rates.start)} to {units.moment_text(rates.end)}")
-    columns = ["port", "to", "errors (per hour)", "sent (%)", "received (%)", *_estimated(table), "jobs"]
+    measured = ["errors (per hour)", "sent (%)", "received (%)"]
+    if table.is_since_reset:
+        measured = ["errors", "sent", "received"]
+    columns = ["port", "to", *measured, *_estimated(table), "jobs"]
     rows = [_row(port, table) for port in table.top(top)]
     if rows:
         print_table("", columns, rows)
@@ -95,29 +100,35 @@ def _row(port: PortUse, table: PortTable) -> list[str]:
     estimated = [_percent(port.estimated_sent_share), _percent(port.estimated_received_share)]
     if math.isnan(table.estimate.iterations_per_second):
         estimated = [_seconds(port.estimated_sent_seconds), _seconds(port.estimated_received_seconds)]
+    use = _percent(port.sent_share, least), _percent(port.received_share, least)
+    if table.is_since_reset:
+        use = _bytes(port.sent_bytes), _bytes(port.received_bytes)
     rest = len(port.jobs) - MAX_NAMED_JOBS
     return [
         port.name,
         port.to,
-        ", ".join(map(_error_text, port.errors)),
-        _percent(port.sent_share, least),
-        _percent(port.received_share, least),
+        ", ".join(_error_text(error, hourly=not table.is_since_reset) for error in port.errors),
+        *use,
         *(estimated if len(table.shared) else []),
         ", ".join(port.jobs[:MAX_NAMED_JOBS]) + (f", {rest} more" if rest > 0 else ""),
     ]
 
 
-def _error_text(error: ErrorGrowth) -> str:
+def _error_text(error: ErrorGrowth, *, hourly: bool) -> str:
     from mapping.checks.error_limits import WORDS
 
     least = "at least " if error.at_least else ""
-    hourly = f"{error.per_hour:,.0f}" if error.per_hour >= 100 else f"{error.per_hour:.3g}"
-    full = ", full" if error.saturated else ""
-    return f"{least}{error.growth:,} {WORDS[error.counter]} ({hourly}{full})"
+    rate = f"{error.per_hour:,.0f}" if error.per_hour >= 100 else f"{error.per_hour:.3g}"
+    beside = [rate] * hourly + ["full"] * error.saturated
+    return f"{least}{error.growth:,} {WORDS[error.counter]}" + (f" ({', '.join(beside)})" if beside else "")
 
 
 def _percent(share: float, least: str = "") -> str:
     return "" if math.isnan(share) else f"{least}{100 * share:.1f}"
+
+
+def _bytes(count: float) -> str:
+    return "" if math.isnan(count) else units.text(count, units.BYTES)
 
 
 def _seconds(seconds: float) -> str:

@@ -36,6 +36,7 @@ def list_observations(cluster: str, as_json: bool) -> None:
         "observation": "observation",
         "observed_at": "observed at",
         "host_count": "hosts",
+        "unnamed_adapter_count": "unnamed adapters",
         "switch_count": "switches",
         "cable_count": "cables",
         "files": "file",

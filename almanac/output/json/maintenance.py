@@ -69,7 +69,8 @@ def verification_to_json(first: Verification, last: Verification, repair: Repair
 def observation_to_json(cluster: str, info: ObservationInfo, files: Sequence[str]) -> dict[str, Any]:
     """Return a row of ``almanac observation list``, with the paths of the files that were read."""
     fields = {"observation": info.id, "cluster": cluster, "observed_at": info.at}
-    fields |= {"host_count": info.hosts, "switch_count": info.switches, "cable_count": info.cables}
+    fields |= {"host_count": info.hosts, "unnamed_adapter_count": info.unnamed}
+    fields |= {"switch_count": info.switches, "cable_count": info.cables}
     fields |= {"snapshot": info.snapshot, "routing_id": info.routing, "origin": info.source}
     return fields | {"files": files}
 

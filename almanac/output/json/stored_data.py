@@ -28,7 +28,8 @@ def ingest_report_to_json(report: Report, dry_run: bool) -> dict[str, Any]:
         "cluster": intake.cluster,
         "observed_at": intake.observed_at,
         "files": list(intake.files),
-        "host_count": None if fabric is None else len(fabric.hosts),
+        "host_count": None if fabric is None else len(fabric.hosts) - len(fabric.unnamed),
+        "unnamed_adapter_count": None if fabric is None else len(fabric.unnamed),
         "switch_count": None if fabric is None else len(fabric.switches),
         "cable_count": None if fabric is None else fabric.cable_count,
         "table_count": None if intake.tables is None else len(intake.tables.switch_guid),
@@ -112,7 +113,8 @@ def snapshot_to_json(cluster: str, snapshot: Snapshot, routing: str, why: str) -
     fabric = snapshot.fabric
     return {
         "cluster": cluster,
-        "host_count": len(fabric.hosts),
+        "host_count": len(fabric.hosts) - len(fabric.unnamed),
+        "unnamed_adapter_count": len(fabric.unnamed),
         "adapter_count": len(fabric.adapters),
         "switch_count": len(fabric.switches),
         "cable_count": fabric.cable_count,

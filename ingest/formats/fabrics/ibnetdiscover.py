@@ -15,6 +15,7 @@ from datetime import UTC, datetime
 
 from ingest.formats import DIAGNOSED, DIAGNOSTIC
 from ingest.formats.fabrics.infiniband import MAX_PORT, Device, Port, build_fabric
+from ingest.formats.fabrics.infiniband_models import model_of
 from ingest.formats.fabrics.rows import lid_of
 from ingest.options import Options
 from ingest.parsed import Parsed, counted
@@ -165,6 +166,9 @@ class _Scan:
             description=match[5].strip(),
             lid=lid_of(int(match[6] or 0), place),
             place=place,
+            model=model_of(
+                *(self._identity[key][0] if key in self._identity else 0 for key in ("vendid", "devid"))
+            ),
         )
         self._identity = {}
         before = self.devices.setdefault(guid, self._current)

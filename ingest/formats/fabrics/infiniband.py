@@ -12,11 +12,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ingest.formats.fabrics.infiniband_models import possible_rates
 from ingest.formats.fabrics.infiniband_names import vertex_names
 from ingest.parsed import Parsed, counted
 from ingest.reading.source import Place
 from registry.errors import InputError
 from registry.model import HOST, NO_PORT, SWITCH, Adapters, Bools, Fabric, Links, Ports
+from registry.model.links import ACTIVE
 
 AGGREGATION_NODE = "Aggregation Node"
 """Part of the description of a switch's in-network computing (SHARP) end point, which is no machine."""
@@ -91,6 +93,8 @@ class Device:
         Ports that are down or could be faster.
     anonymous : bool
         True if `guid` is not the node GUID but that of a port, since the scan prints none of adapters.
+    model : int
+        Id of its model, see `infiniband_models.model_of`; 0 if the scan prints none.
     """
 
     kind: str
@@ -102,6 +106,7 @@ class Device:
     ports: dict[int, Port] = field(default_factory=dict)
     notes: list[PortNote] = field(default_factory=list)
     anonymous: bool = False
+    model: int = 0
 
 
 def build_fabric(
@@ -129,8 +134,6 @@ def build_fabric(
         Data bytes/s of a cable of 4 lanes if neither end prints a rate.
     warnings : sequence of str
         Warnings so far; those of the fabric follow.
-    observed_at : datetime, optional
-        Time of the scan.
     incomplete : str
         Reason why there are no cables; if empty, there must be some.
 
@@ -142,6 +145,7 @@ def build_fabric(
     """
     by_guid = {device.guid: device for device in devices}
     _check_both_ends(by_guid)
+    _note_possible_rates(by_guid)
     kept = [device for device in devices if device.kind != "H" or AGGREGATION_NODE not in device.description]
     if not incomplete and not any(device.ports for device in kept):
         reason = "the scan found only its own machine and no links; is the port down?"
@@ -203,6 +207,13 @@ def _check_both_ends(devices: Mapping[int, Device]) -> None:
             if (back.peer, back.peer_port) != (device.guid, port.number):
                 where = f", line {back.place.line}," if back.place.line else ""
                 raise port.place.error(f"the other end of this cable{where} leads elsewhere")
+
+
+def _note_possible_rates(devices: Mapping[int, Device]) -> None:
+    """Note at both ends of a cable that it is slow for their models, unless the scan itself says so."""
+    for device, port, could_be in possible_rates(devices):
+        if all(note.number != port.number for note in device.notes):
+            device.notes.append(PortNote(port.number, ACTIVE, could_be))
 
 
 def _vertex_columns(devices: Sequence[Device], vertex_of: Mapping[int, int], n: int) -> dict[str, Any]:

@@ -180,7 +180,7 @@ def filled(almanac: Almanac) -> Almanac:
 
 def test_observations_are_listed_and_deleted(filled: Almanac) -> None:
     first, second = filled.json("observation", "list", "ft")
-    counts = {"host_count", "switch_count", "cable_count", "files"}
+    counts = {"host_count", "unnamed_adapter_count", "switch_count", "cable_count", "files"}
     assert (
         set(first) == {"observation", "cluster", "observed_at", "snapshot", "routing_id", "origin"} | counts
     )

@@ -82,11 +82,11 @@ def test_two_tools_together_give_what_each_gives(folder: Path, names: tuple[str,
     for column in ("guid", "system_guid", "port_guid", "port_lid", "port_lmc"):
         known = [getattr(each.adapters, column).any() for each in (one, two)]
         assert getattr(found.adapters, column).any() == any(known)
-    assert len(found.ports) == max(len(one.ports), len(two.ports))
-    assert np.array_equal(
-        found.ports.number[found.ports.down],
-        (one if len(one.ports) else two).ports.number[(one if len(one.ports) else two).ports.down],
-    )
+    columns = [(each.ports.vertex, each.ports.adapter, each.ports.number) for each in (found, one, two)]
+    listed, *parts = [set(zip(*(column.tolist() for column in three), strict=True)) for three in columns]
+    assert listed == set.union(*parts)
+    down = max((one.ports, two.ports), key=lambda ports: int(ports.down.sum()))
+    assert np.array_equal(found.ports.number[found.ports.down], down.number[down.down])
 
 
 def test_the_order_of_sources_that_agree_does_not_matter() -> None:

@@ -20,6 +20,6 @@ def test_hosts_are_the_same_in_short_and_in_full(tmp_path: Path) -> None:
     tree.write_text(LEAVES)
     intake = plan([SCAN, tree], Options(cluster="hpc"))
     assert intake.fabric is not None
-    assert intake.fabric.sizes == (4, 3, 8)
+    assert intake.fabric.size == "4 hosts, 3 switches, 8 cables"
     assert "node2527.cluster.example" in intake.fabric.names
     assert not [line for line in intake.warnings if "node25" in line]

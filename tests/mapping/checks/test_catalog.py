@@ -14,6 +14,7 @@ from registry.errors import UnknownName
 from registry.model import Fabric
 from registry.model.links import ACTIVE, DOWN, TRAINING
 from tests.support.checked_fabrics import fabric_of_cables, findings_of, with_ports
+from tests.support.ibnetdiscover_scans import fabric_of, raw
 from tests.support.infiniband_data import infiniband
 
 
@@ -61,6 +62,7 @@ def test_a_host_with_fewer_rails_than_its_kind_is_named() -> None:
     (finding,) = findings
     assert (finding.check, finding.count) == ("rails", 10)
     assert "3 cables up" in finding.text
+    assert finding.text.endswith("72 adapters without a name may be theirs")
     assert finding.subject in finding.text
 
 
@@ -150,6 +152,32 @@ def test_a_cable_that_could_be_faster_is_reported_once_for_both_of_its_ends() ->
     assert finding.severity is Severity.WARNING
     assert finding.subject == f"leaf01:{near} - spine01:{far}"
     assert not findings_of(with_ports(("leaf01", near, ACTIVE, rate)), "slow-links")
+
+
+def test_adapters_far_below_their_model_are_found_in_real_scans() -> None:
+    found = findings_of(infiniband("mixed-speeds-oversubscribed"), "slow-links")
+    texts = [one.text for one in found if "gpu" in one.subject]
+    assert (len(found), len(texts)) == (17, 16)
+    assert all(text.endswith("runs at 1 GB/s, both ends support 50 GB/s") for text in texts)
+
+
+def test_a_fabric_whose_cables_are_nearly_all_slow_has_one_finding() -> None:
+    (finding,) = findings_of(fabric_of(raw("infiniband/ndr-dgx-minhop/ibnetdiscover.txt")), "slow-links")
+    assert (finding.severity, finding.count) == (Severity.WARNING, 1074)
+    assert finding.text.startswith(
+        "1,074 of 1,074 cables run at 1 GB/s, both ends support 50 GB/s: is the tool"
+    )
+    (finding,) = findings_of(infiniband("torus-4x4x4-dor"), "slow-links")
+    assert (finding.severity, finding.count) == (Severity.NOTE, 320)
+    assert finding.text.endswith("is it set so?")
+
+
+def test_adapters_without_a_name_are_counted_apart() -> None:
+    fabric = infiniband("ndr-dgx-minhop")
+    assert fabric.size == "121 hosts, 72 adapters without a name, 40 switches, 1074 cables"
+    (finding,) = findings_of(fabric, "identities")
+    assert (finding.severity, finding.count, finding.group) == (Severity.NOTE, 72, "unnamed")
+    assert not len(infiniband("fattree2-64-traffic").unnamed)
 
 
 def test_a_cable_slower_than_nearly_all_others_is_a_note_and_at_half_their_speed_a_warning() -> None:

@@ -9,12 +9,12 @@ from datetime import UTC, datetime
 import numpy as np
 import pytest
 
-from ingest.formats.fabrics.infiniband import build_fabric
+from ingest.formats.fabrics.infiniband import Device, Port, build_fabric
 from ingest.options import Options
 from ingest.writers.infiniband import director_tree, ibnetdiscover_text
 from registry.errors import InputError
 from registry.model import HOST, SWITCH, Fabric
-from tests.support.ibnetdiscover_scans import TREE, fabric_of, raw, read, same, swap
+from tests.support.ibnetdiscover_scans import TREE, fabric_of, raw, read, same, scan_text, swap
 from tests.support.inputs import DATA, fabric_in
 
 PATTERNS = ("infiniband/*/ibnetdiscover.txt*", "infiniband/*/before.*", "public/*.topo", "public/ndr-dgx.*")
@@ -212,6 +212,49 @@ def test_speeds_that_the_tool_does_not_know_are_unknown_rates(printed: str) -> N
     assert set(fabric_of(TREE.replace("4xHDR", printed), Options(rate=7.0)).links.capacity.tolist()) == {7.0}
     one_end = swap(TREE, r'^(\[\d+\]\t"H-.*) 4xHDR$', r"\1")
     assert set(fabric_of(one_end).links.capacity.tolist()) == {25e9}
+
+
+def of_models(models: list[int], rates: list[float]) -> dict[str, float]:
+    """Possible rates of the ends that are noted: a switch of the first model, adapters of the others."""
+    cables = [Port(number=n, peer=n, peer_port=1, rate=rate) for n, rate in enumerate(rates, 1)]
+    switch = Device(
+        kind="S", guid=1000, description="leaf", model=models[0], ports=dict(enumerate(cables, 1))
+    )
+    devices = [switch]
+    for n, (rate, model) in enumerate(zip(rates, models[1:], strict=True), 1):
+        ports = {1: Port(number=1, peer=1000, peer_port=n, rate=rate)}
+        devices.append(Device(kind="H", guid=n, description=f"h{n}", model=model, ports=ports))
+    fabric = fabric_in(build_fabric(devices, path="scan", default_rate=1.0))
+    found = zip(
+        fabric.ports.vertex.tolist(), fabric.ports.number.tolist(), fabric.ports.could_be, strict=True
+    )
+    return {f"{fabric.names[vertex]}:{number}": float(rate) for vertex, number, rate in found}
+
+
+def test_cables_below_what_both_models_are_sold_with_could_be_of_the_older_ones_generation() -> None:
+    ndr, hdr, edr, quantum2 = 0x1021, 0x101B, 0x1017, 0xD2F2
+    models = [quantum2, ndr, ndr, hdr, edr, edr, 0x7777, 0]
+    rates = [1e9, 12.5e9, 1e9, 12.5e9, 1e9, 1e9, 1e9]  # SDR, or HDR100 and EDR, which are products
+    rate = {speed: GIGABITS[speed] * 4e9 / 8 for speed in ("NDR", "HDR", "EDR")}
+    expected = {"leaf:1": rate["NDR"], "h1:1": rate["NDR"], "leaf:3": rate["HDR"], "h3:1": rate["HDR"]}
+    expected |= {"leaf:5": rate["EDR"], "h5:1": rate["EDR"]}
+    assert of_models(models, rates) == pytest.approx(expected)
+
+
+def test_a_cable_far_below_nearly_all_of_the_same_two_models_is_noted() -> None:
+    unknown, other = 0x7777, 0x8888
+    assert of_models([unknown] + [other] * 10, [2e9] * 9 + [1e9]) == {"leaf:10": 2e9, "h10:1": 2e9}
+    assert of_models([unknown] + [other] * 10, [2e9] * 9 + [1.1e9]) == {}
+    assert of_models([unknown] + [other] * 9, [2e9] * 8 + [1e9]) == {}
+    assert of_models([unknown] + [0] * 10, [2e9] * 9 + [1e9]) == {}
+
+
+def test_a_vendor_has_its_own_models() -> None:
+    slow = scan_text(("leaf", 1, "a mlx5_0", 1), ("leaf", 2, "b mlx5_0", 1), rate="4xSDR")
+    for vendor, noted in (("0x2c9", 4), ("0x1175", 0)):
+        text = swap(slow, r"switchguid=", f"vendid={vendor}\ndevid=0xd2f2\nswitchguid=")
+        text = swap(text, r"caguid=", f"vendid={vendor}\ndevid=0x1021\ncaguid=")
+        assert len(fabric_of(text).ports) == noted
 
 
 def test_hosts_back_to_back_need_no_switch() -> None:
