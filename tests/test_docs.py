@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -11,7 +12,8 @@ import pytest
 
 from almanac.reference import commands
 from tests.support.doc_blocks import RUN, SAMPLE, SHOWN, Block, Shell, blocks, pages, runnable
-from tests.support.paths import ROOT
+from tests.support.paths import DATA, ROOT
+from tests.support.waiting import PATIENCE
 
 FILES = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md"))]
 
@@ -104,6 +106,77 @@ def test_a_block_gets_its_files_and_commands_and_those_of_the_blocks_before(shel
 def test_a_block_fails_if_any_of_its_commands_fails(shell: Shell, text: str) -> None:
     with pytest.raises(AssertionError, match="exit code 1"):
         shell.run(Block(1, "sh", text, ()))
+
+
+def bare(shell: Shell, text: str, variables: dict[str, str]) -> subprocess.CompletedProcess[str]:
+    """Run a text by sh with these variables only, in the home folder."""
+    call = ["/bin/sh", "-c", text]
+    return subprocess.run(
+        call, cwd=shell.home, env=variables, capture_output=True, text=True, timeout=PATIENCE
+    )
+
+
+def of_language(page: str, language: str) -> list[Block]:
+    return [block for block in PAGES[page] if block.language == language]
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if of_language(page, "cron")])
+def test_crontabs_run_in_the_environment_of_cron(page: str, shell: Shell) -> None:
+    scan, jobs = (DATA / "infiniband/fattree2-64-ftree/ibnetdiscover.txt", DATA / "slurm/sacct_P.txt")
+    for name, printed in (("ibnetdiscover", scan), ("sacct", jobs)):
+        shell.command(name, f"cat {printed}")
+    shell.home.mkdir(exist_ok=True)
+    (crontab,) = of_language(page, "cron")
+    lines = [line for line in crontab.text.splitlines() if not line.startswith("#")]
+    variables = dict(line.split("=", 1) for line in lines if re.match("[A-Z_]+=", line))
+    first, _, rest = variables["PATH"].partition(":")
+    assert {first.startswith("/"), variables["ALMANAC_HOME"].startswith("/")} == {True}
+    variables |= {"PATH": f"{shell.commands}:{rest}", "ALMANAC_HOME": str(shell.registry)}
+    variables |= {"HOME": str(shell.home), "SHELL": "/bin/sh", "LOGNAME": "ann"}
+    (cluster,) = set(re.findall(r"(?:--cluster|advise jobs) (\w+)", crontab.text))
+    made = bare(shell, f"almanac ingest --cluster {cluster} {scan} {jobs}", variables)
+    assert made.returncode in (0, 5), made.stderr
+    for line in (line for line in lines if "=" not in line.split()[0]):
+        done = bare(shell, line.split(maxsplit=5)[5].replace(r"\%", "%"), variables)
+        assert done.returncode in (0, 5), (line, done.stderr)  # 5: jobs on hosts that the scan lacks
+        assert "not found" not in done.stderr
+    if "db backup" in crontab.text:
+        assert len([*shell.registry.glob("almanac-????-??-??.backup")]) == 1
+    bare(shell, "almanac db stop", variables)
+
+
+SCRIPTS = [
+    pytest.param(block.text, id=f"{page}:{block.line}")
+    for page, blocks in PAGES.items()
+    for block in blocks
+    if (block.skipped or "").endswith("a job script of Slurm")
+]
+
+
+@pytest.mark.parametrize("script", SCRIPTS)
+@pytest.mark.parametrize("placed", [True, False])
+def test_a_job_script_starts_its_job_whether_it_is_placed_or_not(
+    shell: Shell, script: str, placed: bool
+) -> None:
+    shell.home.mkdir(exist_ok=True)
+    shell.command("srun", 'echo "$SLURM_HOSTFILE $SLURM_DISTRIBUTION $*"')
+    if placed:
+        shell.command("almanac", "touch hosts placement.csv")
+    variables = {"PATH": f"{shell.commands}:/usr/bin:/bin", "HOME": str(shell.home), "SLURM_NTASKS": "4"}
+    variables |= {"ALMANAC_HOME": str(shell.registry), "ALMANAC_DB": "bolt://127.0.0.1:9"}
+    (shell.home / "layouts").mkdir()
+    shutil.copy(DATA / "hwloc/four_cores.xml", shell.home / "layouts/node0001.xml")
+    variables |= {
+        "SLURM_CLUSTER_NAME": "tree",
+        "SLURM_JOB_NODELIST": "node[0001-0002]",
+        "SLURM_TASKS_PER_NODE": "2(x2)",
+    }
+    done = bare(shell, script, variables)
+    assert done.returncode == 0, done.stderr
+    assert "-n 4" in done.stdout
+    assert done.stdout.rstrip().endswith("./program")
+    assert ("hosts" in done.stdout, "arbitrary" in done.stdout) == (placed, placed)
+    assert placed or "bolt://127.0.0.1:9" in done.stderr
 
 
 def test_an_unknown_comment_before_a_block_is_an_error() -> None:

@@ -92,13 +92,13 @@ class Shell:
     def __init__(self, folder: Path, home: Path, forking: str) -> None:
         self.folder, self.home, self.registry = folder, home, home / "registry"
         self._forking = forking
-        self._commands = folder / "bin"
-        self._commands.mkdir(parents=True, exist_ok=True)
+        self.commands = folder / "bin"
+        self.commands.mkdir(parents=True, exist_ok=True)
         for name in ("almanac", "tests"):
             (folder / name).symlink_to(paths.ROOT / name)
-        (self._commands / "exported").touch()
+        (self.commands / "exported").touch()
         for name in ("almanac", "block"):
-            client(self._commands / name, name, forking)
+            client(self.commands / name, name, forking)
 
     def run(self, block: Block) -> None:
         """Run a block as printed; fail with what it printed if it fails."""
@@ -108,16 +108,16 @@ class Shell:
                 (self.folder / note.name).parent.mkdir(parents=True, exist_ok=True)
                 shutil.copyfile(source, self.folder / note.name)
             elif note.kind == "command":
-                self._command(note.name, f"cat {source}")
+                self.command(note.name, f"cat {source}")
         if block.language == "sh":  # what a block exports, the next ones have
-            exported = self._commands / "exported"
+            exported = self.commands / "exported"
             text = f". {exported}\n{block.text}\nexport -p > {exported}"
             call = ["bash", "-euo", "pipefail", "-c", text]
         else:
-            call = [str(self._commands / "block"), "-c", block.text]
+            call = [str(self.commands / "block"), "-c", block.text]
         kept = {name: value for name, value in os.environ.items() if not name.startswith(("ALMANAC", "XDG"))}
         kept |= {"HOME": str(self.home), "ALMANAC_HOME": str(self.registry), "PYTHONPATH": str(paths.ROOT)}
-        kept["PATH"] = f"{self._commands}:{Path(sys.executable).parent}:{os.environ['PATH']}"
+        kept["PATH"] = f"{self.commands}:{Path(sys.executable).parent}:{os.environ['PATH']}"
         streams: dict[str, Any] = {"stdin": subprocess.DEVNULL, "capture_output": True, "text": True}
         done = subprocess.run(call, cwd=self.folder, env=kept, timeout=900, **streams)
         shown = f"{done.stdout}{done.stderr}"
@@ -136,7 +136,7 @@ class Shell:
                 if cluster.name != CLUSTER:
                     delete_cluster(registry.database, cluster.name)
 
-    def _command(self, name: str, body: str) -> None:
-        path = self._commands / name
+    def command(self, name: str, body: str) -> None:
+        path = self.commands / name
         path.write_text(f"#!/bin/sh\n{body}\n")
         path.chmod(0o755)

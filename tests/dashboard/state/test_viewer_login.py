@@ -237,7 +237,8 @@ def test_pages_behind_the_guides_proxy_show_each_user_their_own_jobs(
 ) -> None:
     here = [*ARGUMENTS, f"--host-resolver-rules=MAP {HOST} 127.0.0.1"]
     launched = browser.browser_type.launch(executable_path=shutil.which("chromium"), args=here)
-    settings = {**servers.variables(filled.address), "ALMANAC_DASHBOARD_ONLY_USER": "header:X-Forwarded-User"}
+    proxied = {"ALMANAC_DASHBOARD_ONLY_USER": "header:X-Forwarded-User", "ALMANAC_ALLOWED_HOSTS": HOST}
+    settings = {**servers.variables(filled.address), **proxied}
     with serve(settings, tmp_path) as behind, nginx(tmp_path, behind.url) as port:
         for user, seen in (("eve", {EVES}), ("demo", {DEMOS})):
             context = launched.new_context(
