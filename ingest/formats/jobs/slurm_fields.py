@@ -10,6 +10,7 @@ from typing import Any
 
 from ingest.formats.jobs.hostlists import expand
 from ingest.parsed import Count, Parsed, counted
+from ingest.reading.source import SourceFile
 from registry.errors import InputError, InvalidValue
 from registry.model import Job, as_utc
 from registry.model.rank_order import shared
@@ -33,6 +34,8 @@ _STATE = re.compile(r"[A-Z_]+")
 _ID = re.compile(r"\d[\d_+]*(?:\[[\d,%:-]*\.{0,3}\]?)?(?:\.\w+)?$", re.A)
 _TASKS = re.compile(r"(\d{1,9})(?:\(x(\d{1,9})\))?", re.A)
 _DISTRIBUTIONS = ("block", "cyclic", "plane", "arbitrary")
+DIAGNOSTIC = re.compile(r"(?:squeue|sacct|scontrol|slurm\w*)(?:: (?:error|warning|info|debug)| error): .*")
+"""Line that these tools print on standard error, which ``2>&1`` mixes with their output."""
 _TWO_LEVELS = re.compile(r"[bc](block|cyclic|full)")
 """Distributions over hosts and within them, as written by older versions."""
 _OVER_HOSTS = {"b": "block", "c": "cyclic"}
@@ -63,14 +66,25 @@ class JobList:
         True if the file may contain several runs of a job; the last one is kept.
     runs : int
         Number of ignored earlier runs of requeued jobs.
+    diagnostics : int
+        Number of ignored lines that the tool printed on standard error.
     """
 
     path: str
     requeued: bool = False
     runs: int = 0
+    diagnostics: int = 0
     _jobs: dict[str, Job] = field(default_factory=dict)
     jobs_left: int = MAX_JOBS
     hosts_left: int = MAX_JOB_HOSTS
+
+    def lines(self, file: SourceFile) -> Iterator[tuple[int, str]]:
+        """Yield the lines of the file with their numbers, without the tool's diagnostics."""
+        for number, line in enumerate(file.lines(), start=1):
+            if DIAGNOSTIC.fullmatch(line):
+                self.diagnostics += 1
+            else:
+                yield number, line
 
     def add(self, job: Job, where: Where) -> None:
         """Add a job.
@@ -96,7 +110,9 @@ class JobList:
         if not self._jobs:
             raise InputError("no jobs found", path=self.path)
         runs = (self.runs, "earlier run of requeued jobs is", "earlier runs of requeued jobs are", "ignored")
-        return Parsed(jobs=tuple(self._jobs.values()), warnings=tuple(counted(*notes, runs)))
+        said = "the tool's own diagnostics: jobs may be missing"
+        diagnostics = (self.diagnostics, "line is", "lines are", said)
+        return Parsed(jobs=tuple(self._jobs.values()), warnings=tuple(counted(*notes, runs, diagnostics)))
 
 
 def cells_between_bars(

@@ -11,6 +11,7 @@ that begin with ``#`` before the column names are comments.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
@@ -58,7 +59,7 @@ class _Record:
 def recognise(head: str, path: str) -> bool:
     """Return True if the first line except comments has sacct's columns; squeue writes JOBID."""
     for line in head.splitlines():
-        if line.strip() and not line.startswith("#"):
+        if line.strip() and not line.startswith("#") and not slurm.DIAGNOSTIC.fullmatch(line):
             columns = line.replace("|", " ").split()
             return "JobID" in columns and any(name in columns for name in ("State", "NodeList", "JobName"))
     return False
@@ -69,7 +70,7 @@ def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
     (file,) = files
     records: dict[str, _Record] = {}
     found = slurm.JobList(file.path)
-    for row in _rows(file):
+    for row in _rows(file.path, found.lines(file)):
         identity = row.text("jobid")
         job_id, _, step = identity.partition(".")
         if not job_id or not job_id[0].isdigit():
@@ -86,21 +87,22 @@ def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
     return found.parsed()
 
 
-def _rows(file: SourceFile) -> Iterator[_Row]:
-    lines = enumerate(file.lines(), start=1)
+def _rows(path: str, lines: Iterator[tuple[int, str]]) -> Iterator[_Row]:
     title = next((at for at in lines if at[1].strip() and not at[1].startswith("#")), None)
     if title is None:
         return
-    columns = _columns(title[1], Where(file.path, *title))
+    columns = _columns(title[1], Where(path, *title))
     rows = slurm.RowsBetweenBars(columns, _LINES, job="jobid", state="state", name="jobname")
     for number, line in rows.split(lines):
-        where = Where(file.path, number, line)
+        where = Where(path, number, line)
         yield _Row(where, slurm.cells_between_bars(line, columns, _FREE_TEXT, where))
 
 
 def _columns(line: str, where: Where) -> list[str]:
     if "|" not in line:
-        raise where.error(f"a table without '|' has truncated values: {_USE}")
+        other = re.search(r"JobID(\t|[^\w\s])", line, re.IGNORECASE)
+        why = f"has {other[1]!r} between its columns" if other else "has truncated values"
+        raise where.error(f"a table without '|' {why}: {_USE}")
     columns = [name.strip().lower() for name in line.split("|")]
     for name in _NEEDED:
         if name not in columns:

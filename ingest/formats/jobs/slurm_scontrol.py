@@ -99,7 +99,7 @@ class _Record:
 def recognise(head: str, path: str) -> bool:
     """Return True if the first line except comments begins with a job's number."""
     for line in head.splitlines():
-        if line.strip() and not line.startswith("#"):
+        if line.strip() and not line.startswith("#") and not slurm.DIAGNOSTIC.fullmatch(line):
             return _RECORD.match(line) is not None
     return False
 
@@ -110,7 +110,7 @@ def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
     found = slurm.JobList(file.path)
     guessed = 0
     outside: list[int] = []
-    for record in _records(file, outside):
+    for record in _records(file.path, found.lines(file), outside):
         job = _job(record)
         found.add(job, Where(file.path, *record.lines[0]))
         guessed += bool(job.hosts) and not record.has_slots()
@@ -118,15 +118,15 @@ def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
     return found.parsed((guessed, *_WITHOUT_DETAILS), (len(outside), "line is", "lines are", rest))
 
 
-def _records(file: SourceFile, outside: list[int]) -> Iterator[_Record]:
+def _records(path: str, lines: Iterator[tuple[int, str]], outside: list[int]) -> Iterator[_Record]:
     """Yield the records; numbers of lines outside of them are added to `outside`."""
-    record = _Record(file.path, [])
+    record = _Record(path, [])
     closed = False  # behind an empty line, where no text of users is open
-    for number, line in enumerate(file.lines(), start=1):
+    for number, line in lines:
         if _begins(line, record):
             if record.lines:
                 yield _with_fields(record)
-            record, closed = _Record(file.path, [(number, line)]), False
+            record, closed = _Record(path, [(number, line)]), False
         elif not line.strip():
             closed = not record.open
         elif closed and record.lines:
@@ -134,7 +134,7 @@ def _records(file: SourceFile, outside: list[int]) -> Iterator[_Record]:
         elif record.lines:
             record.lines.append((number, line))
         elif not line.startswith("#"):
-            raise InputError("a line outside of any job's record", path=file.path, line=number, text=line)
+            raise InputError("a line outside of any job's record", path=path, line=number, text=line)
         record.open = _is_open(line, record.open)
     if record.lines:
         yield _with_fields(record)

@@ -60,7 +60,7 @@ def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
     (file,) = files
     found = slurm.JobList(file.path)
     cleaning = without = 0
-    for cells, where in _rows(file):
+    for cells, where in _rows(file.path, found.lines(file)):
         job = _job(cells, where, options.observed_at or file.modified_at)
         found.add(job, where)
         cleaning += job.state == "COMPLETING" and _hosts_text(cells) != ""
@@ -86,13 +86,12 @@ def _is_title(line: str) -> bool:
     return "JOBID" in words and ("ST" in words or "STATE" in words) and any(name in words for name in _HOSTS)
 
 
-def _rows(file: SourceFile) -> Iterator[tuple[dict[str, str], Where]]:
+def _rows(path: str, lines: Iterator[tuple[int, str]]) -> Iterator[tuple[dict[str, str], Where]]:
     """Yield the cells of each job by column."""
-    lines = enumerate(file.lines(), start=1)
     first = next((at for at in lines if not _is_skipped(at[1])), None)
     if first is None:
         return
-    title, where = first[1], Where(file.path, *first)
+    title, where = first[1], Where(path, *first)
     if not _is_title(title):
         raise where.error("the columns JOBID, ST or STATE, and NODELIST are required")
     columns = [name.strip() for name in title.split("|")] if "|" in title else []
@@ -102,21 +101,22 @@ def _rows(file: SourceFile) -> Iterator[tuple[dict[str, str], Where]]:
         raise where.error("a column is repeated")
     if not columns:
         for number, line in lines:
-            where = Where(file.path, number, line)
+            where = Where(path, number, line)
             if line.strip():
                 yield _by_width(title, line, where), where
         return
     state = "ST" if "ST" in columns else "STATE"
     rows = slurm.RowsBetweenBars(columns, _LINES, job="JOBID", state=state, name="NAME")
     for number, line in rows.split(lines):
-        where = Where(file.path, number, line)
+        where = Where(path, number, line)
         cells = slurm.cells_between_bars(line, columns, _FREE_TEXT, where)
         yield {name: cell.strip() for name, cell in cells.items()}, where
 
 
 def _is_skipped(line: str) -> bool:
-    """Return True for a line that may precede the title: empty, a comment or a date."""
-    return not line.strip() or line.startswith("#") or _DATE.fullmatch(line.strip()) is not None
+    """Return True for a line that may precede the title: empty, a comment, a date or a diagnostic."""
+    patterns = _DATE.fullmatch(line.strip()), slurm.DIAGNOSTIC.fullmatch(line)
+    return not line.strip() or line.startswith("#") or any(patterns)
 
 
 def _by_width(title: str, line: str, where: Where) -> dict[str, str]:

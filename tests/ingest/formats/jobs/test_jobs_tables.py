@@ -92,6 +92,7 @@ def test_any_name_of_a_job_is_kept(name: str) -> None:
         ([HEAD.replace("NNodes", "State")], 1, "a column is repeated"),
         (["JobID|State|NodeList", "1|COMPLETED|n1"], 1, "no column has the number of tasks or CPUs"),
         (["JobID  State  NodeList", "-----  -----  --------"], 1, "a table without '|' has truncated values"),
+        (["JobID\tState\tNodeList"], 1, r"a table without '|' has '\t' between its columns"),
         ([HEAD, JOB[:30]], 2, "the row has 7 cells, not 10: is it truncated?"),
         ([HEAD, JOB, STEP.replace("|12|", "|x|")], 3, "column ntasks is not a number: 'x'"),
         ([HEAD, JOB.replace("node[1-2]", "node1")], 2, "NodeList names 1 hosts, but NNodes is 2"),
@@ -247,7 +248,7 @@ def test_records_that_are_cut_off_repeated_or_followed_by_text_are_refused() -> 
         scontrol_jobs(f"{RECORD}\n{RECORD}")
     text = f"{RECORD}\nslurm_load_jobs error: Unable to contact slurm controller\n"
     parsed = parse(slurm_scontrol, text)
-    assert parsed.warnings == ("1 line is outside of any job's record: left out, line 18 first",)
+    assert parsed.warnings == ("1 line is the tool's own diagnostics: jobs may be missing",)
     with pytest.raises(InputError, match="no jobs found"):
         scontrol_jobs("# nothing\n")
 

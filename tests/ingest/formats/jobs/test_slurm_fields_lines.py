@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from types import ModuleType
+
 import pytest
 
 from ingest.formats.jobs import slurm_sacct, slurm_scontrol, slurm_squeue, slurm_steps
@@ -55,7 +57,7 @@ def test_a_script_in_records_of_one_line_is_read() -> None:
 
 
 def test_lines_behind_a_whole_record_are_left_out_and_counted() -> None:
-    parsed = parse(slurm_scontrol, f"{WRAP}\nsqueue: error: x\n\ny\n\n{OTHER}")
+    parsed = parse(slurm_scontrol, f"{WRAP}\nsqueue: x\n\ny\n\n{OTHER}")
     assert [job.id for job in parsed.jobs] == ["45", "46"]
     line = WRAP.count("\n") + 2
     assert parsed.warnings[-1] == f"2 lines are outside of any job's record: left out, line {line} first"
@@ -115,3 +117,23 @@ def test_names_of_steps_may_have_empty_lines() -> None:
     names = [line for line in text.splitlines() if " Name=" in line]
     changed = text.replace(names[0], names[0].replace(" Name=", " Name=a\n\nb"))
     assert found(slurm_steps, changed) == found(slurm_steps, text)
+
+
+@pytest.mark.parametrize(
+    ("module", "name"),
+    [
+        (slurm_sacct, "sacct_P.txt"),
+        (slurm_squeue, "squeue.txt"),
+        (slurm_scontrol, "scontrol_show_jobs_d.txt"),
+    ],
+)
+def test_diagnostics_of_the_tools_are_counted_wherever_they_are(module: ModuleType, name: str) -> None:
+    text = read(f"slurm/{name}").decode()
+    lines = text.splitlines(keepends=True)
+    said = ["squeue: error: Unable to contact slurm controller\n", "slurm_load_jobs error: retrying\n"]
+    for at in (0, len(lines) // 2, len(lines)):
+        mixed = "".join([*lines[:at], *said, *lines[at:]])
+        assert module.recognise(mixed, "x")
+        parsed = parse(module, mixed)
+        assert {job.id: job for job in parsed.jobs} == found(module, text)
+        assert parsed.warnings[-1].startswith("2 lines are the tool's own diagnostics")
