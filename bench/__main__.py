@@ -4,7 +4,7 @@ Each writes its own file under bench/results. The longer ones have their own com
 ``python -m bench.quality.peers``, ``bench.quality.members``, ``bench.quality.cores``,
 ``bench.quality.bounds``, ``bench.speed.scale``, ``bench.speed.ingest_large``,
 ``bench.speed.several_machines``, ``bench.speed.ingest_jobs``,
-``bench.speed.install``, ``bench.speed.first_minute``, ``bench.speed.known_placement``,
+``bench.speed.install``, ``bench.speed.first_minute``, ``bench.speed.known_placement``, ``bench.speed.suite``,
 ``bench.papers.mapping``, ``bench.papers.circuits``,
 ``bench.simulation``, ``bench.simgrid``, ``bench.dashboard``, ``bench.faults``, ``bench.year``,
 ``bench.loop``, ``bench.launchers``.

@@ -77,7 +77,20 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if left:
         config.hook.pytest_deselected(items=left)
     kept = [item for item in items if tiers.tier(item) in wanted]
+    for item in kept:
+        item.user_properties.append(("tier", tiers.tier(item)))
     items[:] = tiers.in_order(kept, config.getoption("order"))
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Print how many tests each tier has, and the seconds of all their steps."""
+    reports = [report for found in terminalreporter.stats.values() for report in found]
+    steps = [report for report in reports if isinstance(report, pytest.TestReport)]
+    terminalreporter.section("tiers")
+    for name in tiers.TIERS:
+        own = [step for step in steps if ("tier", name) in step.user_properties]
+        tests, seconds = len({step.nodeid for step in own}), sum(step.duration for step in own)
+        terminalreporter.line(f"{name}: {tests} tests, {seconds:.0f} s")
 
 
 @pytest.hookimpl(tryfirst=True)
