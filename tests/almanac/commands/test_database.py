@@ -201,6 +201,8 @@ def test_the_history_of_an_earlier_dump_is_what_it_was(almanac: Almanac) -> None
     for command, expected in json.loads((DUMPS / "schema-5.json").read_text("utf-8")).items():
         added = next((keys for words, keys in SINCE.items() if command.startswith(words)), None)
         shown = almanac.json(*command.split())
+        if command.startswith("cluster show"):
+            shown["host_count"] += shown.pop("unnamed_adapter_count")
         if isinstance(expected, list):
             expected = [of_now(command, row) | (added or {}) for row in expected]
         else:

@@ -105,6 +105,8 @@ def test_bounds_are_what_their_proofs_say() -> None:
     assert found["node-ports"] == pytest.approx(6.0 / 1.5)  # two circuits carry 3
     assert found["shared-port"] == pytest.approx(6.0 / 2.0)  # of three flows two share a port
     assert found["distances"] == pytest.approx(6.0 / 2.0)  # four pairs are one circuit away, two are two
+    more = pinned_bounds(reconfigure_problems.every_pair(4), replace(limits, max_edges=6), range(4))
+    assert [bound.throughput for bound in more] == list(found.values())  # ports allow four circuits
     best = next_circuits(
         reconfigure_problems.every_pair(4), limits, ring(4), range(4), FEW, reconfiguration_seconds=0.0
     )
