@@ -21,7 +21,6 @@ from ingest.reading.source import SourceGroup
 from registry.errors import ConfigError, InputError, MissingExtra, UnknownName
 from tests.fuzz import mutations
 from tests.fuzz.samples import Item, Sample, as_files, everything, of_format
-from tests.fuzz.structured import for_content
 from tests.support.inputs import file, read
 
 LONGEST_MESSAGE = 4_000
@@ -147,7 +146,7 @@ def damage(random: Random, case: Case, samples: Sequence[Sample]) -> Case:
             files = _other_files(random, files, samples, grouped)
             continue
         at = random.randrange(len(files))
-        change = random.choice(for_content(files[at].data))
+        change = random.choice(mutations.for_content(files[at].data))
         files[at] = Item(files[at].path, change(random, files[at].data)[: 1 << 20])
     options = random.choice(CHOICES) if random.random() < 0.3 else case.options
     return Case(case.format, tuple(files), options)

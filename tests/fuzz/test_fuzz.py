@@ -18,7 +18,7 @@ from registry.errors import InputError
 from registry.model import Job
 from tests.fuzz.__main__ import main
 from tests.fuzz.cases import Broken, Case, beginnings, check, keep, load
-from tests.fuzz.cover import Coverage
+from tests.fuzz.fence import Coverage
 from tests.fuzz.mutations import RUNS
 from tests.fuzz.runs import run
 from tests.fuzz.samples import Item, of_format

@@ -11,8 +11,7 @@ from random import Random
 from typing import NamedTuple
 
 from tests.fuzz.cases import Case, beginnings, check, damage, extreme, keep, name_of, where
-from tests.fuzz.cover import Coverage
-from tests.fuzz.fence import Fence, TooSlow, Wrote
+from tests.fuzz.fence import Coverage, Fence, TooSlow, Wrote
 from tests.fuzz.mutations import HUGE
 from tests.fuzz.samples import of_format
 

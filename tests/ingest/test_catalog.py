@@ -1,4 +1,4 @@
-"""Recognition of formats: by content alone, by one format only, or by none."""
+"""Recognition of formats: by content alone, by one format only, or by none, with what to do then."""
 
 from __future__ import annotations
 
@@ -12,11 +12,12 @@ from hypothesis import strategies as st
 
 from ingest import catalog
 from ingest.catalog import FORMATS, Format
+from ingest.formats.profiles import edge_csv
 from ingest.reading.source import SourceGroup, read_paths
 from registry.catalog import Catalog, Entry
 from registry.errors import InputError, UnknownFormat, UnknownName
 from tests.support import paths
-from tests.support.inputs import DATA, file, survives
+from tests.support.inputs import DATA, file, refusal, survives
 
 KNOWN = {
     "infiniband/*/ibnetdiscover.txt*": "ibnetdiscover",
@@ -90,26 +91,15 @@ KNOWN = {
     "formats/libtopomap.fake": "rank-list",
 }
 FOREIGN = (
-    "infiniband/*/ibroute-M.txt", "counters/README.md",
-    "infiniband/*/RUN.txt", "infiniband/README.md",
-    "formats/sinfo.json", "formats/scontrol_show_nodes.txt",
-    "formats/bgp_TXYZ.map",
+    "infiniband/*/ibroute-M.txt", "counters/README.md", "infiniband/*/RUN.txt", "infiniband/README.md",
+    "formats/sinfo.json", "formats/scontrol_show_nodes.txt", "formats/bgp_TXYZ.map",
 )  # fmt: skip
 FOREIGN_FILES = [path for pattern in FOREIGN for path in sorted(DATA.glob(pattern))]
-NAMED = [
-    (path, format)
-    for pattern, format in KNOWN.items()
-    for path in sorted(DATA.glob(pattern))
-    if path.name != "README.md"
-]
-
-
+NAMED = [(path, format) for pattern, format in KNOWN.items() for path in sorted(DATA.glob(pattern))]
+NAMED = [(path, format) for path, format in NAMED if path.name != "README.md"]
 DOCS = paths.ROOT / "docs" / "reference"
-ROWS = [
-    row
-    for page in (DOCS / "formats.md", *sorted((DOCS / "formats").glob("*.md")))
-    for row in page.read_text().splitlines()
-]
+PAGES = (DOCS / "formats.md", *sorted((DOCS / "formats").glob("*.md")))
+ROWS = [row for page in PAGES for row in page.read_text().splitlines()]
 
 
 def label(value: object) -> str:
@@ -125,10 +115,8 @@ def test_every_pattern_of_these_tests_finds_files(pattern: str) -> None:
 def test_files_are_recognised_whatever_they_are_called(path: Path, format: str) -> None:
     for group in read_paths([path]):
         assert catalog.recognise(group).name == format
-        renamed = SourceGroup(
-            path="x", files=tuple(file(read.data, f"{index}.dat") for index, read in enumerate(group.files))
-        )
-        assert catalog.recognise(renamed).name == format
+        files = tuple(file(read.data, f"{index}.dat") for index, read in enumerate(group.files))
+        assert catalog.recognise(SourceGroup(path="x", files=files)).name == format
 
 
 @pytest.mark.parametrize("path", FOREIGN_FILES, ids=label)
@@ -143,8 +131,7 @@ def test_formats_that_are_not_read_are_unknown_and_the_known_ones_are_named(path
 @pytest.mark.parametrize("format", FORMATS, ids=lambda format: format.name)
 def test_every_line_of_the_catalog_leads_to_a_parser_and_stands_in_the_documentation(format: Format) -> None:
     parser = format.parser()
-    assert parser.recognise.__doc__
-    assert parser.parse.__doc__
+    assert all((parser.recognise.__doc__, parser.parse.__doc__))
     kinds = {"fabric", "tables", "counters", "intended", "layouts", "profile", "jobs", "placement"}
     assert format.kind in kinds
     assert format.evidence in {"real", "public", "own"}
@@ -202,3 +189,60 @@ def test_a_plug_in_that_fails_does_not_recognise_a_file_and_is_named() -> None:
         group = file("# ranks: 2\nsrc,dst,bytes\n0,1,8\n").as_group()
         with pytest.warns(UserWarning, match=r"the format odd of odds 1\.0 failed: KeyError: 'head'"):
             assert catalog.recognise(group, formats).name == "edge-csv"
+
+
+CSV = "src,dst,bytes\n0,1,2\n"
+REFUSED = "slurm_load_jobs error: Unable to contact slurm controller (connect failure)\n"
+FILES: dict[str, tuple[str | bytes, tuple[str, ...]]] = {
+    "NCCL": ('<!-- made by x -->\n<system version="1">\n  <cpu numaid="0">\n', ("NCCL", "lstopo --of xml")),
+    "Chakra": ('{\n "workload_graph": [\n {"Id": 1, "ctrlDeps": []}]}', ("Chakra", "ExecutionTraceObserver")),
+    "Chakra of the jsonizer": ('{"version": "0.0.4"}\n{"id": "1", "dataDeps": ["2"]}', ("Chakra",)),
+    "Kineto": ('{"schemaVersion": 1, "traceEvents": [{}]}', ("Kineto", "ExecutionTraceObserver")),
+    "UTF-16": (CSV.encode("utf-16"), ("UTF-16", "iconv")),
+    "UTF-16, big end": (CSV.encode("utf-16-be"), ("UTF-16", "iconv")),
+    "error of Slurm": (REFUSED, ("only a command's error", "Unable to contact slurm controller", "again")),
+    "error of a shell": ("-bash: ibnetdiscover: command not found\n", ("error", "command not found")),
+    "error of ibnetdiscover": (
+        "ibwarn: [1] mad_rpc_open_port: can't open UMAD port ((null):0)\nsrc/x.c:9; can't open MAD port\n",
+        ("only a command's error", "UMAD"),
+    ),
+    "error of sacct": ("sacct: error: failed to open persistent connection\nsacct: error: x\n", ("error",)),
+    "usage": ("usage: sacct [-x]\n   -x: what\n", ("only a command's error",)),
+    "commas in sacct": ("JobID,JobName,State,NodeList\n1,a,COMPLETED,n[1-2]\n", ("sacct -P", "--delimiter")),
+    "semicolons in squeue": ('"JOBID";"ST";"NODELIST"\n1;R;n1\n', ("sacct -P", "squeue -o")),
+    "no title": ("1|a|COMPLETED|n1\n2|b|COMPLETED|n2\n", ("-n (--noheader)",)),
+    "comments": ("# a\n\n  # b\n", ("only comments",)),
+    "HTML": ("\n<!DOCTYPE html>\n<html>401</html>", ("HTML", "login")),
+    "zip": (b"PK\x03\x04\0\0\0", ("zip", "unpack")),
+}
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_one_line_says_what_a_file_is_and_what_to_do(name: str) -> None:
+    content, words = FILES[name]
+    with pytest.raises(UnknownFormat) as caught:
+        catalog.recognise(file(content).as_group())
+    assert all(word in caught.value.reason for word in words)
+    assert len(caught.value.reason) < 300
+    assert "opensm" not in caught.value.reason
+    assert caught.value.known == catalog.FORMATS.names
+
+
+def test_what_is_not_known_names_the_page_of_formats_and_not_all_of_them() -> None:
+    with pytest.raises(UnknownFormat) as caught:
+        catalog.recognise(file("Lorem ipsum\ndolor\n").as_group())
+    assert caught.value.reason == (
+        "the content is of no format known here; leave the file out, or name its format with --format "
+        "(docs/reference/formats.md lists them)"
+    )
+
+
+def test_a_long_text_that_begins_with_an_error_is_not_taken_for_one() -> None:
+    with pytest.raises(InputError, match="of no format known here"):
+        catalog.recognise(file(REFUSED + "Lorem ipsum\n" * 40).as_group())
+
+
+def test_utf_16_is_named_if_the_format_is_given() -> None:
+    for encoding in ("utf-16", "utf-16-le", "utf-16-be"):
+        assert "iconv" in refusal(edge_csv, CSV.encode(encoding)).reason
+    assert "binary" in refusal(edge_csv, CSV.encode() + b"\0\0\0").reason

@@ -1,18 +1,30 @@
-"""Helpers of the tests of trees: a fabric's tree as plain sets, and a tree to compare with."""
+"""Fabrics as plain rows and sets to compare with, and a tree of switches."""
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
-from registry.model import Fabric
+from registry.model import Fabric, Links
+
+
+def rows_of(links: Links, *columns: str) -> list[tuple[Any, ...]]:
+    """Return some columns of links row by row."""
+    return list(zip(*(getattr(links, name).tolist() for name in columns), strict=True))
+
+
+def cables_of(fabric: Fabric) -> list[tuple[str, int, str, int]]:
+    """Return names and ports of the ends of each cable, as often as it is there."""
+    rows = rows_of(fabric.links, "source", "source_port", "target", "target_port")
+    return sorted((fabric.names[a], p, fabric.names[b], q) for a, p, b, q in rows if a < b)
 
 
 def below(fabric: Fabric) -> dict[str, set[str]]:
     """Return the names right below each switch, by levels."""
     assert fabric.level is not None
-    links = fabric.links
     found: dict[str, set[str]] = {}
-    for source, target in zip(links.source.tolist(), links.target.tolist(), strict=True):
+    for source, target in rows_of(fabric.links, "source", "target"):
         if fabric.level[source] > fabric.level[target]:
             found.setdefault(fabric.names[source], set()).add(fabric.names[target])
     return found

@@ -40,12 +40,10 @@ def test_both_directions_of_each_cable_are_limited_once() -> None:
     assert len({(one.namespace, one.device) for one in cables}) == len(cables) == 40
     commands = list(PLAN.commands())
     limited = [command for command in commands if command[0] == "tc"]
-    assert sorted((command[2], command[6]) for command in limited) == sorted(
-        (PLAN.prefix + one.namespace, one.device) for one in cables
-    )
-    assert {(one.source, one.target) for one in cables if one.target == "leaf2"} == {
-        ("h05", "leaf2"), ("h06", "leaf2"), ("h07", "leaf2"), ("h08", "leaf2"), ("spine", "leaf2")
-    }  # fmt: skip
+    ends = sorted((PLAN.prefix + one.namespace, one.device) for one in cables)
+    assert sorted((command[2], command[6]) for command in limited) == ends
+    below = {one.source for one in cables if one.target == "leaf2"}
+    assert below == {"h05", "h06", "h07", "h08", "spine"}
 
 
 def test_all_commands_stay_inside_the_namespaces() -> None:
@@ -159,12 +157,10 @@ def test_nothing_is_left_after_an_error(small: Plan) -> None:
 
 def test_each_pair_of_simulated_hosts_has_the_route_over_its_leaves() -> None:
     zone = ET.fromstring("".join(platform(SMALL)))[0]
-    assert {one.get("id") for one in zone.iter("link")} == {
-        f"{one.source}-{one.target}" for one in SMALL.cables()
-    }
-    routes = {
-        (one.get("src"), one.get("dst")): [step.get("id") for step in one] for one in zone.iter("route")
-    }
+    names = {f"{one.source}-{one.target}" for one in SMALL.cables()}
+    assert {one.get("id") for one in zone.iter("link")} == names
+    found = zone.iter("route")
+    routes = {(one.get("src"), one.get("dst")): [step.get("id") for step in one] for one in found}
     assert len(routes) == 4 * 3
     assert routes["h01", "h02"] == ["h01-leaf1", "leaf1-h02"]
     assert routes["h04", "h01"] == ["h04-leaf2", "leaf2-spine", "spine-leaf1", "leaf1-h01"]

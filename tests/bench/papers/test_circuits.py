@@ -68,17 +68,11 @@ def test_imprecision_is_half_of_the_interval_over_the_mean() -> None:
 
 
 def test_an_experiment_ends_when_it_is_known_well_enough_or_late() -> None:
-    def steady(setting: Setting, number: int) -> float:
-        return 1.0 + number % 2 / 100
-
-    def rising(setting: Setting, number: int) -> float:
-        return 1.0 + number
-
     effort = Effort(seconds=60.0, fewest=4, batch=2, most=10)
     with WorkerPool(1) as pool:
-        known = experiment(pool, steady, SETTING, effort, lambda one: (one,))
+        known = experiment(pool, lambda _, number: 1 + number % 2 / 100, SETTING, effort, lambda one: (one,))
         assert (len(known.found), known.complete) == (4, True)
-        wild = experiment(pool, rising, SETTING, effort, lambda one: (1.0, one))
+        wild = experiment(pool, lambda _, number: 1.0 + number, SETTING, effort, lambda one: (1.0, one))
         assert (wild.found, wild.complete) == ([1.0 + number for number in range(10)], False)
         assert wild.imprecision == imprecision(wild.found)
 
@@ -184,12 +178,11 @@ def test_the_loop_is_restarted_until_it_used_the_time_of_ours(monkeypatch: pytes
 def test_a_limited_loop_is_also_compared_without_its_limit() -> None:
     assert list(equal_time.readings(SETTING)) == [equal_time.LOWEST_FIRST, equal_time.HIGHEST_FIRST]
     limited = Setting(machine=MACHINE, vertices=30, parameters=Parameters(steps=1))
-    every = equal_time.readings(limited)
-    assert {(name, one.expansion, one.parameters.steps) for name, one in every.items()} == {
-        (equal_time.LOWEST_FIRST, "lowest", 1),
-        (equal_time.HIGHEST_FIRST, "highest", 1),
-        (equal_time.ALL_STEPS, "highest", None),
+    every = {
+        name: (one.expansion, one.parameters.steps) for name, one in equal_time.readings(limited).items()
     }
+    expected = {equal_time.LOWEST_FIRST: ("lowest", 1), equal_time.HIGHEST_FIRST: ("highest", 1)}
+    assert every == expected | {equal_time.ALL_STEPS: ("highest", None)}
 
 
 def test_ratios_are_against_the_stronger_reading() -> None:
@@ -253,29 +246,25 @@ def test_the_best_points_of_the_plane_are_run_again() -> None:
     assert plane.least(points, 0) is points[0]
 
 
-@pytest.mark.parametrize(
-    ("name", "steps"),
-    [
-        ("tables-1-2", 2),
-        ("tables-1-2-defaults", None),
-        ("table-3", 2),
-        ("optimum", 2),
-        ("equal-time", 2),
-        ("plane", None),
-    ],
-)
+STEPS = {
+    "tables-1-2": 2, "tables-1-2-defaults": None, "table-3": 2, "optimum": 2, "equal-time": 2, "plane": None
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "steps"), STEPS.items())
 def test_a_part_runs_small_and_becomes_a_section(
     name: str, steps: int | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    def quick(application: Application, machine: Machine, _: object) -> Any:
+        return search_from_seeds(application, machine, TrialOptions(trials=20))
+
     for module in (tables, equal_time, plane):
         monkeypatch.setattr(
             module, "table", lambda number: [{**row, "vertices": 20} for row in table(number)]
         )
     monkeypatch.setattr(rings, "cases", lambda small: [rings.Case(26, 200.0, 300, 100.0)])
     monkeypatch.setattr(optimum, "VERTICES", 5)
-    monkeypatch.setattr(
-        optimum, "search_from_seeds", lambda one, two, _: search_from_seeds(one, two, TrialOptions(trials=20))
-    )
+    monkeypatch.setattr(optimum, "search_from_seeds", quick)
     monkeypatch.setattr(trial, "TRIALS", 20)
     monkeypatch.setattr(equal_time, "TRIALS", 20)
     monkeypatch.setattr(trial, "throughput_bound", without_flows)
@@ -325,10 +314,9 @@ def test_condensed_graphs_of_stream_graphs_leave_links_of_the_switch_unused() ->
     """Why rings with 28 links do better than the condensed graph: a swap keeps the number of links."""
     limits = Machine(nodes=16, max_degree=4, max_edges=28, compute_speed=100.0, link_speed=200.0)
     setting = Setting(machine=limits, vertices=300)
-    links = [
-        seed_topology("condensed", draw(setting, trial), limits, np.random.default_rng(trial)).links
-        for trial in range(20)
-    ]
-    assert 22 < np.mean(links) < 25
-    ring = seed_topology("chordal-ring-2", draw(setting, 0), limits, np.random.default_rng(0))
-    assert ring.links == 28
+
+    def links(seed: str, trial: int) -> int:
+        return seed_topology(seed, draw(setting, trial), limits, np.random.default_rng(trial)).links
+
+    assert 22 < np.mean([links("condensed", trial) for trial in range(20)]) < 25
+    assert links("chordal-ring-2", 0) == 28

@@ -35,20 +35,16 @@ def test_records_keep_the_promises() -> None:
 
 def test_the_time_of_a_command_is_counted(processes: None, tmp_path: Path) -> None:
     found = first_minute.seconds(tmp_path, "--help")
-    assert 0 < found["processor_seconds"] < 60
-    assert 0 < found["wall_seconds"] < 60
+    assert all(0 < found[seconds] < 60 for seconds in ("wall_seconds", "processor_seconds"))
 
 
 def test_a_run_is_timed_until_the_launcher_starts(processes: None, tmp_path: Path) -> None:
     if shutil.which("mpirun") is None:
         pytest.skip("mpirun is not installed")
-    with (
-        known_placement.prepared(tmp_path) as environment,
-        ProcessPoolExecutor(1, get_context("spawn")) as own,
-    ):
+    own = ProcessPoolExecutor(1, get_context("spawn"))
+    with known_placement.prepared(tmp_path) as environment, own:
         found = own.submit(known_placement.timed, str(tmp_path), environment, ROOT).result()
-    assert 0 < found["wall_seconds"] < 60
-    assert 0 < found["processor_seconds"] < 60
+    assert all(0 < found[seconds] < 60 for seconds in ("wall_seconds", "processor_seconds"))
 
 
 def test_the_median_and_the_least_are_kept() -> None:

@@ -17,7 +17,6 @@ from ingest import catalog as formats
 from ingest.generate.catalog import FABRICS, GENERATORS, PROFILES, WEIGHTS, Generator, make
 from ingest.generate.signatures import REQUIRED, dataclass_of, parameters_of
 from ingest.options import Options
-from ingest.reading.source import SourceGroup
 from ingest.writers.generated_files import formats_of, write
 from registry.errors import InvalidValue, UnknownName
 from registry.model import Profile
@@ -58,15 +57,12 @@ def test_every_profile_is_made_of_text_and_read_back_from_each_format(generator:
     assert made.pairs
     for format in formats_of(made):
         content = file(write(made, format), "made")
-        known = formats.recognise(SourceGroup(path="made", files=(content,)))
+        known = formats.recognise(content.as_group())
         assert known.name == format
-        back = known.parser().parse([content], Options()).profiles[0]
-        assert back is not None
+        (back,) = known.parser().parse([content], Options()).profiles
         assert back.ranks == made.ranks
-        assert all(
-            (getattr(back, name) == getattr(made, name)).all()
-            for name in ("indptr", "partner", "bytes", "messages")
-        )
+        columns = ("indptr", "partner", "bytes", "messages")
+        assert all((getattr(back, name) == getattr(made, name)).all() for name in columns)
 
 
 @pytest.mark.parametrize(
@@ -144,13 +140,8 @@ def test_parameters_are_read_from_signature_and_docstring() -> None:
     assert found["one"].default is REQUIRED
     assert found["one"].about == found["two"].about == "First"
     assert found["four"].about == "Two lines; k .. n"
-    assert [parameter.type for parameter in found.values()] == [
-        "whole number",
-        "number",
-        "yes or no or yes or no,...",
-        "a|b",
-        "whole number,...",
-    ]
+    types = ["whole number", "number", "yes or no or yes or no,...", "a|b", "whole number,..."]
+    assert [parameter.type for parameter in found.values()] == types
     texts: dict[str, tuple[str, Any]] = {
         "one": ("7", 7), "two": ("7", 7.0), "three": ("no,yes", (False, True)), "four": ("b", "b"),
         "five": ("4", (4,)),

@@ -1,13 +1,15 @@
-"""Files that are merged with each other and with what is stored."""
+"""Files merged with each other and with what is stored; scans and tables of another cluster are rejected."""
 
 from __future__ import annotations
 
+import dataclasses
 import re
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from itertools import permutations
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -17,28 +19,28 @@ from hypothesis import strategies as st
 
 from ingest.merging.disagreements import MOST
 from ingest.merging.fabrics import SourceFabric, merge_fabrics
+from ingest.merging.same_cluster import require_same_cluster, shared_devices
 from ingest.options import Options
 from ingest.pipeline import Report, ingest, plan
-from registry.errors import InputError, PoorerSource
+from ingest.writers.infiniband import fat_tree, ibnetdiscover_text
+from registry.errors import InputError, PoorerSource, WrongCluster
 from registry.fabrics.contents import canonical, content_hash
+from registry.fabrics.fabrics import Snapshot
 from registry.model import HOST, NO_PORT, Adapters, Fabric, Links, Ports
 from registry.model.intake import Intake
 from registry.model.links import DOWN
 from registry.registry import Registry
 from tests.support.ibnetdiscover_scans import TREE, fabric_of, raw, swap
 from tests.support.inputs import DATA
+from tests.support.paths import written
 from tests.support.small_fabrics import adapter_fabrics
+from tests.support.sure import sure
 
 HERE = Options(cluster="c")
 TREE_FOLDER = DATA / "infiniband/fattree2-64-ftree"
 MIXED = DATA / "infiniband/mixed-speeds-oversubscribed"
-TOOLS = (
-    "ibnetdiscover.txt",
-    "ibnetdiscover-p.txt",
-    "iblinkinfo.txt",
-    "iblinkinfo-l.txt",
-    "opensm-subnet.lst",
-)
+SCANS = ("ibnetdiscover.txt", "iblinkinfo.txt", "opensm-subnet.lst")
+TOOLS = (*SCANS, "ibnetdiscover-p.txt", "iblinkinfo-l.txt")
 
 
 def both(one: Fabric, other: Fabric) -> tuple[Fabric, Sequence[str]]:
@@ -51,17 +53,11 @@ def merged(*paths: Path) -> Intake:
 
 
 def fabric(intake: Intake) -> Fabric:
-    assert intake.fabric is not None
-    return intake.fabric
+    return sure(intake.fabric)
 
 
 def known(found: Fabric) -> str:
     return content_hash(canonical(found))
-
-
-def written(folder: Path, name: str, text: str) -> Path:
-    (folder / name).write_text(text)
-    return folder / name
 
 
 @pytest.mark.parametrize("folder", [TREE_FOLDER, MIXED], ids=lambda folder: folder.name)
@@ -90,8 +86,7 @@ def test_two_tools_together_give_what_each_gives(folder: Path, names: tuple[str,
 
 
 def test_the_order_of_sources_that_agree_does_not_matter() -> None:
-    names = ("ibnetdiscover.txt", "iblinkinfo.txt", "opensm-subnet.lst")
-    found = {known(fabric(merged(*(MIXED / name for name in order)))) for order in permutations(names)}
+    found = {known(fabric(merged(*(MIXED / name for name in order)))) for order in permutations(SCANS)}
     assert len(found) == 1
 
 
@@ -103,7 +98,6 @@ def test_lists_ufm_and_a_database_get_what_they_lack_from_another() -> None:
     assert np.array_equal(fabric(both).adapters.guid, scan.adapters.guid)
     assert np.array_equal(fabric(both).adapters.port_guid, scan.adapters.port_guid)
     assert fabric(both).cable_count == 96
-    scan = fabric_of(raw("infiniband/fattree2-64-ftree/ibnetdiscover.txt"))
     for name in ("ufm_links.json", "ibdiagnet2.db_csv"):
         both = merged(DATA / "formats" / name, TREE_FOLDER / "ibnetdiscover.txt")
         assert both.warnings[1].endswith("96 capacities missing in one are taken from the other")
@@ -112,9 +106,8 @@ def test_lists_ufm_and_a_database_get_what_they_lack_from_another() -> None:
 
 @pytest.mark.parametrize("names", [["ibnetdiscover-l.txt"], ["ibhosts.txt", "ibswitches.txt"]])
 def test_lists_of_nodes_are_no_fabric_alone(names: list[str]) -> None:
-    with pytest.raises(
-        InputError, match=r"ingest it together with a source of the cables \(ibnetdiscover, "
-    ) as caught:
+    reason = r"ingest it together with a source of the cables \(ibnetdiscover, "
+    with pytest.raises(InputError, match=reason) as caught:
         merged(*(TREE_FOLDER / name for name in names))
     assert caught.value.path == str(TREE_FOLDER / names[0])
 
@@ -207,12 +200,9 @@ def test_many_disagreements_of_a_kind_are_counted(tmp_path: Path) -> None:
 def test_a_port_that_is_down_in_one_and_linked_in_the_other(tmp_path: Path) -> None:
     scan = fabric_of(TREE)
     leaf = scan.names.index("leaf01")
+    columns = {"vertex": leaf, "adapter": NO_PORT, "state": DOWN, "could_be": 0.0}
     ports = Ports(
-        vertex=np.array([leaf, leaf]),
-        adapter=np.array([NO_PORT, NO_PORT]),
-        number=np.array([1, 30]),
-        state=np.array([DOWN, DOWN]),
-        could_be=np.zeros(2),
+        number=np.array([1, 30]), **{name: np.array([value] * 2) for name, value in columns.items()}
     )
     other = Fabric(**_columns(scan) | {"ports": ports})
     found, _ = both(scan, other)
@@ -249,14 +239,11 @@ def test_two_planes_of_the_same_hosts_are_one_fabric() -> None:
     plane = plane.replace("leaf", "other-leaf").replace("spine", "other-spine").replace("mlx5_0", "mlx5_1")
     one, two = fabric_of(TREE), fabric_of(plane)
     found, warnings = both(one, two)
+    sizes = [(len(one.switches), one.cable_count, len(one.adapters)) for one in (one, found)]
+    assert sizes[1] == tuple(2 * size for size in sizes[0])
     assert len(found.hosts) == len(one.hosts)
-    assert len(found.switches) == 2 * len(one.switches)
-    assert found.cable_count == 2 * one.cable_count
-    assert len(found.adapters) == 2 * len(one.adapters)
-    assert {warning.split(" is ", 1)[1] for warning in warnings} == {
-        "only in a: it is kept",
-        "only in b: it is added",
-    }
+    said = {warning.split(" is ", 1)[1] for warning in warnings}
+    assert said == {"only in a: it is kept", "only in b: it is added"}
 
 
 def test_switches_of_two_planes_may_have_the_same_names() -> None:
@@ -275,26 +262,21 @@ def tree_of_a_scheduler(core: str = "core", leaf: str = "leaf0") -> Fabric:
     names = [core, f"{leaf}1", f"{leaf}2", *(f"node000{n}" for n in range(1, 7))]
     ends = [(0, 1), (0, 2), *((1 + n // 3, 3 + n) for n in range(6))]
     source, target = np.array([*ends, *((b, a) for a, b in ends)]).T
-    return Fabric.from_arcs(
-        names, source, target, 1.0, slots=[0, 0, 0, *[1] * 6], forwards=[True] * 3 + [False] * 6
-    )
+    forwards = [True] * 3 + [False] * 6
+    return Fabric.from_arcs(names, source, target, 1.0, slots=[0, 0, 0, *[1] * 6], forwards=forwards)
 
 
 @pytest.mark.parametrize("leaf", ["leaf0", "rack"])
 def test_a_schedulers_switches_are_those_that_its_hosts_hang_on(leaf: str) -> None:
     tree, scan = tree_of_a_scheduler(leaf=leaf), fabric_of(TREE)
-    assumed = np.ones(len(tree.links), np.bool_)
-    sources = [
-        SourceFabric(path="tree", fabric=tree, assumed=assumed),
-        SourceFabric(path="scan", fabric=scan),
-    ]
+    by_tree = SourceFabric(path="tree", fabric=tree, assumed=np.ones(len(tree.links), np.bool_))
+    sources = [by_tree, SourceFabric(path="scan", fabric=scan)]
     for order in (sources, sources[::-1]):
         found, warnings = merge_fabrics(order)
         assert len(found) == len(scan)
         for column in ("capacity", "source_port", "target_port", "cables"):
-            assert sorted(getattr(found.links, column).tolist()) == sorted(
-                getattr(scan.links, column).tolist()
-            )
+            one, other = (sorted(getattr(each.links, column).tolist()) for each in (found, scan))
+            assert one == other
         found_lines = [warning.split("disagree: ")[1] for warning in warnings if "disagree" in warning]
         assert found_lines[0] == "switch core of tree represents several of the other: it is left out"
         assert len(found_lines) == (1 if leaf == "leaf0" else 3)
@@ -355,20 +337,14 @@ def test_what_a_poorer_source_lacks_comes_from_the_richer_one(
     found: Fabric, lacks: set[str], first: bool
 ) -> None:
     adapters, links = found.adapters, found.links
-    poorer = Fabric(
-        **_columns(found)
-        | {
-            "lid": found.lid * ("lid" not in lacks),
-            "links": replace(links, capacity=np.ones(len(links))) if "rates" in lacks else links,
-            "adapters": replace(
-                adapters,
-                guid=adapters.guid * np.uint64("guid" not in lacks),
-                system_guid=adapters.system_guid * np.uint64("system" not in lacks),
-                port_guid=adapters.port_guid * np.uint64("ports" not in lacks),
-                port_lid=adapters.port_lid * ("lid" not in lacks),
-            ),
-        }
-    )
+    parts = {"guid": "guid", "system_guid": "system", "port_guid": "ports", "port_lid": "lid"}
+    gone = {
+        column: np.zeros_like(getattr(adapters, column)) for column, part in parts.items() if part in lacks
+    }
+    changes: dict[str, Any] = {"adapters": replace(adapters, **gone), "lid": found.lid * ("lid" not in lacks)}
+    if "rates" in lacks:
+        changes["links"] = replace(links, capacity=np.ones(len(links)))
+    poorer = Fabric(**_columns(found) | changes)
     poor = SourceFabric(path="poor", fabric=poorer, assumed=np.full(len(links), "rates" in lacks))
     rich = SourceFabric(path="rich", fabric=found)
     again, warnings = merge_fabrics([poor, rich] if first else [rich, poor])
@@ -376,35 +352,30 @@ def test_what_a_poorer_source_lacks_comes_from_the_richer_one(
     assert not [warning for warning in warnings if "disagree" in warning]
 
 
-SCAN = DATA / "infiniband/fattree2-64-ftree/ibnetdiscover.txt"
-MERGE_STORED_TREE = (DATA / "formats/topology.conf").read_text()
+STORED_TREE = (DATA / "formats/topology.conf").read_text()
 
 
 def day(number: int) -> Options:
     return Options(cluster="ft", observed_at=datetime(2026, 5, number, tzinfo=UTC))
 
 
-def merge_stored_given(registry: Registry, folder: Path, text: str, when: int = 2) -> Report:
-    path = folder / "topology.conf"
-    path.write_text(text)
-    return ingest(registry, [path], day(when))
+def tree_given(registry: Registry, folder: Path, text: str, when: int = 2) -> Report:
+    return ingest(registry, [written(folder, "topology.conf", text)], day(when))
 
 
 @pytest.fixture
 def scanned(registry: Registry) -> Registry:
     """Cluster ft as it was scanned on the first day."""
-    ingest(registry, [SCAN], day(1))
+    ingest(registry, [TREE_FOLDER / "ibnetdiscover.txt"], day(1))
     return registry
 
 
 def test_a_tree_that_fits_the_scan_has_no_disagreements(scanned: Registry, tmp_path: Path) -> None:
     before = scanned.fabrics.read("ft")
-    report = merge_stored_given(scanned, tmp_path, MERGE_STORED_TREE)
-    assert report.compared is not None
-    assert report.compared.time == datetime(2026, 5, 1, tzinfo=UTC)
-    assert report.compared.disagreements == ()
-    assert report.receipt is not None
-    assert not report.receipt.new_observation
+    report = tree_given(scanned, tmp_path, STORED_TREE)
+    compared = sure(report.compared)
+    assert (compared.time, compared.disagreements) == (datetime(2026, 5, 1, tzinfo=UTC), ())
+    assert not sure(report.receipt).new_observation
     assert scanned.fabrics.read("ft").id == before.id
     assert len(scanned.fabrics.observations("ft")) == 1
 
@@ -412,17 +383,17 @@ def test_a_tree_that_fits_the_scan_has_no_disagreements(scanned: Registry, tmp_p
 def test_disagreements_of_an_operators_file_are_reported_and_replace_nothing(
     scanned: Registry, tmp_path: Path
 ) -> None:
-    wrong = MERGE_STORED_TREE.replace("node[0001-0008]", "node[0001-0007]")
-    report = merge_stored_given(scanned, tmp_path, wrong.replace("node[0009-0016]", "node[0008-0016,0099]"))
-    assert report.compared is not None
+    wrong = STORED_TREE.replace("node[0001-0008]", "node[0001-0007]")
+    report = tree_given(scanned, tmp_path, wrong.replace("node[0009-0016]", "node[0008-0016,0099]"))
+    disagreements = sure(report.compared).disagreements
     path = tmp_path / "topology.conf"
     between = f"ft as seen at 2026-05-01 00:00:00 UTC and {path} disagree"
-    assert report.compared.disagreements == (
+    assert disagreements == (
         f"{between}: host node0099 is only in {path}",
         f"{between}: cable leaf01:8 - node0008:1 is only in ft as seen at 2026-05-01 00:00:00 UTC",
         f"{between}: cable leaf02 - node0008 is only in {path}",
     )
-    assert set(report.compared.disagreements) <= set(report.warnings)
+    assert set(disagreements) <= set(report.warnings)
     assert "node0099" not in scanned.fabrics.read("ft").fabric.names
     (run, *_) = scanned.runs.list()
     assert (run.outcome, run.formats) == ("unchanged", ("slurm-topology",))
@@ -431,27 +402,189 @@ def test_disagreements_of_an_operators_file_are_reported_and_replace_nothing(
 def test_the_same_file_again_is_compared_again_with_what_is_stored_by_then(
     scanned: Registry, tmp_path: Path
 ) -> None:
-    first = merge_stored_given(scanned, tmp_path, MERGE_STORED_TREE, when=9)
+    first = tree_given(scanned, tmp_path, STORED_TREE, when=9)
     ingest(scanned, [DATA / "infiniband/fattree2-64-dead-spine/ibnetdiscover.txt"], day(3))
-    again = merge_stored_given(scanned, tmp_path, MERGE_STORED_TREE, when=9)
+    again = tree_given(scanned, tmp_path, STORED_TREE, when=9)
     assert again.same_as is None
-    assert first.compared is not None
-    assert again.compared is not None
-    assert (first.compared.time.day, again.compared.time.day) == (1, 3)
+    assert [sure(report.compared).time.day for report in (first, again)] == [1, 3]
 
 
 def test_what_has_nothing_in_common_is_refused(scanned: Registry, tmp_path: Path) -> None:
     with pytest.raises(PoorerSource, match="slurm-topology has no ports"):
-        merge_stored_given(scanned, tmp_path, "SwitchName=a Nodes=x[1-4]\n")
+        tree_given(scanned, tmp_path, "SwitchName=a Nodes=x[1-4]\n")
     assert len(scanned.fabrics.observations("ft")) == 1
     assert scanned.runs.list()[0].outcome == "failed"
 
 
 def test_before_the_first_scan_and_of_another_cluster_it_is_kept(scanned: Registry, tmp_path: Path) -> None:
-    (tmp_path / "topology.conf").write_text(MERGE_STORED_TREE)
-    early = datetime(2026, 4, 1, tzinfo=UTC)
+    path, early = written(tmp_path, "topology.conf", STORED_TREE), datetime(2026, 4, 1, tzinfo=UTC)
     for options in (Options(cluster="ft", observed_at=early), Options(cluster="other")):
-        report = ingest(scanned, [tmp_path / "topology.conf"], options)
-        assert report.compared is None
-        assert report.receipt is not None
-        assert report.receipt.new_observation
+        report = ingest(scanned, [path], options)
+        assert (report.compared, sure(report.receipt).new_observation) == (None, True)
+
+
+FULL_NAMES = DATA / "infiniband/full-names/scan.txt"
+LEAVES = (
+    "SwitchName=a Nodes=node[2527,2529]\nSwitchName=b Nodes=node[2528,2530]\nSwitchName=top Switches=a,b\n"
+)
+
+
+def test_hosts_are_the_same_in_short_and_in_full(tmp_path: Path) -> None:
+    intake = merged(FULL_NAMES, written(tmp_path, "topology.conf", LEAVES))
+    assert fabric(intake).size == "4 hosts, 3 switches, 8 cables"
+    assert "node2527.cluster.example" in fabric(intake).names
+    assert not [line for line in intake.warnings if "node25" in line]
+
+
+INFINIBAND = DATA / "infiniband"
+TREE_SCAN = INFINIBAND / "fattree2-64-ftree/ibnetdiscover.txt"
+TREE_TABLES = INFINIBAND / "fattree2-64-ftree/opensm-lfts.dump"
+DEAD_SPINE = INFINIBAND / "fattree2-64-dead-spine/ibnetdiscover.txt"
+TORUS = INFINIBAND / "torus-4x4x4-dor/ibnetdiscover.txt"
+NDR = INFINIBAND / "ndr-dgx-minhop/ibnetdiscover.txt"
+NDR_TABLES = INFINIBAND / "ndr-dgx-minhop/opensm-lfts.dump.gz"
+SLURM = DATA / "formats/topology.conf"
+
+
+def scan_given(registry: Registry, path: Path, number: int, *, replace: bool = False) -> Report:
+    when = datetime(2026, 5, number, tzinfo=UTC)
+    return ingest(registry, [path], Options(cluster="c", observed_at=when, replace=replace))
+
+
+def tree_scan(folder: Path, leaves: int, hosts: int) -> Path:
+    """A scan of the first leaf switches of a fat tree with two spine switches; GUIDs count from 1."""
+    return written(folder, f"{leaves}x{hosts}.txt", ibnetdiscover_text(fat_tree(leaves, hosts, 2)))
+
+
+@pytest.fixture
+def tree_scanned(registry: Registry) -> Registry:
+    """Cluster c, a tree of 64 hosts and 12 switches, scanned on day 10."""
+    scan_given(registry, TREE_SCAN, 10)
+    return registry
+
+
+@pytest.mark.parametrize(
+    ("path", "shared", "devices"),
+    [(NDR, 0, 233), (TORUS, 72, 192)],  # the simulator of tree and torus counts its GUIDs from 1
+    ids=["other GUIDs", "72 GUIDs in common"],
+)
+def test_a_scan_with_fewer_than_half_of_the_last_ones_devices_is_rejected(
+    scanned: Registry, path: Path, shared: int, devices: int
+) -> None:
+    before = scanned.fabrics.read("c").id
+    with pytest.raises(WrongCluster) as caught:
+        scan_given(scanned, path, 11)
+    assert (caught.value.shared, caught.value.devices) == (shared, devices)
+    assert caught.value.reason == (
+        f"{shared} of the {devices} devices of this scan are in the scan of cluster 'c' of "
+        "2026-05-10 00:00:00 UTC: is this another cluster? Add --replace to accept it"
+    )
+    assert len(scanned.fabrics.observations("c")) == 1
+    assert scanned.runs.list("c")[0].outcome == "failed"
+    scan_given(scanned, path, 11, replace=True)
+    assert scanned.fabrics.read("c").id != before
+    scan_given(scanned, path, 12)  # the cluster's last scan by now
+
+
+def test_scans_with_faults_and_first_data_of_other_clusters_are_accepted(scanned: Registry) -> None:
+    scan_given(scanned, DEAD_SPINE, 11)
+    scan_given(scanned, INFINIBAND / "fattree2-64-broken-link/ibnetdiscover.txt", 12)
+    assert len(scanned.fabrics.observations("c")) == 3
+    ingest(scanned, [NDR, NDR_TABLES], Options(cluster="other"))
+    assert len(scanned.fabrics.clusters()) == 2
+
+
+@pytest.mark.parametrize("number", [5, 10, 11])
+def test_a_late_scan_is_compared_with_the_scan_before_it_or_else_with_the_first(
+    scanned: Registry, number: int
+) -> None:
+    scan_given(scanned, NDR, 20, replace=True)
+    with pytest.raises(WrongCluster, match=r"0 of the 233 devices .* of 2026-05-10 "):
+        scan_given(scanned, INFINIBAND.parent / "public/ndr-dgx.ibnetdiscover", number)
+    scan_given(scanned, DEAD_SPINE, number)
+    with pytest.raises(WrongCluster, match=r"of the 76 devices .* of 2026-05-20 "):
+        scan_given(scanned, INFINIBAND / "fattree2-64-traffic/ibnetdiscover.txt", 21)
+
+
+def test_a_scan_of_a_part_is_accepted_and_the_whole_after_it_as_well(
+    registry: Registry, tmp_path: Path
+) -> None:
+    """The subnet fell apart for a while: 4 hosts and 3 switches instead of 80 and 22."""
+    whole, part = tree_scan(tmp_path, 20, 4), tree_scan(tmp_path, 1, 4)
+    scan_given(registry, whole, 1)
+    scan_given(registry, part, 2)
+    scan_given(registry, whole, 3)
+    assert len(registry.fabrics.read("c").fabric) == 102
+    scan_given(registry, part, 4)
+    with pytest.raises(WrongCluster, match="7 of the 302 devices"):
+        scan_given(registry, tree_scan(tmp_path, 60, 4), 5)  # three times as many as were ever seen
+
+
+@pytest.mark.parametrize("scheduler_first", [True, False])
+def test_a_schedulers_tree_beside_a_scan_is_compared_by_its_hosts(
+    registry: Registry, scheduler_first: bool
+) -> None:
+    for number, path in enumerate([SLURM, TREE_SCAN] if scheduler_first else [TREE_SCAN, SLURM], start=1):
+        scan_given(registry, path, number)
+    assert len(registry.fabrics.read("c").fabric.hosts) == 64
+
+
+def test_a_scan_after_a_schedulers_tree_of_other_hosts_is_rejected(registry: Registry) -> None:
+    scan_given(registry, SLURM, 1)
+    with pytest.raises(WrongCluster, match="0 of the 193 devices of this scan"):  # its hosts
+        scan_given(registry, NDR, 2)
+
+
+def test_tables_of_switches_that_the_cluster_lacks_are_rejected(scanned: Registry) -> None:
+    with pytest.raises(WrongCluster) as caught:
+        scan_given(scanned, NDR_TABLES, 11)
+    assert caught.value.reason.startswith(
+        "0 of the 40 switches of these forwarding tables are in the scan of cluster 'c' of 2026-05-10 "
+    )
+    assert scanned.fabrics.read("c").routing is None
+    scan_given(scanned, NDR_TABLES, 11, replace=True)
+    assert scanned.fabrics.read("c").routing is not None
+
+
+def test_tables_with_a_switch_that_was_down_at_the_last_scan_are_accepted(registry: Registry) -> None:
+    scan_given(registry, DEAD_SPINE, 1)
+    with pytest.raises(WrongCluster, match="11 of the 12 switches"):
+        scan_given(registry, TREE_TABLES, 2)
+    scan_given(registry, TREE_SCAN, 2)
+    scan_given(registry, DEAD_SPINE, 3)
+    scan_given(registry, TREE_TABLES, 4)
+
+
+def test_only_devices_of_kinds_that_both_have_are_compared() -> None:
+    tree = fabric(merged(TREE_SCAN))
+    assert shared_devices(tree, tree).tolist() == [True] * 76
+    names = [tree.names[v] for v in tree.switches]
+    only_switches = Fabric.from_arcs(names, [0, 1], [1, 0], 1e9, slots=0)
+    assert shared_devices(tree, only_switches).tolist() == [True] * 12
+    assert shared_devices(only_switches, tree).tolist() == [True] * 12
+    assert shared_devices(tree, fabric(merged(SLURM))).tolist() == [True] * 64
+    only_hosts = Fabric.from_arcs(["node0001", "x"], [0, 1], [1, 0], 1e9)
+    assert shared_devices(tree, only_hosts).tolist() == [True, False]
+    assert shared_devices(only_switches, only_hosts).tolist() == []
+
+
+def test_equal_names_mean_nothing_if_both_have_guids_and_share_none() -> None:
+    tree = fabric(merged(TREE_SCAN))
+    offset = np.uint64(1 << 40)
+    guid = np.where(tree.guid > 0, tree.guid + offset, tree.guid)
+    columns = {name: getattr(tree.adapters, name) + offset for name in ("guid", "system_guid", "port_guid")}
+    adapters = dataclasses.replace(tree.adapters, **columns)
+    other = dataclasses.replace(tree, guid=guid, adapters=adapters)
+    assert shared_devices(tree, other).tolist() == [False] * 76
+
+
+def test_half_of_the_devices_are_enough() -> None:
+    def line(*names: str) -> Fabric:
+        return Fabric.from_arcs(names, range(len(names) - 1), range(1, len(names)), 1e9)
+
+    moment = datetime(2026, 5, 1, tzinfo=UTC)
+    before = Snapshot(cluster="c", id="", observed_at=moment, routing=None, fabric=line("a", "b", "c", "d"))
+    scans = SimpleNamespace(nearest_seen=lambda *_: before, largest_seen=lambda _: None)
+    require_same_cluster(scans, Intake(cluster="c", observed_at=moment, fabric=line("c", "d", "x", "y")))
+    with pytest.raises(WrongCluster):
+        require_same_cluster(scans, Intake(cluster="c", observed_at=moment, fabric=line("d", "x", "y")))

@@ -9,7 +9,6 @@ import pytest
 
 from ingest import catalog as formats
 from ingest.generate.catalog import FABRICS, PROFILES, make
-from ingest.reading.source import SourceGroup
 from ingest.writers.generated_files import as_fabric, formats_of, npz_bytes, weights_csv, write
 from ingest.writers.infiniband import (
     HOST_GUID,
@@ -38,11 +37,8 @@ def test_devices_have_guids_names_ports_and_aligned_lids() -> None:
     assert [(port.peer, port.peer_port) for port in spine.ports.values()] == [
         (leaf.guid, 2) for leaf in leaves
     ]
-    adapters = [device.ports[1] for device in TREE[3:]]
-    assert [(port.guid, port.lid, port.lmc) for port in adapters] == [
-        (HOST_GUID + 0x101, 4, 1),
-        (HOST_GUID + 0x201, 6, 1),
-    ]
+    adapters = [(port.guid, port.lid, port.lmc) for port in (device.ports[1] for device in TREE[3:])]
+    assert adapters == [(HOST_GUID + 0x101, 4, 1), (HOST_GUID + 0x201, 6, 1)]
 
 
 def test_cables_directors_and_pods_have_the_given_sizes_and_ports() -> None:
@@ -71,11 +67,8 @@ def test_tables_lead_to_every_lid() -> None:
     tables = forwarding_tables(TREE)
     assert tables.switch_guid.tolist() == [device.guid for device in TREE[:3]]
     # By switch and LID 1 .. 7: spine, two leaves, and two LIDs of each host.
-    assert tables.ports[:, 1:].tolist() == [
-        [0, 1, 2, 1, 1, 2, 2],
-        [2, 0, 2, 1, 1, 2, 2],
-        [2, 2, 0, 2, 2, 1, 1],
-    ]
+    rows = [[0, 1, 2, 1, 1, 2, 2], [2, 0, 2, 1, 1, 2, 2], [2, 2, 0, 2, 2, 1, 1]]
+    assert tables.ports[:, 1:].tolist() == rows
     text = opensm_lfts_text(TREE, tables)
     assert text.startswith("Unicast lids [0-7] of switch Lid 1 guid 0x0002c90000100100 ('spine01'):\n")
     assert "0x0006 002 # Channel Adapter portguid 0x0002c90000f00201: 'node0002 mlx5_0'\n" in text
@@ -133,5 +126,4 @@ def test_devices_of_a_scan_are_a_fabric_and_a_scan() -> None:
     made = make(FABRICS.find("infiniband-fat-tree"), {"leaves": "2", "hosts_per_leaf": "3", "spines": "2"})
     fabric = as_fabric(made)
     assert (len(fabric.hosts), len(fabric.switches)) == (6, 4)
-    group = SourceGroup(path="x", files=(file(write(made)),))
-    assert formats.recognise(group).name == "ibnetdiscover"
+    assert formats.recognise(file(write(made)).as_group()).name == "ibnetdiscover"

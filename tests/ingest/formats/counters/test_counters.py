@@ -19,6 +19,7 @@ from ingest.options import Options
 from registry.errors import InputError
 from registry.model import COUNTERS, NOT_COUNTED, CounterSweep, deltas, link_rates
 from tests.support.inputs import WHEN, fabric_of, file, parse, read, refusal
+from tests.support.sure import sure
 
 ALL = read("counters/traffic-counters.txt.gz").decode()
 DATA = read("counters/traffic-data.txt").decode()
@@ -32,9 +33,7 @@ MANAGEMENT = 1_000_000
 
 
 def sweep_of(parser: Parser, text: str | bytes, options: Options | None = None) -> CounterSweep:
-    sweep = parse(parser, text, options, path="x").counters[0]
-    assert sweep is not None
-    return sweep
+    return sure(parse(parser, text, options, path="x").counters[0])
 
 
 def by_port(sweep: CounterSweep, name: str) -> dict[tuple[int, int], int]:
@@ -62,12 +61,12 @@ def test_counts_agree_with_the_raw_text() -> None:
 
 def test_errors_and_waiting_are_no_bytes_and_the_sum_of_all_ports_is_no_port() -> None:
     parsed = parse(ibqueryerrors, DATA)
-    assert parsed.counters
-    assert len(parsed.counters[0]) == len(re.findall(r"port \d+:", DATA)) == 7
-    assert by_port(parsed.counters[0], "xmit_wait")[0x2C90000100100, 9] == 46137344
-    assert by_port(parsed.counters[0], "symbol_errors")[0x2C90000100100, 9] == 4711
-    assert by_port(parsed.counters[0], "symbol_errors")[0x2C90000100500, 10] == NOT_COUNTED
-    assert by_port(parsed.counters[0], "xmit_bytes")[0x2C90000100500, 10] == 4 * 671088928
+    (sweep,) = parsed.counters
+    assert len(sweep) == len(re.findall(r"port \d+:", DATA)) == 7
+    assert by_port(sweep, "xmit_wait")[0x2C90000100100, 9] == 46137344
+    assert by_port(sweep, "symbol_errors")[0x2C90000100100, 9] == 4711
+    assert by_port(sweep, "symbol_errors")[0x2C90000100500, 10] == NOT_COUNTED
+    assert by_port(sweep, "xmit_bytes")[0x2C90000100500, 10] == 4 * 671088928
     assert parsed.warnings == ("only ports with errors above the tool's thresholds are listed",)
 
 
@@ -86,18 +85,15 @@ def test_a_list_without_errors_is_a_sweep_and_lists_of_errors_are_marked() -> No
     assert ibqueryerrors.recognise(SUMMARY, "x")
     assert sweep_of(ibqueryerrors, DATA).errors_only
     assert not sweep_of(ibqueryerrors, ALL + SUMMARY).errors_only
-    joined = sweep_of(ibqueryerrors, ALL).joined(empty)
-    assert joined is not None
-    assert joined.errors_only
-    assert len(joined) == len(sweep_of(ibqueryerrors, ALL))
+    joined = sure(sweep_of(ibqueryerrors, ALL).joined(empty))
+    assert (joined.errors_only, len(joined)) == (True, len(sweep_of(ibqueryerrors, ALL)))
 
 
 def test_lines_about_links_and_summaries_are_passed_over() -> None:
-    report = sweep_of(ibqueryerrors, read("counters/sweep1-data-report.txt"))
-    plain = sweep_of(
-        ibqueryerrors, re.sub(r"\n +Link info.*", "", read("counters/sweep1-data-report.txt").decode())
-    )
-    assert by_port(report, "xmit_bytes") == by_port(plain, "xmit_bytes")
+    text = read("counters/sweep1-data-report.txt").decode()
+    plain = re.sub(r"\n +Link info.*", "", text)
+    report, sweep = (by_port(sweep_of(ibqueryerrors, each), "xmit_bytes") for each in (text, plain))
+    assert report == sweep
 
 
 def test_counters_of_unknown_names_are_left_out_and_leading_zeros_are_decimal() -> None:
@@ -156,9 +152,7 @@ def test_of_a_port_with_both_kinds_the_extended_counters_count() -> None:
 
 
 def test_sums_over_all_ports_are_left_out_and_counted() -> None:
-    both = read("counters/traffic-perfquery.txt")
-    parsed = parse(perfquery, both)
-    assert parsed.counters
+    parsed = parse(perfquery, read("counters/traffic-perfquery.txt"))
     assert list(zip(parsed.counters[0].lid, parsed.counters[0].port, strict=True)) == [(9, 1)]
     assert parsed.warnings == ("1 sum over all ports of a device is ignored",)
     with pytest.raises(InputError, match="only sums"):
@@ -168,7 +162,6 @@ def test_sums_over_all_ports_are_left_out_and_counted() -> None:
 def test_files_of_single_ports_are_one_sweep() -> None:
     pieces = [f"# Port counters{piece}" for piece in QUERY.split("# Port counters")[1:]]
     parsed = perfquery.parse([file(piece, f"{i}") for i, piece in enumerate(pieces)], Options())
-    assert parsed.counters
     assert np.array_equal(parsed.counters[0].values, sweep_of(perfquery, QUERY).values)
 
 
@@ -236,11 +229,8 @@ def test_what_cannot_be_is_shown(parser: ModuleType, old: str, new: str, reason:
 
 
 def test_files_without_counters_are_errors() -> None:
-    for parser, text in (
-        (ibqueryerrors, 'Errors for "x"\n'),
-        (perfquery, "# a comment\n"),
-        (counters_csv, "guid,port,xmit_bytes\n"),
-    ):
+    texts = ('Errors for "x"\n', "# a comment\n", "guid,port,xmit_bytes\n")
+    for parser, text in zip(TEXTS, texts, strict=True):
         assert "no port counters found" in refusal(parser, text).reason
 
 
@@ -272,12 +262,9 @@ def test_between_two_real_sweeps_a_reset_port_grew_by_at_least_what_it_shows() -
     before = sweep_of(ibqueryerrors, read("counters/sweep1-counters.txt.gz"))
     after = later(sweep_of(ibqueryerrors, read("counters/sweep2-counters.txt.gz")))
     grown = deltas(before, after)
-    leaf = [k for k, guid in enumerate(grown.guid.tolist()) if guid == 0x2C90000100100]
-    port = {int(grown.port[k]): k for k in leaf}
-    sent = grown.column("xmit_bytes")
-    assert sent[port[10]] == 4 * 6184
-    assert sent[port[1]] == 4 * (1268435816 - 268436032)
-    assert sent[port[2]] == 4 * (268436824 - 268436032)
+    port = {int(grown.port[k]): k for k in np.flatnonzero(grown.guid == 0x2C90000100100)}
+    sent = grown.column("xmit_bytes")[[port[10], port[1], port[2]]]
+    assert sent.tolist() == [4 * 6184, 4 * (1268435816 - 268436032), 4 * (268436824 - 268436032)]
     # perfquery left PortRcvPkts of that port alone: it grew by the difference at least
     assert grown.column("rcv_packets")[port[10]] == 1033582 - 1033508
     assert grown.guid[grown.at_least.any(axis=1)].tolist() == [0x2C90000100100]

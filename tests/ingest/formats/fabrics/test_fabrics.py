@@ -1,12 +1,14 @@
-"""Fabric files that are damaged, and those of older tools."""
+"""Fabric files that are damaged, those of Slingshot, and those of older tools."""
 
 from __future__ import annotations
 
 import itertools
+import json
 import math
 import re
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import networkx as nx
 import numpy as np
@@ -16,92 +18,83 @@ from hypothesis import strategies as st
 
 from ingest.catalog import FORMATS
 from ingest.formats.fabrics import bluegene_p as bluegene
-from ingest.formats.fabrics import cray, myrinet_pm
+from ingest.formats.fabrics import cray, myrinet_pm, slingshot
 from ingest.formats.fabrics.draft import grid_links
 from ingest.options import Options
+from ingest.parsed import Parsed
 from ingest.pipeline import plan
 from registry.errors import InputError
 from registry.interchange import to_networkx
-from registry.model import Fabric
+from registry.model import NO_PORT, Fabric
 from tests.support.inputs import fabric_in, file, parse, read, refusal
+from tests.support.sure import sure
+from tests.support.switch_trees import cables_of, rows_of
 
-
-class Sample(NamedTuple):
-    """A format and files that make one source."""
-
-    format: str
-    names: tuple[str, ...]
-
-
-SAMPLES = (
-    Sample("slurm-topology", ("formats/topology.conf",)),
-    Sample("slurm-topology", ("formats/topology_block.conf",)),
-    Sample("slurm-show-topology", ("slurm/scontrol_show_topology.txt",)),
-    Sample("slurm-topology-yaml", ("formats/topology.yaml",)),
-    Sample("topograph-labels", ("formats/k8s_nodes.json",)),
-    Sample("topograph-model", ("formats/topograph_model.yaml",)),
-    Sample("ibtopo", ("formats/llnl.topo",)),
-    Sample("lldp", ("lldp/node1.json", "lldp/leaf1.json")),
-    Sample("lldp", ("lldp/node1.json0", "lldp/leaf1.json0")),
-    Sample("slingshot", ("formats/slingshot_fabric_template.json.gz",)),
-    Sample("slingshot", ("formats/slingshot_stt_show_fabric.txt.gz",)),
-    Sample("opareport", ("formats/opareport_topology.xml.gz",)),
-    Sample("netloc", ("netloc/eth-nodes.ndat", "netloc/eth-phy-paths.ndat")),
-    Sample("cray", ("formats/xtprocadmin.txt", "public/sample.xtdb2proc.gz")),
-    Sample("bluegene-p", ("formats/bgp_coords.txt",)),
-    Sample("myrinet-pm", ("formats/myrinet_pm.conf",)),
-    Sample("graphml", ("graphs/leaves.graphml",)),
-    Sample("node-link", ("graphs/leaves.json",)),
+SAMPLES: tuple[tuple[str, tuple[str, ...]], ...] = (
+    ("slurm-topology", ("formats/topology.conf",)),
+    ("slurm-topology", ("formats/topology_block.conf",)),
+    ("slurm-show-topology", ("slurm/scontrol_show_topology.txt",)),
+    ("slurm-topology-yaml", ("formats/topology.yaml",)),
+    ("topograph-labels", ("formats/k8s_nodes.json",)),
+    ("topograph-model", ("formats/topograph_model.yaml",)),
+    ("ibtopo", ("formats/llnl.topo",)),
+    ("lldp", ("lldp/node1.json", "lldp/leaf1.json")),
+    ("lldp", ("lldp/node1.json0", "lldp/leaf1.json0")),
+    ("slingshot", ("formats/slingshot_fabric_template.json.gz",)),
+    ("slingshot", ("formats/slingshot_stt_show_fabric.txt.gz",)),
+    ("opareport", ("formats/opareport_topology.xml.gz",)),
+    ("netloc", ("netloc/eth-nodes.ndat", "netloc/eth-phy-paths.ndat")),
+    ("cray", ("formats/xtprocadmin.txt", "public/sample.xtdb2proc.gz")),
+    ("bluegene-p", ("formats/bgp_coords.txt",)),
+    ("myrinet-pm", ("formats/myrinet_pm.conf",)),
+    ("graphml", ("graphs/leaves.graphml",)),
+    ("node-link", ("graphs/leaves.json",)),
 )
-OPTIONS = Options()
+each_sample = pytest.mark.parametrize(
+    ("format", "names"), SAMPLES, ids=[f"{format} {names[0]}" for format, names in SAMPLES]
+)
 
 
-@pytest.mark.parametrize("sample", SAMPLES, ids=lambda sample: f"{sample.format} {sample.names[0]}")
-def test_line_ends_of_windows_and_a_byte_order_mark_change_nothing(sample: Sample) -> None:
-    parser = FORMATS.find(sample.format).parser()
-    contents = [read(name) for name in sample.names]
-    plain = parser.parse([file(c, n) for c, n in zip(contents, sample.names, strict=True)], OPTIONS)
-    turned = [b"\xef\xbb\xbf" + content.replace(b"\n", b"\r\n") for content in contents]
-    again = parser.parse([file(c, n) for c, n in zip(turned, sample.names, strict=True)], OPTIONS)
-    assert plain.fabric is not None
-    assert again.fabric is not None
-    assert again.fabric.names == plain.fabric.names
-    assert again.fabric.links.capacity.tolist() == plain.fabric.links.capacity.tolist()
-    assert again.warnings == plain.warnings
+def parse_sample(format: str, names: Sequence[str], change: Callable[[bytes], bytes] = bytes) -> Parsed:
+    """Read the files of a sample, each after a change."""
+    return FORMATS.find(format).parser().parse([file(change(read(name)), name) for name in names], Options())
 
 
-@pytest.mark.parametrize("sample", SAMPLES, ids=lambda sample: f"{sample.format} {sample.names[0]}")
-def test_a_nul_byte_or_another_encoding_is_named_with_its_line(sample: Sample) -> None:
-    parser = FORMATS.find(sample.format).parser()
+@each_sample
+def test_line_ends_of_windows_and_a_byte_order_mark_change_nothing(format: str, names: Sequence[str]) -> None:
+    plain = parse_sample(format, names)
+    again = parse_sample(format, names, lambda content: b"\xef\xbb\xbf" + content.replace(b"\n", b"\r\n"))
+    one, other = fabric_in(plain), fabric_in(again)
+    assert (other.names, again.warnings) == (one.names, plain.warnings)
+    assert other.links.capacity.tolist() == one.links.capacity.tolist()
+
+
+@each_sample
+def test_a_nul_byte_or_another_encoding_is_named_with_its_line(format: str, names: Sequence[str]) -> None:
     for wrong, reason in ((b"\0", "binary"), (b"\xff", "not UTF-8")):
-        contents = [read(name) for name in sample.names]
+        contents = [read(name) for name in names]
         lines = contents[-1].split(b"\n")
         lines[len(lines) // 2] += wrong
         contents[-1] = b"\n".join(lines)
+        files = [file(content, name) for content, name in zip(contents, names, strict=True)]
         with pytest.raises(InputError, match=reason) as caught:
-            parser.parse([file(c, n) for c, n in zip(contents, sample.names, strict=True)], OPTIONS)
-        assert caught.value.line == len(lines) // 2 + 1
-        assert caught.value.path == sample.names[-1]
+            FORMATS.find(format).parser().parse(files, Options())
+        assert (caught.value.line, caught.value.path) == (len(lines) // 2 + 1, names[-1])
 
 
-@pytest.mark.parametrize("sample", SAMPLES, ids=lambda sample: f"{sample.format} {sample.names[0]}")
-def test_every_direction_of_a_link_has_one_back_and_names_are_sorted(sample: Sample) -> None:
-    parser = FORMATS.find(sample.format).parser()
-    parsed = parser.parse([file(read(name), name) for name in sample.names], OPTIONS)
-    fabric = parsed.fabric
-    assert fabric is not None
+@each_sample
+def test_every_direction_of_a_link_has_one_back_and_names_are_sorted(
+    format: str, names: Sequence[str]
+) -> None:
+    parsed = parse_sample(format, names)
+    fabric = fabric_in(parsed)
     assert list(fabric.names) == sorted(fabric.names)
-    links = fabric.links
-    there = sorted(
-        zip(links.source, links.target, links.source_port, links.target_port, links.capacity, strict=True)
-    )
-    back = sorted(
-        zip(links.target, links.source, links.target_port, links.source_port, links.capacity, strict=True)
-    )
-    assert there == back
-    assert parsed.assumed is None or parsed.assumed.shape == links.source.shape
+    ends = ("source", "target", "source_port", "target_port", "capacity")
+    there, back = (rows_of(fabric.links, *order) for order in (ends, [ends[at] for at in (1, 0, 3, 2, 4)]))
+    assert sorted(there) == sorted(back)
     if parsed.assumed is not None:
-        marked = set(zip(links.source[parsed.assumed], links.target[parsed.assumed], strict=True))
+        assert parsed.assumed.shape == fabric.links.source.shape
+        marked = {row[:2] for row, is_assumed in zip(there, parsed.assumed, strict=True) if is_assumed}
         assert {(target, source) for source, target in marked} == marked
 
 
@@ -128,10 +121,8 @@ def test_links_of_a_grid_are_those_of_networkx(sizes: list[int], wrap: list[bool
     graph = grid(sizes, periodic)
     links = list(grid_links(positions, sizes, wrap))
     assert {frozenset((a, b)) for a, b in links} == {frozenset(edge) for edge in graph.edges()}
-    doubled = sum(
-        flag and size == 2 and math.prod(sizes) // 2 for flag, size in zip(wrap, sizes, strict=True)
-    )
-    assert len(links) == graph.number_of_edges() + doubled
+    doubled = sum(flag and size == 2 for flag, size in zip(wrap, sizes, strict=True))
+    assert len(links) == graph.number_of_edges() + doubled * (math.prod(sizes) // 2)
 
 
 def coordinates(sizes: tuple[int, int, int, int], flags: tuple[int, int, int, int]) -> str:
@@ -149,13 +140,10 @@ def test_bluegene_wraps_the_axes_whose_torus_flag_is_set() -> None:
     assert fabric.cable_count == 3 * 256 - 64  # z does not wrap: 64 links fewer
     assert set(fabric.slots.tolist()) == {4}
     assert fabric.forwards.all()
-    graph = simple(fabric)
-    assert graph.has_edge("x0y0z0", "x7y0z0")
-    assert graph.has_edge("x0y0z0", "x0y7z0")
-    assert not graph.has_edge("x0y0z0", "x0y0z3")
+    joined = [simple(fabric).has_edge("x0y0z0", end) for end in ("x7y0z0", "x0y7z0", "x0y0z3")]
+    assert joined == [True, True, False]
     assert set(fabric.links.capacity.tolist()) == {425e6}
-    assert fabric.coordinates is not None
-    assert fabric.coordinates[fabric.names.index("x3y1z2")].tolist() == [3, 1, 2]
+    assert sure(fabric.coordinates)[fabric.names.index("x3y1z2")].tolist() == [3, 1, 2]
 
 
 @settings(max_examples=40)
@@ -169,12 +157,9 @@ def test_distances_on_bluegene_are_those_of_its_axes(
     graph = simple(fabric_in(parse(bluegene, coordinates(sizes, flags))))
     start = (0, 0, 0)
     for at in itertools.product(*map(range, sizes[:3])):
-        apart = [
-            min(step, size - step) if flag else step
-            for step, size, flag in zip(at, sizes, flags, strict=False)
-        ]
-        ends = ("x{}y{}z{}".format(*one) for one in (start, at))
-        assert nx.shortest_path_length(graph, *ends) == sum(apart)
+        axes = zip(at, sizes, flags, strict=False)
+        apart = sum(min(step, size - step) if flag else step for step, size, flag in axes)
+        assert nx.shortest_path_length(graph, *("x{}y{}z{}".format(*one) for one in (start, at))) == apart
 
 
 @pytest.mark.parametrize(
@@ -222,7 +207,7 @@ def test_one_or_two_nodes_at_a_position_make_a_torus(sizes: list[int], each: int
     assert nx.is_isomorphic(nx.Graph(routers), torus)
     assert len(fabric.hosts) == each * len(positions)
     assert bool(fabric.forwards[fabric.hosts].all()) == (each == 1)
-    assert fabric.coordinates is not None
+    assert sure(fabric.coordinates).shape[1] == 3
     assert any(f"a torus of {sizes[0]} x {sizes[1]} x {sizes[2]}" in warning for warning in parsed.warnings)
 
 
@@ -239,9 +224,8 @@ def test_four_nodes_at_a_position_are_a_dragonfly() -> None:
     assert (len(fabric.hosts), len(fabric.switches)) == (499, 126)
     assert fabric.names[fabric.hosts[0]] == "nid02261"
     graph = simple(fabric)
-    assert graph.has_edge("router-13-0-2", "router-13-0-15")  # one chassis
-    assert graph.has_edge("router-13-0-2", "router-13-5-2")  # one slot of a group
-    assert graph.has_edge("router-13-0-2", "router-14-0-2")  # one place of two groups
+    near = ("13-0-15", "13-5-2", "14-0-2")  # in one chassis, one slot of a group, one place of two groups
+    assert all(graph.has_edge("router-13-0-2", f"router-{other}") for other in near)
     assert not graph.has_edge("router-13-0-2", "router-13-1-3")
     assert any("taken as XC (Aries)" in warning for warning in parsed.warnings)
     assert nx.diameter(graph) <= 2 + 5
@@ -257,9 +241,7 @@ def test_names_come_from_xtprocadmin_by_node_number_also_in_one_folder(tmp_path:
         parse(cray, table)
     (tmp_path / "a").write_bytes(read("formats/xtprocadmin.txt"))
     (tmp_path / "b").write_text(nodes([(0, 0, 0), (1, 0, 0)]))
-    intake = plan([tmp_path], Options(cluster="c"))
-    assert intake.fabric is not None
-    assert intake.fabric.names == ("c0-0c0s0n1", "nid00000")
+    assert sure(plan([tmp_path], Options(cluster="c")).fabric).names == ("c0-0c0s0n1", "nid00000")
 
 
 @pytest.mark.parametrize(
@@ -285,11 +267,8 @@ def test_myrinet_has_hosts_on_ports_and_parallel_cables() -> None:
     parsed = parse(myrinet_pm, read("formats/myrinet_pm.conf"))
     fabric = fabric_in(parsed)
     assert (len(fabric.hosts), len(fabric.switches), fabric.cable_count) == (8, 2, 12)
-    links = fabric.links
-    at = [fabric.names.index(name) for name in ("switch0", "switch1")]
-    between = (links.source == at[0]) & (links.target == at[1])
-    ports = list(zip(links.source_port[between].tolist(), links.target_port[between].tolist(), strict=True))
-    assert ports == [(4, 4), (5, 5), (6, 6), (7, 7)]
+    between = [cable for cable in cables_of(fabric) if cable[::2] == ("switch0", "switch1")]
+    assert [cable[1::2] for cable in between] == [(4, 4), (5, 5), (6, 6), (7, 7)]
     assert parsed.warnings[0] == "2 search lines are ignored"
 
 
@@ -311,3 +290,132 @@ def test_a_wrong_line_of_myrinet_is_named(old: str, new: str, reason: str, line:
     error = refusal(myrinet_pm, text.replace(old, new, 1))
     assert re.search(reason, error.reason)
     assert error.line == line
+
+
+TEMPLATE = read("formats/slingshot_fabric_template.json.gz").decode()
+TABLE = read("formats/slingshot_stt_show_fabric.txt.gz").decode()
+HEAD, *ROWS = TABLE.splitlines()
+NO_JACK = "xname is not a port, or dst is not a jack"
+
+
+def parsed(*contents: str, options: Options | None = None) -> Parsed:
+    return slingshot.parse([file(text, f"f{at}") for at, text in enumerate(contents)], options or Options())
+
+
+def between_switches(fabric: Fabric) -> list[tuple[str, str]]:
+    ends = (fabric.links.source[fabric.network_link], fabric.links.target[fabric.network_link])
+    return sorted((fabric.names[a], fabric.names[b]) for a, b in zip(*ends, strict=True))
+
+
+def test_the_template_is_a_dragonfly_of_nine_groups_with_a_host_on_each_edge_port() -> None:
+    result = parsed(TEMPLATE)
+    fabric = fabric_in(result)
+    assert (len(fabric.switches), len(fabric.hosts), fabric.cable_count) == (36, 72, 90 + 72)
+    graph = simple(fabric)
+    switches = graph.subgraph(fabric.names[switch] for switch in fabric.switches)
+    groups = nx.quotient_graph(switches, lambda a, b: a.split("c")[0] == b.split("c")[0])
+    assert groups.number_of_nodes() == 9
+    assert groups.number_of_edges() == 9 * 8 // 2  # each two groups are joined
+    for group in groups:
+        assert switches.subgraph(group).number_of_edges() == 4 * 3 // 2  # all to all within
+    assert set(fabric.links.capacity.tolist()) == {25e9}
+    assert "72 edge ports are taken as hosts because the template contains no nodes" in result.warnings
+    hosts = [host for host in fabric.names if "j100" in host]
+    assert all(list(graph[host]) == [host.split("j")[0]] for host in hosts)
+
+
+def test_the_numbers_of_ports_are_those_of_the_links_on_the_chip() -> None:
+    for text, first in ((TEMPLATE, 1), (TEMPLATE.replace('"x1000c0r1a0l1"', '"none"'), NO_PORT)):
+        fabric = fabric_in(parsed(text))
+        ports = fabric.links.source_port[fabric.links.source == fabric.names.index("x1000c0r1")]
+        assert sorted(ports.tolist()) == [first, 2, 3, 4, 5, 6, 7]
+
+
+def test_the_table_has_the_links_between_switches_with_their_speeds() -> None:
+    table, template = parsed(TABLE), parsed(TEMPLATE)
+    assert between_switches(fabric_in(table)) == between_switches(fabric_in(template))
+    assert "the table contains no hosts: ingest it together with the template" in table.warnings
+    assert not sure(table.assumed).any()
+
+
+def test_the_table_adds_rates_the_lower_of_two_ends_and_links_that_are_down() -> None:
+    rows = [ROWS[0].replace("True", "False"), *(row.replace("BS_200G", "BS_100G") for row in ROWS[1:])]
+    result = parsed(TEMPLATE, "\n".join([HEAD, *rows]))
+    fabric = fabric_in(result)
+    assert fabric.cable_count == 90 + 72 - 1
+    assert set(fabric.links.capacity[fabric.network_link].tolist()) == {12.5e9}
+    assert "1 link is not up and ignored" in result.warnings
+    assert ROWS[0].split(" | ")[1] == "fabric"
+    fabric = fabric_in(parsed("\n".join([HEAD, ROWS[0].replace("BS_200G", "BS_100G"), *ROWS[1:]])))
+    assert sorted(fabric.links.capacity.tolist())[:3] == [12.5e9, 12.5e9, 25e9]
+
+
+def test_links_that_only_one_file_knows_are_left_out_and_counted() -> None:
+    content: dict[str, Any] = json.loads(TEMPLATE)
+    gone = content["links"].pop(0)
+    result = parsed(json.dumps(content), TABLE)
+    assert fabric_in(result).cable_count == 89 + 72
+    assert "2 ports of the table have no such link in the template" in result.warnings
+    ends = {gone["conn_a"], gone["conn_b"]}
+    rows = [row for row in ROWS if row.split(" | ")[0].strip("| ") not in ends]
+    result = parsed("\n".join([HEAD, *rows]), TEMPLATE)
+    assert fabric_in(result).cable_count == 89 + 72
+    assert "1 link of the template is not in the table and ignored" in result.warnings
+
+
+def test_links_that_lead_elsewhere_are_left_out_and_two_files_of_a_kind_refused() -> None:
+    content: dict[str, Any] = json.loads(TEMPLATE)
+    a, b = content["links"][0], content["links"][1]
+    a["conn_b"], b["conn_b"] = b["conn_b"], a["conn_b"]
+    result = parsed(json.dumps(content), TABLE)
+    assert "2 links lead elsewhere in the table: ignored" in result.warnings
+    for text in (TEMPLATE, TABLE):
+        with pytest.raises(InputError, match="a second file of its kind") as caught:
+            parsed(text, text)
+        assert caught.value.path == "f1"
+
+
+def test_several_cables_between_two_jacks_are_joined_in_the_order_of_their_ports() -> None:
+    text = "| xname | type | dst | port_num | status | speed |\n"
+    for at, (r, p) in enumerate(itertools.product((1, 2), (0, 1))):
+        text += f"| x0c0r{r}j1p{p} | fabric | x0c0r{3 - r}j1 | {at} | True | BS_200G |\n"
+    fabric = fabric_in(parsed(text))
+    assert sorted(rows_of(fabric.links, "source_port", "target_port")) == [(0, 2), (1, 3), (2, 0), (3, 1)]
+
+
+@pytest.mark.parametrize(
+    ("text", "reason", "line"),
+    [
+        ("\n".join([HEAD, *ROWS[1:]]), "do not lead back", None),
+        ("\n".join([HEAD, *ROWS, ROWS[0]]), "the port is repeated", 182),
+        ("\n".join([HEAD, ROWS[0][:40]]), "columns: the file seems truncated", 2),
+        ("\n".join([HEAD, ROWS[0].replace("fabric", "edge", 1)]), "another type than fabric", 2),
+        ("\n".join([HEAD, ROWS[0].replace("| 3 |", "| x |")]), "port_num", 2),
+        ("\n".join([HEAD, ROWS[0].replace("x1008c1r7j101p0", "eth0")]), NO_JACK, 2),
+        ("| xname | dst |\n| a | b |\n", "columns", 1),
+        (HEAD, "no rows", None),
+    ],
+)
+def test_a_wrong_table_is_refused(text: str, reason: str, line: int | None) -> None:
+    with pytest.raises(InputError, match=reason) as caught:
+        parsed(text)
+    assert line is None or caught.value.line == line
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "reason"),
+    [
+        ('"id": "x1000c0r3"', '"id": "x1000c0r1"', "or is repeated"),
+        ('"id": "x1000c0r1",', '"id": "switch",', "is not the xname of a switch, or is repeated"),
+        ('"x1000c0r1j100p1"', '"x1000c0r1j100p0"', "or is repeated"),
+        ('"conn_port": "x1000c0r1j100p0"', '"conn_port": "x1000c0r2j100p0"', "is not a port of x1000c0r1"),
+        ('"conn_a": "x1008c1r7j101p0"', '"conn_a": "x1j0p0"', "no switch has"),
+        ('"conn_a": "x1008c1r7j101p0"', '"conn_a": "x1008c1r7j101p1"', "two links"),
+        ('"conn_a"', '"end_a"', "is not text"),
+        ('"switches": [', '"switches": 3, "x": [', "is not a list"),
+    ],
+)
+def test_a_wrong_template_is_refused(old: str, new: str, reason: str) -> None:
+    assert old in TEMPLATE
+    with pytest.raises(InputError, match=reason):
+        parsed(TEMPLATE.replace(old, new, 1))

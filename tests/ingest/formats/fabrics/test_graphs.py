@@ -1,4 +1,4 @@
-"""Fabrics from files of graphs and from tables of links."""
+"""Fabrics from files of graphs, from tables of links and from LibTopoMap's map file."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from hypothesis import given, settings
 
 from ingest.catalog import FORMATS as FILE_FORMATS
 from ingest.catalog import Parser
-from ingest.formats.fabrics import ibnetdiscover, links_csv
+from ingest.formats.fabrics import ibnetdiscover, libtopomap, links_csv
 from ingest.formats.fabrics.graphs import GRAPHML, NODE_LINK
 from ingest.options import Options
 from registry.exports import catalog
@@ -22,8 +22,12 @@ from registry.interchange import to_networkx
 from registry.model import HOST, Fabric
 from tests.support.inputs import fabric_in, fabric_of, parse, read, refusal
 from tests.support.small_fabrics import adapter_fabrics, plain_fabrics
+from tests.support.sure import sure
+from tests.support.switch_trees import rows_of
 
 NODES = '"nodes": [{"id": "a"}, {"id": "b"}]'
+NO_NODE = "0].target: is not the id of a node"
+GRAPHML_HEAD = '<graphml xmlns="http://graphml.graphdrawing.org/xmlns">'
 FORMATS = ("graphml", "node-link")
 
 
@@ -76,13 +80,10 @@ def test_a_grid_is_a_direct_network_with_a_rate_that_is_assumed_or_given(format:
     parsed = parse(parser(format), text)
     fabric = fabric_in(parsed)
     assert fabric.names == tuple("012345678")
-    assert len(fabric.hosts) == 9
-    assert fabric.forwards.all()
-    assert fabric.cable_count == 12
+    assert (len(fabric.hosts), int(fabric.forwards.sum()), fabric.cable_count) == (9, 9, 12)
     assert set(fabric.links.capacity.tolist()) == {1.0}
     assert any("seconds are bytes" in warning for warning in parsed.warnings)
-    assert parsed.assumed is not None
-    assert parsed.assumed.all()
+    assert sure(parsed.assumed).all()
     given_rate = fabric_in(parse(parser(format), text, Options(rate=2.5e9)))
     assert set(given_rate.links.capacity.tolist()) == {2.5e9}
 
@@ -93,9 +94,8 @@ def test_an_edge_runs_both_ways_unless_the_graph_is_directed(format: str) -> Non
         [("a", "b", {"capacity": 2.0}), ("b", "a", {"capacity": 3.0}), ("b", "c", {"capacity": 4.0})]
     )
     fabric = fabric_in(parse(parser(format), written(directed, format)))
-    links = fabric.links
-    found = set(zip(links.source.tolist(), links.target.tolist(), links.capacity.tolist(), strict=True))
-    assert found == {(0, 1, 2.0), (1, 0, 3.0), (1, 2, 4.0)}
+    found = rows_of(fabric.links, "source", "target", "capacity")
+    assert sorted(found) == [(0, 1, 2.0), (1, 0, 3.0), (1, 2, 4.0)]
 
 
 @pytest.mark.parametrize("format", FORMATS)
@@ -139,17 +139,10 @@ def test_graphs_that_are_no_fabric_are_refused(format: str, graph: nx.Graph[Any]
     assert reason in refusal(parser(format), written(graph, format)).reason
 
 
-@pytest.mark.parametrize(
-    ("name", "value"),
-    [
-        ("coordinates", "[1"),
-        ("kind", "router"),
-        ("guid", "zz"),
-        ("level", "x"),
-        ("slots", -3),
-        ("forwards", "no"),
-    ],
-)
+BROKEN = {"coordinates": "[1", "kind": "router", "guid": "zz", "level": "x", "slots": -3, "forwards": "no"}
+
+
+@pytest.mark.parametrize(("name", "value"), BROKEN.items())
 def test_attributes_that_the_types_refuse_are_refused(name: str, value: object) -> None:
     graph: nx.Graph[Any] = to_networkx(fabric_in(parse(GRAPHML, read("graphs/leaves.graphml"))))
     broken = nx.node_link_data(graph, edges="links")
@@ -161,20 +154,12 @@ def test_attributes_that_the_types_refuse_are_refused(name: str, value: object) 
 @pytest.mark.parametrize(
     ("parser", "text", "reason"),
     [
-        (GRAPHML, '<graphml xmlns="http://graphml.graphdrawing.org/xmlns"><graph>', "truncated"),
-        (
-            GRAPHML,
-            '<graphml xmlns="http://graphml.graphdrawing.org/xmlns"></graphml>',
-            "networkx cannot read the graph",
-        ),
+        (GRAPHML, f"{GRAPHML_HEAD}<graph>", "truncated"),
+        (GRAPHML, f"{GRAPHML_HEAD}</graphml>", "networkx cannot read the graph"),
         (GRAPHML, '<!DOCTYPE g [<!ENTITY a "b">]><graphml>&a;</graphml>', "entities"),
         (GRAPHML, "<graphml><graph/></graphml>", "no edges"),
-        (
-            NODE_LINK,
-            f'{{{NODES}, "links": [{{"source": "a", "target": "c"}}]}}',
-            "0].target: is not the id of a node",
-        ),
-        (NODE_LINK, f'{{{NODES}, "links": [{{"source": "a"}}]}}', "is not the id of a node"),
+        (NODE_LINK, f'{{{NODES}, "links": [{{"source": "a", "target": "c"}}]}}', NO_NODE),
+        (NODE_LINK, f'{{{NODES}, "links": [{{"source": "a"}}]}}', NO_NODE),
         (NODE_LINK, f'{{{NODES}, "links": [3]}}', "is not an object"),
         (NODE_LINK, f'{{{NODES}, "links": 3}}', "is not a list"),
         (NODE_LINK, '{"nodes": [{"id": "a"}, {"id": "a"}], "links": []}', "the id is missing or repeated"),
@@ -205,8 +190,7 @@ def test_three_columns_are_a_fabric() -> None:
     found = fabric_of(links_csv, SHORT)
     assert found.names == ("leaf1", "leaf2", "n1", "n2", "spine")
     assert [found.names[host] for host in found.hosts] == ["n1", "n2"]
-    assert found.cable_count == 4
-    assert found.forwards.tolist() == [True, True, False, False, True]
+    assert (found.cable_count, found.forwards.tolist()) == (4, [True, True, False, False, True])
     assert parse(links_csv, SHORT).warnings == (
         "the file lists each cable once: the other direction is added",
         "vertices without a kind are taken as hosts if they have one neighbour, else as switches",
@@ -233,43 +217,41 @@ def test_ports_guids_kinds_and_slots_are_kept() -> None:
         "i,s,50e9,8,1,0xa0,0x11,switch,0,2\n"
     )
     found = fabric_of(links_csv, text)
-    assert found.slots.tolist() == [64, 1, 0]
-    assert found.guid.tolist() == [0, 0, 0xA0]
-    assert found.adapters.guid.tolist() == [0x10, 0x11]
-    assert found.adapters.host.tolist() == [0, 1]
-    assert found.links.source_port.tolist() == [1, 1, 7, 8]
-    assert found.links.source_adapter.tolist() == [0, 1, -1, -1]
+    assert (found.slots.tolist(), found.guid.tolist()) == ([64, 1, 0], [0, 0, 0xA0])
+    assert (found.adapters.guid.tolist(), found.adapters.host.tolist()) == ([0x10, 0x11], [0, 1])
+    assert rows_of(found.links, "source_port", "source_adapter") == [(1, 0), (1, 1), (7, -1), (8, -1)]
     assert found.cable_count == 3
 
 
 def test_without_capacities_the_callers_rate_is_taken() -> None:
     text = "source,target,cables\na,b,2\nb,c,1\n"
     read = parse(links_csv, text, Options(rate=5.0))
-    assert read.fabric is not None
-    assert set(read.fabric.links.capacity.tolist()) == {5.0}
-    assert read.assumed is not None
-    assert bool(read.assumed.all())
+    assert set(fabric_in(read).links.capacity.tolist()) == {5.0}
+    assert sure(read.assumed).all()
     assert any("--rate" in line for line in parse(links_csv, text).warnings)
 
 
+COLUMNS = "the columns source and target are missing, or a column is repeated"
 HEAD = "source,target,capacity,cables,source_port,source_guid,source_kind,source_slots,source_forwards\n"
 
 
 @pytest.mark.parametrize(
     ("text", "line", "reason"),
     [
-        ("source,capacity,cables\n", 1, "the columns source and target are missing, or a column is repeated"),
-        ("source,target,target\n", 1, "the columns source and target are missing, or a column is repeated"),
+        ("source,capacity,cables\n", 1, COLUMNS),
+        ("source,target,target\n", 1, COLUMNS),
         (HEAD, None, "no links found"),
         (HEAD + "a,b,1\n", 2, "3 cells, but there are 9 columns"),
         (HEAD + "a,a,1,,,,,,\n", 2, "a link from a vertex to itself"),
         (HEAD + ",b,1,,,,,,\n", 2, "'' is not a valid name of a device"),
-        (HEAD + "a,b,0,,,,,,\n", 2, "capacity is not a number of bytes/s from 1e-06 to 1e+18: '0'"),
-        (HEAD + "a,b,nan,,,,,,\n", 2, "capacity is not a number of bytes/s from 1e-06 to 1e+18: 'nan'"),
-        (HEAD + "a,b,1e999,,,,,,\n", 2, "capacity is not a number of bytes/s from"),
-        (HEAD + "a,b,-1,,,,,,\n", 2, "capacity is not a number of bytes/s from"),
-        (HEAD + "a,b,1e-320,,,,,,\n", 2, "capacity is not a number of bytes/s from"),
-        (HEAD + "a,b,1e308,,,,,,\n", 2, "capacity is not a number of bytes/s from"),
+        *(
+            (
+                HEAD + f"a,b,{rate},,,,,,\n",
+                2,
+                f"capacity is not a number of bytes/s from 1e-06 to 1e+18: '{rate}'",
+            )
+            for rate in ("0", "nan", "1e999", "-1", "1e-320", "1e308")
+        ),
         (HEAD + "a,b,1,999999999,,,,,\n", 2, "cables is above 65535: '999999999'"),
         (HEAD + "a,b,1,,65536,,,,\n", 2, "source_port is above 65535: '65536'"),
         (HEAD + "a,b,1,,,,host,999999999,\n", 2, "source_slots is above 65535: '999999999'"),
@@ -289,3 +271,103 @@ def test_what_cannot_be_read_is_refused(text: str, line: int | None, reason: str
     error = refusal(links_csv, text)
     assert error.line == line
     assert error.reason.startswith(reason)
+
+
+MAP = "num: 3\n1 blub\n0 bla\n2 blib\n1 2 0\n2 0 1\n0 1 2\n"
+"""The example in the comment of the library's own parser: a triangle."""
+STAR = "num: 4\n0 a\n1 b\n2 c\n3 sw\n0 3\n1 3\n2 3 3\n3 0 1 2 2\n"
+WEIGHTED = read("formats/libtopomap_w.map")
+
+
+def test_the_librarys_own_example() -> None:
+    fabric = fabric_of(libtopomap, MAP)
+    assert fabric.names == ("bla", "blib", "blub")
+    assert fabric.neighbour.tolist() == [1, 2, 0, 2, 0, 1]
+    assert fabric.cable_count == 3
+
+
+def test_a_map_of_a_real_fabric_agrees_with_its_scan() -> None:
+    mapped = fabric_of(libtopomap, read("formats/libtopomap.map"), Options(rate=25e9))
+    scan = fabric_of(ibnetdiscover, read("infiniband/fattree2-64-ftree/ibnetdiscover.txt"))
+    assert mapped.names == scan.names
+    for column in ("kind", "forwards", "slots", "indptr", "neighbour", "capacity", "cables"):
+        assert np.array_equal(getattr(mapped, column), getattr(scan, column)), column
+
+
+def test_a_repeated_neighbour_is_a_parallel_cable_and_a_weight_multiplies_its_rate() -> None:
+    fabric = fabric_of(libtopomap, STAR)
+    assert fabric.cable_count == 4
+    assert fabric.cables.tolist() == fabric.capacity.tolist() == [1, 1, 2, 1, 1, 2]
+    plain = fabric_of(libtopomap, read("formats/libtopomap.map"))
+    weighted = fabric_of(libtopomap, WEIGHTED)
+    assert set(plain.capacity.tolist()) == {1.0}
+    assert set(weighted.capacity.tolist()) == {200.0}
+    assert weighted.cable_count == plain.cable_count == 96
+    assert set(fabric_of(libtopomap, WEIGHTED, Options(rate=0.5)).capacity.tolist()) == {100.0}
+
+
+def test_vertices_with_one_neighbour_are_hosts_and_those_of_a_direct_network_forward() -> None:
+    fabric = fabric_of(libtopomap, STAR)
+    assert [fabric.names[host] for host in fabric.hosts] == ["a", "b", "c"]
+    assert fabric.forwards.tolist() == [False, False, False, True]
+    for text, hosts in ((MAP, 3), ("num: 2\n0 a\n1 b\n0 1\n1 0\n", 2)):
+        direct = fabric_of(libtopomap, text)
+        assert (len(direct.hosts), bool(direct.forwards.all())) == (hosts, True)
+
+
+def test_an_assumed_rate_has_a_warning() -> None:
+    assert parse(libtopomap, MAP).warnings == (
+        "the map contains no rates: 1 byte/s per cable is assumed, so seconds are bytes",
+    )
+    assert parse(libtopomap, MAP, Options(rate=1e9)).warnings == ()
+
+
+@pytest.mark.parametrize(
+    ("edges", "warning", "neighbours"),
+    [
+        ("0 1 2\n1 2\n2\n", "the map lists each edge once: the other direction is added", [1, 2, 0, 2, 0, 1]),
+        ("0 1\n1 0 2\n2 0\n", "2 edges are listed in one direction only, and kept so", [1, 0, 2, 0]),
+        ("0 0 1\n1 0\n2 0\n", "1 edge leads from a vertex to itself: ignored", None),
+    ],
+)
+def test_odd_edges_are_mirrored_kept_or_left_out(
+    edges: str, warning: str, neighbours: list[int] | None
+) -> None:
+    parsed = parse(libtopomap, f"num: 3\n0 a\n1 b\n2 c\n{edges}", Options(rate=1.0))
+    assert warning in parsed.warnings
+    if neighbours is not None:
+        assert (parsed.warnings, fabric_in(parsed).links.target.tolist()) == ((warning,), neighbours)
+
+
+@pytest.mark.parametrize(
+    "text", [MAP.replace("\n", "\r\n"), MAP + "\n\n", MAP.rstrip("\n"), MAP.replace(" ", "  ")]
+)
+def test_the_same_map_in_another_dress(text: str) -> None:
+    fabric = fabric_of(libtopomap, text)
+    assert (fabric.names, fabric.cable_count) == (("bla", "blib", "blub"), 3)
+
+
+@pytest.mark.parametrize(
+    ("text", "reason", "line"),
+    [
+        ("num: 0\n", "with N vertices", 1),
+        (MAP.replace("num: 3", "num: 4"), "need 9 lines, the file has 7", 7),
+        (MAP.rsplit("\n", 2)[0], "need 7 lines, the file has 6", 6),
+        (MAP.replace("1 blub", "7 blub"), "7 is not below 3 in '7", 2),
+        (MAP.replace("1 blub", "0 blub"), "0 is repeated in '0", 3),
+        (MAP.replace("blib", "bla"), "two vertices are named 'bla'", 4),
+        (MAP.replace("1 blub", "1"), "expected 'vertex name'", 2),
+        (MAP.replace("2 0 1", "2 0 3"), "neighbour 3 is no vertex", 6),
+        (MAP.replace("2 0 1", "2 0 x"), "expected 'vertex", 6),
+        (MAP.replace("2 0 1", "1 0 1"), "1 is repeated in '1 0 1'", 6),
+        (MAP.replace("num: 3", "num: 3 w"), r"neighbour\(weight\) \.\.\.", 5),
+        ("num: 2 w\n0 a\n1 b\n0 1(0)\n1 0(1)\n", "weight 0", 4),
+        ("num: 2 w\n0 a\n1 b\n0 1 (2)\n1 0(1)\n", r"neighbour\(weight\) \.\.\.", 4),
+        ("num: 2\n0 a\n1 b\n0\n1\n", "no edges", None),
+        ("num: 2\n0 a\n1 b\n0 0\n1 1\n", "no edges", None),
+    ],
+)
+def test_bad_maps_are_errors_with_their_line(text: str, reason: str, line: int | None) -> None:
+    error = refusal(libtopomap, text)
+    assert re.search(reason, str(error))
+    assert error.line == line

@@ -16,6 +16,8 @@ from registry.errors import InputError
 from registry.model import HOST, SWITCH, Fabric
 from tests.support.ibnetdiscover_scans import TREE, fabric_of, raw, read, same, scan_text, swap
 from tests.support.inputs import DATA, fabric_in
+from tests.support.sure import sure
+from tests.support.switch_trees import rows_of
 
 PATTERNS = ("infiniband/*/ibnetdiscover.txt*", "infiniband/*/before.*", "public/*.topo", "public/ndr-dgx.*")
 SCANS = sorted(path.relative_to(DATA).as_posix() for pattern in PATTERNS for path in DATA.glob(pattern))
@@ -40,9 +42,8 @@ def naive_cables(text: str) -> list[tuple[str, str, float]]:
 def test_counts_and_capacities_agree_with_the_raw_text(name: str) -> None:
     text = raw(name)
     fabric = fabric_of(text)
-    aggregation = set(
-        re.findall(r'^Ca\s.*"H-([0-9a-f]+)".*"Mellanox Technologies Aggregation Node"', text, re.M)
-    )
+    node = r'^Ca\s.*"H-([0-9a-f]+)".*"Mellanox Technologies Aggregation Node"'
+    aggregation = set(re.findall(node, text, re.M))
     cables = [end for end in naive_cables(text) if not aggregation & set(end[:2]) and end[0] != end[1]]
     assert len(fabric.switches) == len(re.findall(r"^Switch\s", text, re.M))
     assert len(fabric.adapters) == len(re.findall(r"^Ca\s", text, re.M)) - len(aggregation)
@@ -57,7 +58,7 @@ def test_counts_and_capacities_agree_with_the_raw_text(name: str) -> None:
     wanted: Counter[tuple[int, int]] = Counter()
     for (own, peer), count in between.items():
         wanted[guids[own], guids[peer]] += count
-    assert Counter(zip(fabric.links.source.tolist(), fabric.links.target.tolist(), strict=True)) == wanted
+    assert Counter(rows_of(fabric.links, "source", "target")) == wanted
     keeps_the_promises_of_its_type(fabric)
 
 
@@ -68,36 +69,30 @@ def keeps_the_promises_of_its_type(fabric: Fabric) -> None:
     assert (fabric.slots == (fabric.kind == HOST)).all()
     assert ((own >= 0) == (fabric.kind[links.source] == HOST)).all()
     assert (fabric.adapters.host[own[own >= 0]] == links.source[own >= 0]).all()
-    there, back = (links.source, links.source_port), (links.target, links.target_port)
-    forward = Counter(zip(*there, *back, links.capacity, strict=True))
-    assert forward == Counter(zip(*back, *there, links.capacity, strict=True))
+    there, back = ("source", "source_port"), ("target", "target_port")
+    assert Counter(rows_of(links, *there, *back, "capacity")) == Counter(
+        rows_of(links, *back, *there, "capacity")
+    )
 
 
-@pytest.mark.parametrize(
-    ("name", "hosts", "switches"),
-    [
-        ("infiniband/fattree2-64-ftree/ibnetdiscover.txt", 64, 12),
-        ("infiniband/fattree2-648-ftree/ibnetdiscover.txt.gz", 648, 54),
-        ("infiniband/torus-4x4x4-dor/ibnetdiscover.txt", 128, 64),
-        ("infiniband/mixed-speeds-oversubscribed/ibnetdiscover.txt", 137, 12),
-        ("public/1.topo", 4, 2),
-        ("public/2.topo", 2, 1),
-        ("public/3.topo", 5, 2),
-        ("public/4.topo", 1, 1),
-    ],
-)
-def test_hosts_of_real_scans(name: str, hosts: int, switches: int) -> None:
-    fabric = fabric_of(raw(name))
-    assert (len(fabric.hosts), len(fabric.switches)) == (hosts, switches)
+HOSTS = {
+    "infiniband/fattree2-64-ftree/ibnetdiscover.txt": 64, "infiniband/torus-4x4x4-dor/ibnetdiscover.txt": 128,
+    "infiniband/fattree2-648-ftree/ibnetdiscover.txt.gz": 648,
+    "infiniband/mixed-speeds-oversubscribed/ibnetdiscover.txt": 137,
+    "public/1.topo": 4, "public/2.topo": 2, "public/3.topo": 5, "public/4.topo": 1,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", HOSTS)
+def test_hosts_of_real_scans(name: str) -> None:
+    assert len(fabric_of(raw(name)).hosts) == HOSTS[name]
 
 
 def test_ndr_fabric_has_109_hosts_with_rails_on_four_leaves() -> None:
     fabric = fabric_of(raw("public/ndr-dgx.ibnetdiscover"))
     leaves = {fabric.names[host]: fabric.indptr[host + 1] - fabric.indptr[host] for host in fabric.hosts}
     assert sum(count == 4 for count in leaves.values()) == 109
-    nameless = [name for name in leaves if name.startswith("guid-0x")]
-    assert len(nameless) == 72
-    assert all(leaves[name] == 1 for name in nameless)
+    assert [leaves[name] for name in leaves if name.startswith("guid-0x")] == [1] * 72
     assert fabric.observed_at == datetime(2025, 8, 6, 16, 11, 23, tzinfo=UTC)
 
 
@@ -129,24 +124,13 @@ def test_lmc_is_read_and_ports_may_lack_a_lid() -> None:
 
 def test_generated_fabric_comes_back_as_it_was_made() -> None:
     devices = director_tree(edges=4, hosts_per_edge=3, directors=2, line_chips=3, spine_chips=2, speed="NDR")
-    made = build_fabric(devices, path="", default_rate=1.0).fabric
-    assert made is not None
+    made = fabric_in(build_fabric(devices, path="", default_rate=1.0))
     back = fabric_of(ibnetdiscover_text(devices, speed="NDR"))
     assert same(back, made)
     for column in ("guid", "system_guid", "host", "port_adapter", "port_number", "port_lmc"):
         assert np.array_equal(getattr(back.adapters, column), getattr(made.adapters, column))
     assert np.array_equal(back.guid, made.guid)
     assert np.array_equal(back.lid, made.lid)
-
-
-def test_parallel_cables_are_counted() -> None:
-    fabric = fabric_of(TREE)
-    leaf, spine = fabric.vertices(["leaf01", "spine01"])
-    arc = fabric.indptr[leaf] + fabric.neighbour[
-        fabric.indptr[leaf] : fabric.indptr[leaf + 1]
-    ].tolist().index(spine)
-    assert fabric.cables[arc] == 2
-    assert fabric.capacity[arc] == 2 * 25e9
 
 
 TIMEOUT = "src/query_smp.c:195; umad (DR path slid 0; dlid 0; 0,1 Attr 0x11:0) bad status 110"
@@ -166,8 +150,8 @@ DRESSES = {
     "external ports": swap(TREE, r"^\[(\d+)\]", r"[\1][ext 1\1]"),
     "no blank lines": TREE.replace("\n\n", "\n").replace("HDR\nvendid", "HDR\n \nvendid"),
     "diagnostics": TREE.replace("\n\n", f"\n{TIMEOUT}\n\n"),
-    "hops": TREE.replace(
-        "# Initiated", "# Reported max hops discovered: 3\n# Total MADs used: 99\n# Initiated"
+    "hops": swap(
+        TREE, "^# Initiated", "# Reported max hops discovered: 3\n# Total MADs used: 99\n# Initiated"
     ),
 }
 
@@ -192,18 +176,16 @@ def test_grouped_output_prints_chassis_switches_twice() -> None:
     text = head + chassis + "".join(marked) + "\n# Chassis Switches" + "".join(marked) + "\n# Chassis CAs"
     text += "\n\nNon-Chassis Nodes\n" + "".join(adapters)
     parsed = read(text)
-    assert parsed.fabric is not None
     assert parsed.warnings == ()
-    assert same(parsed.fabric, fabric_of(TREE))
+    assert same(fabric_in(parsed), fabric_of(TREE))
 
 
 def test_old_scans_without_port_guids_and_rates_take_the_default_and_say_so() -> None:
     text = swap(swap(TREE, r"\([0-9a-f]+\)", ""), r" 4xHDR$", "")
     parsed = read(text)
-    assert parsed.fabric is not None
-    assert set(parsed.fabric.links.capacity.tolist()) == {1e9}
+    assert set(fabric_in(parsed).links.capacity.tolist()) == {1e9}
     assert parsed.warnings == ("14 cables have no width and speed: 1e+09 bytes/s are assumed",)
-    assert parsed.fabric.adapters.port_guid.tolist() == [0] * 6
+    assert fabric_in(parsed).adapters.port_guid.tolist() == [0] * 6
     assert set(fabric_of(text, Options(rate=5e9)).links.capacity.tolist()) == {5e9}
 
 
@@ -217,17 +199,13 @@ def test_speeds_that_the_tool_does_not_know_are_unknown_rates(printed: str) -> N
 def of_models(models: list[int], rates: list[float]) -> dict[str, float]:
     """Possible rates of the ends that are noted: a switch of the first model, adapters of the others."""
     cables = [Port(number=n, peer=n, peer_port=1, rate=rate) for n, rate in enumerate(rates, 1)]
-    switch = Device(
-        kind="S", guid=1000, description="leaf", model=models[0], ports=dict(enumerate(cables, 1))
-    )
-    devices = [switch]
+    own = dict(enumerate(cables, 1))
+    devices = [Device(kind="S", guid=1000, description="leaf", model=models[0], ports=own)]
     for n, (rate, model) in enumerate(zip(rates, models[1:], strict=True), 1):
         ports = {1: Port(number=1, peer=1000, peer_port=n, rate=rate)}
         devices.append(Device(kind="H", guid=n, description=f"h{n}", model=model, ports=ports))
     fabric = fabric_in(build_fabric(devices, path="scan", default_rate=1.0))
-    found = zip(
-        fabric.ports.vertex.tolist(), fabric.ports.number.tolist(), fabric.ports.could_be, strict=True
-    )
+    found = zip(fabric.ports.vertex, fabric.ports.number, fabric.ports.could_be, strict=True)
     return {f"{fabric.names[vertex]}:{number}": float(rate) for vertex, number, rate in found}
 
 
@@ -293,11 +271,11 @@ def hosts(fabric: Fabric) -> set[str]:
     ],
 )  # fmt: skip
 def test_adapters_without_a_machines_name_are_named_by_system_image_guid(description: str) -> None:
-    assert {"guid-0x0002c90000f00100", "guid-0x0002c90000f00200", "node0003"} <= hosts(
-        described(description, description)
-    )
-    assert "guid-0x00000000abcdef00" in hosts(described(description, description, system="0xabcdef00"))
-    assert len(hosts(described(description, description, system="0xabcdef00"))) == 5
+    apart = hosts(described(description, description))
+    assert {"guid-0x0002c90000f00100", "guid-0x0002c90000f00200", "node0003"} <= apart
+    together = hosts(described(description, description, system="0xabcdef00"))
+    assert "guid-0x00000000abcdef00" in together
+    assert len(together) == 5
 
 
 def test_nameless_adapters_join_the_named_ones_of_the_same_machine_if_it_is_known() -> None:
@@ -333,23 +311,17 @@ def test_descriptions_may_hold_anything(name: str) -> None:
 
 def test_aggregation_nodes_are_no_hosts_and_their_links_are_dropped() -> None:
     fabric = described("Mellanox Technologies Aggregation Node")
-    assert len(fabric.hosts) == 5
-    assert len(fabric.adapters) == 5
-    assert fabric.cable_count == 13
+    assert (len(fabric.hosts), len(fabric.adapters), fabric.cable_count) == (5, 5, 13)
 
 
 def test_a_router_is_neither_a_host_nor_does_it_forward() -> None:
     text = TREE.replace('Ca\t1 "H-0002c90000f00100"', 'Rt\t1 "R-0002c90000f00100"')
     text = text.replace('"H-0002c90000f00100"', '"R-0002c90000f00100"')
     parsed = read(text.replace("caguid=0x2c90000f00100", "rtguid=0x2c90000f00100"))
-    assert parsed.fabric is not None
-    (router,) = parsed.fabric.vertices(["node0001 mlx5_0"], kind="router")
-    assert (parsed.fabric.kind[router], parsed.fabric.forwards[router], parsed.fabric.slots[router]) == (
-        SWITCH,
-        False,
-        0,
-    )
-    assert parsed.fabric.cable_count == 14
+    fabric = fabric_in(parsed)
+    (router,) = fabric.vertices(["node0001 mlx5_0"], kind="router")
+    assert (fabric.kind[router], fabric.forwards[router], fabric.slots[router]) == (SWITCH, False, 0)
+    assert fabric.cable_count == 14
     assert parsed.warnings == ("1 router is stored as a switch that does not forward",)
 
 
@@ -385,15 +357,12 @@ def test_a_scan_cut_at_any_byte_before_the_last_rate_is_an_error() -> None:
 def test_faulty_lines_are_shown() -> None:
     cut, count = TREE[: TREE.rindex("lmc 0")], len(TREE.splitlines())
     assert fails(cut, "truncated").line == len(cut.splitlines())
-    error = fails(
-        TREE.replace('[4]\t"S-0002c90000100100"[1]', '[4]\t"S-0002c90000100100"[2]', 1), "elsewhere"
-    )
+    twice = TREE.replace('[4]\t"S-0002c90000100100"[1]', '[4]\t"S-0002c90000100100"[2]', 1)
+    error = fails(twice, "elsewhere")
     assert error.line is not None
-    assert error.text is not None
-    assert "S-0002c9" in error.text
+    assert "S-0002c9" in sure(error.text)
     error = fails(TREE + "\nvendid" + TREE.split("\nvendid")[-1], "the device is already in line")
-    assert error.line is not None
-    assert error.line > count
+    assert sure(error.line) > count
     assert fails(TREE + TREE.splitlines()[-1] + "\n", "the port is already in line").line == count + 1
     text = TREE.replace("devid=0xd2f0", "what is this\ndevid=0xd2f0", 1)
     error = fails(text, "not a line of ibnetdiscover")
@@ -414,7 +383,6 @@ def test_faulty_lines_are_shown() -> None:
         ("[1](2c90000f00101)", "[255](2c90000f00101)", "out of range"),
         ("[1](2c90000f00101)", "[0](2c90000f00101)", "out of range"),
         ("lmc 0 ", "lmc 8 ", "out of range"),
-        ("lmc 0 ", "lmc 9 ", "out of range"),
     ],
 )
 def test_values_that_cannot_be_are_errors(old: str, new: str, reason: str) -> None:

@@ -1,10 +1,11 @@
-"""What is odd about the output of InfiniBand tools, one by one, and what is refused."""
+"""What is odd about the output of InfiniBand tools and of UFM, one by one, and what is refused."""
 
 from __future__ import annotations
 
 import json
 import re
 from datetime import UTC, datetime
+from typing import Any
 
 import numpy as np
 import pytest
@@ -16,8 +17,11 @@ from ingest.rates import LANE_BYTES, printed_rate
 from registry.errors import InputError
 from registry.model import Fabric
 from registry.model.links import PORT_STATES
+from tests.support.described_adapters import owners, scan
 from tests.support.ibnetdiscover_scans import fabric_of, raw, same, swap
-from tests.support.inputs import fabric_in, parse, refusal
+from tests.support.inputs import fabric_in, file, parse, read, refusal
+from tests.support.sure import sure
+from tests.support.switch_trees import cables_of
 
 FOLDER = "infiniband/fattree2-64-ftree"
 PORTS = raw(f"{FOLDER}/ibnetdiscover-p.txt")
@@ -29,15 +33,8 @@ DATABASE = raw("formats/ibdiagnet2.db_csv")
 NET = raw("formats/ibdiagnet2.net_dump")
 LINKS = raw("formats/ufm_links.json")
 SCAN = fabric_of(raw(f"{FOLDER}/ibnetdiscover.txt"))
-
-
-TEXTS = {
-    "ibnetdiscover-ports": PORTS,
-    "iblinkinfo": BLOCKS,
-    "opensm-subnet": SUBNET,
-    "ibdiagnet-db": DATABASE,
-    "ibdiagnet-net": NET,
-}
+TEXTS = {"ibnetdiscover-ports": PORTS, "iblinkinfo": BLOCKS, "opensm-subnet": SUBNET}
+TEXTS |= {"ibdiagnet-db": DATABASE, "ibdiagnet-net": NET}
 
 
 def parsed(format: str, text: str, options: Options | None = None) -> Parsed:
@@ -91,8 +88,7 @@ def test_widths_and_speeds_of_the_ports_report(by: str) -> None:
     found = parsed("ibnetdiscover-ports", PORTS.replace("4x HDR", by))
     rate = LANE_BYTES["HDR"] * (2 if by == "2x HDR" else 4)
     assert set(fabric_in(found).links.capacity.tolist()) == {rate}
-    assert found.assumed is not None
-    assert found.assumed.all() == ("?" in by)
+    assert sure(found.assumed).all() == ("?" in by)
 
 
 @pytest.mark.parametrize(
@@ -137,9 +133,6 @@ def test_widths_and_speeds_of_the_ports_report(by: str) -> None:
 )
 def test_files_that_contradict_themselves(format: str, pattern: str, by: str, reason: str) -> None:
     refused(format, swap(TEXTS[format], pattern, by), reason)
-
-
-# ibnetdiscover -l
 
 
 # iblinkinfo
@@ -198,12 +191,14 @@ def test_speeds_by_the_lane(printed: str, speed: str) -> None:
 
 
 def test_states_of_ports() -> None:
-    text = BLOCKS.replace("Down/ Polling", "Down/Disabled", 1).replace(
-        "Down/ Polling", "Down/PortConfigurationTraining", 1
-    )
-    text = text.replace("Active/  LinkUp", "  Init/  LinkUp", 1).replace(
-        '[  ] "" ( )', '"Port not available"', 1
-    )
+    text = BLOCKS
+    for old, new in (
+        ("Down/ Polling", "Down/Disabled"),
+        ("Down/ Polling", "Down/PortConfigurationTraining"),
+        ("Active/  LinkUp", "  Init/  LinkUp"),
+        ('[  ] "" ( )', '"Port not available"'),
+    ):
+        text = text.replace(old, new, 1)
     fabric = scanned("iblinkinfo", text)
     assert state_of(fabric, "node0064", 1)[0] == "initialize"
     assert sorted(PORT_STATES[state] for state in fabric.ports.state[fabric.ports.down]) == (
@@ -254,19 +249,9 @@ def test_links_that_are_not_active_are_kept_and_unknown_speeds_are_assumed() -> 
 
 # ibdiagnet2.db_csv
 
-HEADER = (
-    "NodeGuid,PortGuid,PortNum,LID,LinkWidthActv,LinkWidthSup,LinkSpeedActv,LMC,"
-    "PortPhyState,PortState,LinkSpeedSup"
-)
-
 
 def database(*, changes: dict[tuple[str, int], str] | None = None) -> str:
     """Two hosts on a switch, at 4xNDR of which 4xNDR is supported (3841 as in a public sample)."""
-    nodes = [
-        '"host1 mlx5_0",1,1,0x11,0xa1,0xb1',
-        '"host2 mlx5_0",1,1,0x12,0xa2,0xb2',
-        '"switch, ""one""",65,2,0x13,0xa3,0xa3',
-    ]
     rows = {
         ("0xa1", 1): "0xb1,1,7,2,19,2048,1,5,4,3841",
         ("0xa2", 1): "0xb2,1,9,2,19,2048,0,5,4,3841",
@@ -275,22 +260,29 @@ def database(*, changes: dict[tuple[str, int], str] | None = None) -> str:
         ("0xa3", 2): "0xa3,2,0,2,19,2048,0,5,4,3841",
         ("0xa3", 3): "0xa3,3,0,2,19,1,0,2,1,3841",
     } | (changes or {})
-    lines = [
-        "# Running timestamp   : 2022-08-25 17:45:38 UTC +0000",
-        "START_INDEX_TABLE",
-        "a,b",
-        "END_INDEX_TABLE",
-    ]
-    lines += [
-        "START_NODES",
-        "NodeDesc,NumPorts,NodeType,SystemImageGUID,NodeGUID,PortGUID",
-        *nodes,
-        "END_NODES",
-    ]
-    lines += ["", "START_PORTS", HEADER, *(f"{guid},{row}" for (guid, _), row in rows.items()), "END_PORTS"]
-    lines += ["START_LINKS", "NodeGuid1,PortNum1,NodeGuid2,PortNum2"]
-    lines += ["0xa3,1,0xa1,1", "0xa2,1,0xa3,2", "0xa3,2,0xa2,1", "END_LINKS"]
-    return "\n".join(lines) + "\n"
+    ports = "\n".join(f"{guid},{row}" for (guid, _), row in rows.items())
+    return f"""# Running timestamp   : 2022-08-25 17:45:38 UTC +0000
+START_INDEX_TABLE
+a,b
+END_INDEX_TABLE
+START_NODES
+NodeDesc,NumPorts,NodeType,SystemImageGUID,NodeGUID,PortGUID
+"host1 mlx5_0",1,1,0x11,0xa1,0xb1
+"host2 mlx5_0",1,1,0x12,0xa2,0xb2
+"switch, ""one\"\"",65,2,0x13,0xa3,0xa3
+END_NODES
+
+START_PORTS
+NodeGuid,PortGuid,PortNum,LID,LinkWidthActv,LinkWidthSup,LinkSpeedActv,LMC,PortPhyState,PortState,LinkSpeedSup
+{ports}
+END_PORTS
+START_LINKS
+NodeGuid1,PortNum1,NodeGuid2,PortNum2
+0xa3,1,0xa1,1
+0xa2,1,0xa3,2
+0xa3,2,0xa2,1
+END_LINKS
+"""
 
 
 def test_a_database_with_ports_is_complete() -> None:
@@ -299,12 +291,9 @@ def test_a_database_with_ports_is_complete() -> None:
     assert set(fabric.links.capacity.tolist()) == {50e9}
     assert fabric.cable_count == 2
     assert fabric.lid.tolist() == [0, 0, 3]
-    adapters = fabric.adapters
-    assert adapters.guid.tolist() == [0xA1, 0xA2]
-    assert adapters.system_guid.tolist() == [0x11, 0x12]
-    assert adapters.port_guid.tolist() == [0xB1, 0xB2]
-    assert adapters.port_lid.tolist() == [7, 9]
-    assert adapters.port_lmc.tolist() == [1, 0]
+    columns = {"guid": [0xA1, 0xA2], "system_guid": [0x11, 0x12], "port_guid": [0xB1, 0xB2]}
+    columns |= {"port_lid": [7, 9], "port_lmc": [1, 0]}
+    assert {name: getattr(fabric.adapters, name).tolist() for name in columns} == columns
     assert len(fabric.ports) == 1
     assert state_of(fabric, 'switch, "one"', 3) == ("down", 0.0)
     assert fabric.observed_at == datetime(2022, 8, 25, 17, 45, 38, tzinfo=UTC)
@@ -362,9 +351,7 @@ def test_the_chips_of_a_box_are_planes_and_stay_switches_of_their_own() -> None:
         for n in range(1, 5)
     )
     fabric = scanned("ibdiagnet-net", text)
-    assert len(fabric.switches) == 4
-    assert len(fabric.hosts) == 1
-    assert fabric.cable_count == 4
+    assert (len(fabric.switches), len(fabric.hosts), fabric.cable_count) == (4, 1, 4)
     assert set(fabric.links.capacity.tolist()) == {100e9}
 
 
@@ -395,11 +382,9 @@ def link(**changes: object) -> str:
 
 def test_chips_of_directors_are_switches_and_widths_count() -> None:
     found = parsed("ufm-links", link())
-    fabric = fabric_in(found)
-    assert fabric.names == ("core1:L12/U1", "node0057")
-    assert fabric.links.capacity.tolist() == [12.5e9, 12.5e9]
-    assert found.assumed is not None
-    assert found.assumed.all()
+    assert fabric_in(found).names == ("core1:L12/U1", "node0057")
+    assert fabric_in(found).links.capacity.tolist() == [12.5e9, 12.5e9]
+    assert sure(found.assumed).all()
     given = parsed("ufm-links", link(), Options(rate=8.0))
     assert fabric_in(given).links.capacity.tolist() == [4.0, 4.0]
 
@@ -429,3 +414,59 @@ def test_links_that_are_none(text: str, reason: str) -> None:
 @pytest.mark.parametrize("format", TEXTS)
 def test_a_line_without_an_end_is_refused(format: str) -> None:
     refused(format, TEXTS[format] + "x" * 100_000 + "\n", "longer than")
+
+
+LABELLED = json.loads(read("formats/ufm_links_labels.json"))
+FIELDS = ("source_port_node_description", "destination_port_node_description")
+
+
+def of_links(links: Any) -> Fabric:
+    return scanned("ufm-links", json.dumps(links))
+
+
+@pytest.mark.parametrize(
+    ("name", "switches"), [("labels", ["ndr1", "ndr2", "ndrspine"]), ("cables", ["leaf1", "leaf2", "spine1"])]
+)
+def test_links_with_labels_or_with_cable_info_first_are_recognised_and_read(
+    name: str, switches: list[str]
+) -> None:
+    content = raw(f"formats/ufm_links_{name}.json")
+    assert catalog.recognise(file(content).as_group()).name == "ufm-links"
+    found = scanned("ufm-links", content)
+    assert [found.names[switch] for switch in found.switches] == switches
+    assert (len(found.hosts), len(cables_of(found))) == (6, 10)
+    assert {(switches[0], 3, "u4", 1), (switches[1], 32, switches[2], 4)} <= set(cables_of(found))
+
+
+def test_switches_may_be_described_without_the_label() -> None:
+    links = [link | {key: link[key].split(":")[0] for key in FIELDS} for link in LABELLED]
+    assert cables_of(of_links(links)) == cables_of(of_links(LABELLED))
+
+
+def test_without_descriptions_labels_tell_switches_from_hosts() -> None:
+    bare = [{key: value for key, value in link.items() if key not in FIELDS} for link in LABELLED]
+    found = of_links(bare)
+    assert (len(found.switches), len(found.hosts), len(cables_of(found))) == (3, 6, 10)
+    assert all(name.startswith("guid-") for name in found.names)
+    half = [bare[0], *LABELLED[1:]]  # described in another link
+    assert cables_of(of_links(half)) == cables_of(of_links([LABELLED[0] | {FIELDS[1]: ""}, *LABELLED[1:]]))
+    assert "ndr1" in of_links(half).names
+
+
+def test_the_width_of_older_versions_is_read() -> None:
+    assert of_links([LABELLED[0] | {"width": "IB_2x"}]).links.capacity.tolist() == [12.5e9] * 2
+
+
+def test_a_device_of_unknown_kind_is_refused() -> None:
+    bare = {key: value for key, value in LABELLED[0].items() if key not in FIELDS}
+    reason = "neither source_port_node_description nor source_port_dname"
+    refused("ufm-links", json.dumps([bare | {"source_port_dname": "?"}]), reason)
+
+
+def test_two_machines_of_one_name_that_were_never_seen_are_two_hosts() -> None:
+    found = owners(scan("a mlx5_0", "a mlx5_1", "a mlx5_0", "a mlx5_1"))
+    assert found == {k: f"a [0x000000000000000{own}]" for k, own in ((1, 1), (2, 1), (3, 3), (4, 3))}
+    one_card = scan("a mlx5_0", "a mlx5_0", systems={1: 7, 2: 7})
+    assert owners(one_card) == {1: "a", 2: "a"}
+    cut_off = "a" * 55 + " mlx5_bo"
+    assert len(set(owners(scan(cut_off, cut_off)).values())) == 1

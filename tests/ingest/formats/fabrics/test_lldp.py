@@ -1,4 +1,4 @@
-"""LLDP: the neighbours that lldpd reports, in both shapes of its JSON, of one device or of a whole site."""
+"""LLDP: the neighbours that lldpd reports, of a device or a site; ends that are named in different ways."""
 
 from __future__ import annotations
 
@@ -18,32 +18,19 @@ from ingest.pipeline import plan
 from registry.errors import InputError
 from registry.model import Fabric
 from tests.support.inputs import DATA, fabric_in, file, read
+from tests.support.sure import sure
+from tests.support.switch_trees import cables_of
 
 ALL = ("leaf1", "leaf2", "spine1", "node1", "node2", "node3", "node4")
-SITE = {
-    ("leaf1", 1, "node1", 0), ("leaf1", 2, "node2", 0), ("leaf2", 1, "node3", 0), ("leaf2", 2, "node4", 0),
-    ("leaf1", 49, "spine1", 1), ("leaf1", 50, "spine1", 2),
+SITE = [
+    ("leaf1", 1, "node1", 0), ("leaf1", 2, "node2", 0), ("leaf1", 49, "spine1", 1),
+    ("leaf1", 50, "spine1", 2), ("leaf2", 1, "node3", 0), ("leaf2", 2, "node4", 0),
     ("leaf2", 49, "spine1", 3), ("leaf2", 50, "spine1", 4),
-}  # fmt: skip
+]  # fmt: skip
 
 
 def site(contents: Mapping[str, str | bytes], options: Options | None = None) -> Parsed:
     return lldp.parse([file(content, name) for name, content in contents.items()], options or Options())
-
-
-def cables(fabric: Fabric) -> set[tuple[str, int, str, int]]:
-    links = fabric.links
-    return {
-        (fabric.names[a], p, fabric.names[b], q)
-        for a, p, b, q in zip(
-            links.source.tolist(),
-            links.source_port.tolist(),
-            links.target.tolist(),
-            links.target_port.tolist(),
-            strict=True,
-        )
-        if a < b
-    }
 
 
 def neighbours(*rows: tuple[str, str, str], kind: str = "ifname", **more: Any) -> str:
@@ -62,20 +49,19 @@ def neighbours(*rows: tuple[str, str, str], kind: str = "ifname", **more: Any) -
 def test_all_files_of_a_site_are_one_fabric_with_each_cable_once() -> None:
     parsed = site({f"site/{name}.json0": read(f"lldp/{name}.json0") for name in ALL})
     fabric = fabric_in(parsed)
-    assert cables(fabric) == SITE
+    assert cables_of(fabric) == SITE
     assert fabric.cable_count == 8
-    assert [fabric.names[host] for host in fabric.hosts] == ["node1", "node2", "node3", "node4"]
+    assert hosts(fabric) == ["node1", "node2", "node3", "node4"]
     assert set(fabric.links.capacity.tolist()) == {1.25e9}
     assert parsed.warnings == ()
-    assert parsed.assumed is not None
-    assert not parsed.assumed.any()
+    assert not sure(parsed.assumed).any()
 
 
 def test_both_shapes_give_the_same_fabric() -> None:
     for name in ("leaf1", "node1", "spine1"):
         objects = fabric_in(site({f"{name}.json": read(f"lldp/{name}.json")}))
         lists = fabric_in(site({f"{name}.json0": read(f"lldp/{name}.json0")}))
-        assert cables(objects) == cables(lists)
+        assert cables_of(objects) == cables_of(lists)
         assert objects.names == lists.names
         assert objects.kind.tolist() == lists.kind.tolist()
 
@@ -83,16 +69,14 @@ def test_both_shapes_give_the_same_fabric() -> None:
 @given(st.sets(st.sampled_from(ALL), min_size=1))
 def test_any_part_of_the_files_gives_the_cables_of_its_devices(names: set[str]) -> None:
     parsed = site({f"{name}.json0": read(f"lldp/{name}.json0") for name in sorted(names)})
-    assert cables(fabric_in(parsed)) == {cable for cable in SITE if cable[0] in names or cable[2] in names}
+    assert cables_of(fabric_in(parsed)) == [one for one in SITE if one[0] in names or one[2] in names]
     assert parsed.warnings == ()
 
 
 def test_files_of_one_folder_are_one_observation_and_two_of_one_device_are_refused() -> None:
     paths = [DATA / "lldp" / f"{name}.json0" for name in ALL]
     intake = plan(paths, Options(cluster="c"))
-    assert intake.fabric is not None
-    assert intake.fabric.cable_count == 8
-    assert intake.source == "lldp"
+    assert (sure(intake.fabric).cable_count, intake.source) == (8, "lldp")
     with pytest.raises(InputError, match="a second file of the device leaf1"):
         site({"leaf1.json": read("lldp/leaf1.json"), "leaf1.json0": read("lldp/leaf1.json0")})
 
@@ -101,49 +85,39 @@ def test_a_file_under_another_name_is_that_of_the_device_that_its_neighbours_see
     contents = {f"{name}.json0": read(f"lldp/{name}.json0") for name in ALL if name != "node3"}
     contents["-"] = read("lldp/node3.json0")
     parsed = site(contents)
-    assert cables(fabric_in(parsed)) == SITE
+    assert cables_of(fabric_in(parsed)) == SITE
     assert parsed.warnings == ("the file named - is that of node3, according to its neighbours",)
 
 
 def test_a_cable_that_one_end_alone_reports_is_kept_with_a_warning() -> None:
-    parsed = site(
-        {
-            "sw1.json": neighbours(("swp1", "sw2", "swp1"), ("swp2", "sw2", "swp2")),
-            "sw2.json": neighbours(("swp1", "sw1", "swp1")),
-        }
-    )
-    assert cables(fabric_in(parsed)) == {("sw1", 1, "sw2", 1), ("sw1", 2, "sw2", 2)}
-    (warning, *_) = parsed.warnings
-    assert warning == (
+    both = neighbours(("swp1", "sw2", "swp1"), ("swp2", "sw2", "swp2"))
+    parsed = site({"sw1.json": both, "sw2.json": neighbours(("swp1", "sw1", "swp1"))})
+    assert cables_of(fabric_in(parsed)) == [("sw1", 1, "sw2", 1), ("sw1", 2, "sw2", 2)]
+    assert parsed.warnings[0] == (
         "1 cable is reported by one end only, although the other end's file is there; "
         "the first: sw1 swp2 sees sw2 swp2"
     )
 
 
 def test_ends_known_by_address_only_are_joined_in_order() -> None:
-    parsed = site(
-        {
-            "sw1.json": neighbours(("swp1", "n1", "aa:01"), ("swp2", "n1", "aa:02"), kind="mac"),
-            "n1.json": neighbours(("ens1", "sw1", "swp1"), ("ens2", "sw1", "swp2")),
-        }
-    )
-    fabric = fabric_in(parsed)
-    assert cables(fabric) == {("n1", 1, "sw1", 1), ("n1", 2, "sw1", 2)}
+    switch = neighbours(("swp1", "n1", "aa:01"), ("swp2", "n1", "aa:02"), kind="mac")
+    host = neighbours(("ens1", "sw1", "swp1"), ("ens2", "sw1", "swp2"))
+    fabric = fabric_in(site({"sw1.json": switch, "n1.json": host}))
+    assert cables_of(fabric) == [("n1", 1, "sw1", 1), ("n1", 2, "sw1", 2)]
     assert fabric.hosts.tolist() == [0]
 
 
 def test_hosts_are_known_by_the_names_of_ports_then_by_capabilities_then_by_neighbours() -> None:
-    def hosts(text: str) -> list[str]:
-        fabric = fabric_in(site({"sw.json": text}))
-        return [fabric.names[host] for host in fabric.hosts]
+    def found(*rows: tuple[str, str, str], **more: Any) -> list[str]:
+        return hosts(fabric_in(site({"sw.json": neighbours(*rows, **more)})))
 
     station = [{"type": "Station", "enabled": True}, {"type": "Bridge", "enabled": False}]
     bridge = [{"type": "Bridge", "enabled": True}, {"type": "Station", "enabled": True}]
-    assert hosts(neighbours(("swp1", "a", "eth0"), ("swp2", "b", "Ethernet4"), capability=bridge)) == ["a"]
+    assert found(("swp1", "a", "eth0"), ("swp2", "b", "Ethernet4"), capability=bridge) == ["a"]
     by_address = (("swp1", "a", "00:01"), ("swp2", "b", "00:02"))
-    assert hosts(neighbours(*by_address, kind="mac", capability=station)) == ["a", "b"]
-    assert hosts(neighbours(*by_address, kind="mac", capability=bridge)) == []
-    assert hosts(neighbours(*by_address, kind="mac")) == ["a", "b"]
+    assert found(*by_address, kind="mac", capability=station) == ["a", "b"]
+    assert found(*by_address, kind="mac", capability=bridge) == []
+    assert found(*by_address, kind="mac") == ["a", "b"]
 
 
 def test_a_neighbour_without_a_name_is_called_by_its_id_and_several_on_a_port_have_a_warning() -> None:
@@ -151,7 +125,7 @@ def test_a_neighbour_without_a_name_is_called_by_its_id_and_several_on_a_port_ha
     text += '{"id": {"type": "ifname", "value": "eth0"}}}}}}'
     assert fabric_in(site({"sw.json": text})).names == ("aa:bb", "sw")
     parsed = site({"sw.json": neighbours(("swp1", "a", "eth0"), ("swp1", "b", "eth0"))})
-    assert cables(fabric_in(parsed)) == {("a", 0, "sw", 1), ("b", 0, "sw", 1)}
+    assert cables_of(fabric_in(parsed)) == [("a", 0, "sw", 1), ("b", 0, "sw", 1)]
     assert "1 port has several neighbours: each is taken as a cable" in parsed.warnings
 
 
@@ -159,8 +133,7 @@ def test_a_missing_rate_is_the_callers_and_a_reported_one_is_kept() -> None:
     text = neighbours(("swp1", "a", "eth0"))
     parsed = site({"sw.json": text}, Options(rate=5e10))
     assert set(fabric_in(parsed).links.capacity.tolist()) == {5e10}
-    assert parsed.assumed is not None
-    assert parsed.assumed.all()
+    assert sure(parsed.assumed).all()
     silent = site({"sw.json": text})
     assert "1 cable has no rate in the file: 1.25e+09 bytes/s each is assumed" in silent.warnings[0]
     parsed = site({"node1.json": read("lldp/node1.json")}, Options(rate=5e10))
@@ -210,3 +183,116 @@ def test_wrong_reports_are_refused(text: str, reason: str) -> None:
     with pytest.raises(InputError, match=reason) as caught:
         site({"site/sw.json": text})
     assert caught.value.path == "site/sw.json"
+
+
+Row = tuple[str, str, str, str, str]
+"""A file's port, and of its neighbour the name, the type and value of the port's id, and the description."""
+
+
+def named(contents: Mapping[str, str | bytes]) -> Parsed:
+    return site({f"lldp/{name}.json": content for name, content in contents.items()})
+
+
+def stored(folder: str, *names: str) -> Parsed:
+    return named({name: read(f"lldp/{folder}/{name}.json") for name in names})
+
+
+def reports(*rows: Row) -> str:
+    """A file in the other shape."""
+    interfaces = []
+    for local, peer, kind, value, description in rows:
+        port = {"id": {"type": kind, "value": value}, "descr": description}
+        chassis = {peer: {"id": {"type": "mac", "value": f"id-{peer}"}}}
+        interfaces.append({local: {"chassis": chassis, "port": port}})
+    return json.dumps({"lldp": {"interface": interfaces}})
+
+
+def hosts(fabric: Fabric) -> list[str]:
+    return [fabric.names[host] for host in fabric.hosts]
+
+
+def test_files_named_in_short_are_those_of_the_devices_that_neighbours_name_in_full() -> None:
+    parsed = stored("full-names", "leaf1", "node1", "node2")
+    fabric = fabric_in(parsed)
+    assert hosts(fabric) == ["node1.cluster.local", "node2.cluster.local"]
+    leaf = "leaf1.cluster.local"
+    assert cables_of(fabric) == [(leaf, k, f"node{k}.cluster.local", 0) for k in (1, 2)]
+    assert parsed.warnings == ()
+
+
+def test_files_named_in_full_are_those_of_the_devices_that_neighbours_name_in_short() -> None:
+    leaf = reports(("swp1", "node1", "ifname", "eth0", ""))
+    node = reports(("eth0", "leaf1", "ifname", "swp1", ""))
+    parsed = named({"leaf1.cluster.local": leaf, "node1.cluster.local": node})
+    assert cables_of(fabric_in(parsed)) == [("leaf1", 1, "node1", 0)]
+
+
+def test_a_device_that_some_neighbours_name_in_short_and_some_in_full_is_one() -> None:
+    short = reports(("eth0", "leaf1", "ifname", "swp1", ""))
+    parsed = named({"node1": short, "node2": reports(("eth0", "leaf1.cluster.local", "ifname", "swp2", ""))})
+    assert cables_of(fabric_in(parsed)) == [("leaf1.cluster.local", k, f"node{k}", 0) for k in (1, 2)]
+
+
+def test_two_devices_with_one_short_name_stay_apart_and_a_file_of_either_has_a_warning() -> None:
+    spine = reports(
+        ("swp1", "leaf1.a.local", "ifname", "swp49", ""), ("swp2", "leaf1.b.local", "ifname", "swp49", "")
+    )
+    parsed = named({"spine1": spine, "leaf1": reports(("swp1", "node1", "ifname", "eth0", ""))})
+    to_spine = [("leaf1.a.local", 49, "spine1", 1), ("leaf1.b.local", 49, "spine1", 2)]
+    assert cables_of(fabric_in(parsed)) == [("leaf1", 1, "node1", 0), *to_spine]
+    assert parsed.warnings[0].startswith(
+        "no neighbour reports the device leaf1, and several devices have this name"
+    )
+    by_cables = named({"spine1": spine, "leaf1": reports(("swp49", "spine1", "ifname", "swp2", ""))})
+    assert cables_of(fabric_in(by_cables)) == to_spine
+
+
+def test_addresses_are_not_shortened() -> None:
+    parsed = named({"10.0.0.1": reports(("swp1", "10.0.0.2", "ifname", "swp1", ""))})
+    assert cables_of(fabric_in(parsed)) == [("10.0.0.1", 1, "10.0.0.2", 1)]
+
+
+def test_a_port_reported_by_its_alias_is_the_one_of_the_neighbours_file() -> None:
+    parsed = stored("sonic-alias", "leaf301", "spine101", "node1", "node2")
+    fabric = fabric_in(parsed)
+    assert hosts(fabric) == ["node1", "node2"]
+    ends = ((0, "spine101", 120), (4, "spine101", 124), (8, "node1", -1), (12, "node2", -1))
+    assert cables_of(fabric) == [("leaf301", *end) for end in ends]
+    assert parsed.warnings == ()
+
+
+@pytest.mark.parametrize("name", ["leaf301", "spine101"])
+def test_without_the_neighbours_file_an_alias_gives_way_to_the_name_beside_it(name: str) -> None:
+    found = [cable for cable in cables_of(fabric_in(stored("sonic-alias", name))) if cable[2] == "spine101"]
+    assert found == [("leaf301", 0, "spine101", 120), ("leaf301", 4, "spine101", 124)]
+
+
+@pytest.mark.parametrize("kind", ["local", "ifname", "ifalias"])
+def test_an_alias_with_an_operators_text_beside_it_is_matched_by_the_other_end(kind: str) -> None:
+    leaf = ("Ethernet0", "spine", kind, "etp31", "to leaf"), ("Ethernet4", "spine", kind, "etp32", "to leaf")
+    ends = ("Ethernet124", "Ethernet4"), ("Ethernet120", "Ethernet0")
+    spine = [(local, "leaf", "ifname", port, "x") for local, port in ends]
+    parsed = named({"leaf": reports(*leaf), "spine": reports(*spine)})
+    assert cables_of(fabric_in(parsed)) == [("leaf", 0, "spine", 120), ("leaf", 4, "spine", 124)]
+    assert parsed.warnings[0].startswith("2 cables have no rate")
+
+
+def test_cables_of_which_both_ends_report_aliases_only_are_joined_in_order_with_a_warning() -> None:
+    leaf = ("Ethernet8", "spine", "local", "etp4", "up"), ("Ethernet4", "spine", "local", "etp31", "up")
+    ends = ("Ethernet120", "etp2"), ("Ethernet12", "etp3")
+    spine = [(local, "leaf", "local", port, "down") for local, port in ends]
+    parsed = named({"leaf": reports(*leaf), "spine": reports(*spine)})
+    assert cables_of(fabric_in(parsed)) == [("leaf", 4, "spine", 120), ("leaf", 8, "spine", 12)]
+    assert "2 cables are known by neither port's own name" in parsed.warnings[0]
+
+
+def test_two_cables_that_each_one_end_alone_reports_are_two() -> None:
+    leaf = reports(("Ethernet0", "spine", "local", "etp31", "Ethernet120"))
+    parsed = named({"leaf": leaf, "spine": reports(("Ethernet124", "leaf", "local", "etp2", "Ethernet4"))})
+    assert cables_of(fabric_in(parsed)) == [("leaf", 0, "spine", 120), ("leaf", 4, "spine", 124)]
+    assert parsed.warnings[0].startswith("2 cables are reported by one end only")
+
+
+def test_a_hosts_description_that_is_no_name_of_a_port_does_not_make_it_a_switch() -> None:
+    station = reports(("swp1", "node1", "mac", "0c:42:a1:00:00:01", "embedded LLDP agent 1"))
+    assert hosts(fabric_in(named({"leaf1": station}))) == ["node1"]

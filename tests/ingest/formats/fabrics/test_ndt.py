@@ -13,15 +13,15 @@ from ingest.formats.fabrics import ibnetdiscover, ndt, opareport
 from ingest.options import Options
 from registry.errors import InputError
 from registry.model import IntendedWiring
-from tests.support.inputs import WHEN, fabric_of, parse, read, refusal
+from tests.support.inputs import WHEN, fabric_in, fabric_of, parse, read, refusal
+from tests.support.sure import sure
+from tests.support.switch_trees import rates
 
 PLAN = read("formats/fabric.ndt").decode()
 
 
 def plan_of(text: str, options: Options | None = None) -> IntendedWiring:
-    plan = parse(ndt, text, options, path="plan").intended
-    assert plan is not None
-    return plan
+    return sure(parse(ndt, text, options, path="plan").intended)
 
 
 def test_every_row_of_the_sample_is_a_cable() -> None:
@@ -105,8 +105,7 @@ def test_a_plan_may_begin_with_comments_and_two_files_may_be_joined_by_cat() -> 
 def test_speeds(text: str, gigabits: float) -> None:
     head, first = PLAN.splitlines()[:2]
     parsed = parse(ndt, f"{head},Speed\n{first},{text}\n", path="plan")
-    assert parsed.intended is not None
-    assert parsed.intended.speed[0] * 8e-9 == pytest.approx(gigabits, rel=1e-4)
+    assert sure(parsed.intended).speed[0] * 8e-9 == pytest.approx(gigabits, rel=1e-4)
     unread = ("1 speed is not understood: ignored, such as 'fast'",)
     assert parsed.warnings == (unread if text == "fast" else ())
 
@@ -123,9 +122,8 @@ def test_a_line_that_is_no_cable_costs_only_itself(old: str, new: str, reason: s
     parsed = parse(ndt, PLAN.replace(old, new, 1), path="plan")
     (warning,) = parsed.warnings
     assert warning.startswith("1 line is no cable: skipped, the first is line 3: ")
-    assert warning.endswith(reason) or reason in warning
-    assert parsed.intended is not None
-    assert parsed.intended.source == (plan_of(PLAN).source[0], *plan_of(PLAN).source[2:])
+    assert reason in warning
+    assert sure(parsed.intended).source == (plan_of(PLAN).source[0], *plan_of(PLAN).source[2:])
 
 
 def test_a_plan_of_nothing_or_without_a_device_in_any_line_is_an_error() -> None:
@@ -167,31 +165,24 @@ def test_the_sample_is_the_fat_tree_whose_scan_is_at_hand() -> None:
     assert set(fabric.links.capacity.tolist()) == {12.5e9}
     assert fabric.adapters.names[0] == "node0001 hfi1_0"
     assert fabric.adapters.guid.all()
-    links = fabric.links
-    assert int(links.source_port.min()) >= 1
-    assert (links.source_adapter >= 0).sum() == 64
+    assert int(fabric.links.source_port.min()) >= 1
+    assert (fabric.links.source_adapter >= 0).sum() == 64
 
 
 def test_a_missing_or_unreadable_rate_is_assumed_with_a_warning() -> None:
     parsed = parse(opareport, REPORT.replace("<Rate>100g</Rate>", "<Rate>fast</Rate>"), Options(rate=5e9))
-    assert parsed.fabric is not None
-    assert set(parsed.fabric.links.capacity.tolist()) == {5e9}
+    assert rates(fabric_in(parsed)) == {5e9}
     assert parsed.warnings[0] == "96 links have an unreadable rate"
     missing = parse(opareport, REPORT.replace("<Rate>100g</Rate>", "", 1))
-    assert missing.fabric is not None
-    assert set(missing.fabric.links.capacity.tolist()) == {12.5e9}
-    assert missing.assumed is not None
-    assert missing.assumed.sum() == 2
+    assert (rates(fabric_in(missing)), sure(missing.assumed).sum()) == ({12.5e9}, 2)
     slow = fabric_of(opareport, REPORT.replace("<Rate>100g</Rate>", "<Rate>25g</Rate>", 1))
-    assert sorted(set(slow.links.capacity.tolist())) == [3.125e9, 12.5e9]
+    assert rates(slow) == {3.125e9, 12.5e9}
 
 
 def test_a_node_without_a_link_stays() -> None:
-    link = re.search(r"  <Link id=.*?</Link>\n", REPORT, re.DOTALL)
-    assert link is not None
-    fabric = fabric_of(opareport, REPORT.replace(link[0], "").replace("<LinkCount>96", "<LinkCount>95"))
-    assert len(fabric.hosts) == 64
-    assert fabric.cable_count == 95
+    text = re.sub(r"  <Link id=.*?</Link>\n", "", REPORT, count=1, flags=re.DOTALL)
+    fabric = fabric_of(opareport, text.replace("<LinkCount>96", "<LinkCount>95"))
+    assert (len(fabric.hosts), fabric.cable_count) == (64, 95)
 
 
 @pytest.mark.parametrize(
@@ -202,8 +193,8 @@ def test_a_node_without_a_link_stays() -> None:
         ("<ConnectedSwitchCount>12", "<ConnectedSwitchCount>1", "ConnectedSwitchCount is 1, but 12"),
         ("<NodeType>SW</NodeType>", "<NodeType>XX</NodeType>", "neither FI nor SW"),
         (
-            "<NodeGUID>0x0002c90000100800</NodeGUID>",
-            "<NodeGUID>1</NodeGUID>",
+            "<NodeGUID>0x0002c90000100800</",
+            "<NodeGUID>1</",
             "NodeGUID is not a GUID, or NodeType neither FI nor SW",
         ),
         ("<NodeGUID>0x0002c90000100800</NodeGUID>", "", "<NodeGUID> is missing"),

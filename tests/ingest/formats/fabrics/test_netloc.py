@@ -20,6 +20,8 @@ from mapping.routing import forwarding_tables
 from registry.errors import InputError
 from registry.model import NO_ROUTE, Fabric, ForwardingTables
 from tests.support.inputs import DATA, fabric_in, fabric_of, file, read, refusal
+from tests.support.sure import sure
+from tests.support.switch_trees import rows_of
 
 NODES = "netloc/plafrim-ib-nodes.ndat.gz"
 LOGICAL = "netloc/plafrim-ib-log-paths.ndat.gz"
@@ -34,8 +36,11 @@ def parsed(*names: str, options: Options | None = None) -> Parsed:
 
 
 def parts(result: Parsed) -> tuple[Fabric, ForwardingTables]:
-    assert result.tables is not None
-    return fabric_in(result), result.tables
+    return fabric_in(result), sure(result.tables)
+
+
+def contents_of(*names: str) -> list[Any]:
+    return [json.loads(read(NODES))[name] for name in names] + [json.loads(read(LOGICAL))["path_info"]]
 
 
 def test_plafrim_is_read_with_its_ports_rates_and_lids() -> None:
@@ -53,9 +58,7 @@ def test_plafrim_is_read_with_its_ports_rates_and_lids() -> None:
 def test_the_tables_lead_every_packet_along_the_edges_that_the_file_lists() -> None:
     """The oracle walks the file's own paths: from each switch on them the table gives the path's port."""
     fabric, tables = parts(parsed(NODES, LOGICAL))
-    edges = json.loads(read(NODES))["edge_info"]
-    paths = json.loads(read(LOGICAL))["path_info"]
-    nodes = json.loads(read(NODES))["node_info"]
+    nodes, edges, paths = contents_of("node_info", "edge_info")
     row = {int(guid): at for at, guid in enumerate(tables.switch_guid)}
     walked: set[tuple[int, int]] = set()
     for routes in paths.values():
@@ -75,8 +78,7 @@ def test_the_tables_lead_every_packet_along_the_edges_that_the_file_lists() -> N
 def test_loads_along_the_tables_are_the_counts_of_the_files_own_paths() -> None:
     """A byte between each two hosts: on every cable as many as paths of the file lead over its edge."""
     fabric, tables = parts(parsed(NODES, LOGICAL))
-    nodes, edges = json.loads(read(NODES))["node_info"], json.loads(read(NODES))["edge_info"]
-    paths = json.loads(read(LOGICAL))["path_info"]
+    nodes, edges, paths = contents_of("node_info", "edge_info")
     vertex = {key: _vertex(fabric, int(key.replace(":", ""), 16)) for key in nodes}
     used: Counter[tuple[int, int, int]] = Counter()
     pairs = []
@@ -91,9 +93,7 @@ def test_loads_along_the_tables_are_the_counts_of_the_files_own_paths() -> None:
     at = {host: index for index, host in enumerate(fabric.hosts.tolist())}
     source, target = ([at[pair[end]] for pair in pairs] for end in (0, 1))
     carried = routes_on.link_bytes(source, target, np.ones(len(pairs)))
-    links = fabric.links
-    keys = zip(links.source.tolist(), links.target.tolist(), links.source_port.tolist(), strict=True)
-    assert carried.tolist() == [used[key] for key in keys]
+    assert carried.tolist() == [used[key] for key in rows_of(fabric.links, "source", "target", "source_port")]
 
 
 def _vertex(fabric: Fabric, guid: int) -> int:
@@ -103,9 +103,7 @@ def _vertex(fabric: Fabric, guid: int) -> int:
 
 def test_the_three_files_of_a_folder_are_one_observation_without_the_paths_that_netloc_computed() -> None:
     intake = plan([DATA / name for name in (PHYSICAL, LOGICAL, NODES)], Options(cluster="c"))
-    assert intake.fabric is not None
-    assert intake.tables is not None
-    assert intake.source == "netloc"
+    assert (intake.fabric is None, intake.tables is None, intake.source) == (False, False, "netloc")
     result = parsed(NODES, PHYSICAL)
     assert result.tables is None
     assert result.warnings == ("1 file of physical paths, computed by netloc, is ignored",)
@@ -140,38 +138,23 @@ def test_hosts_without_lids_are_numbered_and_routes_that_depend_on_the_source_ar
         netloc.parse([file(read(EDITED), "n"), file(text, "p")], Options())
 
 
-def drop_edge(content: dict[str, Any]) -> None:
-    content["edge_info"].pop("1")
-
-
-def strange_id(content: dict[str, Any]) -> None:
-    content["node_info"]["seven"] = content["node_info"].pop(A)
-
-
-def strange(part: str, of: str, key: str, value: object) -> Callable[[dict[str, Any]], None]:
-    def change(content: dict[str, Any]) -> None:
-        content[part][of][key] = value
-
-    return change
-
-
 @pytest.mark.parametrize(
     ("change", "reason"),
     [
-        (drop_edge, "is not in the file: it seems truncated"),
-        (strange_id, "neither a GUID nor a MAC|an end is no node"),
+        (lambda edges, nodes: edges.pop("1"), "is not in the file: it seems truncated"),
+        (lambda edges, nodes: nodes.update(seven=nodes.pop(A)), "neither a GUID nor a MAC|an end is no node"),
         (
-            strange("edge_info", "1", "dest_node_id", "00:00:00:00:00:99"),
-            "an end is missing in the nodes of the file",
+            lambda edges, nodes: edges["1"].update(dest_node_id="00:00:00:00:00:99"),
+            "an end is missing in the nodes",
         ),
-        (strange("node_info", A, "node_type", 3), "node_type is neither"),
-        (strange("edge_info", "1", "src_port_id", "many"), "is not a whole number from"),
-        (strange("edge_info", "1", "speed", "ZDR"), "width and speed are not those of InfiniBand"),
+        (lambda edges, nodes: nodes[A].update(node_type=3), "node_type is neither"),
+        (lambda edges, nodes: edges["1"].update(src_port_id="many"), "is not a whole number from"),
+        (lambda edges, nodes: edges["1"].update(speed="ZDR"), "width and speed are not those of InfiniBand"),
     ],
 )
-def test_a_wrong_file_of_nodes_is_refused(change: Callable[[dict[str, Any]], None], reason: str) -> None:
+def test_a_wrong_file_of_nodes_is_refused(change: Callable[[Any, Any], object], reason: str) -> None:
     content = json.loads(read(EDITED))
-    change(content)
+    change(content["edge_info"], content["node_info"])
     assert re.search(reason, refusal(netloc, json.dumps(content)).reason)
 
 

@@ -43,13 +43,8 @@ def require_version(first: tuple[int, int]) -> None:
 
 def print_topology(environment: Mapping[str, str]) -> str:
     """Return what ``scontrol show topology`` prints."""
-    done = subprocess.run(
-        ["scontrol", "show", "topology"],
-        env={**os.environ, **environment},
-        capture_output=True,
-        text=True,
-        timeout=PATIENCE,
-    )
+    command, variables = ["scontrol", "show", "topology"], {**os.environ, **environment}
+    done = subprocess.run(command, env=variables, capture_output=True, text=True, timeout=PATIENCE)
     assert done.returncode == 0, done.stderr
     return done.stdout
 

@@ -17,9 +17,8 @@ FOUR_CORES = read("hwloc/four_cores.xml")
 @pytest.mark.parametrize("content", TWO_RAILS, ids=["v1", "v2", "v3"])
 def test_the_same_host_in_three_versions(content: bytes) -> None:
     layout = read_layout(file(content))
-    assert layout.name == "n0001"
-    assert layout.source == "hwloc 2.9.0"
-    assert layout.core_domain.tolist() == [0] * 3 + [1] * 3 + [2] * 3 + [3] * 3
+    assert (layout.name, layout.source) == ("n0001", "hwloc 2.9.0")
+    assert layout.core_domain.tolist() == np.repeat(range(4), 3).tolist()
     assert layout.core_cpu.tolist() == list(range(0, 24, 2))
     assert layout.domain_node.tolist() == [0, 1, 2, 3]
     near, far = np.array([[10.0, 12.0], [12.0, 10.0]]), np.full((2, 2), 21.0)
@@ -100,8 +99,7 @@ def test_which_devices_are_adapters() -> None:
     assert layout_of(xml(core(1) + alone + ethernet)).nic_name == ("0000:81:00.0",)
     device = alone.replace("/>", '><object type="OSDev" name="hfi1_0" osdev_type="3"/></object>')
     layout = layout_of(xml(core(1) + device))
-    assert layout.nic_name == ("hfi1_0",)
-    assert layout.nic_fabric.tolist() == [True]
+    assert (layout.nic_name, layout.nic_fabric.tolist()) == (("hfi1_0",), [True])
     for version, kinds in (("2.0", (0, 1, 4, 5, 6)), ("3.0", (1, 2, 4, 8, 64))):
         objects = "".join(f'<object type="OSDev" name="d{k}" osdev_type="{k}"/>' for k in kinds)
         assert layout_of(xml(core(1) + objects, version=f' version="{version}"')).nic_name == ()
@@ -139,16 +137,11 @@ def test_what_cannot_be_read_is_refused(text: str, words: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "inside",
-    [
-        "<indexes>0 x</indexes><u64values>1 2 2 1</u64values>",
-        "<indexes>0 1</indexes><u64values>1 2 2</u64values>",
-        "<indexes>0 1</indexes><u64values>1 2 -2 1</u64values>",
-        "<indexes>0 1</indexes><u64values>0 2 2 1</u64values>",
-        "<indexes>0 7</indexes><u64values>1 2 2 1</u64values>",
-    ],
+    ("indexes", "values"),
+    [("0 x", "1 2 2 1"), ("0 1", "1 2 2"), ("0 1", "1 2 -2 1"), ("0 1", "0 2 2 1"), ("0 7", "1 2 2 1")],
 )
-def test_latencies_that_do_not_fit_are_refused(inside: str) -> None:
+def test_latencies_that_do_not_fit_are_refused(indexes: str, values: str) -> None:
+    inside = f"<indexes>{indexes}</indexes><u64values>{values}</u64values>"
     after = f'<distances2 type="NUMANode" nbobjs="2" kind="5" indexing="os">{inside}</distances2>'
     with pytest.raises(InputError):
         layout_of(xml(HALVES, after=after))
@@ -156,15 +149,10 @@ def test_latencies_that_do_not_fit_are_refused(inside: str) -> None:
 
 def made(**changes: object) -> HostLayout:
     fields: dict[str, object] = {
-        "core_domain": [0, 0, 1, 1],
-        "core_cpu": [0, 1, 2, 3],
-        "domain_node": [0, 1],
+        "core_domain": [0, 0, 1, 1], "core_cpu": [0, 1, 2, 3], "domain_node": [0, 1],
         "distance": [[10.0, 20.0], [20.0, 10.0]],
-        "nic_name": ("a",),
-        "nic_fabric": [True],
-        "nic_guid": [0],
-        "nic_near": [[True, False]],
-    }
+        "nic_name": ("a",), "nic_fabric": [True], "nic_guid": [0], "nic_near": [[True, False]],
+    }  # fmt: skip
     return HostLayout(**{**fields, **changes})  # type: ignore[arg-type]
 
 

@@ -1,12 +1,13 @@
-"""Jobs as sacct, scontrol and squeue print them: the same ones that their JSON tells of."""
+"""Jobs as sacct, scontrol and squeue print them: those of their JSON, also with line ends in users' text."""
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
+from types import ModuleType
 
 import pytest
 
-from ingest.formats.jobs import slurm_json, slurm_sacct, slurm_scontrol, slurm_squeue
+from ingest.formats.jobs import slurm_json, slurm_sacct, slurm_scontrol, slurm_squeue, slurm_steps
 from ingest.options import Options
 from registry.errors import InputError
 from registry.model import Job
@@ -24,17 +25,14 @@ def jobs(*lines: str) -> dict[str, Job]:
 
 def test_jobs_of_a_real_cluster() -> None:
     found = {job.id: job for job in parse(slurm_sacct, REAL).jobs}
-    assert list(found)[:8] == ["1", "2", "4", "5", "7+0", "7+1", "9", "10"]
-    assert list(found)[8:] == ["3_1", "3_2", "3_3", "3_4", "3_5", "3_6"]
+    assert " ".join(found) == "1 2 4 5 7+0 7+1 9 10 3_1 3_2 3_3 3_4 3_5 3_6"
     lammps = found["2"]
     assert lammps.hosts == ("node0020", "node0035", "node0063")
     assert (lammps.slots, lammps.ranks, lammps.distribution) == ((14, 14, 14), 40, "block")
     assert lammps.ended_at == datetime(2026, 11, 21, 3, 36, 26, tzinfo=UTC)
     assert (found["1"].ranks, found["1"].slots, found["1"].distribution) == (64, (4,) * 16, "block")
-    assert found["10"].state == "CANCELLED"
-    assert (found["5"].state, len(found["5"].hosts)) == ("NODE_FAIL", 40)
-    assert found["5"].slots == (1,) * 40
-    assert found["9"].ranks == 0
+    assert (found["9"].ranks, found["10"].state) == (0, "CANCELLED")
+    assert (found["5"].state, len(found["5"].hosts), found["5"].slots) == ("NODE_FAIL", 40, (1,) * 40)
 
 
 def test_all_columns_with_bars_in_the_command_are_read() -> None:
@@ -142,17 +140,13 @@ def test_scontrol_jobs_of_a_real_cluster() -> None:
     found = scontrol_jobs(SCONTROL_REAL)
     assert list(found) == ["1", "2", "3_1", "4", "5", "6", "7+0", "7+1", "9", "10", "3_2", "3_[3-6%2]"]
     lammps = found["2"]
-    assert lammps.hosts == ("node0020", "node0035", "node0063")
-    assert lammps.slots == (16, 16, 8)
-    assert lammps.ranks == 40
+    hosts, start = ("node0020", "node0035", "node0063"), datetime(2026, 11, 21, 3, 35, 31, tzinfo=UTC)
+    assert (lammps.hosts, lammps.slots, lammps.ranks) == (hosts, (16, 16, 8), 40)
     assert (lammps.name, lammps.user, lammps.account, lammps.partition) == ("lammps", "root", "root", "batch")
-    assert lammps.submitted_at == datetime(2026, 11, 21, 3, 35, 30, tzinfo=UTC)
-    assert lammps.started_at == datetime(2026, 11, 21, 3, 35, 31, tzinfo=UTC)
+    assert (lammps.submitted_at, lammps.started_at) == (start - timedelta(seconds=1), start)
     assert (lammps.state, lammps.source) == ("RUNNING", "slurm-scontrol")
-    assert found["1"].hosts[::15] == ("node0001", "node0016")
-    assert found["1"].slots == (4,) * 16
-    assert found["3_1"].slots == (7, 1)
-    assert found["7+1"].slots == (12, 12, 7, 1)
+    assert (found["1"].hosts[::15], found["1"].slots) == (("node0001", "node0016"), (4,) * 16)
+    assert (found["3_1"].slots, found["7+1"].slots) == ((7, 1), (12, 12, 7, 1))
 
 
 def test_jobs_that_wait_run_or_complete_have_what_is_known_of_them() -> None:
@@ -170,8 +164,7 @@ def test_without_details_ranks_are_spread_evenly_and_that_is_said() -> None:
     parsed = parse(slurm_scontrol, read("slurm/scontrol_show_job_oneline.txt"))
     found = {job.id: job for job in parsed.jobs}
     assert found["2"].hosts == ("node0020", "node0035", "node0063")
-    assert (found["2"].slots, found["2"].ranks) == ((14, 14, 14), 40)
-    assert found["1"].slots == (4,) * 16
+    assert (found["2"].slots, found["2"].ranks, found["1"].slots) == ((14, 14, 14), 40, (4,) * 16)
     assert found["7+0"].name == "hetero"
     assert parsed.warnings[0].startswith("9 jobs have no CPUs per host")
 
@@ -210,9 +203,8 @@ def test_a_command_cannot_pass_for_fields() -> None:
 
 
 def test_comments_before_the_first_record_are_allowed() -> None:
-    assert scontrol_jobs(
-        f"# made for the demo\n#\n\n{RECORD}\n\n{RECORD.replace('JobId=12', 'JobId=13')}"
-    ).keys() == {"12", "13"}
+    both = f"# made for the demo\n#\n\n{RECORD}\n\n{RECORD.replace('JobId=12', 'JobId=13')}"
+    assert scontrol_jobs(both).keys() == {"12", "13"}
     assert slurm_scontrol.recognise(f"# made\n\n{RECORD}", "x")
     assert not slurm_scontrol.recognise("NodeName=node1 State=IDLE\n", "x")
     assert not slurm_scontrol.recognise("", "x")
@@ -331,14 +323,131 @@ def test_what_cannot_be_read_is_refused(text: str, line: int | None, reason: str
 
 def test_a_job_of_a_table_without_starts_began_its_time_before_the_list() -> None:
     title = "JOBID ST       TIME NODELIST"
-    for text, start in (
-        ("1:02:03", "08:57:57"),
-        ("2:03", "09:57:57"),
-        ("1-00:00:00", "10:00:00"),
-        ("?", None),
-    ):
+    starts = {"1:02:03": "08:57:57", "2:03": "09:57:57", "1-00:00:00": "10:00:00", "?": None}
+    for text, start in starts.items():
         content = f"{title}\n    7  R {text:>10} n1\n    8 PD       0:00 (Priority)\n"
         found = squeue_jobs(content, Options(observed_at=datetime(2026, 1, 2, 10, tzinfo=UTC)))
         started = found["7"].started_at
         assert (started and f"{started:%H:%M:%S}") == start
         assert found["8"].started_at is None
+
+
+WRAP = read("slurm/scontrol_wrap_empty_line.txt").decode().rstrip() + "\n"
+OTHER = WRAP.replace("JobId=45", "JobId=46").replace("n[05-06]", "n[07-08]")
+SCRIPT = "module load x\n\nsrun ./a.out\n"
+COLUMNS = "JobID|JobName|NNodes|AllocCPUS|State|NodeList"
+
+
+def scripts(script: str) -> str:
+    return WRAP.replace("module load x\n\nsrun ./a.out", script)
+
+
+def found(parser: object, text: str) -> dict[str, Job]:
+    parsed = parse(parser, text)  # type: ignore[arg-type]
+    assert not [warning for warning in parsed.warnings if "left out" in warning]
+    return {job.id: job for job in parsed.jobs}
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        "module load x\n\nsrun ./a.out",
+        "\n\n\na",
+        "a\n   NodeList=evil NumNodes=1\n\n   JobState=FAILED\nb",
+        "echo\n\nJobId=7 is mine\n\n  Nodes=n1 CPU_IDs=0",
+        "     Nodes=n[05-06] CPU_IDs=0-3 Mem=8192\n#x",
+    ],
+)
+def test_every_record_of_scontrol_is_read_whatever_the_script(script: str) -> None:
+    jobs = found(slurm_scontrol, f"{scripts(script)}\n{OTHER}\n")
+    assert list(jobs) == ["45", "46"]
+    assert jobs["45"] == found(slurm_scontrol, WRAP.replace("\n\nsrun", " srun"))["45"]
+    assert (jobs["45"].hosts, jobs["45"].slots, jobs["46"].hosts) == (("n05", "n06"), (4, 4), ("n07", "n08"))
+    without = scripts(script).partition("   StdErr=")[0]  # an interactive job has none
+    assert list(found(slurm_scontrol, f"{without}\n{OTHER}")) == ["45", "46"]
+
+
+def test_a_script_in_records_of_one_line_is_read() -> None:
+    text = ""
+    for number, record in ((45, WRAP), (46, OTHER)):
+        line = " ".join(part.strip() for part in record.splitlines() if part[:3] == "   ")
+        text += f"JobId={number} JobName=w {line}\n".replace("load x", "load x\n\nsrun ./a.out")
+    assert list(found(slurm_scontrol, text)) == ["45", "46"]
+
+
+def test_lines_behind_a_whole_record_are_left_out_and_counted() -> None:
+    parsed = parse(slurm_scontrol, f"{WRAP}\nsqueue: x\n\ny\n\n{OTHER}")
+    assert [job.id for job in parsed.jobs] == ["45", "46"]
+    line = WRAP.count("\n") + 2
+    assert parsed.warnings[-1] == f"2 lines are outside of any job's record: left out, line {line} first"
+    assert "truncated" in refusal(slurm_scontrol, f"{WRAP}\n" + OTHER[:200]).reason
+
+
+def row(job: int, script: str, *, at: int) -> str:
+    cells = [str(job), "wrap", "2", "8", "COMPLETED", f"n[{job}-{job + 1}]"]
+    return "|".join([*cells[:at], f"sbatch --wrap={script}", *cells[at:]])
+
+
+@pytest.mark.parametrize("at", [6, 5, 2, 1])
+@pytest.mark.parametrize(
+    "script", ["module load x\n\nsrun ./a.out\n", "a\nb | c\n\n", "12\n34 x", "\n|\n|", "x\n7 x|y|z"]
+)
+def test_every_row_of_sacct_is_read_wherever_the_submit_line_is(at: int, script: str) -> None:
+    names = COLUMNS.split("|")
+    head = "|".join([*names[:at], "SubmitLine", *names[at:]])
+    text = "\n".join([head, row(10, "one", at=at), row(20, script, at=at), row(30, "three", at=at), ""])
+    hosts = {id: job.hosts for id, job in found(slurm_sacct, text).items()}
+    assert hosts == {str(k): (f"n{k}", f"n{k + 1}") for k in (10, 20, 30)}
+
+
+def test_a_truncated_row_of_sacct_is_refused_and_takes_no_other_row_with_it() -> None:
+    head = f"{COLUMNS}|SubmitLine"
+    cut = row(20, "x", at=6)
+    for length in (5, 12, 25):
+        error = refusal(slurm_sacct, "\n".join([head, cut[:length], row(30, "y\n\nz", at=6)]))
+        assert error.reason.endswith("is it truncated?")
+        assert error.line == 2
+
+
+def test_all_columns_with_a_script_of_several_lines_are_read() -> None:
+    text = read("slurm/sacct_all_cols_head.txt").decode()
+    head = text.splitlines()[0].split("|")
+    rows = [line.split("|") for line in text.splitlines()[1:]]
+    for cells in rows:
+        if len(cells) == len(head):
+            cells[head.index("SubmitLine")] = SCRIPT
+    changed = "\n".join("|".join(cells) for cells in [head, *rows])
+    assert found(slurm_sacct, changed) == found(slurm_sacct, text)
+
+
+def test_names_and_commands_of_squeue_may_have_several_lines() -> None:
+    text = "JOBID|NAME|ST|CPUS|NODELIST|COMMAND\n7|a\n\nb|R|4|n1|x\n\ny | z\n8|c|R|4|n2|d\n"
+    facts = [(job.id, job.hosts, job.name) for job in found(slurm_squeue, text).values()]
+    assert facts == [("7", ("n1",), "a\n\nb"), ("8", ("n2",), "c")]
+
+
+def test_names_of_steps_may_have_empty_lines() -> None:
+    text = read("slurm/scontrol_show_steps.txt").decode()
+    names = [line for line in text.splitlines() if " Name=" in line]
+    changed = text.replace(names[0], names[0].replace(" Name=", " Name=a\n\nb"))
+    assert found(slurm_steps, changed) == found(slurm_steps, text)
+
+
+@pytest.mark.parametrize(
+    ("module", "name"),
+    [
+        (slurm_sacct, "sacct_P.txt"),
+        (slurm_squeue, "squeue.txt"),
+        (slurm_scontrol, "scontrol_show_jobs_d.txt"),
+    ],
+)
+def test_diagnostics_of_the_tools_are_counted_wherever_they_are(module: ModuleType, name: str) -> None:
+    text = read(f"slurm/{name}").decode()
+    lines = text.splitlines(keepends=True)
+    said = ["squeue: error: Unable to contact slurm controller\n", "slurm_load_jobs error: retrying\n"]
+    for at in (0, len(lines) // 2, len(lines)):
+        mixed = "".join([*lines[:at], *said, *lines[at:]])
+        assert module.recognise(mixed, "x")
+        parsed = parse(module, mixed)
+        assert {job.id: job for job in parsed.jobs} == found(module, text)
+        assert parsed.warnings[-1].startswith("2 lines are the tool's own diagnostics")

@@ -7,7 +7,9 @@ from itertools import permutations
 
 import pytest
 
+from ingest import catalog
 from ingest.catalog import Parser
+from ingest.formats.jobs.hostlists import expand
 from ingest.formats.placements import (
     flux_taskmap,
     hostfile,
@@ -21,9 +23,8 @@ from ingest.formats.placements import (
 from ingest.formats.profiles import edge_csv
 from ingest.options import Options
 from registry.errors import InputError
-from tests.support.inputs import hosts_of, parse, read, refusal
+from tests.support.inputs import file, hosts_of, parse, read, refusal
 
-TURNED = (3, 2, 1, 0, 0, 1, 2, 3)
 CSV = "rank,host,slot\n0,b,0\n1,a,0\n2,b,1\n"
 FIVE = ("node0002", "node0001", "node0003", "node0001", "node0002")
 """Hosts of the five ranks of the jobs that the samples are of, see tests/data/placements/README.md."""
@@ -72,12 +73,13 @@ VECTORS = {
 """Test vectors of RFC 34: a map, and the tasks of each node."""
 
 
+TURNED = tuple(f"node{i}" for i in (3, 2, 1, 0, 0, 1, 2, 3))
 READ: list[tuple[Parser, str, tuple[str, ...]]] = [
-    (hostfile, "openmpi_seq_hostfile.txt", tuple(f"node{i}" for i in TURNED)),
-    (hostfile, "mpich_machinefile.txt", tuple(f"node{i}" for i in TURNED)),
-    (hostfile, "slurm_hostfile.txt", tuple(f"n{i}" for i in TURNED)),
+    (hostfile, "openmpi_seq_hostfile.txt", TURNED),
+    (hostfile, "mpich_machinefile.txt", TURNED),
+    (hostfile, "slurm_hostfile.txt", tuple(host.replace("node", "n") for host in TURNED)),
     (hostfile, "hosts.txt", tuple(f"node{i}" for i in (0, 0, 1, 1, 2, 2, 3, 3))),
-    (openmpi_rankfile, "openmpi_rankfile.txt", tuple(f"node{i}" for i in TURNED)),
+    (openmpi_rankfile, "openmpi_rankfile.txt", TURNED),
     (openmpi_map, "openmpi_display_map.txt", FIVE),
     (openmpi_map, "openmpi_devel_map.txt", FIVE),
     (openmpi_map, "openmpi_report_bindings.txt", FIVE),
@@ -125,17 +127,13 @@ def test_a_map_may_be_among_the_output_of_the_program() -> None:
     assert hosts_of(openmpi_map, f"{free}[b:1] MCW rank 0 bound to x\n") == ("b", "a")
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "0 b\n1 a\n2 b\n",
-        "2 b\n0 b\n# says the job\n\n1 a\n",
-        "0: b\n1: a\n2: b\n",
-        "0: 0 b 4711 x\n1: 1 a\n2: 2 b\n",
-        "[0] b\n[1] a\n[2] b\n",
-        "[1,0]<stdout>:b\n[1,1]<stdout>:a\n[1,2]<stdout>: b\n",
-    ],
-)
+LISTS = (
+    "0 b\n1 a\n2 b\n", "2 b\n0 b\n# says the job\n\n1 a\n", "0: b\n1: a\n2: b\n", "[0] b\n[1] a\n[2] b\n",
+    "0: 0 b 4711 x\n1: 1 a\n2: 2 b\n", "[1,0]<stdout>:b\n[1,1]<stdout>:a\n[1,2]<stdout>: b\n",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("text", LISTS)
 def test_every_kind_of_list_is_read(text: str) -> None:
     assert rank_list.recognise(text, "x")
     assert hosts_of(rank_list, text) == ("b", "a", "b")
@@ -211,10 +209,8 @@ WRONG_LINE = "expected `rank N=HOST slot=CPU`"
          "99999998 of 100000000 ranks are missing, rank 1 first"),
         (openmpi_rankfile, "rank 0=a slot=0\nrank 0=b slot=0\n", 2,
          "rank 0 is repeated on b, first in line 1 on a"),
-        (openmpi_rankfile, "rank 0=a slo", 1, WRONG_LINE),
-        (openmpi_rankfile, "rank 0=a slot=\n", 1, WRONG_LINE),
-        (openmpi_rankfile, "rank 0=a b slot=0\n", 1, WRONG_LINE),
-        (openmpi_rankfile, "rank -1=a slot=0\n", 1, WRONG_LINE),
+        *((openmpi_rankfile, text, 1, WRONG_LINE)
+          for text in ("rank 0=a slo", "rank 0=a slot=\n", "rank 0=a b slot=0\n", "rank -1=a slot=0\n")),
         (openmpi_rankfile, "rank 0=a slot=0\nnode1 slots=2\n", 2, WRONG_LINE),
         (openmpi_rankfile, "# nothing\n", None, "no ranks found"),
         (placement_csv, "rank,host,host\n", 1, "expected one column host"),
@@ -234,13 +230,7 @@ def test_a_list_that_cannot_be_read_is_refused(
     assert (error.line, error.reason) == (line, reason)
 
 
-def test_a_relative_host_is_refused_with_the_reason() -> None:
-    with pytest.raises(InputError, match=r"input:1: host \+n0 is relative: .* use the names"):
-        hosts_of(openmpi_rankfile, "rank 0=+n0 slot=0\n")
-
-
 MIXED, NO_HOST = "not of the first line's kind", "expected a host with its number of ranks"
-MERGED = "host a is repeated with slots=: Open MPI adds up the slots of such lines"
 JOBS = (
     " Data for node: a\tNum slots: 2\n Process OMPI jobid: [4,1] App: 0 Process rank: 0 Bound: N/A\n"
     " Process OMPI jobid: [4,2] App: 0 Process rank: 1 Bound: N/A\n"
@@ -253,11 +243,9 @@ JOBS = (
         (hostfile, "a slots=1\nb\n", 2, MIXED),
         (hostfile, "a\nb:2\n", 2, MIXED),
         (hostfile, "a:1\nb slots=1\n", 2, MIXED),
-        (hostfile, "a slots=1\nb slots=1\na slots=1\n", 3, MERGED),
         (hostfile, "a slo", 1, NO_HOST),
         (hostfile, "a:x\n", 1, NO_HOST),
         (hostfile, "a slots=1 user=ann\n", 1, NO_HOST),
-        (hostfile, "+n0\n", 1, "host +n0 is relative: "),
         (hostfile, "a:99999999\n", 1, "places more than 16777216 ranks"),
         (hostfile, "a slots=0\n", None, "no ranks found"),
         (hostfile, "# nothing\n", None, "no ranks found"),
@@ -310,3 +298,86 @@ def test_a_file_or_report_that_cannot_be_read_is_refused(
 )
 def test_a_task_map_that_cannot_be_read_is_refused(value: object, reason: str) -> None:
     assert reason in refusal(flux_taskmap, json.dumps(value), ON_THREE).reason
+
+
+def test_lines_that_repeat_an_earlier_host_are_read_in_order_and_the_rule_is_named() -> None:
+    text = "a\na\nb\na\nb\n"
+    assert hosts_of(hostfile, text) == ("a", "a", "b", "a", "b")
+    (warning,) = parse(hostfile, text).warnings
+    assert warning.startswith("2 lines repeat the hosts of an earlier line (a in line 4 first): ")
+    assert "`--map-by seq`" in warning
+    assert "Open MPI adds up the slots of such lines" in warning
+    assert not parse(hostfile, "a\na\nb\nb\n").warnings
+    assert not parse(hostfile, "a:2\nb:1\na:1\n").warnings
+
+
+def test_a_host_repeated_with_slots_is_refused_with_the_rule() -> None:
+    error = refusal(hostfile, "a slots=2\nb slots=2\na slots=2\n")
+    assert (error.line, error.reason) == (
+        3,
+        "host a is repeated with slots=: Open MPI adds up the slots of such lines, and the host takes "
+        "its ranks where it is first named: write one line with the sum",
+    )
+
+
+@pytest.mark.parametrize("text", ["+e0\n+e1\n", "+n0 slots=2\nb slots=2\n", "# x\n+e\n", "+e:2\n"])
+def test_relative_hosts_are_recognised_and_refused_with_the_rule(text: str) -> None:
+    assert catalog.recognise(file(text).as_group()).name == "hostfile"
+    assert "which only mpirun knows: use the names" in refusal(hostfile, text).reason
+    assert "relative" in refusal(hostfile, "a\n" + text).reason
+
+
+@pytest.mark.parametrize("host", ["+e0", "+n12", "+e", "+e:2"])
+def test_relative_hosts_in_lists_and_rankfiles_are_refused_with_the_rule(host: str) -> None:
+    with pytest.raises(InputError, match=r"is relative: .*which only mpirun knows"):
+        expand(f"a,{host}")
+    error = refusal(openmpi_rankfile, f"rank 0={host} slot=0\n")
+    assert (error.line, "which only mpirun knows" in error.reason) == (1, True)
+
+
+MAP = read("placements/openmpi5_display_map.txt").decode()
+BIND = read("placements/openmpi5_display_bind.txt").decode()
+NAMED = MAP.replace("[59672,1]", "prterun-login1-3333100@1")
+
+
+@pytest.mark.parametrize("text", [MAP, NAMED, MAP + MAP, f"srun: note\n{MAP}output of a rank\n"])
+def test_the_map_of_open_mpi_5_is_recognised_and_read(text: str) -> None:
+    assert catalog.recognise(file(text).as_group()).name == "openmpi-map"
+    assert hosts_of(openmpi_map, text) == ("n0001", "n0002", "n0001", "n0002")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        BIND,
+        BIND.replace(":3333100]", "]").replace(":118]", "]"),
+        BIND.replace("bound to package[0][core:2]", "is not bound (or bound to all available processors)"),
+        BIND.replace("Rank", "MCW rank"),
+        f"output\n{BIND}Rank 0 bound to win\n",
+    ],
+)
+def test_the_bindings_of_open_mpi_5_are_recognised_and_read(text: str) -> None:
+    assert catalog.recognise(file(text).as_group()).name == "openmpi-map"
+    assert hosts_of(openmpi_map, text) == ("node701",) * 4 + ("node702",) * 4
+
+
+def test_the_developers_map_of_prrte_is_read() -> None:
+    text = read("placements/openmpi_devel_map.txt").decode()
+    named = text.replace("[4227,1]", "prterun-node0001-77@1")
+    assert named != text
+    assert hosts_of(openmpi_map, named) == hosts_of(openmpi_map, text)
+
+
+def test_the_map_of_old_versions_is_read() -> None:
+    text = (
+        " ========================   JOB MAP   ========================\n\n Data for node: a\tNum procs: 1\n"
+        " \tProcess OMPI jobid: [87,1] Process rank: 0\n\n Data for node: b\tNum procs: 1\n"
+        " \tProcess OMPI jobid: [87,1] Process rank: 1\n"
+    )
+    assert catalog.recognise(file(text).as_group()).name == "openmpi-map"
+    assert hosts_of(openmpi_map, text) == ("a", "b")
+
+
+def test_maps_of_two_jobs_are_refused() -> None:
+    second = NAMED.replace("@1", "@2").replace("rank: ", "rank: 1")
+    assert refusal(openmpi_map, NAMED + second).reason == "maps of two jobs"

@@ -1,35 +1,245 @@
-"""Text and JSON as it is read item by item, with the lines of faults."""
+"""Files as they are read: compressed, in archives, of limited size; text; JSON item by item; faults."""
 
 from __future__ import annotations
 
+import gzip
+import io
 import json
+import lzma
 import math
+import os
+import sys
+import tarfile
+import tracemalloc
 from collections.abc import Callable
 from contextlib import suppress
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ingest.reading import json_items, source
+from ingest.reading import compression, json_items, source
+from ingest.reading.compression import decompress, members
 from ingest.reading.json_items import items
 from ingest.reading.json_text import MAX_DEPTH, Spot, load_json
 from ingest.reading.source import read_paths
 from ingest.reading.xml_text import load_xml
 from ingest.reading.yaml_text import load_yaml
 from registry.errors import InputError
-from tests.support.inputs import damaged, file
+from tests.support.inputs import damaged, file, tar, tar_of
+
+
+@pytest.mark.parametrize("squeeze", [bytes, gzip.compress, lzma.compress])
+def test_compression_is_recognised_by_content_not_by_name(tmp_path: Path, squeeze: type[bytes]) -> None:
+    path = tmp_path / "scan.txt"
+    path.write_bytes(squeeze(b"hello\n"))
+    os.utime(path, (1_600_000_000, 1_600_000_000))
+    (group,) = read_paths([path])
+    assert group.path == str(path)
+    assert [read.data for read in group.files] == [b"hello\n"]
+    assert group.files[0].modified_at == datetime.fromtimestamp(1_600_000_000, UTC)
+
+
+@pytest.mark.parametrize("mode", ["w", "w:gz", "w:xz"])
+def test_members_of_an_archive_are_sources_of_their_own(tmp_path: Path, mode: str) -> None:
+    path = tmp_path / "a.tar"
+    path.write_bytes(tar({"x/one.txt": b"1", "two.txt.gz": gzip.compress(b"2")}, mode=mode))
+    groups = read_paths([path])
+    assert [group.path for group in groups] == [f"{path}!x/one.txt", f"{path}!two.txt.gz"]
+    assert [group.files[0].data for group in groups] == [b"1", b"2"]
+    assert groups[0].files[0].modified_at == datetime.fromtimestamp(1_700_000_000, UTC)
+
+
+def test_prof_files_of_a_folder_or_archive_are_one_source_also_named_one_by_one(tmp_path: Path) -> None:
+    paths = [tmp_path / name for name in ("a/x.0.prof", "a/x.1.prof", "b/y.0.prof")]
+    for path in paths:
+        path.parent.mkdir(exist_ok=True)
+        path.write_bytes(path.name.encode())
+    for named in (paths, [tmp_path / "a", tmp_path / "b"]):
+        found = [(group.path, [read.data for read in group.files]) for group in read_paths(named)]
+        a, b = (str(tmp_path / name) for name in "ab")
+        assert found == [(a, [b"x.0.prof", b"x.1.prof"]), (b, [b"y.0.prof"])]
+    path = tmp_path / "profile.tgz"
+    path.write_bytes(tar({"d/app.0.prof": b"0", "d/app.1.prof": b"1"}, mode="w:gz"))
+    (group,) = read_paths([path])
+    assert [read.path for read in group.files] == [f"{path}!d/app.0.prof", f"{path}!d/app.1.prof"]
+
+
+def test_a_mixed_folder_gives_every_file_and_walks_folders_in_name_order(tmp_path: Path) -> None:
+    (tmp_path / "sub").mkdir()
+    for name in ("b.txt", "a.prof", "sub/c.txt"):
+        (tmp_path / name).write_bytes(name.encode())
+    groups = read_paths([tmp_path])
+    assert [Path(group.path).name for group in groups] == ["a.prof", "b.txt", "c.txt"]
+    assert all(len(group.files) == 1 for group in groups)
+
+
+def test_standard_input_is_read_by_the_name_dash(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(gzip.compress(b"piped"))))
+    (group,) = read_paths(["-"])
+    assert group.files[0].data == b"piped"
+
+
+def test_missing_files_and_empty_or_large_folders_are_errors(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with pytest.raises(InputError, match="No such file") as caught:
+        read_paths([tmp_path / "nowhere"])
+    assert caught.value.path == str(tmp_path / "nowhere")
+    with pytest.raises(InputError, match="folder is empty"):
+        read_paths([tmp_path])
+    (tmp_path / "a.tar").write_bytes(tar_of(directory("d")))
+    with pytest.raises(InputError, match="the archive contains no files"):
+        read_paths([tmp_path / "a.tar"])
+    monkeypatch.setattr(source, "MAX_MEMBERS", 1)
+    for name in ("a", "b"):
+        (tmp_path / name).write_bytes(b"x")
+    with pytest.raises(InputError, match="more than 1 files"):
+        read_paths([tmp_path])
+
+
+def directory(name: str) -> tarfile.TarInfo:
+    info = tarfile.TarInfo(name)
+    info.type = tarfile.DIRTYPE
+    return info
+
+
+def test_a_link_to_a_folder_and_a_pipe_in_a_folder_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "d").mkdir()
+    (tmp_path / "d" / "loop").symlink_to(tmp_path)
+    with pytest.raises(InputError, match="links to folders are not followed"):
+        read_paths([tmp_path / "d"])
+    (tmp_path / "e").mkdir()
+    os.mkfifo(tmp_path / "e" / "pipe")
+    with pytest.raises(InputError, match="neither a file nor a folder"):
+        read_paths([tmp_path / "e"])
+
+
+@pytest.mark.parametrize(
+    ("data", "reason", "line", "text"),
+    [
+        (b"", "empty", None, None),
+        (b" \n\t\r\n", "empty", None, None),
+        (b"one\ntwo\n\0\n", "binary", 3, None),
+        (b"one\ncaf\xe9 here\nthree", "0xe9 is not UTF-8", 2, "caf\\xe9 here"),
+    ],
+)
+def test_text_that_is_none_is_an_error_with_its_line(
+    data: bytes, reason: str, line: int | None, text: str | None
+) -> None:
+    with pytest.raises(InputError, match=reason) as caught:
+        file(data).text()
+    assert (caught.value.line, text in (None, caught.value.text)) == (line, True)
+
+
+def test_only_line_feeds_end_lines_so_that_line_numbers_agree_with_editors() -> None:
+    assert file(b"\xef\xbb\xbfa\r\nb\n\nc").lines() == ["a", "b", "", "c"]
+    assert file("a\x0bb\x85c\u2028d\ne\n".encode()).lines() == ["a\x0bb\x85c\u2028d", "e"]
+
+
+@given(st.binary(max_size=300))
+def test_arbitrary_bytes_are_text_or_an_input_error(data: bytes) -> None:
+    read = file(data)
+    assert isinstance(read.head(), str)
+    with suppress(InputError):
+        assert len(read.lines()) <= data.count(b"\n") + 1
+
+
+@pytest.mark.parametrize("name", ["/etc/passwd", "../up.txt", "a/../../up.txt"])
+def test_archive_members_that_leave_the_archive_are_refused(name: str) -> None:
+    with pytest.raises(InputError, match="leads out of the archive"):
+        list(members(tar({name: b"x"}), "a.tar"))
+
+
+@pytest.mark.parametrize("kind", [tarfile.SYMTYPE, tarfile.LNKTYPE, tarfile.CHRTYPE, tarfile.FIFOTYPE])
+def test_archive_members_that_are_links_or_devices_are_refused(kind: bytes) -> None:
+    info = tarfile.TarInfo("x")
+    info.type, info.linkname = kind, "/etc/passwd"
+    with pytest.raises(InputError, match="a link or a device"):
+        list(members(tar_of(info), "a.tar"))
+
+
+@pytest.mark.parametrize("squeeze", [gzip.compress, lzma.compress])
+def test_a_bomb_is_stopped_at_the_limit_with_little_more_memory_than_that(
+    squeeze: type[bytes], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(compression, "_CHUNK", 1 << 16)
+    bomb = squeeze(bytes(20_000_000))
+    assert len(bomb) < 40_000
+    tracemalloc.start()
+    with pytest.raises(InputError, match=r"unpacks to more than 1 MB.*unpack it first"):
+        decompress(bomb, "bomb", 1_000_000)
+    assert tracemalloc.get_traced_memory()[1] < 13_000_000  # an xz stream has a dictionary of 8 MiB
+    tracemalloc.stop()
+    assert len(decompress(bomb, "bomb", 20_000_000)) == 20_000_000
+
+
+def test_content_does_not_depend_on_the_size_of_a_chunk(monkeypatch: pytest.MonkeyPatch) -> None:
+    content = np.random.default_rng(0).integers(0, 99, 1000).astype(np.uint8).tobytes()
+    packed = gzip.compress(content) + gzip.compress(b"b"), lzma.compress(content) + lzma.compress(b"b")
+    for size in (1, 7, 500, 1001):
+        monkeypatch.setattr(compression, "_CHUNK", size)
+        assert [decompress(one, "f") for one in packed] == [content + b"b"] * 2
+
+
+def test_an_archive_is_limited_in_the_sum_and_number_of_members(monkeypatch: pytest.MonkeyPatch) -> None:
+    data = tar({"a": bytes(600), "b": gzip.compress(bytes(600))})
+    with pytest.raises(InputError, match="unpacks to more than"):
+        list(members(data, "a.tar", 1000))
+    monkeypatch.setattr(compression, "MAX_MEMBERS", 2)
+    with pytest.raises(InputError, match="more than 2 members"):
+        list(members(tar({"a": b"", "b": b"", "c": b""}), "a.tar"))
+
+
+@pytest.mark.parametrize("squeeze", [gzip.compress, lzma.compress])
+def test_cut_off_compressed_data_are_an_error(squeeze: type[bytes]) -> None:
+    whole = squeeze(b"some text that is long enough to cut" * 3)
+    with pytest.raises(InputError, match=r"too early|damaged"):
+        decompress(whole[:-9], "f")
+
+
+def test_a_cut_archive_and_an_xz_stream_of_much_memory_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(InputError, match="damaged"):
+        list(members(tar({"a": bytes(5000)})[:2000], "a.tar"))
+    monkeypatch.setattr(compression, "XZ_MEMORY", 1 << 16)
+    with pytest.raises(InputError, match="damaged"):
+        decompress(lzma.compress(b"x"), "f.xz")
+
+
+@given(st.binary(max_size=2000), st.sampled_from([b"", b"\x1f\x8b\x08", b"\xfd7zXZ\x00"]))
+def test_arbitrary_bytes_decompress_or_are_an_input_error(data: bytes, magic: bytes) -> None:
+    with suppress(InputError):
+        assert len(decompress(magic + data, "f", 100_000)) <= 100_000
+
+
+@given(st.data())
+def test_damaged_archives_are_read_or_are_an_input_error(data: st.DataObject) -> None:
+    whole = bytearray(tar({"a.txt": b"hello" * 50, "b/c.txt": b"x"}))
+    for _ in range(data.draw(st.integers(1, 8))):
+        whole[data.draw(st.integers(0, len(whole) - 1))] = data.draw(st.integers(0, 255))
+    with suppress(InputError):
+        assert sum(len(member.data) for member in members(bytes(whole), "a.tar", 100_000)) <= 100_000
+
 
 Load = Callable[..., Any]
 TEXT = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=8)
-VALUES = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | TEXT,
-    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(TEXT, inner, max_size=4),
-    max_leaves=20,
-)
+
+
+def values(text: st.SearchStrategy[str], leaves: int) -> st.SearchStrategy[Any]:
+    numbers = st.integers() | st.floats(allow_nan=False, allow_infinity=False)
+    return st.recursive(
+        st.none() | st.booleans() | numbers | text,
+        lambda inner: st.lists(inner, max_size=4) | st.dictionaries(text, inner, max_size=4),
+        max_leaves=leaves,
+    )
+
+
+VALUES, ITEMS = values(TEXT, 20), values(st.text(max_size=6), 8)
 PLAIN = st.text("abcxyz0123456789-_", min_size=1, max_size=6)
 TREES = st.recursive(
     PLAIN,
@@ -167,25 +377,14 @@ def test_a_spot_names_the_way_to_a_value_of_the_wrong_kind() -> None:
             spot.whole(wrong, 0, 12)
 
 
-JSON_ITEMS_VALUES = st.recursive(
-    st.none()
-    | st.booleans()
-    | st.integers()
-    | st.floats(allow_nan=False, allow_infinity=False)
-    | st.text(max_size=6),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner, max_size=3),
-    max_leaves=8,
-)
-
-
 def of(content: str | bytes) -> list[Any]:
     return list(items(file(content), "jobs"))
 
 
 @given(
-    before=st.dictionaries(st.text(max_size=3), JSON_ITEMS_VALUES, max_size=2),
-    after=st.dictionaries(st.text(max_size=3), JSON_ITEMS_VALUES, max_size=2),
-    jobs=st.lists(JSON_ITEMS_VALUES, max_size=5),
+    before=st.dictionaries(st.text(max_size=3), ITEMS, max_size=2),
+    after=st.dictionaries(st.text(max_size=3), ITEMS, max_size=2),
+    jobs=st.lists(ITEMS, max_size=5),
     indent=st.none() | st.integers(0, 2),
     chunk=st.integers(1, 40),
 )
@@ -237,11 +436,10 @@ def test_what_is_no_such_document_is_refused(content: str | bytes, line: int | N
     assert caught.value.line == line
 
 
-@given(
-    damaged(
-        b'{"meta": {"v": [1, 2]}, "jobs": [{"a": "\\u00e4", "b": [1.5, null]}, {"a": "x"}], "last": true}'
-    )
-)
+WHOLE = b'{"meta": {"v": [1, 2]}, "jobs": [{"a": "\\u00e4", "b": [1.5, null]}, {"a": "x"}], "last": true}'
+
+
+@given(damaged(WHOLE))
 def test_a_damaged_document_is_read_as_a_plain_reader_does_or_refused(content: bytes) -> None:
     try:
         found = of(content)

@@ -1,10 +1,12 @@
-"""Slurm's JSON, older and newer shapes; the same jobs as the text of the same cluster tells."""
+"""Jobs in JSON: Slurm's, older and newer shapes, the same jobs as in text; and Flux's resource set R."""
 
 from __future__ import annotations
 
 import copy
 import json
+from collections.abc import Sequence
 from datetime import UTC, datetime
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
@@ -12,10 +14,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ingest.formats.jobs import slurm_json, slurm_sacct, slurm_scontrol
+from ingest.catalog import Parser
+from ingest.formats.jobs import flux_r, slurm_json, slurm_sacct, slurm_scontrol
 from ingest.options import Options
 from ingest.pipeline import plan
 from ingest.reading import source
+from registry.errors import InputError
 from registry.model import Job
 from tests.support.inputs import file, parse, read, refusal, survives
 
@@ -29,61 +33,30 @@ def number(value: int | None) -> dict[str, Any]:
 
 
 NEWER: dict[str, Any] = {
-    "job_id": 333,
-    "array_job_id": number(0),
-    "array_task_id": number(None),
-    "array_task_string": "",
-    "het_job_id": number(0),
-    "het_job_offset": number(0),
-    "name": "halo",
-    "user_name": "ann",
-    "account": "proj",
-    "partition": "gpu",
-    "job_state": ["RUNNING", "CONFIGURING"],
-    "nodes": "gpu[001-002]",
-    "node_count": number(2),
-    "cpus": number(24),
-    "tasks": number(6),
-    "tasks_per_node": number(0),
-    "cpus_per_task": number(4),
-    "submit_time": number(1746693311),
-    "start_time": number(1746693312),
-    "end_time": number(0),
-    "job_resources": {
-        "nodes": {
-            "count": 2,
-            "list": "gpu[001-002]",
-            "allocation": [
-                {"name": "gpu001", "cpus": {"count": 16, "used": 0}},
-                {"name": "gpu002", "cpus": {"count": 8, "used": 0}},
-            ],
-        },
-        "cpus": 24,
-    },
-}
+    "job_id": 333, "array_job_id": number(0), "array_task_id": number(None), "array_task_string": "",
+    "het_job_id": number(0), "het_job_offset": number(0),
+    "name": "halo", "user_name": "ann", "account": "proj", "partition": "gpu",
+    "job_state": ["RUNNING", "CONFIGURING"], "nodes": "gpu[001-002]", "node_count": number(2),
+    "cpus": number(24), "tasks": number(6), "tasks_per_node": number(0), "cpus_per_task": number(4),
+    "submit_time": number(1746693311), "start_time": number(1746693312), "end_time": number(0),
+    "job_resources": {"nodes": {"count": 2, "list": "gpu[001-002]", "allocation": [
+        {"name": "gpu001", "cpus": {"count": 16, "used": 0}},
+        {"name": "gpu002", "cpus": {"count": 8, "used": 0}},
+    ]}, "cpus": 24},
+}  # fmt: skip
 """A job in the shape of data_parser v0.0.41."""
 ACCOUNTED: dict[str, Any] = {
-    "job_id": 42,
-    "array": {"job_id": 40, "task_id": number(2)},
-    "het": {"job_id": 0, "job_offset": number(None)},
-    "name": "halo",
-    "user": "ann",
-    "account": "proj",
-    "partition": "cpu",
-    "state": {"current": ["COMPLETED"], "reason": "None"},
-    "nodes": "n[1-2]",
+    "job_id": 42, "name": "halo", "user": "ann", "account": "proj", "partition": "cpu",
+    "array": {"job_id": 40, "task_id": number(2)}, "het": {"job_id": 0, "job_offset": number(None)},
+    "state": {"current": ["COMPLETED"], "reason": "None"}, "nodes": "n[1-2]",
     "time": {"submission": 100, "start": 120, "end": 180, "elapsed": 60},
     "tres": {"allocated": [{"type": "cpu", "count": 8}]},
     "steps": [
         {"step": {"id": "42.batch", "name": "batch"}, "tasks": {"count": 1}, "nodes": {"count": 1}},
-        {
-            "step": {"id": "42.0", "name": "halo"},
-            "tasks": {"count": 6},
-            "nodes": {"count": 2, "range": "n[1-2]"},
-            "task": {"distribution": "Cyclic,Block"},
-        },
+        {"step": {"id": "42.0", "name": "halo"}, "tasks": {"count": 6},
+         "nodes": {"count": 2, "range": "n[1-2]"}, "task": {"distribution": "Cyclic,Block"}},
     ],
-}
+}  # fmt: skip
 
 
 def jobs(*records: Any) -> dict[str, Job]:
@@ -94,22 +67,19 @@ def changed(record: dict[str, Any], **fields: Any) -> dict[str, Any]:
     return copy.deepcopy(record) | fields
 
 
-def test_squeue_gives_the_same_as_scontrol() -> None:
-    def facts(job: Job) -> tuple[Any, ...]:
-        return (job.name, job.user, job.state, job.hosts, job.slots, job.ranks, job.started_at, job.ended_at)
-
-    one, other = parse(slurm_json, SQUEUE), parse(slurm_scontrol, read("slurm/scontrol_show_jobs_d.txt"))
-    found = {job.id: facts(job) for job in one.jobs}
-    assert found == {job.id: facts(job) for job in other.jobs}
-    assert found["2"][4] == (16, 16, 8)
-
-
-def test_sacct_gives_the_same_in_json_and_in_text() -> None:
-    def facts(job: Job) -> tuple[Any, ...]:
-        times = (job.submitted_at, job.started_at, job.ended_at)
-        return (job.hosts, job.slots, job.ranks, job.distribution, job.state, *times)
-
-    one, other = parse(slurm_json, SACCT), parse(slurm_sacct, read("slurm/sacct_P.txt"))
+@pytest.mark.parametrize(
+    ("content", "parser", "text", "fields"),
+    [
+        (SQUEUE, slurm_scontrol, "scontrol_show_jobs_d.txt", ("name", "user")),
+        (SACCT, slurm_sacct, "sacct_P.txt", ("distribution", "submitted_at")),
+    ],
+    ids=["squeue", "sacct"],
+)
+def test_json_gives_the_same_as_text(
+    content: bytes, parser: Parser, text: str, fields: Sequence[str]
+) -> None:
+    facts = attrgetter("state", "hosts", "slots", "ranks", "started_at", "ended_at", *fields)
+    one, other = parse(slurm_json, content), parse(parser, read(f"slurm/{text}"))
     assert {job.id: facts(job) for job in one.jobs} == {job.id: facts(job) for job in other.jobs}
 
 
@@ -219,12 +189,11 @@ def test_any_value_deep_inside_is_read_or_refused(record: dict[str, Any], data: 
 def test_samples_after_the_published_schema_of_newer_versions_are_read(version: str) -> None:
     found = {job.id: job for job in parse(slurm_json, read(f"slurm/squeue_{version}.json")).jobs}
     assert list(found) == ["11", "13", "12_3"]
-    runs, waits, element = found.values()
-    assert (runs.state, runs.hosts, runs.slots, runs.ranks) == ("RUNNING", ("gpu001", "gpu002"), (16, 8), 24)
-    assert (runs.started_at, runs.ended_at) == (datetime.fromtimestamp(1746693312, UTC), None)
-    waiting = (waits.state, waits.hosts, waits.slots, waits.ranks, waits.started_at)
-    assert waiting == ("PENDING", (), (), 8, None)
-    assert (element.ranks, element.slots) == (6, (4, 2))
+    facts = [(job.state, job.hosts, job.slots, job.ranks, job.started_at) for job in found.values()]
+    start = datetime.fromtimestamp(1746693312, UTC)
+    assert facts[0] == ("RUNNING", ("gpu001", "gpu002"), (16, 8), 24, start)
+    assert facts[1] == ("PENDING", (), (), 8, None)
+    assert (found["11"].ended_at, facts[2][2:4]) == (None, ((4, 2), 6))
 
 
 def test_accounting_after_the_published_schema_of_newer_versions_is_read() -> None:
@@ -249,7 +218,73 @@ def test_a_large_file_is_read_piece_by_piece_with_progress(
 
     found = plan([path], Options(cluster="here"), progress=progress)
     assert found.jobs == parse(slurm_json, SACCT).jobs
-    assert reported[0] == (0, 1)
-    assert reported[1:] == [
-        (min(done, len(SACCT)), len(SACCT)) for done in range(10_000, len(SACCT) + 10_000, 10_000)
+    total = len(SACCT)
+    assert reported == [
+        (0, 1),
+        *((min(done, total), total) for done in range(10_000, total + 10_000, 10_000)),
     ]
+
+
+SAMPLE = read("flux/f3Xq7vB.json")
+R: dict[str, Any] = json.loads(SAMPLE)
+
+
+def job(content: Any, options: Options | None = None, path: str = "jobs/f3.R.json") -> Job:
+    text = content if isinstance(content, bytes) else json.dumps(content).encode()
+    (found,) = parse(flux_r, text, options, path=path).jobs
+    return found
+
+
+def amended(**execution: Any) -> dict[str, Any]:
+    return R | {"execution": R["execution"] | execution}
+
+
+def test_hosts_take_the_cores_of_their_broker_ranks_in_order_and_none_are_reported() -> None:
+    found = job(SAMPLE)
+    assert found.hosts == ("corona12", "corona13", "corona7", "login1")
+    assert found.slots == (16, 16, 16, 6)
+    assert (found.ranks, found.started_at) == (0, datetime.fromtimestamp(1753790000, UTC))
+    graph = R | {"scheduling": {"graph": {"nodes": [], "edges": []}}}
+    warnings = parse(flux_r, json.dumps(graph), path="f3.json").warnings
+    assert warnings == (
+        "job f3: R contains no tasks, so the slots of a host are its cores",
+        "its scheduling graph is ignored",
+    )
+
+
+def test_the_id_is_the_name_of_the_file() -> None:
+    assert job(SAMPLE).id == "f3"
+    assert job(SAMPLE, path="jobs.tar!a/ƒ3Xq.json").id == "ƒ3Xq"
+    for path in ("-", ".json"):
+        with pytest.raises(InputError, match=r"name the file JOBID\.json"):
+            job(SAMPLE, path=path)
+
+
+def test_an_old_r_names_no_hosts_and_the_caller_does() -> None:
+    """As flux-core printed it in 2019."""
+    old = {"version": 1, "execution": {"R_lite": [{"rank": "[0-1]", "children": {"core": "0-3"}}]}}
+    assert job(old, Options(hosts=("x", "a"))).hosts == ("x", "a")
+    with pytest.raises(InputError, match="--hosts"):
+        job(old)
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        (R | {"version": 2}, "version: is not 1"),
+        ({"version": 1}, "execution: is not an object"),
+        (amended(nodelist=["corona[12-13]"]), "execution: names 2 hosts and 4 broker ranks"),
+        (amended(nodelist=["a[1-"]), "unpaired bracket in a host list"),
+        (amended(nodelist="a"), "execution.nodelist: is not a list"),
+        (amended(R_lite=[{"rank": "0-3", "children": {}}]), "execution.R_lite[0].children.core: is not text"),
+        (amended(R_lite=[{"rank": "3-0", "children": {"core": "0"}}]), "execution.R_lite[0].rank: is"),
+        (amended(R_lite=[{"rank": "0,0", "children": {"core": "0"}}]), "execution.R_lite[0].rank: repeats"),
+        (amended(R_lite=R["execution"]["R_lite"] * 2), "execution.R_lite[2].rank: broker rank 2"),
+        (amended(R_lite=[{"rank": "0-999999999", "children": {"core": "0"}}]), "execution.R_lite[0].rank"),
+        (amended(starttime="now"), "execution.starttime: is not a time"),
+        (amended(starttime=1e300), "execution.starttime: is not a time"),
+        (amended(nodelist=["a,a,b,c"]), "host a is repeated"),
+    ],
+)  # fmt: skip
+def test_what_is_no_r_is_refused(content: Any, reason: str) -> None:
+    assert refusal(flux_r, json.dumps(content), path="jobs/f3.R.json").reason.startswith(reason)

@@ -1,27 +1,39 @@
-"""Files in groups, and their way into the registry."""
+"""Files in groups, and their way into the registry or, by `ingest.read`, into Python; options, and rates."""
 
 from __future__ import annotations
 
 import gzip
 import os
+import warnings
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
+from typing import Any
 
+import networkx as nx
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from ingest import read as read_file
+from ingest.formats.profiles.edge_csv import csv_text
 from ingest.grouping import anchored, folder_of, gather
 from ingest.options import Options
 from ingest.pipeline import ingest, plan
+from ingest.rates import LANE_BYTES, WIDTHS, link_rate, printed_rate
 from ingest.reading.source import SourceGroup, read_paths
 from ingest.writers.infiniband import fat_tree, forwarding_tables, ibnetdiscover_text, opensm_lfts_text
-from registry.errors import ConfigError, InputError, UnknownFormat, UnknownName
+from registry.errors import ConfigError, InputError, InvalidValue, UnknownFormat, UnknownName
 from registry.fabrics.fabrics import Snapshot
 from registry.ingest_runs.runs import Attempt, RunInfo
+from registry.model import Fabric, Profile
 from registry.model.intake import Intake, Receipt
 from registry.progress import Progress, silent
-from tests.support.inputs import DATA, archive, file
+from tests.support.inputs import DATA, archive, bytes_of, edges_of, file, recordings
+from tests.support.paths import written
+from tests.support.sure import sure
+from tests.support.switch_trees import rows_of
 
 HERE = Options(cluster="here")
 NDR = DATA / "public/ndr-dgx.ibnetdiscover"
@@ -71,19 +83,17 @@ def tree(tmp_path: Path) -> Path:
 
 def test_files_of_one_call_are_one_observation(tree: Path) -> None:
     intake = plan([tree], HERE)
-    assert intake.cluster == "here"
-    assert intake.fabric is not None
-    assert intake.tables is not None
-    assert np.array_equal(intake.tables.switch_guid, np.sort(intake.fabric.guid[intake.fabric.switches]))
+    fabric = sure(intake.fabric)
+    assert np.array_equal(sure(intake.tables).switch_guid, np.sort(fabric.guid[fabric.switches]))
     assert intake.files == (str(tree / "scan.txt"), str(tree / "tables.txt"))
-    assert intake.source == "ibnetdiscover, opensm-lfts"
+    assert (intake.cluster, intake.source) == ("here", "ibnetdiscover, opensm-lfts")
     assert intake.warnings == ()
 
 
 def test_observed_at_is_the_callers_then_the_scans_then_the_youngest_files(tree: Path) -> None:
     summer = datetime(2025, 7, 1, 12, tzinfo=timezone(timedelta(hours=2)))
-    for given, hour in ((summer, 10), (datetime(2025, 7, 1), 0)):
-        options = Options(cluster="c", observed_at=given)
+    for moment, hour in ((summer, 10), (datetime(2025, 7, 1), 0)):
+        options = Options(cluster="c", observed_at=moment)
         assert plan([tree], options).observed_at == datetime(2025, 7, 1, hour, tzinfo=UTC)
     assert plan([tree], HERE).observed_at == datetime(2026, 1, 1, tzinfo=UTC)
     assert plan([tree / "tables.txt"], HERE).observed_at == datetime(2020, 1, 1, tzinfo=UTC)
@@ -139,8 +149,7 @@ def test_switches_without_a_table_are_counted(tree: Path) -> None:
 def test_tables_of_another_fabric_and_second_fabrics_or_tables_are_refused(tree: Path) -> None:
     with pytest.raises(UnknownName, match="0 of the 4 switches with tables are in the scan: are") as caught:
         plan([NDR, tree / "tables.txt"], HERE)
-    assert caught.value.kind == "switch"
-    assert caught.value.name == "0x0002c90000100100"
+    assert (caught.value.kind, caught.value.name) == ("switch", "0x0002c90000100100")
     with pytest.raises(InputError, match=r"no host or switch in common with .*scan.txt"):
         plan([tree / "scan.txt", NDR], HERE)
     with pytest.raises(InputError, match="a second set of forwarding tables in one ingest"):
@@ -188,10 +197,8 @@ def test_ingest_saves_once_and_reports_all_warnings() -> None:
     (saved,) = shelf.saved
     assert saved.fabric is report.intake.fabric is not None
     assert [(profile.name, profile.ranks) for profile in saved.profiles] == [("cg", 16)]
-    assert saved.key != ""
-    assert saved.started_at is not None
-    assert report.receipt is not None
-    assert report.receipt.new_content
+    assert (saved.key != "", saved.started_at is None) == (True, False)
+    assert sure(report.receipt).new_content
     assert report.intake.warnings[1:] == (
         f"{NDR_TABLES}: 542 adapter ports have another GUID here than in the scan: identified by LID",
     )
@@ -270,11 +277,9 @@ def test_the_files_of_a_plan_in_one_call_are_one_plan(tmp_path: Path) -> None:
     first.write_text("\n".join([head, *lines[:60]]) + "\n")
     second.write_bytes(gzip.compress("\n".join([head, *lines[58:]]).encode()))
     joined = plan([first, second], HERE)
-    (whole,) = (one.intended for one in [plan([DATA / "formats/fabric.ndt"], HERE)])
-    assert joined.intended is not None
-    assert whole is not None
-    assert joined.intended == replace(whole, declared_at=joined.intended.declared_at)
-    assert joined.intended.declared_at == datetime.fromtimestamp(second.stat().st_mtime, UTC)
+    whole = sure(plan([DATA / "formats/fabric.ndt"], HERE).intended)
+    changed = datetime.fromtimestamp(second.stat().st_mtime, UTC)
+    assert joined.intended == replace(whole, declared_at=changed)
     assert joined.warnings == ("2 cables are in several files of the intended wiring",)
     assert len(joined.files) == 2
 
@@ -290,18 +295,10 @@ def test_ports_with_several_cables_in_a_plan_are_named_and_refused_if_strict(tmp
         plan(files, replace(HERE, strict=True))
 
 
-@pytest.mark.parametrize(
-    ("path", "folder"),
-    [
-        ("a.json", "."),
-        ("x/a.json", "x"),
-        ("r.tar!a.json", "r.tar"),
-        ("r.tar!d/a.json", "r.tar!d"),
-        ("/a", "/"),
-    ],
-)
-def test_the_folder_of_a_file_may_be_an_archive(path: str, folder: str) -> None:
-    assert folder_of(path) == folder
+def test_the_folder_of_a_file_may_be_an_archive() -> None:
+    folders = {"a.json": ".", "x/a.json": "x", "r.tar!a.json": "r.tar", "r.tar!d/a.json": "r.tar!d"}
+    folders["/a"] = "/"
+    assert {path: folder_of(path) for path in folders} == folders
 
 
 def test_files_of_a_rank_each_are_one_source_however_they_are_given(tmp_path: Path) -> None:
@@ -326,13 +323,8 @@ def test_files_of_two_folders_are_two_sources_and_other_formats_stay_apart(tmp_p
             (tmp_path / run / f"{number}.txt").write_bytes(one.data)
     (tmp_path / "one" / "edges.csv").write_text("src,dst,bytes\n0,1,2\n")
     (tmp_path / "one" / "more.csv").write_text("src,dst,bytes\n0,1,2\n")
-    found = gather(read_paths([tmp_path]))
-    assert [(format.name, len(group.files)) for format, group in found] == [
-        ("dumpi2ascii", 8),
-        ("edge-csv", 1),
-        ("edge-csv", 1),
-        ("dumpi2ascii", 8),
-    ]
+    found = [(format.name, len(group.files)) for format, group in gather(read_paths([tmp_path]))]
+    assert found == [("dumpi2ascii", 8), ("edge-csv", 1), ("edge-csv", 1), ("dumpi2ascii", 8)]
 
 
 def test_the_first_file_of_a_folder_spares_the_others_the_other_formats(
@@ -351,29 +343,253 @@ def test_the_first_file_of_a_folder_spares_the_others_the_other_formats(
     ranks = archive("profiles/dumpi2ascii_lulesh_8.tar.xz")
     files = [file(one.data, f"d/{number}.txt") for number, one in enumerate(ranks)]
     files.insert(4, file("src,dst,bytes\n0,1,2\n", "d/edges.csv"))
-    found = gather(SourceGroup(path=one.path, files=(one,)) for one in files)
-    assert [(format.name, len(group.files)) for format, group in found] == [
-        ("dumpi2ascii", 8),
-        ("edge-csv", 1),
-    ]
+    found = [(format.name, len(group.files)) for format, group in gather(one.as_group() for one in files)]
+    assert found == [("dumpi2ascii", 8), ("edge-csv", 1)]
     assert recognised == ["d/0.txt", "d/edges.csv", "d/4.txt"]
 
 
 def test_a_folder_of_two_archives_has_an_anchor_for_each() -> None:
-    names = [
-        "t/a.otf2",
-        "t/a.def",
-        "t/a/0.evt",
-        "t/a/0.def",
-        "t/b.otf2",
-        "t/b.def",
-        "t/b/0.evt",
-        "t/c.def",
-        "t/x/0.evt",
-    ]
-    groups = [SourceGroup(path=name, files=(file(b"x", name),)) for name in reversed(names)]
+    first = ["t/a.otf2", "t/a.def", "t/a/0.evt", "t/a/0.def"]
+    second, others = ["t/b.otf2", "t/b.def", "t/b/0.evt"], ["t/c.def", "t/x/0.evt"]
+    groups = [file(b"x", name).as_group() for name in reversed(first + second + others)]
     found = {group.path: [one.path for one in group.files] for group in anchored(groups)}
     assert found["t/a.otf2"][0] == "t/a.otf2"
-    assert sorted(found["t/a.otf2"]) == sorted(names[:4])
-    assert sorted(found["t/b.otf2"]) == sorted(names[4:7])
-    assert {"t/c.def", "t/x/0.evt"} <= found.keys()
+    assert [sorted(found[names[0]]) for names in (first, second)] == [sorted(first), sorted(second)]
+    assert set(others) <= found.keys()
+
+
+WHEN = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    ("field", "values"),
+    [
+        ("divide", {"divide": 0}),
+        ("parts", {"parts": 0}),
+        ("domain", {"domain": -1}),
+        ("collectives", {"collectives": "star"}),
+        *(("rate", {"rate": rate}) for rate in (0.0, -1.0, float("nan"), float("inf"))),
+        ("hosts", {"hosts": ("a", "a")}),
+        *(("slots", {"hosts": ("a", "b", "c"), "slots": slots}) for slots in ((1, 2), (0,), ())),
+    ],
+)
+def test_options_out_of_range_are_refused(field: str, values: dict[str, object]) -> None:
+    with pytest.raises(InvalidValue, match=rf"^Options\.{field}"):
+        Options(**values)  # type: ignore[arg-type]
+
+
+def test_the_time_of_an_observation_is_that_of_the_option_or_of_the_file() -> None:
+    assert Options().time(WHEN) == WHEN
+    assert Options(observed_at=datetime(2025, 1, 1)).time(WHEN) == datetime(2025, 1, 1, tzinfo=UTC)
+
+
+@given(recordings(), st.integers(2, 3))
+def test_a_profile_recorded_several_times_over_is_divided_to_what_it_was(
+    tmp_path_factory: pytest.TempPathFactory, once: Profile, times: int
+) -> None:
+    path = tmp_path_factory.mktemp("doubled") / "p.csv"
+    size, count = once.bytes * times, once.messages * times
+    repeated = Profile.from_edges(once.sender, once.partner, size, ranks=once.ranks, messages=count)
+    path.write_text(csv_text(repeated))
+    (found,) = plan([path], Options(divide=times)).profiles
+    assert edges_of(found) == edges_of(once)
+    assert found.ranks == once.ranks
+    if once.pairs:
+        assert found.source == f"edge-csv, divided by {times}"
+
+
+def test_what_is_no_multiple_was_not_recorded_so_often(tmp_path: Path) -> None:
+    path = tmp_path / "p.csv"
+    path.write_text("src,dst,bytes,messages\n0,1,8,2\n1,0,8,3\n")
+    with pytest.raises(InputError, match="cannot have been recorded 2 times: 1") as caught:
+        plan([path], Options(divide=2))
+    assert "1 to 0: 3 messages" in (caught.value.text or "")
+
+
+@pytest.mark.parametrize(
+    ("rows", "warned"),
+    [
+        ("0,1,8,2\n1,0,8,4\n", "even number of messages"),
+        ("0,1,8,2\n1,0,8,3\n", ""),
+        ("0,1,7,2\n1,0,8,2\n", ""),
+        ("0,1,7,1\n1,0,9,3\n0,1,7,1\n1,0,9,3\n", "every row is repeated"),
+        ("0,1,7,1\n0,1,7,1\n1,0,9,3\n1,0,9,3\n", "every row is repeated"),
+    ],
+)
+def test_a_profile_that_may_be_doubled_has_a_warning(tmp_path: Path, rows: str, warned: str) -> None:
+    path = tmp_path / "p.csv"
+    path.write_text(f"src,dst,bytes,messages\n{rows}")
+    warnings = " ".join(plan([path]).warnings)
+    assert warned in warnings if warned else not warnings
+
+
+def test_open_mpis_monitoring_has_no_warning_of_doubling() -> None:
+    """NAS CG sends every message an even number of times."""
+    report = plan([DATA / "openmpi/npb_cg_S_16.tar.gz"], Options(kinds=("E",)))
+    assert bool((report.profiles[0].messages % 2 == 0).all())
+    assert not any("even number" in warning for warning in report.warnings)
+
+
+GIGABITS_OF_4X = {
+    "SDR": 8, "DDR": 16, "QDR": 32, "FDR10": 40, "FDR": 54.54, "EDR": 100, "HDR": 200, "NDR": 400, "XDR": 800,
+}  # fmt: skip
+"""What vendors print of a four-lane link's data rate, in Gbit/s."""
+
+
+def test_four_lanes_carry_the_data_rate_that_vendors_print_and_all_but_fdr_are_round() -> None:
+    found = {speed: link_rate(4, speed) * 8 / 1e9 for speed in LANE_BYTES}
+    assert found == pytest.approx(GIGABITS_OF_4X, rel=2e-4)
+    assert {speed for speed, rate in found.items() if rate != GIGABITS_OF_4X[speed]} == {"FDR"}
+
+
+def test_width_multiplies() -> None:
+    assert [link_rate(width, "EDR") for width in WIDTHS] == [width * 3.125e9 for width in WIDTHS]
+
+
+@pytest.mark.parametrize(("width", "speed"), [(3, "SDR"), (0, "SDR"), (4, "ABC"), (4, "")])
+def test_what_infiniband_does_not_have_is_refused(width: int, speed: str) -> None:
+    with pytest.raises(KeyError):
+        link_rate(width, speed)
+
+
+def test_rates_as_tools_print_them() -> None:
+    printed = {("4x", "HDR"): 25e9, ("2X", "50"): 12.5e9, ("4X", "FDR10"): 5e9}
+    assert {one: printed_rate(*one) for one in printed} == printed
+    assert [printed_rate(*one) for one in (("3x", "HDR"), ("??", "HDR"), ("4x", "???"))] == [None] * 3
+
+
+PATTERN = "%%MatrixMarket matrix coordinate pattern symmetric\n3 3 2\n2 1\n3 2\n"
+VALUES = "%%MatrixMarket matrix coordinate real general\n3 3 2\n1 2 8\n2 3 4\n"
+METIS = "3 2\n2\n1 3\n2\n"
+METIS_WEIGHTS = "3 2 1\n2 7\n1 7 3 5\n2 5\n"
+RING: nx.Graph[int] = nx.cycle_graph(4)
+
+
+def quietly(path: Path, **options: Any) -> Fabric | Profile:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return read_file(path, **options)
+
+
+def fabric_of(path: Path, **options: Any) -> Fabric:
+    found = quietly(path, **options)
+    assert isinstance(found, Fabric)
+    return found
+
+
+def profile_of(path: Path, **options: Any) -> Profile:
+    found = quietly(path, **options)
+    assert isinstance(found, Profile)
+    return found
+
+
+def rates_of(fabric: Fabric) -> dict[tuple[str, str], float]:
+    rows = rows_of(fabric.links, "source", "target", "capacity")
+    return {(fabric.names[source], fabric.names[target]): rate for source, target, rate in rows}
+
+
+def both_ways(*cables: tuple[str, str, float]) -> dict[tuple[str, str], float]:
+    return {ends: rate for a, b, rate in cables for ends in ((a, b), (b, a))}
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("graph.mtx", PATTERN),
+        ("graph.mtx", VALUES),
+        ("graph.graph", METIS),
+        ("graph.graph", METIS_WEIGHTS),
+        ("edges.txt", "# a path\n1 2\n2 3\n"),
+        ("edges.csv", "1,2,7\n2,3,5\n"),
+    ],
+)
+def test_a_graph_is_a_fabric_with_the_given_capacity(tmp_path: Path, name: str, text: str) -> None:
+    fabric = fabric_of(written(tmp_path, name, text), capacity=12.5e9)
+    assert fabric.names == ("1", "2", "3")  # as the file numbers them
+    assert rates_of(fabric) == both_ways(("1", "2", 12.5e9), ("2", "3", 12.5e9))
+    assert fabric.hosts.tolist() == [0, 2]  # they have one neighbour
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "sizes"),
+    [
+        ("graph.mtx", VALUES, (8.0, 4.0)),
+        ("graph.graph", METIS_WEIGHTS, (7.0, 5.0)),
+        ("edges.txt", "1 2 7\n2 3 5.0\n", (7.0, 5.0)),
+        ("edges.txt", "1 2 {'cost': 1, 'weight': 7.0}\n2 3 {'weight': 5}\n", (7.0, 5.0)),
+    ],
+)
+def test_weights_are_capacities_on_request(
+    tmp_path: Path, name: str, text: str, sizes: tuple[float, float]
+) -> None:
+    fabric = fabric_of(written(tmp_path, name, text), capacity="weight")
+    assert rates_of(fabric) == both_ways(("1", "2", sizes[0]), ("2", "3", sizes[1]))
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "options", "bytes_"),
+    [
+        ("graph.mtx", VALUES, {}, {(0, 1): 8.0, (1, 2): 4.0}),
+        ("graph.mtx", PATTERN, {"weight": 8.0}, {(0, 1): 8.0, (1, 0): 8.0, (1, 2): 8.0, (2, 1): 8.0}),
+        ("graph.graph", METIS_WEIGHTS, {}, {(0, 1): 3.5, (1, 0): 3.5, (1, 2): 2.5, (2, 1): 2.5}),
+        ("graph.graph", METIS, {"weight": 6.0}, {(0, 1): 3.0, (1, 0): 3.0, (1, 2): 3.0, (2, 1): 3.0}),
+        ("edges.txt", "0 1 8\n1 2 4\n", {}, {(0, 1): 8.0, (1, 2): 4.0}),
+        ("edges.txt", "0 1\n1 3\n", {"weight": 8.0}, {(0, 1): 8.0, (1, 3): 8.0}),
+        ("edges.txt", "a b 8\nb c 4\n", {"weight": "weight"}, {(0, 1): 8.0, (1, 2): 4.0}),
+        ("edges.txt", "0 1 {'size': 8}\n", {"weight": "size"}, {(0, 1): 8.0}),
+    ],
+)
+def test_a_graph_is_a_profile_with_its_weights_or_the_given_ones(
+    tmp_path: Path, name: str, text: str, options: dict[str, Any], bytes_: dict[tuple[int, int], float]
+) -> None:
+    assert bytes_of(profile_of(written(tmp_path, name, text), **options)) == bytes_
+
+
+def test_what_networkx_writes_is_read(tmp_path: Path) -> None:
+    nx.set_edge_attributes(RING, dict.fromkeys(RING.edges, 3.0), "weight")
+    nx.write_edgelist(RING, tmp_path / "ring.edges")
+    nx.write_weighted_edgelist(RING, tmp_path / "ring.txt")
+    nx.write_graphml(RING, tmp_path / "ring.graphml")
+    for name in ("ring.edges", "ring.txt", "ring.graphml"):
+        assert set(bytes_of(profile_of(tmp_path / name, weight="weight")).values()) == {3.0}
+        assert fabric_of(tmp_path / name, capacity="weight").cable_count == 4
+        fabric = fabric_of(tmp_path / name, capacity=5.0)
+        assert (set(fabric.capacity.tolist()), fabric.names) == ({5.0}, ("0", "1", "2", "3"))
+
+
+def test_vertices_that_are_no_ranks_are_reported(tmp_path: Path) -> None:
+    with pytest.warns(UserWarning, match="there is no vertex 0: rank 0 is vertex 1"):
+        found = read_file(written(tmp_path, "edges.txt", "1 2 8\n2 4 4\n"))
+    assert isinstance(found, Profile)
+    assert (found.ranks, bytes_of(found)) == (4, {(0, 1): 8.0, (1, 3): 4.0})
+    nx.write_graphml(nx.relabel_nodes(RING, {at: at + 1 for at in RING}), tmp_path / "one.graphml")
+    with pytest.warns(UserWarning, match=r"the ranks 0 \.\. 3 are the nodes '1' \.\. '4', in this order"):
+        read_file(tmp_path / "one.graphml", weight=8.0)
+
+
+def test_a_scan_gets_the_capacity_only_where_it_has_none() -> None:
+    scan = DATA / "public/1.topo"
+    given = rates_of(fabric_of(scan, capacity=3.0))
+    assert given == rates_of(fabric_of(scan)) or set(given.values()) > {3.0}
+
+
+def test_what_is_not_asked_for_is_refused(tmp_path: Path) -> None:
+    scan = DATA / "public/1.topo"
+    with pytest.raises(InputError, match="the format ibnetdiscover holds a fabric"):
+        profile_of(scan, weight=8.0)
+    with pytest.raises(InputError, match="holds a profile"):
+        fabric_of(DATA / "edges" / "npb_cg_S_16.csv.gz", capacity=1.0)
+    with pytest.raises(InputError, match="holds neither a fabric nor a profile"):
+        read_file(next(DATA.glob("slurm/squeue*.txt")))
+    with pytest.raises(InvalidValue, match="weight: not with capacity"):
+        read_file(scan, capacity=1.0, weight=1.0)
+    with pytest.raises(InputError, match="edges have no 'cost': the file has no weights"):
+        read_file(written(tmp_path, "graph.graph", METIS), capacity="cost")
+    with pytest.raises(InputError, match="an edge without bytes: in Python"):
+        read_file(written(tmp_path, "edges.txt", "0 1\n1 2\n0 2\n"))
+    with pytest.raises(UnknownFormat):
+        read_file(written(tmp_path, "names.txt", "a b c d\ne f g h\n"))
+    with pytest.raises(InputError, match="expected two vertices"):
+        read_file(written(tmp_path, "names.txt", "a b c d\ne f g h\n"), weight=1.0)
+    with pytest.raises(InvalidValue, match=r"Options\.weight"):
+        Options(weight=0.0)
