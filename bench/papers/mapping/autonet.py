@@ -34,7 +34,7 @@ def run(effort: Effort) -> Figure:
             ours=", ".join(f"{link} {share:.0%}" for link, share in shares(0, 1, "switch6").items()),
             paper="2004-paths",
             why="only the two shortest paths carry traffic, as the distances of section 3 count them; "
-            "tests/mapping/routing/test_up_down.py lists all four",
+            "tests/mapping/routing/test_shortest_paths.py lists all four",
         )
     ]
     for switch in range(10):

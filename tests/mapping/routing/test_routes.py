@@ -1,8 +1,9 @@
-"""What all routings have in common, and routes by a user's table of paths."""
+"""What all routings have in common, their names and small parts, and routes by a user's table of paths."""
 
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 from pathlib import Path
 
 import networkx as nx
@@ -11,14 +12,255 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ingest.generate.tori import mesh
+import mapping
+from ingest.generate.tori import mesh, torus
+from mapping.distances.cost_model import CostModel
+from mapping.placement.search.options import SearchOptions
+from mapping.placement.strategies.baselines import in_order
 from mapping.routing import shortest_paths
-from mapping.routing.catalog import build_routes
+from mapping.routing.catalog import ROUTINGS, Routing, build_routes
+from mapping.routing.host_traffic import host_traffic, packets
+from mapping.routing.kernels.channels import Ends, add_cables, new_channels, pair_channels, pair_hops
+from mapping.routing.kernels.paths import NO_PATH, new_spread
+from mapping.routing.kernels.single_paths import ArcCables, Demands, HashedFlows, carry_hashed, carry_singly
+from mapping.routing.network import arc_arrays, attach, end_points
 from mapping.routing.path_table import PathTable, read_path_table, routes_by
-from registry.errors import DisconnectedAllocation, InputError, InvalidValue, UnknownName, UnreachablePair
-from registry.model import Fabric, Floats
+from registry.errors import (
+    DisconnectedAllocation,
+    InputError,
+    InvalidPlacement,
+    InvalidValue,
+    UnknownName,
+    UnreachablePair,
+)
+from registry.model import Allocation, Fabric, Floats, Placement, Profile
 from tests.support.flow_checks import check_flows, check_loads, graph_between, on_paths
-from tests.support.small_fabrics import any_fabrics, plain_fabrics
+from tests.support.ibnetdiscover_scans import scanned
+from tests.support.search_problems import ring
+from tests.support.small_fabrics import any_fabrics, cabled, given_placement, plain_fabrics
+
+
+def two_rail_fabric() -> Fabric:
+    """Two hosts with adapters ``b`` and ``a`` each, on two leaves; the leaves joined by two cables."""
+    fabric = scanned(
+        *(("leaf0", 1, "h0 1", 1), ("leaf1", 1, "h0 2", 1), ("leaf0", 2, "h1 1", 1), ("leaf1", 2, "h1 2", 1)),
+        *(("leaf0", 3, "leaf1", 3), ("leaf0", 4, "leaf1", 4)),
+    )
+    capacity = np.where(fabric.links.source_port == 4, 3.0, 1.0)
+    adapters = replace(fabric.adapters, names=("h0 b", "h0 a", "h1 b", "h1 a"))
+    return replace(fabric, links=replace(fabric.links, capacity=capacity), adapters=adapters)
+
+
+def test_rails_are_ordered_by_adapter_name_and_hosts_as_given() -> None:
+    ends = end_points(two_rail_fabric(), np.array([0, 1], np.int32))
+    assert ends.rail_adapter.tolist() == [1, 0, 3, 2]
+    assert ends.rail_number.tolist() == [0, 1, 0, 1]
+    assert ends.port_ptr.tolist() == [0, 1, 2, 3, 4]
+    ends = end_points(two_rail_fabric(), np.array([1, 0], np.int32))
+    assert ends.rail_adapter.tolist() == [3, 2, 1, 0]
+    assert ends.port_host.tolist() == [0, 0, 1, 1]
+
+
+def test_ports_on_one_cable_are_stripped_and_parallel_cables_are_one_arc_shared_by_capacity() -> None:
+    fabric = two_rail_fabric()
+    _, network = attach(fabric, [0, 1])
+    assert len(network.arcs.forwards) == 2
+    assert network.port_vertex.tolist() == [1, 0, 1, 0]
+    assert np.diff(network.up.ptr).tolist() == [1, 1, 1, 1]
+    assert fabric.links.target[network.up.link].tolist() == [3, 2, 3, 2]
+    assert fabric.links.source[network.down.link].tolist() == [3, 2, 3, 2]
+    assert network.arcs.head.tolist() == [1, 0]
+    assert network.cables.share.tolist() == [0.25, 0.75, 0.25, 0.75]
+    _, alone = attach(fabric, [0])  # hosts outside the allocation are left out
+    assert len(alone.port_vertex) == 2
+    assert len(alone.arcs.forwards) == 2
+
+
+def test_a_host_without_adapters_on_two_leaves_is_a_vertex_that_does_not_forward() -> None:
+    _, network = attach(cabled("0-2 0-3 1-2", 2), [0, 1])
+    assert network.arcs.forwards.tolist() == [True, True, False]
+    assert network.port_vertex.tolist() == [2, 0]
+    assert np.diff(network.up.ptr).tolist() == [0, 1]
+
+
+def test_a_host_without_cables_has_no_rails() -> None:
+    fabric = Fabric.from_arcs(["a", "b", "c"], [0], [1], 1.0)
+    ends = end_points(fabric, np.array([2, 0], np.int32))
+    assert np.diff(ends.rail_ptr).tolist() == [0, 1]
+
+
+def test_nodes_of_a_direct_network_are_the_transit_vertices_themselves() -> None:
+    _, network = attach(torus((3,)), [2, 0])
+    assert network.port_vertex.tolist() == [2, 0]
+    assert len(network.up.link) == 0
+    assert network.arcs.forwards.all()
+
+
+HOPS = np.full((4, 4), 2, np.int8)
+HOPS[1, 3] = NO_PATH  # the second adapter does not reach the other's second port
+
+
+def ends(*, same_rail: bool) -> Ends:
+    none, empty = np.zeros(5, np.int64), np.zeros(0, np.int32)
+    return Ends(
+        same_rail=same_rail,
+        rail_ptr=np.array([0, 2, 3]),
+        rail_number=np.array([0, 1, 0], np.int32),
+        port_ptr=np.array([0, 1, 2, 4]),
+        port_row=np.arange(4, dtype=np.int32),
+        target_ptr=np.arange(5),
+        target=np.arange(4, dtype=np.int32),
+        up_ptr=np.array([0, 1, 2, 2, 2]),
+        up_link=np.array([5, 6], np.int32),
+        up_share=np.ones(2),
+        down_ptr=none,
+        down_link=empty,
+        down_share=np.zeros(0),
+    )
+
+
+@pytest.mark.parametrize(
+    ("same_rail", "expected"),
+    [(False, {(0, 2): 0.25, (0, 3): 0.25, (1, 2): 0.5}), (True, {(0, 2): 0.5, (0, 3): 0.5})],
+)
+def test_bytes_are_even_over_rails_then_ports(
+    same_rail: bool, expected: dict[tuple[int, int], float]
+) -> None:
+    both, channels = ends(same_rail=same_rail), new_channels(4)
+    count = pair_channels(both, HOPS, 0, 1, channels)
+    pairs = zip(channels.source[:count].tolist(), channels.port[:count].tolist(), strict=True)
+    assert dict(zip(pairs, channels.weight[:count].tolist(), strict=True)) == expected
+    assert pair_hops(both, HOPS, channels, count) == 3  # with the cable of the sending host
+
+
+def test_cables_of_a_port_get_their_shares() -> None:
+    load = np.zeros(3)
+    add_cables(
+        np.array([0, 0, 2]), np.array([2, 0], np.int32), np.array([0.75, 0.25]),
+        np.array([1, 1], np.int32), np.array([4.0, 8.0]), load,
+    )  # fmt: skip
+    assert load.tolist() == [3, 0, 9]
+
+
+PROFILE = Profile.from_edges([0, 0, 1, 2], [1, 2, 3, 0], [5.0, 7.0, 2.0, 4.0], messages=[1, 2, 1, 1], ranks=4)
+ALLOCATION = Allocation(hosts=np.array([0, 1], np.int32), slots=np.array([2, 2], np.int32))
+
+
+def placed(hosts: list[int]) -> Placement:
+    return given_placement(ALLOCATION, hosts)
+
+
+def test_traffic_of_ranks_is_summed_by_hosts_without_that_within_a_host() -> None:
+    found = host_traffic(PROFILE, placed([0, 0, 1, 1]), packet_bytes=4.0)
+    columns = found.source, found.target, found.bytes, found.rank_pairs, found.messages, found.packets
+    assert np.column_stack(columns).tolist() == [[0, 1, 9, 2, 3, 3], [1, 0, 4, 1, 1, 1]]
+    assert found.total_messages == 5
+    unknown = Profile.from_edges([0], [1], [5.0], ranks=2)  # in an unknown number of messages
+    assert np.isnan(host_traffic(unknown, placed([0, 1])).total_messages)
+
+
+def test_a_message_is_at_least_one_packet() -> None:
+    assert packets(PROFILE, 100.0).tolist() == [1, 2, 1, 1]
+
+
+@pytest.mark.parametrize("size", [0.0, -1.0, float("nan"), float("inf")])
+def test_another_number_of_ranks_and_packets_of_no_size_are_refused(size: float) -> None:
+    with pytest.raises(InvalidPlacement):
+        host_traffic(PROFILE, placed([0, 1]))
+    with pytest.raises(InvalidValue, match="above zero"):
+        packets(PROFILE, size)
+
+
+def test_each_demand_takes_the_path_with_less_load_so_far() -> None:
+    diamond = arc_arrays(np.array([0, 0, 1, 2]), np.array([1, 2, 3, 3]), np.ones(4, np.bool_))
+    zeros = np.zeros(3, np.int32)
+    demands = Demands(start=zeros, goal=zeros, amount=np.array([5.0, 3.0, 1.0]))
+    arc_load, length = np.zeros(4), np.empty(3, np.int32)
+    hops_to = np.array([[2, 1, 1, 0]], np.int8)
+    carry_singly(diamond, np.ones(4), hops_to, demands, new_spread(4, 4), arc_load, length)
+    assert arc_load.tolist() == [5, 4, 5, 4]
+    assert length.tolist() == [2, 2, 2]
+
+
+def test_all_flows_of_a_demand_take_the_only_path() -> None:
+    line = arc_arrays(np.array([0, 1]), np.array([1, 2]), np.ones(3, np.bool_))
+    one_each = cabled("0-1", 1).links.cables  # read-only, as in the product
+    cables = ArcCables(np.array([0, 1, 2]), np.array([1, 0], np.int32), one_each)
+    begins, key, amount = np.array([0, 1], np.int32), np.array([7, 8]), np.array([6.0, 1.0])
+    flows = HashedFlows(np.array([0, 2]), begins, key, amount, flows=3, seed=1)
+    load = np.zeros(2)
+    length = carry_hashed(line, cables, np.array([2], np.int32), flows, load)
+    np.testing.assert_allclose(load, [7.0, 6.0])
+    assert length.tolist() == [2, 1]
+
+
+def test_hosts_on_one_switch_are_one_group() -> None:
+    fabric = cabled("0-6 1-6 2-6 3-7 4-7 5-7 6-7", 6)
+    found = shortest_paths.build(fabric, fabric.hosts[::-1]).grouped_hops()
+    assert [one.tolist() for one in found] == [[0, 0, 0, 1, 1, 1], [[2, 3], [3, 2]]]
+
+
+NAMES = [entry.name for entry in ROUTINGS]
+
+
+def test_routes_are_named_by_the_canonical_text() -> None:
+    assert [str(Routing.parse(name)) for name in NAMES] == NAMES
+    for routing in ("shortest-paths", Routing.parse("shortest-paths")):
+        assert build_routes(routing, mesh((2,)), [0, 1]).name == "shortest-paths"
+    assert build_routes("up-down:root=n0", mesh((2,)), [0, 1]).name == "up-down:root=n0"
+
+
+@pytest.mark.parametrize(
+    ("text", "error", "message"),
+    [
+        ("table", UnknownName, "tables"),
+        ("tables", InvalidValue, "no forwarding tables"),
+        ("shortest-paths:paths=3", UnknownName, "shortest-paths has none"),
+        ("shortest-paths:paths", InvalidValue, "KEY=VALUE"),
+        ("shortest-paths:rails=same-rail", UnknownName, "rails"),
+        ("ugal:share=1.5", InvalidValue, "from 0 to 1"),
+        ("valiant:share=nan", InvalidValue, r"valiant\.share"),
+        ("ugal:minimal=shortest", UnknownName, "shortest-paths"),
+        ("ugal:minimal=tables", InvalidValue, "forwarding tables"),
+        ("ecmp:paths=0", InvalidValue, "below 1"),
+        ("ecmp:seed=-1", InvalidValue, "seed"),
+        ("least-loaded:order=heavy", UnknownName, "heaviest"),
+        ("up-down:root=six", UnknownName, "switch 'six'"),
+        ("dimension-order:order=xx", InvalidValue, "each of 'xy' once"),
+        ("dimension-order:order=xyz", InvalidValue, "each of 'xy' once"),
+        ("dimension-order:order=x", InvalidValue, "each of 'xy' once"),
+        ("dimension-order:order=xz", InvalidValue, "each of 'xy' once"),
+        ("path-table", InvalidValue, "is empty: give the path"),
+    ],
+)
+def test_unknown_names_and_options_are_refused(text: str, error: type[Exception], message: str) -> None:
+    with pytest.raises(error, match=message):
+        build_routes(text, mesh((2, 2)), [1, 2])
+
+
+def text_of(name: str, folder: Path) -> str:
+    """The routing on the ring; a table of paths goes around one way only."""
+    if name != "path-table":
+        return name
+    rows = ["source,target,probability,path"]
+    for i, j in itertools.permutations(range(8), 2):
+        way = [f"n{(i + step) % 8:02}" for step in range((j - i) % 8 + 1)]
+        rows.append(f"n{i:02},n{j:02},1,{'>'.join(way)}")
+    path = folder / "paths.csv"
+    path.write_text("\n".join(rows))
+    return f"path-table:file={path}"
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if name != "tables"])
+def test_a_search_ends_no_worse_than_in_order(name: str, tmp_path: Path) -> None:
+    fabric, profile, allocation = ring(8, 8)
+    costs = CostModel(routing=text_of(name, tmp_path))
+    start = in_order(profile.ranks, allocation)
+    found = mapping.place(fabric, profile, allocation, SearchOptions(steps=500), costs)
+    assert found.routing == costs.routing
+    before, after = (mapping.evaluate(fabric, profile, one, costs=costs) for one in (start, found))
+    assert after.routing == costs.routing
+    assert after.congestion_seconds <= before.congestion_seconds
 
 
 @pytest.mark.parametrize(
