@@ -222,6 +222,12 @@ def test_preparations_do_not_count_as_steps(clock: Clock) -> None:
     assert deadline.claim(100) == 100
     clock.now += 10.0
     assert deadline.claim(100) == 10
+    clock.now += 50.0
+    deadline.restart()
+    assert (deadline.fraction, deadline.claim(7)) == (1.0, 0)
+    steps = Deadline(steps=10)
+    steps.restart()
+    assert (steps.claim(20), steps.fraction) == (1, 0.1)
 
 
 def test_steps_and_deadlines_without_limit_are_claimed_whole(clock: Clock) -> None:
@@ -231,15 +237,6 @@ def test_steps_and_deadlines_without_limit_are_claimed_whole(clock: Clock) -> No
             assert deadline.claim(10**5) == 10**5
             clock.now += 100.0
     assert (endless.left, endless.fraction, endless.over) == (np.inf, 0.0, False)
-
-
-def test_preparations_take_seconds_and_no_steps(clock: Clock) -> None:
-    seconds, steps = Deadline(seconds=1.0), Deadline(steps=10)
-    clock.now += 5.0
-    seconds.restart()
-    steps.restart()
-    assert (seconds.fraction, seconds.claim(7)) == (1.0, 0)
-    assert (steps.claim(20), steps.fraction) == (1, 0.1)
 
 
 def test_a_search_with_long_set_up_begins_at_its_start(clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -62,7 +62,7 @@ def topologies(
 def graph_of(topology: Topology) -> nx.Graph[int]:
     graph: nx.Graph[int] = nx.Graph()
     graph.add_nodes_from(range(topology.nodes))
-    graph.add_edges_from(topology.pairs.tolist())
+    graph.add_edges_from((*pair, {"row": row}) for row, pair in enumerate(topology.pairs.tolist()))
     return graph
 
 

@@ -14,14 +14,9 @@ from mapping.reconfiguration.kernels.routes import Guest, Net, PartitionState
 from mapping.reconfiguration.model.problem import Application, Level, Machine
 from mapping.reconfiguration.model.solution import Solution
 from mapping.reconfiguration.model.topology import Topology
-from mapping.reconfiguration.paper.refinement import (
-    Scale,
-    build_guest,
-    build_net,
-    longest_route,
-    route_unsplit,
-)
+from mapping.reconfiguration.paper import refinement
 from registry.model import Floats, Ints
+from tests.support.reconfigure_problems import graph_of, machine
 
 Vector = list[Fraction]
 
@@ -62,24 +57,13 @@ def applications(draw: st.DrawFn, most: int = 9, whole: bool = True) -> Applicat
 def cases(draw: st.DrawFn, most_nodes: int = 6, whole: bool = True) -> Case:
     topology = draw(topologies(most=most_nodes))
     speeds = st.sampled_from([1, 2, 3, 10] if whole else [0.3, 1.7, 1e-9, 1e9])
-    machine = Machine(
-        nodes=topology.nodes,
-        max_degree=max(topology.nodes - 1, 2),
-        max_edges=topology.nodes**2,
-        compute_speed=draw(speeds),
-        link_speed=draw(speeds),
-    )
-    return Case(draw(applications(whole=whole)), topology, machine)
+    limits = machine_of(topology.nodes, compute_speed=draw(speeds), link_speed=draw(speeds))
+    return Case(draw(applications(whole=whole)), topology, limits)
 
 
 def machine_of(nodes: int, compute_speed: float = 1.0, link_speed: float = 1.0) -> Machine:
-    return Machine(
-        nodes=nodes,
-        max_degree=max(nodes - 1, 2),
-        max_edges=nodes**2,
-        compute_speed=compute_speed,
-        link_speed=link_speed,
-    )
+    speeds = {"compute_speed": compute_speed, "link_speed": link_speed}
+    return machine(nodes, max(nodes - 1, 2), nodes**2, **speeds)
 
 
 class Start(NamedTuple):
@@ -91,9 +75,10 @@ class Start(NamedTuple):
 
 
 def start(case: Case, node: Ints) -> Start:
-    level, scale = Level.of(case.application), Scale.of(case.application, case.machine)
-    net, guest = build_net(case.topology), build_guest(level, scale)
-    return Start(net, guest, route_unsplit(net, guest, node.copy(), longest_route(case.topology)))
+    level, scale = Level.of(case.application), refinement.Scale.of(case.application, case.machine)
+    net, guest = refinement.build_net(case.topology), refinement.build_guest(level, scale)
+    longest = refinement.longest_route(case.topology)
+    return Start(net, guest, refinement.route_unsplit(net, guest, node.copy(), longest))
 
 
 @st.composite
@@ -109,14 +94,6 @@ def performance_vector(solution: Solution, machine: Machine) -> Floats:
     with np.errstate(divide="ignore"):
         speeds = machine.compute_speed / solution.node_load, machine.link_speed / solution.link_load
         return np.sort(np.concatenate(speeds))
-
-
-def graph_of(topology: Topology) -> nx.Graph[int]:
-    graph: nx.Graph[int] = nx.Graph()
-    graph.add_nodes_from(range(topology.nodes))
-    for row, (one, other) in enumerate(zip(topology.source, topology.target, strict=True)):
-        graph.add_edge(int(one), int(other), row=row)
-    return graph
 
 
 def path_by_trying_all(

@@ -24,12 +24,12 @@ from registry.model import NO_ROUTE, CounterDeltas, CounterSweep, Fabric, Intend
 from registry.model.counters import ERRORS
 from registry.model.interruption import Interruption, Losses, Vanished
 from registry.model.links import ACTIVE, DOWN, TRAINING
-from tests.support.checked_fabrics import fabric_of_cables, findings_of, with_ports
+from tests.support import checked_fabrics
+from tests.support.checked_fabrics import all_walks, fabric_of_cables, findings_of, tables_of, with_ports
 from tests.support.fat_tree import ADAPTER_GUID, LEAF_GUID, SPINE_GUID, at, fat_tree
 from tests.support.ibnetdiscover_scans import fabric_of, raw
 from tests.support.infiniband_data import SCANS, infiniband
 from tests.support.launchers import require
-from tests.support.table_walks import all_walks, broken, ibdmchk, tables_of
 
 
 def test_a_fabric_without_tables_or_adapters_can_be_checked_but_not_by_an_unknown_check() -> None:
@@ -88,30 +88,21 @@ def test_two_hosts_have_no_usual_number_of_rails_and_three_have() -> None:
         assert len(findings_of(fabric, "rails")) == count
 
 
-def uplinks_found(*uplinks: int) -> list[str]:
-    """The leaf switches that are reported if they have so many uplinks."""
+def uplinks_found(*uplinks: int) -> list[Finding]:
+    """What is reported of leaf switches if they have so many uplinks."""
     leaves, spines = [f"leaf{i}" for i in range(len(uplinks))], ["spine0", "spine1"]
     cables = [(leaf, spine) for leaf, n in zip(leaves, uplinks, strict=True) for spine in spines[:n]]
     hosts = [f"n{i}" for i in range(len(uplinks))]
     cables += list(zip(hosts, leaves, strict=True))
     fabric = fabric_of_cables(hosts + leaves + spines, cables, {*leaves, *spines})
-    return [finding.subject for finding in findings_of(fabric, "uplinks")]
+    return findings_of(fabric, "uplinks")
 
 
-def test_three_in_four_leaves_with_as_many_uplinks_make_it_usual() -> None:
-    assert uplinks_found(2, 2, 2, 1) == ["leaf3"]
+def test_a_leaf_with_fewer_uplinks_than_three_in_four_others_is_named() -> None:
     assert uplinks_found(2, 2, 2, 1, 1) == []
-
-
-def test_a_leaf_with_fewer_uplinks_than_the_others_is_named() -> None:
-    leaves, spines = [f"leaf{i}" for i in range(5)], ["spine0", "spine1"]
-    hosts = [f"n{i}" for i in range(5)]
-    cables = [(leaf, spine) for leaf in leaves for spine in spines if (leaf, spine) != ("leaf3", "spine1")]
-    cables += list(zip(hosts, leaves, strict=True))
-    fabric = fabric_of_cables(hosts + leaves + spines, cables, {*leaves, *spines})
-    (finding,) = findings_of(fabric, "uplinks")
-    assert (finding.check, finding.subject) == ("uplinks", "leaf3")
-    assert "1 cables to other switches, 4 of 5 leaf switches have 2" in finding.text
+    (few,) = uplinks_found(2, 2, 2, 1)
+    assert (few.check, few.subject) == ("uplinks", "leaf3")
+    assert "1 cables to other switches, 3 of 4 leaf switches have 2" in few.text
 
 
 def test_a_host_without_a_cable_is_an_error() -> None:
@@ -457,7 +448,7 @@ ENDS["another device"] = "wrong"
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("name", ["fattree2-64-traffic", "irregular-16sw-updown", "irregular-16sw-lmc1"])
 def test_walks_that_do_not_arrive_are_counted_as_a_slow_walk_counts_them(name: str, seed: int) -> None:
-    fabric = broken(name, seed)
+    fabric = checked_fabrics.broken(name, seed)
     expected = Counter(end for end, _ in all_walks(fabric))
     del expected["delivered"]
     counted: Counter[str] = Counter()
@@ -498,7 +489,7 @@ def test_ibdmchk_finds_the_pairs_without_a_way(missing: int, tmp_path: Path) -> 
     others = [s for s in leaves if bound.link_port[bound.port_link[s, ports[s, lid]]] < 0]
     ports[others[:missing], lid] = NO_ROUTE
     cut = replace(fabric, tables=replace(tables, ports=ports))
-    output = ibdmchk(cut, tmp_path)
+    output = checked_fabrics.ibdmchk(cut, tmp_path)
     match = re.search(r"-E- Found (\d+) missing paths", output)
     lost = int(match[1]) if match else 0
     hanging = to_host[others].sum(axis=1).tolist()
@@ -509,7 +500,7 @@ def test_ibdmchk_finds_the_pairs_without_a_way(missing: int, tmp_path: Path) -> 
 @pytest.mark.parametrize("name", WALKED)
 @pytest.mark.parametrize("seed", [None, 1, 2])
 def test_waits_are_those_of_all_walks(name: str, seed: int | None) -> None:
-    fabric = infiniband(name) if seed is None else broken(name, seed)
+    fabric = infiniband(name) if seed is None else checked_fabrics.broken(name, seed)
     bound = bound_tables(fabric)
     channels = switch_channels(fabric, bound)
     graph = waiting_graph(bound, channels)
@@ -544,7 +535,7 @@ def test_tables_of_a_subnet_manager_deliver_everything_and_a_reported_cycle_is_a
 def test_ibdmchk_finds_credit_loops_where_we_do(name: str, tmp_path: Path) -> None:
     require("ibdmchk")
     fabric = infiniband(name)
-    output = ibdmchk(fabric, tmp_path)
+    output = checked_fabrics.ibdmchk(fabric, tmp_path)
     hosts = len(fabric.hosts)
     assert f"Scanned:{hosts * (hosts - 1)} CA to CA paths" in output
     found = bool(findings_of(fabric, "credit-loops"))

@@ -31,17 +31,10 @@ from tests.support.inputs import file, hosts_of
 from tests.support.kubernetes import validated
 from tests.support.small_fabrics import given_placement
 
-READERS: dict[str, Parser] = {
-    "csv": placement_csv,
-    "openmpi-rankfile": rankfile,
-    "openmpi-hostfile": hostfile,
-    "slurm-hostfile": hostfile,
-    "mpich-machinefile": hostfile,
-    "prrte-rankfile": rankfile,
-    "intel-machinefile": hostfile,
-    "mpich-rank-order": mpich_rank_order,
-    "flux-taskmap": flux_taskmap,
-}
+HOST_FILES = ("openmpi-hostfile", "slurm-hostfile", "mpich-machinefile", "intel-machinefile")
+READERS: dict[str, Parser] = {"csv": placement_csv, **dict.fromkeys(HOST_FILES, hostfile)}
+READERS |= dict.fromkeys(("openmpi-rankfile", "prrte-rankfile"), rankfile)
+READERS |= {"mpich-rank-order": mpich_rank_order, "flux-taskmap": flux_taskmap}
 """Formats that can say any placement, and what reads them."""
 BY_BLOCKS = ("torchrun-rank-order", "deepspeed-hostfile")
 """Formats of launchers that give consecutive ranks to a host."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import operator
 from dataclasses import replace
-from itertools import product
 
 import numpy as np
 import pytest
@@ -17,10 +16,10 @@ from mapping.placement.problem.objective import score
 from mapping.placement.problem.problem import Problem
 from mapping.placement.strategies.baselines import in_order, place_at_random, random_placement
 from registry.errors import InfeasibleAllocation, InvalidValue, UnknownName
-from registry.model import Allocation, Profile
+from registry.model import Allocation
 from tests.support import search_problems
 from tests.support.search_problems import Placed, pinned, placed_problems, problem_on, ring
-from tests.support.strategy_problems import assert_fits, cliques
+from tests.support.strategy_problems import assert_fits
 from tests.support.sure import sure
 
 SEATING = [entry for entry in STRATEGIES if not entry.refines]
@@ -49,6 +48,7 @@ def test_every_strategy_places_each_rank_once_and_keeps_capacity(text: str, prob
     seat = strategy_of(text)
     found = seat(problem, np.random.default_rng(3))
     assert_fits(problem, found)
+    assert found.dtype == np.int32
     assert found.tobytes() == seat(problem, np.random.default_rng(3)).tobytes()
 
 
@@ -66,55 +66,7 @@ def test_every_refiner_keeps_capacity_and_is_never_worse(entry: Method, case: Pl
         after = score(problem, found.host_of_rank)
         np.testing.assert_allclose(getattr(after, found.metric), found.value, rtol=1e-6)
         assert found.value <= getattr(before, found.metric) * (1 + 1e-6)
-
-
-GUESTS = {
-    "without edges": Profile.from_edges([], [], [], ranks=6),
-    "without bytes": Profile.from_edges([0, 3], [1, 2], [0.0, 0.0], ranks=6),
-    "disconnected": Profile.from_edges([0, 1, 4], [1, 0, 3], [1.0, 2.0, 5.0], ranks=6),
-    "one rank": Profile.from_edges([], [], [], ranks=1),
-    "receivers only": Profile.from_edges([5, 5, 5], [0, 1, 2], [3.0, 3.0, 3.0], ranks=6),
-    "everyone with everyone": cliques(6, 1)[0],
-}
-MIXED = [3, 0, 6, 2, 5, 1, 4]
-ALLOCATIONS: dict[str, tuple[list[int], int | list[int]]] = {
-    "one host": ([4], 6),
-    "as many slots as ranks": (MIXED[:6], 1),
-    "free hosts": (MIXED, 1),
-    "several slots": (MIXED[:3], 2),
-    "unequal slots": (MIXED[:4], [1, 3, 1, 2]),
-    "free slots": (MIXED[:4], 4),
-}
-
-
-@pytest.fixture(scope="module")
-def odd() -> dict[str, Problem]:
-    fabric, _, _ = ring(7, 7)
-    return {
-        f"{who}, {where}": problem_on(fabric, guest, Allocation.of(fabric, *hosts))
-        for who, guest in GUESTS.items()
-        for where, hosts in ALLOCATIONS.items()
-    }
-
-
-@pytest.mark.parametrize("entry", SEATING, ids=NAME)
-def test_every_strategy_takes_every_guest_and_allocation(entry: Method, odd: dict[str, Problem]) -> None:
-    for name, problem in odd.items():
-        found, again = (entry.load()(problem, np.random.default_rng(1)) for _ in range(2))
-        assert_fits(problem, found)
-        assert found.dtype == np.int32, name
-        assert found.tobytes() == again.tobytes(), name
-
-
-@pytest.mark.parametrize("entry", REFINERS, ids=NAME)
-def test_every_refiner_takes_every_guest_and_allocation(entry: Method, odd: dict[str, Problem]) -> None:
-    for (name, problem), workers in product(odd.items(), (1, 2)):
-        start = place_at_random(problem, np.random.default_rng(1))
-        deadline, before = Deadline(steps=64, workers=workers), score(problem, start)
-        for found in entry.load()(problem, start, deadline, np.random.default_rng(1)):
-            assert_fits(problem, found.host_of_rank)
-            assert found.value <= getattr(before, found.metric) * (1 + 1e-9), name
-            assert before.hop_bytes > 0 or found.host_of_rank.tolist() == start.tolist(), name
+        assert before.hop_bytes > 0 or found.host_of_rank.tobytes() == given_bytes
 
 
 @pytest.mark.parametrize("entry", REFINERS, ids=NAME)

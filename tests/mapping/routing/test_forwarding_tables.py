@@ -24,13 +24,13 @@ from mapping.traffic.device_names import link_text
 from mapping.traffic.fabric_changes import Applied, Change, applied
 from registry.errors import InvalidValue, UnreachablePair
 from registry.model import NO_ROUTE, Fabric, Floats, HostOrder, Longs, Profile
+from tests.support.checked_fabrics import tables_of
 from tests.support.fat_tree import fat_tree, tree_tables
 from tests.support.flow_checks import check_flows, check_loads, on_links
 from tests.support.infiniband_data import DATA, SCANS, infiniband
 from tests.support.inputs import parse, read
 from tests.support.small_fabrics import table_fabrics
 from tests.support.sure import sure
-from tests.support.table_walks import tables_of
 from tests.support.traffic_jobs import two_leaves
 
 RAILS = st.sampled_from(["all-connected", "same-rail"])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-from dataclasses import replace
 from pathlib import Path
 
 import networkx as nx
@@ -13,134 +12,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import mapping
-from ingest.generate.tori import mesh, torus
+from ingest.generate.tori import mesh
 from mapping.distances.cost_model import CostModel
 from mapping.placement.search.options import SearchOptions
 from mapping.placement.strategies.baselines import in_order
 from mapping.routing import shortest_paths
 from mapping.routing.catalog import ROUTINGS, Routing, build_routes
 from mapping.routing.host_traffic import host_traffic, packets
-from mapping.routing.kernels.channels import Ends, add_cables, new_channels, pair_channels, pair_hops
-from mapping.routing.kernels.paths import NO_PATH, new_spread
-from mapping.routing.kernels.single_paths import ArcCables, Demands, HashedFlows, carry_hashed, carry_singly
-from mapping.routing.network import arc_arrays, attach, end_points
 from mapping.routing.path_table import PathTable, read_path_table, routes_by
-from registry.errors import (
-    DisconnectedAllocation,
-    InputError,
-    InvalidPlacement,
-    InvalidValue,
-    UnknownName,
-    UnreachablePair,
-)
+from registry import errors
+from registry.errors import DisconnectedAllocation, InvalidValue, UnknownName, UnreachablePair
 from registry.model import Allocation, Fabric, Floats, Placement, Profile
 from tests.support.flow_checks import check_flows, check_loads, graph_between, on_paths
-from tests.support.ibnetdiscover_scans import scanned
 from tests.support.search_problems import ring
 from tests.support.small_fabrics import any_fabrics, cabled, given_placement, plain_fabrics
-
-
-def two_rail_fabric() -> Fabric:
-    """Two hosts with adapters ``b`` and ``a`` each, on two leaves; the leaves joined by two cables."""
-    fabric = scanned(
-        *(("leaf0", 1, "h0 1", 1), ("leaf1", 1, "h0 2", 1), ("leaf0", 2, "h1 1", 1), ("leaf1", 2, "h1 2", 1)),
-        *(("leaf0", 3, "leaf1", 3), ("leaf0", 4, "leaf1", 4)),
-    )
-    capacity = np.where(fabric.links.source_port == 4, 3.0, 1.0)
-    adapters = replace(fabric.adapters, names=("h0 b", "h0 a", "h1 b", "h1 a"))
-    return replace(fabric, links=replace(fabric.links, capacity=capacity), adapters=adapters)
-
-
-def test_rails_are_ordered_by_adapter_name_and_hosts_as_given() -> None:
-    ends = end_points(two_rail_fabric(), np.array([0, 1], np.int32))
-    assert ends.rail_adapter.tolist() == [1, 0, 3, 2]
-    assert ends.rail_number.tolist() == [0, 1, 0, 1]
-    assert ends.port_ptr.tolist() == [0, 1, 2, 3, 4]
-    ends = end_points(two_rail_fabric(), np.array([1, 0], np.int32))
-    assert ends.rail_adapter.tolist() == [3, 2, 1, 0]
-    assert ends.port_host.tolist() == [0, 0, 1, 1]
-
-
-def test_ports_on_one_cable_are_stripped_and_parallel_cables_are_one_arc_shared_by_capacity() -> None:
-    fabric = two_rail_fabric()
-    _, network = attach(fabric, [0, 1])
-    assert len(network.arcs.forwards) == 2
-    assert network.port_vertex.tolist() == [1, 0, 1, 0]
-    assert np.diff(network.up.ptr).tolist() == [1, 1, 1, 1]
-    assert fabric.links.target[network.up.link].tolist() == [3, 2, 3, 2]
-    assert fabric.links.source[network.down.link].tolist() == [3, 2, 3, 2]
-    assert network.arcs.head.tolist() == [1, 0]
-    assert network.cables.share.tolist() == [0.25, 0.75, 0.25, 0.75]
-    _, alone = attach(fabric, [0])  # hosts outside the allocation are left out
-    assert len(alone.port_vertex) == 2
-    assert len(alone.arcs.forwards) == 2
-
-
-def test_a_host_without_adapters_on_two_leaves_is_a_vertex_that_does_not_forward() -> None:
-    _, network = attach(cabled("0-2 0-3 1-2", 2), [0, 1])
-    assert network.arcs.forwards.tolist() == [True, True, False]
-    assert network.port_vertex.tolist() == [2, 0]
-    assert np.diff(network.up.ptr).tolist() == [0, 1]
-
-
-def test_a_host_without_cables_has_no_rails() -> None:
-    fabric = Fabric.from_arcs(["a", "b", "c"], [0], [1], 1.0)
-    ends = end_points(fabric, np.array([2, 0], np.int32))
-    assert np.diff(ends.rail_ptr).tolist() == [0, 1]
-
-
-def test_nodes_of_a_direct_network_are_the_transit_vertices_themselves() -> None:
-    _, network = attach(torus((3,)), [2, 0])
-    assert network.port_vertex.tolist() == [2, 0]
-    assert len(network.up.link) == 0
-    assert network.arcs.forwards.all()
-
-
-HOPS = np.full((4, 4), 2, np.int8)
-HOPS[1, 3] = NO_PATH  # the second adapter does not reach the other's second port
-
-
-def ends(*, same_rail: bool) -> Ends:
-    none, empty = np.zeros(5, np.int64), np.zeros(0, np.int32)
-    return Ends(
-        same_rail=same_rail,
-        rail_ptr=np.array([0, 2, 3]),
-        rail_number=np.array([0, 1, 0], np.int32),
-        port_ptr=np.array([0, 1, 2, 4]),
-        port_row=np.arange(4, dtype=np.int32),
-        target_ptr=np.arange(5),
-        target=np.arange(4, dtype=np.int32),
-        up_ptr=np.array([0, 1, 2, 2, 2]),
-        up_link=np.array([5, 6], np.int32),
-        up_share=np.ones(2),
-        down_ptr=none,
-        down_link=empty,
-        down_share=np.zeros(0),
-    )
-
-
-@pytest.mark.parametrize(
-    ("same_rail", "expected"),
-    [(False, {(0, 2): 0.25, (0, 3): 0.25, (1, 2): 0.5}), (True, {(0, 2): 0.5, (0, 3): 0.5})],
-)
-def test_bytes_are_even_over_rails_then_ports(
-    same_rail: bool, expected: dict[tuple[int, int], float]
-) -> None:
-    both, channels = ends(same_rail=same_rail), new_channels(4)
-    count = pair_channels(both, HOPS, 0, 1, channels)
-    pairs = zip(channels.source[:count].tolist(), channels.port[:count].tolist(), strict=True)
-    assert dict(zip(pairs, channels.weight[:count].tolist(), strict=True)) == expected
-    assert pair_hops(both, HOPS, channels, count) == 3  # with the cable of the sending host
-
-
-def test_cables_of_a_port_get_their_shares() -> None:
-    load = np.zeros(3)
-    add_cables(
-        np.array([0, 0, 2]), np.array([2, 0], np.int32), np.array([0.75, 0.25]),
-        np.array([1, 1], np.int32), np.array([4.0, 8.0]), load,
-    )  # fmt: skip
-    assert load.tolist() == [3, 0, 9]
-
 
 PROFILE = Profile.from_edges([0, 0, 1, 2], [1, 2, 3, 0], [5.0, 7.0, 2.0, 4.0], messages=[1, 2, 1, 1], ranks=4)
 ALLOCATION = Allocation(hosts=np.array([0, 1], np.int32), slots=np.array([2, 2], np.int32))
@@ -165,33 +50,10 @@ def test_a_message_is_at_least_one_packet() -> None:
 
 @pytest.mark.parametrize("size", [0.0, -1.0, float("nan"), float("inf")])
 def test_another_number_of_ranks_and_packets_of_no_size_are_refused(size: float) -> None:
-    with pytest.raises(InvalidPlacement):
+    with pytest.raises(errors.InvalidPlacement):
         host_traffic(PROFILE, placed([0, 1]))
     with pytest.raises(InvalidValue, match="above zero"):
         packets(PROFILE, size)
-
-
-def test_each_demand_takes_the_path_with_less_load_so_far() -> None:
-    diamond = arc_arrays(np.array([0, 0, 1, 2]), np.array([1, 2, 3, 3]), np.ones(4, np.bool_))
-    zeros = np.zeros(3, np.int32)
-    demands = Demands(start=zeros, goal=zeros, amount=np.array([5.0, 3.0, 1.0]))
-    arc_load, length = np.zeros(4), np.empty(3, np.int32)
-    hops_to = np.array([[2, 1, 1, 0]], np.int8)
-    carry_singly(diamond, np.ones(4), hops_to, demands, new_spread(4, 4), arc_load, length)
-    assert arc_load.tolist() == [5, 4, 5, 4]
-    assert length.tolist() == [2, 2, 2]
-
-
-def test_all_flows_of_a_demand_take_the_only_path() -> None:
-    line = arc_arrays(np.array([0, 1]), np.array([1, 2]), np.ones(3, np.bool_))
-    one_each = cabled("0-1", 1).links.cables  # read-only, as in the product
-    cables = ArcCables(np.array([0, 1, 2]), np.array([1, 0], np.int32), one_each)
-    begins, key, amount = np.array([0, 1], np.int32), np.array([7, 8]), np.array([6.0, 1.0])
-    flows = HashedFlows(np.array([0, 2]), begins, key, amount, flows=3, seed=1)
-    load = np.zeros(2)
-    length = carry_hashed(line, cables, np.array([2], np.int32), flows, load)
-    np.testing.assert_allclose(load, [7.0, 6.0])
-    assert length.tolist() == [2, 1]
 
 
 def test_hosts_on_one_switch_are_one_group() -> None:
@@ -298,14 +160,6 @@ def test_hosts_that_no_path_joins_are_named_whatever_they_send(routing: str) -> 
     assert not routes.connected
 
 
-def test_traffic_within_a_host_and_no_traffic_load_nothing() -> None:
-    routes = shortest_paths.build(mesh((2,)), [0, 1])
-    load = routes.load([0, 1], [0, 0], [5.0, 3.0])
-    assert load.link_bytes.tolist() == [0.0, 3.0]
-    assert load.hops.tolist() == [0.0, 1.0]
-    assert routes.load([], [], []).link_bytes.tolist() == [0.0, 0.0]
-
-
 def test_an_index_that_is_no_host_and_an_unknown_rails_rule_are_refused() -> None:
     with pytest.raises(InvalidValue, match=r"must be from 0 to 1"):
         shortest_paths.build(mesh((2,)), [0, 1]).link_bytes([2], [0], [1.0])
@@ -403,7 +257,7 @@ def test_a_table_that_cannot_be_is_refused_with_the_path(tmp_path: Path, text: s
     ],
 )
 def test_a_line_that_cannot_be_read_is_named(tmp_path: Path, text: str, line: int, why: str) -> None:
-    with pytest.raises(InputError, match=why) as caught:
+    with pytest.raises(errors.InputError, match=why) as caught:
         read_path_table(written(tmp_path, text), SQUARE)
     assert caught.value.line == line
 
@@ -420,5 +274,5 @@ def test_an_unknown_vertex_a_rails_rule_and_no_file_are_refused(tmp_path: Path) 
     text = f"path-table:file={written(tmp_path, 'a,c,1,a>b>c')}"
     with pytest.raises(InvalidValue, match="same-rail"):
         build_routes(text, SQUARE, [0, 2], rails="same-rail")
-    with pytest.raises(InputError, match="cannot read"):
+    with pytest.raises(errors.InputError, match="cannot read"):
         build_routes(f"path-table:file={tmp_path / 'none.csv'}", SQUARE, [0, 2])

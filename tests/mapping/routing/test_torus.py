@@ -206,10 +206,11 @@ def test_vertices_of_a_product_row_by_row_keep_their_order(sizes: tuple[int, ...
     assert places.tolist() == [list(place) for place in sorted(graph)]
 
 
-def test_few_vertices_of_a_large_graph_that_is_no_product_are_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("partners", [6, 26])
+def test_of_many_vertices_in_no_product_few_are_seen(partners: int, monkeypatch: pytest.MonkeyPatch) -> None:
     followed = MagicMock(side_effect=products._straight)
     monkeypatch.setattr(products, "_straight", followed)
-    graph = nx.random_regular_graph(26, 4096, seed=3)
+    graph = nx.random_regular_graph(partners, 4096, seed=3)
     assert product_coordinates(4096, numbered(graph, list(range(4096)))) is None
     assert 0 < followed.call_count < 4096
 

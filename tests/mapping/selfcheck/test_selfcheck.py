@@ -22,8 +22,7 @@ from mapping.selfcheck import oracles
 from mapping.selfcheck.catalog import SELF_CHECKS, run
 from mapping.selfcheck.comparison import Comparison, Subject, one_rank_per_host
 from registry.errors import UnknownName
-from registry.model import Allocation, Fabric, Profile
-from tests.support.small_fabrics import given_placement
+from registry.model import Fabric
 from tests.support.sure import sure
 
 FABRICS = {"torus": lambda: torus([3, 3]), "fat-tree": lambda: k_ary_n_tree(3, 2)}
@@ -141,42 +140,11 @@ def test_values_agree_within_rounding_only() -> None:
     assert comparison.compared == 6
 
 
-def diamond() -> Fabric:
-    """Hosts a and d, and between them switches b and c: two equal paths; the cable b - d is three cables."""
-    tail, head = [0, 0, 1, 1, 1, 2], [1, 2, 3, 3, 3, 3]
-    return Fabric.from_arcs(
-        list("abcd"), tail + head, head + tail, 2.0, slots=[1, 0, 0, 1], forwards=[False, True, True, False]
-    )
-
-
 def part_by_arc(fabric: Fabric, route: oracles.Route | None) -> dict[str, float]:
     links, parts = fabric.links, defaultdict[str, float](float)
     for row, part in sure(route):
         parts[fabric.names[links.source[row]] + fabric.names[links.target[row]]] += part
     return dict(parts)
-
-
-def test_equal_paths_carry_equal_parts() -> None:
-    fabric = diamond()
-    found = part_by_arc(fabric, oracles.route(fabric, 0, 3, "shortest-paths"))
-    assert found == pytest.approx({"ab": 0.5, "ac": 0.5, "bd": 0.5, "cd": 0.5})
-
-
-def test_costs_are_sums_over_the_pairs() -> None:
-    """12 bytes from a to d: 6 on each path; three cables b - d have 6 bytes/s together."""
-    fabric = diamond()
-    placement = given_placement(Allocation.of(fabric, [0, 3], 1), [0, 3])
-    cost = oracles.cost(fabric, Profile.from_edges([0], [1], [12.0], ranks=2), placement)
-    assert (cost.hop_bytes, cost.congestion, cost.max_dilation) == pytest.approx((24.0, 3.0, 2.0))
-    assert cost.network_congestion == 0.0
-
-
-def test_resistances_in_series_and_in_parallel() -> None:
-    """By b 1 + 1/3 ohm, by c 2 ohm; together 4/3 * 2 / (4/3 + 2) = 0.8."""
-    fabric = diamond()
-    rows = list(range(len(fabric.links)))
-    assert oracles.resistance(fabric, rows, 0, 3, own_cables=True) == pytest.approx(0.8)
-    assert oracles.resistance(fabric, rows, 0, 3, own_cables=False) == 0.0
 
 
 def test_no_path_and_too_many_paths(monkeypatch: pytest.MonkeyPatch) -> None:

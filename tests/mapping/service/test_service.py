@@ -155,6 +155,13 @@ STEPS = SearchOptions(steps=4000, workers=1)
 FEW = SearchOptions(steps=500, workers=1)
 
 
+def measured_run(hosts: tuple[str, ...], **more: Any) -> MeasuredRun:
+    """Return a run of a minute, a rank on each host."""
+    fields: dict[str, Any] = {"cluster": "c", "application": "halo", "program": "x", "launcher": "l"}
+    fields |= {"ranks": len(hosts), "hosts": hosts, "slots": (1,) * len(hosts), "wall_seconds": 60.0}
+    return MeasuredRun(**{"started_at": T0} | fields | more)
+
+
 def advised(registry: Registry, live: Live, options: SearchOptions = STEPS) -> list[Advised]:
     found = list(advise_all(registry, live, options))
     assert not [one for one in found if isinstance(one, Unloaded)]
@@ -192,18 +199,8 @@ def test_advice_weighs_each_job_against_the_others_and_saves_both_placements_onc
 def test_a_placement_that_measured_worse_is_not_advised_again(running: Registry) -> None:
     first, _ = advised(running, traffic(running, "c"))
     proposed = running.placements.read(sure(first.advice.proposed))
-    allocation, names = proposed.placement.allocation, running.fabrics.read("c").fabric.names
-    in_order = MeasuredRun(
-        cluster="c",
-        application=running.profiles.read(str(proposed.profile)).profile.application,
-        program="x",
-        ranks=proposed.placement.ranks,
-        launcher="l",
-        hosts=tuple(names[host] for host in allocation.hosts.tolist()),
-        slots=tuple(allocation.slots.tolist()),
-        started_at=datetime(2026, 1, 1, tzinfo=UTC),
-        wall_seconds=1.0,
-    )
+    names = running.fabrics.read("c").fabric.names
+    in_order = measured_run(tuple(names[host] for host in proposed.placement.allocation.hosts.tolist()))
     for seconds in (1.1, 1.2, 1.3):
         running.measured_runs.save(replace(in_order, wall_seconds=seconds, placement=proposed.id))
         running.measured_runs.save(replace(in_order, wall_seconds=seconds - 0.3))
@@ -389,18 +386,10 @@ def measured(
     lower = none > 0
     if unsure:
         lower[find_link(live.fabric, unsure)] = True
-    rates = LinkRates(
-        start=T0 + start,
-        end=T0 + 2 * MINUTE,
-        bytes_per_second=rate,
-        peak_bytes_per_second=rate,
-        share=rate,
-        at_least=lower,
-        by=lower.astype(np.uint8),
-        wait_ticks_per_second=none,
-        ecn_marked_per_second=none,
-        pauses_per_second=none,
-    )
+    known = dict.fromkeys(("bytes_per_second", "peak_bytes_per_second", "share"), rate)
+    known |= {f"{name}_per_second": none for name in ("wait_ticks", "ecn_marked", "pauses")}
+    bounds: dict[str, Any] = {"at_least": lower, "by": lower.astype(np.uint8)}
+    rates = LinkRates(start=T0 + start, end=T0 + 2 * MINUTE, **known, **bounds)
     found = with_measured_iterations(live, rates)
     for one in found.shared.jobs:
         assert (one.iteration_from == "measured") == (one.iteration_seconds is not None)
@@ -460,20 +449,8 @@ HOSTS = ("a0", "b0", "a1", "b1")
 
 def run(registry: Registry, minutes: float, profile: str | None = "across") -> MeasuredRun:
     """Return a run of job 1, ranks in order, whose middle is so many minutes after `T0`."""
-    middle: datetime = T0 + timedelta(minutes=minutes)
-    return MeasuredRun(
-        cluster="c",
-        application="halo",
-        program="x",
-        ranks=4,
-        hosts=HOSTS,
-        slots=(1, 1, 1, 1),
-        launcher="l",
-        profile=None if profile is None else registry.profiles.read(profile).id,
-        job="1",
-        started_at=middle - timedelta(seconds=30),
-        wall_seconds=60.0,
-    )
+    stored = None if profile is None else registry.profiles.read(profile).id
+    return measured_run(HOSTS, profile=stored, job="1", started_at=T0 + timedelta(minutes=minutes - 0.5))
 
 
 def test_rates_of_other_jobs_add_up_on_the_links_of_a_run(running: Registry) -> None:

@@ -32,10 +32,10 @@ from mapping.simulation.simulate import default_routing, simulate
 from registry.errors import DeadlockFound, DisconnectedAllocation, InvalidPlacement, InvalidValue, UnknownName
 from registry.model import Fabric, Floats, Placement, Profile, Simulation
 from registry.model.trace import Trace
+from tests.support import slow_simulation
 from tests.support.infiniband_data import infiniband
 from tests.support.kernels import from_python
-from tests.support.max_min_flows import finished_seconds
-from tests.support.slow_simulation import Case, cases, placed, send, slow_flits, slow_packets
+from tests.support.slow_simulation import Case, cases, placed, send
 from tests.support.small_fabrics import cabled, profiles
 from tests.support.sure import sure
 
@@ -122,16 +122,6 @@ def test_no_messages_and_ranks_of_one_host_take_no_time(mode: str) -> None:
     found = simulate(fabric, placed(fabric, [1, 1]), local, mode=mode)
     assert (found.completion_seconds, found.messages, found.delivered_bytes) == (0.0, 4, 1200.0)
     assert not found.link_bytes.any()
-
-
-def test_a_rank_waits_for_its_message_before_and_what_is_local_waits_too() -> None:
-    fabric = Fabric.from_arcs(["a", "b"], [0, 1], [1, 0], 1000.0, slots=4)
-    sent = send((0, 2, 500, 0.0), (0, 1, 8, 0.0))
-    options = Options(latency_seconds=0.25, every=1)
-    costs = CostModel(routing="shortest-paths")
-    found = simulate(fabric, placed(fabric, [0, 0, 1]), sent, costs, options=options)
-    assert found.delivered_at.tolist() == [0.5, 0.75]  # the local one as soon as the other has left
-    assert found.delivered.tolist() == [8.0, 508.0]
 
 
 def test_more_lanes_let_packets_past_one_that_waits() -> None:
@@ -313,7 +303,7 @@ def test_the_record_is_of_this_case_and_script_and_of_weighted_max_min_fairness(
         assert found[variant]["script"] == int(version[1])
         finished = found[variant]["finished_seconds"]
         assert len(finished) == len(found["case"]["messages"])
-        mine = finished_seconds(found["case"], latency=variant == WEIGHTED)
+        mine = slow_simulation.finished_seconds(found["case"], latency=variant == WEIGHTED)
         np.testing.assert_allclose(mine, finished, rtol=1e-9)
 
 
@@ -328,13 +318,6 @@ def test_messages_come_when_simgrid_says_and_not_before_the_worst_link_has_carri
     least = float((run(name).link_bytes / case(name).fabric.links.capacity).max())
     for end in (last, *(theirs(name, variant)["last"] for variant in VARIANTS)):
         assert end >= least * (1 - 1e-9)
-
-
-def test_short_ways_get_more_in_simgrid_where_latencies_weigh() -> None:
-    """Ours gives each flow at a port its turn, as long as its way may be."""
-    weighted, equal = theirs("ring", WEIGHTED)["mean"], theirs("ring", EQUAL)["mean"]
-    assert weighted == pytest.approx(0.778 * equal, rel=1e-3)
-    assert mean_of(run("ring")) == pytest.approx(equal, rel=1e-3)
 
 
 def test_a_port_with_one_flow_gets_as_much_as_one_with_four() -> None:
@@ -385,7 +368,7 @@ def delivered_at(case: Case, *, flits: bool) -> Floats:
 @given(data=st.data())
 def test_messages_arrive_when_the_slow_simulator_says(flits: bool, data: st.DataObject) -> None:
     case = data.draw(cases(whole=flits))
-    slow = slow_flits(case) if flits else slow_packets(case)
+    slow = slow_simulation.slow_flits(case) if flits else slow_simulation.slow_packets(case)
     np.testing.assert_allclose(delivered_at(case, flits=flits), slow, rtol=1e-9)
 
 

@@ -103,16 +103,6 @@ def test_two_senders_to_one_host_share_its_cable_evenly(mode: str) -> None:
 
 
 @pytest.mark.parametrize("mode", ["packets", "flits"])
-def test_ranks_of_one_host_share_its_cable_a_message_each_in_turn(mode: str) -> None:
-    fabric, size, many = star(2), 2048, 50
-    sent = send(*((0, 2, size, 0.0) for _ in range(many)), (1, 2, 512, 0.0))
-    costs, options = CostModel(routing="up-down"), Options(every=1)
-    found = simulate(fabric, placed(fabric, [0, 0, 1]), sent, costs, mode=mode, options=options)
-    assert found.completion_seconds == pytest.approx((many * size + 512) / RATE, rel=0.02)
-    assert np.diff(found.delivered, prepend=0.0)[:3].tolist() == [size, 512, size]
-
-
-@pytest.mark.parametrize("mode", ["packets", "flits"])
 def test_a_ring_where_each_sends_to_the_next_is_busy_throughout(mode: str) -> None:
     size = 100 * 2048
     found = run(torus([9], capacity=RATE), shift(1, size), "dimension-order", mode)

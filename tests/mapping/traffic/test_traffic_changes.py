@@ -13,10 +13,8 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from ingest.generate.tori import torus
 from mapping.distances.cost_model import CostModel
 from mapping.routing.catalog import build_routes
-from mapping.routing.path_table import PathTable, routes_by
 from mapping.selfcheck import oracles
 from mapping.traffic import device_names
 from mapping.traffic.device_names import find_device, find_link, find_links, link_text, reverse_rows
@@ -27,15 +25,8 @@ from mapping.traffic.short_names import full_link, short_link, short_name, short
 from mapping.traffic.what_if import same_rule, what_if
 from registry.errors import AlmanacError, DisconnectedAllocation, InvalidValue, UnknownName
 from registry.model import Adapters, Allocation, Fabric, Links, Placement, Profile
-from tests.support.small_fabrics import (
-    adapter_fabrics,
-    any_fabrics,
-    cabled,
-    given_placement,
-    placements,
-    profiles,
-    table_fabrics,
-)
+from tests.support import small_fabrics
+from tests.support.small_fabrics import adapter_fabrics, any_fabrics, profiles, table_fabrics
 from tests.support.sure import sure
 from tests.support.traffic_jobs import job_between, running_jobs, shared_load, two_leaves
 
@@ -87,7 +78,7 @@ def test_hosts_go_by_an_adapters_description_or_guid() -> None:
 
 
 def test_one_of_two_adapters_with_that_port_must_be_named() -> None:
-    fabric, number = replace(cabled("0-1 0-1", 1), names=("h", "s")), np.array([0, 1, 0, 1])
+    fabric, number = replace(small_fabrics.cabled("0-1 0-1", 1), names=("h", "s")), np.array([0, 1, 0, 1])
     links = fabric.links
     fabric = replace(
         fabric,
@@ -425,7 +416,7 @@ ADAPTIVE = ("valiant", "ugal:share=0.3", "ugal:share=0.4,minimal=tables")
 @st.composite
 def placed(draw: st.DrawFn, fabric: Fabric) -> tuple[Profile, Placement]:
     profile = draw(profiles(max_ranks=6))
-    return profile, draw(placements(fabric, profile))
+    return profile, draw(small_fabrics.placements(fabric, profile))
 
 
 def check_against_enumeration(
@@ -493,46 +484,10 @@ def test_what_an_independent_pair_puts_on_a_link_is_its_load_alone(data: st.Data
         np.testing.assert_allclose(found, [load[row] for load in alone], atol=1e-12)
 
 
-def test_pairs_follow_dimension_order_and_a_table_of_paths() -> None:
-    fabric = torus([4, 4], capacity=2.0)
-    at = np.arange(16)
-    rng = np.random.default_rng(3)
-    for routes in (
-        build_routes("dimension-order:order=yx", fabric, at),
-        routes_by(every_shortest_path(fabric), fabric, at),
-    ):
-        i, j = rng.integers(0, len(at), (2, 50))
-        size = rng.integers(1, 9, 50).astype(float)
-        loads = routes.link_bytes(i, j, size)
-        for row in range(len(fabric.links)):
-            found = routes.on_link(i, j, size, row)
-            assert float(found.sum()) == pytest.approx(loads[row])
-            for pair in np.flatnonzero(found)[:5].tolist():
-                alone = routes.link_bytes([i[pair]], [j[pair]], [size[pair]])
-                assert found[pair] == pytest.approx(alone[row])
-
-
-def every_shortest_path(fabric: Fabric) -> PathTable:
-    graph: nx.DiGraph[Any] = nx.DiGraph(
-        list(zip(fabric.links.source.tolist(), fabric.links.target.tolist(), strict=True))
-    )
-    ways = [
-        (1 / len(paths), path)
-        for i, j in itertools.permutations(range(len(fabric)), 2)
-        for paths in [list(nx.all_shortest_paths(graph, i, j))]
-        for path in paths
-    ]
-    return PathTable(
-        probability=np.array([part for part, _ in ways]),
-        ptr=np.r_[0, np.cumsum([len(path) for _, path in ways])],
-        vertex=np.array([v for _, path in ways for v in path], np.int32),
-    )
-
-
 def test_the_largest_pairs_come_first_and_the_rest_still_counts() -> None:
     fabric = Fabric.from_arcs(["a", "b"], [0, 1], [1, 0], 1.0, slots=4)
     profile = Profile.from_edges([0, 1, 0], [2, 3, 3], [5.0, 9.0, 5.0], ranks=4)
-    placement = given_placement(Allocation.of(fabric, ["a", "b"], 4), [0, 0, 1, 1])
+    placement = small_fabrics.given_placement(Allocation.of(fabric, ["a", "b"], 4), [0, 0, 1, 1])
     found = rank_pairs(fabric, profile, placement, 0, most=2)
     assert (found.sender.tolist(), found.receiver.tolist()) == ([1, 0], [3, 2])
     assert (found.pairs, found.total_bytes) == (3, 19.0)
@@ -565,15 +520,6 @@ def test_groups_touched_and_the_fewest_that_hold_as_many_hosts(fabric: Fabric, d
     found = Neighbours.of(fabric).fragmentation(hosts)
     assert (found.groups, found.fewest) == (len({leaves[host] for host in hosts}), fewest)
     assert found.times >= 1.0
-
-
-def test_hosts_under_one_switch_are_whole_and_under_two_are_scattered() -> None:
-    fabric = two_leaves()
-    for hosts, groups, times in ((["a0", "a1"], 1, 1.0), (["a0", "b0", "a0"], 2, 2.0)):
-        found = Neighbours.of(fabric).fragmentation(fabric.vertices(hosts))
-        assert (found.groups, found.fewest, found.times) == (groups, 1, times)
-    ring = Fabric.from_arcs(list("abc"), [0, 1, 2, 1, 2, 0], [1, 2, 0, 0, 1, 2], 1.0)
-    assert Neighbours.of(ring).fragmentation([0, 2]).times == 1.0  # nodes of a direct network
 
 
 def test_no_hosts_switches_and_unknown_vertices_are_refused() -> None:

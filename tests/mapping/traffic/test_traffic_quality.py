@@ -21,22 +21,10 @@ from registry.model.placement_series import PlacementSeries
 from tests.support.fat_tree import at
 
 TEXTS = {
-    "cluster": "c",
-    "application": "cg",
-    "profile": "f1",
-    "profile_name": "cg-64",
-    "job": "7",
-    "role": "present",
-    "strategy": "greedy",
-    "objective": "congestion",
-    "routing": "tables",
-    "tables": "t1",
-    "snapshot": "s1",
-    "allocation": "a1",
-    "order": "o1",
-    "background": "",
-    "code_version": "1",
-}
+    "cluster": "c", "application": "cg", "profile": "f1", "profile_name": "cg-64", "job": "7",
+    "role": "present", "strategy": "greedy", "objective": "congestion", "routing": "tables", "tables": "t1",
+    "snapshot": "s1", "allocation": "a1", "order": "o1", "background": "", "code_version": "1",
+}  # fmt: skip
 NUMBERS = (
     *("congestion_seconds", "network_congestion_seconds", "hop_bytes", "average_dilation"),
     *("bound_congestion_seconds", "bound_network_congestion_seconds", "bound_hop_bytes"),

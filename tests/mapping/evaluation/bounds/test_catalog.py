@@ -426,17 +426,9 @@ def test_a_cut_is_searched_for_as_far_as_the_narrower_direction_can_give_more(
 ) -> None:
     """Six bytes take 1.5 s over the wide cables and 6 s over the narrow ones: more than 5 s, less than 7."""
     first, none, flows = np.array([True, False]), np.zeros(2), Flows()
-    groups = Groups(
-        name="switch-cut",
-        place="leaf switch",
-        group=np.arange(2),
-        slots=np.ones(2, np.int64),
-        outwards=none,
-        inwards=none,
-        leaving=first,
-        entering=~first,
-        within_network=True,
-    )
+    sides: dict[str, Any] = {"outwards": none, "inwards": none, "leaving": first, "entering": ~first}
+    sides |= {"group": np.arange(2), "slots": np.ones(2, np.int64), "within_network": True}
+    groups = Groups(name="switch-cut", place="leaf switch", **sides)
     cables = Cables(usable=np.ones(2, bool), capacity=np.array(capacity, np.float64), background=none)
     found = cut_bounds(cast(Crossings, flows), groups, cables, above=above)
     assert sorted((bound.value, bound.name) for bound in found) == [(v, "switch-cut") for v in sorted(values)]

@@ -18,10 +18,9 @@ from mapping.deadline import Deadline
 from mapping.distances.distances import distances
 from mapping.kernels.random_numbers import State, state_from
 from mapping.placement.catalog import Chain
-from mapping.placement.kernels import hop_bytes_search, pair_gain
+from mapping.placement.kernels import hop_bytes_search
 from mapping.placement.kernels.hop_bytes_search import SearchArrays
 from mapping.placement.kernels.pair_exchange import Domain, RankState, anneal, compute_costs
-from mapping.placement.kernels.pair_gain import Course, cost_at, exchange_at_random, partners
 from mapping.placement.problem.problem import Problem
 from mapping.placement.refine import domains, ohtma_exchange, pair_exchange
 from mapping.placement.refine.domains import Team, cut, near_pairs
@@ -31,14 +30,7 @@ from mapping.routing.catalog import build_routes
 from registry.model import Allocation, Ints, Longs, Profile
 from tests.support import search_problems
 from tests.support.kernels import from_python
-from tests.support.search_problems import (
-    Placed,
-    brute_hop_bytes,
-    placed_problems,
-    problem_on,
-    ring,
-    ring_problem,
-)
+from tests.support.search_problems import Placed, placed_problems, ring, ring_problem
 from tests.support.small_fabrics import allocations, plain_fabrics, profiles
 from tests.support.sure import sure
 
@@ -79,13 +71,13 @@ def test_after_exchanges_all_is_as_computed_afresh(case: Placed, temperature: fl
     kept = rank_state.cost.copy()
     total = compute_costs(search.arrays, rank_state)
     np.testing.assert_allclose(kept, rank_state.cost, atol=1e-6)
-    after = brute_hop_bytes(problem, rank_state.host)
+    after = search_problems.brute_hop_bytes(problem, rank_state.host)
     assert total == pytest.approx(after, abs=1e-6)
     assert after == pytest.approx(problem.hop_bytes(rank_state.host), abs=1e-9)
     assert (rank_state.host == problem.slot_host[assignment.slot_of_rank]).all()
     assert (assignment.rank_of_slot[assignment.slot_of_rank] == np.arange(problem.ranks)).all()
     assert (assignment.rank_of_slot >= 0).sum() == problem.ranks
-    assert temperature > 0 or after <= brute_hop_bytes(problem, start) + 1e-9
+    assert temperature > 0 or after <= search_problems.brute_hop_bytes(problem, start) + 1e-9
 
 
 def test_how_proposals_are_cut_into_calls_does_not_matter() -> None:
@@ -152,42 +144,8 @@ def test_more_than_256_distances_are_rounded_a_little() -> None:
     np.testing.assert_allclose(found, hops.routes.distances, atol=hosts / 2 / 254)
 
 
-exchange_gain = from_python(pair_gain.exchange_gain)
 gain_of_exchange = from_python(hop_bytes_search.exchange_gain)
 swap_into = from_python(hop_bytes_search.swap_into)
-GROUP = np.arange(3, dtype=np.int32)
-LINE = np.array([[0.0, 1.0, 2.0], [1.0, 0.0, 1.0], [2.0, 1.0, 0.0]])
-"""Three hosts in a line."""
-GROUP.flags.writeable = LINE.flags.writeable = False  # as in a problem: kernels are compiled by type
-TABLE = partners(3, np.array([0, 2], np.int32), np.array([2, 1], np.int32), np.array([10.0, 3.0]))
-"""Rank 0 sends 10 bytes to rank 2, which sends 3 to rank 1."""
-
-
-def test_costs_of_a_rank_and_gains_of_exchanges_count_both_directions() -> None:
-    assert TABLE.indptr.tolist() == [0, 1, 2, 4]
-    assert TABLE.partner.tolist() == [2, 2, 0, 1]
-    assert TABLE.sent.tolist() == [10, 0, 0, 3]
-    assert TABLE.received.tolist() == [0, 3, 10, 0]
-    hosts = np.array([0, 1, 2], np.int32)
-    assert cost_at(TABLE, GROUP, LINE, hosts, 2, 2, -1, -1) == 10 * 2 + 3 * 1
-    assert cost_at(TABLE, GROUP, LINE, hosts, 2, 1, 1, 2) == 10 * 1 + 3 * 1  # with rank 1 on host 2
-    assert exchange_gain(TABLE, GROUP, LINE, hosts, 2, 1, 1) == 23 - 13
-    assert exchange_gain(TABLE, GROUP, LINE, hosts, 0, -1, 2) == 20 - 0  # to the host of rank 2
-
-
-def test_random_exchanges_end_on_a_shortest_line() -> None:
-    slots = np.arange(3, dtype=np.int32)
-    assignment = hop_bytes_search.SlotAssignment(
-        slots, np.arange(4), slots.copy(), slots.copy(), slots.copy(), np.zeros(3, np.bool_)
-    )
-    saved = np.zeros(200)
-    done, failures = exchange_at_random(
-        TABLE, GROUP, LINE, assignment, Course(0, 40, 1e-9), state_from(np.random.default_rng(0)), saved
-    )
-    assert failures == 40
-    assert saved[:done].sum() == 10
-    assert abs(int(assignment.host_of_rank[0]) - int(assignment.host_of_rank[2])) == 1
-    assert (assignment.rank_of_slot[assignment.slot_of_rank] == slots).all()
 
 
 @given(case=placed_problems(), data=st.data())
@@ -203,7 +161,9 @@ def test_a_gain_is_the_difference_of_exact_sums(case: Placed, data: st.DataObjec
     other = int(assignment.rank_of_slot[slot])
     gain = gain_of_exchange(guest, problem.hops, assignment, rank, other, here, there)
     swap_into(assignment, rank, slot)
-    change = brute_hop_bytes(problem, assignment.host_of_rank) - brute_hop_bytes(problem, start)
+    change = search_problems.brute_hop_bytes(
+        problem, assignment.host_of_rank
+    ) - search_problems.brute_hop_bytes(problem, start)
     if here != there:
         assert gain == pytest.approx(change, abs=1e-9)
 
@@ -285,7 +245,7 @@ def whole_problems(draw: st.DrawFn) -> Problem:
     fabric = draw(plain_fabrics(max_vertices=8))
     profile = draw(profiles(max_ranks=9))
     allocation = draw(allocations(fabric, profile.ranks, max_slots=3))
-    problem = problem_on(fabric, profile, allocation)
+    problem = search_problems.problem_on(fabric, profile, allocation)
     if not problem.routes.connected:
         # One-way arcs may join nothing: any whole distances then, one-way too, do as well.
         h = len(allocation)
@@ -450,7 +410,7 @@ def test_a_refiner_with_the_printed_gain_is_never_worse_than_its_start() -> None
     fabric, _, allocation = ring(9, 4)
     # Twos that talk much: the printed gain takes their own edge for saved when they change places.
     profile = Profile.from_edges([0, 1, 1, 2, 2, 3], [1, 0, 2, 1, 3, 2], [9.0, 9.0, 1.0, 1.0, 9.0, 9.0])
-    problem = problem_on(fabric, profile, allocation)
+    problem = search_problems.problem_on(fabric, profile, allocation)
     start = np.argsort(allocation.hosts)[:4].astype(np.int32)
     assert problem.hop_bytes(start) == 38.0
     raw = exchange(problem, start, gain="printed")

@@ -194,14 +194,6 @@ def content(placement: Placement) -> tuple[Any, ...]:
     return (placement.host_of_rank.tobytes(), *(getattr(placement, name) for name in names))
 
 
-def test_steps_give_the_same_bytes_with_several_seeds(dask: DaskCluster) -> None:
-    options: dict[str, Any] = {"steps": 20_000, "workers": 3, "seeds": 3}
-    with open_cluster(dask.address) as cluster:
-        there = found_in(cluster, **options)
-    assert content(there) == content(found_in(**options))
-    assert str(there.parameters["strategies"]).count("pair-exchange") >= 3
-
-
 @pytest.mark.usefixtures("processes")
 def test_a_worker_that_is_killed_during_the_search_changes_nothing(tmp_path: Path) -> None:
     options: dict[str, Any] = {"steps": 4_000_000, "workers": 3, "seeds": 3}

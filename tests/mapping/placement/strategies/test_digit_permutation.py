@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import math
-from unittest.mock import MagicMock
 
 import numpy as np
 import pytest
@@ -25,7 +24,6 @@ from mapping.placement.problem.problem import Problem
 from mapping.placement.refine import Candidate, digit_search, pair_exchange
 from mapping.placement.refine.digit_search import CONGESTION, FIRST, HOP_BYTES, NEAR, WAYS
 from mapping.placement.strategies import digit_permutation, layout, spectral
-from mapping.routing import products
 from registry.model import Allocation, Fabric, Ints, Longs, Profile
 from tests.support.search_problems import on_all_hosts, problem_on, torus8
 from tests.support.sure import sure
@@ -64,23 +62,6 @@ def test_every_order_of_digits_is_a_placement_computed_digit_by_digit(seed: int)
     place_by_digits(digits, order, np.zeros((2, count + 1), np.int64), found)
     assert sorted(found.tolist()) == list(range(ranks))
     assert found.tolist() == [by_hand(digits, order, rank) for rank in range(ranks)]
-
-
-def test_a_column_of_ranks_becomes_a_row_of_hosts() -> None:
-    grid = np.arange(12).reshape(3, 4)  # traffic down the columns of 3 x 4 ranks, hosts on a line
-    profile = Profile.from_edges(grid[:-1].ravel(), grid[1:].ravel(), np.ones(8), ranks=12)
-    problem = on_all_hosts(mesh((12,)), profile)
-    found = digit_permutation.place_ranks(problem, np.random.default_rng(0))
-    assert problem.hop_bytes(problem.slot_host) == 8 * 4
-    assert problem.hop_bytes(found) == 8 * 1
-
-
-def test_the_long_axis_of_ranks_is_folded_into_two_of_hosts() -> None:
-    rank = np.arange(15)
-    problem = on_all_hosts(mesh((4, 4)), Profile.from_edges(rank, rank + 1, np.ones(15)))
-    found = digit_permutation.place_ranks(problem, np.random.default_rng(0))
-    assert problem.hop_bytes(found) == 15.0  # a snake: every rank beside the next
-    assert problem.hop_bytes(problem.slot_host) == 12 + 3 * 4
 
 
 def all_orders(problem: Problem) -> float:
@@ -295,18 +276,6 @@ def test_irregular_traffic_and_silent_ranks_are_no_grid() -> None:
     assert rank_coordinates(problem_of(Profile.from_edges([], [], [], ranks=4))) is None
     line = Profile.from_edges([0, 1, 2], [1, 2, 3], [1.0, 1.0, 1.0], ranks=5)  # rank 4 is silent
     assert rank_coordinates(problem_of(line)) is None
-
-
-@pytest.mark.parametrize("partners", [6, 26])
-def test_of_many_ranks_in_no_grid_few_are_seen(partners: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    generator = np.random.default_rng(partners)
-    source = np.repeat(np.arange(4096), partners)
-    target = (source + generator.integers(1, 4096, len(source))) % 4096
-    problem = problem_of(Profile.from_edges(source, target, generator.uniform(1, 9, len(source)), ranks=4096))
-    followed = MagicMock(side_effect=products._straight)
-    monkeypatch.setattr(products, "_straight", followed)
-    assert rank_coordinates(problem) is None
-    assert 0 < followed.call_count < 4096
 
 
 METRICS = st.sampled_from([*WAYS])

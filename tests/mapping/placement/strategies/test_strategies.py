@@ -26,7 +26,7 @@ from mapping.placement.strategies.random_search import search
 from mapping.routing.catalog import build_routes
 from mapping.routing.host_traffic import packets
 from registry.model import Allocation, Fabric, Ints, Profile
-from tests.support.search_problems import on_all_hosts, problem_on, problems, ring, torus8, torus8_problem
+from tests.support.search_problems import on_all_hosts, problem_on, problems, ring, torus8
 from tests.support.strategy_problems import assert_fits, cliques, leaves, rng, silent
 
 
@@ -148,13 +148,6 @@ def test_cliques_are_cut_apart_at_leaf_switches() -> None:
     problem = problem_on(fabric, profile, Allocation.of(fabric, order))
     found = multilevel.place_ranks(problem, np.random.default_rng(0))
     assert problem.hop_bytes(found) == 2.0 * profile.bytes.sum()
-
-
-def test_on_a_torus_smooth_vectors_beat_a_shuffled_order() -> None:
-    problem = torus8_problem()
-    found = spectral.place_ranks(problem, np.random.default_rng(0))
-    shuffled = np.random.default_rng(0).permutation(problem.slot_host)
-    assert problem.hop_bytes(found) < 0.6 * problem.hop_bytes(shuffled)
 
 
 @pytest.mark.parametrize("partners", [4, 45])
@@ -282,17 +275,6 @@ def csr(graph: nx.Graph[int]) -> tuple[np.ndarray, Ints]:
 def test_the_order_is_reverse_cuthill_mckee(seed: int, edges: int, peripheral: bool) -> None:
     graph = nx.gnm_random_graph(12, edges, seed=seed)
     assert reverse_cuthill_mckee(*csr(graph), peripheral).tolist() == cuthill_mckee(graph, peripheral)
-
-
-def test_rcm_puts_a_chain_of_ranks_along_a_chain_of_hosts() -> None:
-    at = np.arange(19)
-    host, rank = np.random.default_rng(1).permutation(20), np.random.default_rng(2).permutation(20)
-    fabric = Fabric.from_arcs(
-        [f"v{v:02}" for v in range(20)], np.r_[host[at], host[at + 1]], np.r_[host[at + 1], host[at]], 1.0
-    )
-    profile = Profile.from_edges(rank[at], rank[at + 1], np.ones(19))
-    problem = on_all_hosts(fabric, profile)
-    assert score(problem, rcm.place_ranks(problem, rng())).max_dilation == 1.0
 
 
 def test_rcm_by_the_papers_rule_sees_no_edge_between_the_hosts_of_a_switched_fabric() -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections import Counter
 from dataclasses import replace
 from typing import Any
 from unittest.mock import MagicMock
@@ -12,7 +11,7 @@ from unittest.mock import MagicMock
 import networkx as nx
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from bench.papers.circuits.enumeration import MOST_NODES, maximal_topologies, optimum
@@ -150,12 +149,6 @@ def test_no_search_beats_the_true_optimum(application: Application, limits: Mach
     assert best.solution.throughput <= throughput_bound(application, limits).throughput * (1 + 1e-9)
 
 
-@given(applications(min_vertices=2, max_vertices=4, max_more=1), machines(min_nodes=2, max_nodes=3))
-@settings(max_examples=40)
-def test_the_optimum_is_that_of_a_plain_loop(application: Application, limits: Machine) -> None:
-    assert optimum(application, limits).solution.throughput == pytest.approx(plain(application, limits))
-
-
 def test_the_optimum_of_too_large_an_instance_is_refused() -> None:
     for application, nodes, message in (
         (streams(4), 6, f"6 are more than the {MOST_NODES}"),
@@ -164,28 +157,6 @@ def test_the_optimum_of_too_large_an_instance_is_refused() -> None:
     ):
         with pytest.raises(InvalidValue, match=message):
             optimum(application, machine(nodes))
-
-
-def plain(application: Application, limits: Machine) -> float:
-    """Throughput by trying every topology, every node of every vertex, every path of every edge."""
-    found, sizes = 0.0, application.weight.tolist()
-    ends = list(zip(application.source.tolist(), application.target.tolist(), strict=True))
-    for topology in maximal_topologies(limits):
-        graph = reconfigure_problems.graph_of(topology)
-        for where in itertools.product(range(limits.nodes), repeat=application.vertices):
-            load = np.bincount(where, weights=application.vertex_weight)
-            slow = [limits.compute_speed / one for one in load if one > 0]
-            ways = [
-                [[]] if where[u] == where[v] else nx.all_simple_edge_paths(graph, where[u], where[v])
-                for u, v in ends
-            ]
-            for chosen in itertools.product(*ways):
-                carried: Counter[frozenset[int]] = Counter()
-                for size, path in zip(sizes, chosen, strict=True):
-                    carried.update({frozenset(link): size for link in path})
-                links = [limits.link_speed / one for one in carried.values() if one > 0]
-                found = max(found, min(slow + links, default=math.inf))
-    return found
 
 
 @given(machines(max_nodes=4))
@@ -541,15 +512,6 @@ def test_the_lightest_strongly_heavy_links_go_first() -> None:
     satisfy_max_degree(loaded, machine(4, max_degree=2))
     assert links_of(loaded.topology) == {(0, 1), (0, 3), (1, 2), (2, 3)}
     assert loaded.load.sum() == 20.0 + 2 * 2.5  # each of the two takes two links now
-
-
-def test_a_star_becomes_a_tree_of_its_ports() -> None:
-    """All links are bridges and one side has no link: that node goes between the ends of a light link."""
-    star = Topology.of(6, [(0, other) for other in range(1, 6)])
-    loaded = LoadedTopology(star, star.pairs, [1.0, 2.0, 3.0, 4.0, 5.0])
-    satisfy_max_degree(loaded, machine(6, max_degree=2))
-    loaded.topology.require(machine(6, max_degree=2))
-    assert loaded.topology.links == 5
 
 
 def test_the_edge_swap_of_figure_2_joins_two_parts() -> None:

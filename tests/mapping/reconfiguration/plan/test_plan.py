@@ -21,17 +21,11 @@ from mapping.reconfiguration.bounds import PINNED_NAMES, pinned_bound, pinned_bo
 from mapping.reconfiguration.model.problem import Application, Machine
 from mapping.reconfiguration.model.solution import SearchResult, Solution
 from mapping.reconfiguration.model.topology import LinkChange, Topology
-from mapping.reconfiguration.paper import partition
+from mapping.reconfiguration.paper import partition, seed_topology
 from mapping.reconfiguration.paper.loop import LoopOptions, co_optimise
 from mapping.reconfiguration.paper.partition import LOADING
 from mapping.reconfiguration.paper.refinement import least_congested_path
-from mapping.reconfiguration.paper.seed_topology import (
-    chordal_ring,
-    condensed_topology,
-    repair_topology,
-    ring,
-    torus,
-)
+from mapping.reconfiguration.paper.seed_topology import repair_topology, ring, torus
 from mapping.reconfiguration.plan import few_moves
 from mapping.reconfiguration.plan import next_circuits as planning
 from mapping.reconfiguration.plan.few_moves import best_labels, drop_unused_circuits, relabel_nodes
@@ -45,15 +39,7 @@ from mapping.service.circuits import CircuitPlanCase
 from registry.errors import InvalidValue
 from registry.model import Allocation, Ints, Longs, Placement
 from tests.support import reconfigure_problems
-from tests.support.reconfigure_problems import (
-    HEAVY,
-    applications,
-    links_of,
-    machine,
-    machines,
-    on_any,
-    topologies,
-)
+from tests.support.reconfigure_problems import HEAVY, applications, links_of, machine
 from tests.support.search_problems import InterruptAt
 from tests.support.small_fabrics import given_placement
 from tests.support.sure import sure
@@ -67,9 +53,9 @@ def proposed(options: TrialOptions | None = None, **more: Any) -> planning.NextC
     return next_circuits(reconfigure_problems.HEAVY, LIMITS, ring(6), range(6), options or FEW, **given)
 
 
-@given(applications(), machines(), st.data())
+@given(applications(), reconfigure_problems.machines(), st.data())
 def test_direct_circuits_keep_limits(application: Application, limits: Machine, data: st.DataObject) -> None:
-    node = on_any(data, application, limits.nodes)
+    node = reconfigure_problems.on_any(data, application, limits.nodes)
     made = planning.direct_circuits(application, limits, node)
     made.require(limits)
     assert links_of(made) == links_of(planning.direct_circuits(application, limits, node))
@@ -87,9 +73,9 @@ def test_pairs_that_exchange_most_get_direct_circuits() -> None:
 def test_a_proposal_keeps_vertices_limits_and_what_is_there_and_to_the_certified_bounds(
     application: Application, topology: Topology, data: st.DataObject
 ) -> None:
-    limits = data.draw(machines(min_nodes=topology.nodes, max_nodes=topology.nodes))
+    limits = data.draw(reconfigure_problems.machines(min_nodes=topology.nodes, max_nodes=topology.nodes))
     present = repair_topology(topology, limits, np.random.default_rng(0))
-    node = on_any(data, application, limits.nodes)
+    node = reconfigure_problems.on_any(data, application, limits.nodes)
     found = next_circuits(application, limits, present, node, FEW, reconfiguration_seconds=0.5)
     found.found.topology.require(limits)
     for solution in (found.found.solution, sure(found.present)):
@@ -108,10 +94,14 @@ def test_a_proposal_keeps_vertices_limits_and_what_is_there_and_to_the_certified
     assert found.found.throughput <= lowest.throughput * (1 + 1e-9)
 
 
-@given(applications(max_vertices=5, max_more=6), machines(min_nodes=4, max_nodes=4), st.data())
+@given(
+    applications(max_vertices=5, max_more=6),
+    reconfigure_problems.machines(min_nodes=4, max_nodes=4),
+    st.data(),
+)
 @settings(max_examples=40)
 def test_no_topology_is_above_bounds(application: Application, limits: Machine, data: st.DataObject) -> None:
-    node = on_any(data, application, 4)
+    node = reconfigure_problems.on_any(data, application, 4)
     bound = pinned_bound(application, limits, node).throughput * (1 + 1e-9)
     for topology in maximal_topologies(limits):
         assert route_partition(application, topology, limits, node).communication_throughput <= bound
@@ -236,9 +226,9 @@ def test_what_cannot_be_is_named(change: dict[str, Any], message: str) -> None:
         next_circuits(pair, machine(4), **good | change)
 
 
-@given(applications(), machines(min_nodes=2, max_nodes=6), st.data())
+@given(applications(), reconfigure_problems.machines(min_nodes=2, max_nodes=6), st.data())
 def test_relieving_leaves_no_better(application: Application, limits: Machine, data: st.DataObject) -> None:
-    node = on_any(data, application, limits.nodes)
+    node = reconfigure_problems.on_any(data, application, limits.nodes)
     topology = repair_topology(ring(limits.nodes), limits, np.random.default_rng(1))
     found = route_partition(application, topology, limits, node)
     again = local_reroute(application, topology, limits, found)
@@ -321,7 +311,9 @@ def test_numbers_are_near_the_best_of_all(two: tuple[Topology, Topology]) -> Non
     assert found == best  # on six nodes the starts reach it
 
 
-@pytest.mark.parametrize("same", [ring(12), torus(4, 4), chordal_ring(16, 3)], ids=["ring", "torus", "chord"])
+@pytest.mark.parametrize(
+    "same", [ring(12), torus(4, 4), seed_topology.chordal_ring(16, 3)], ids=["ring", "torus", "chord"]
+)
 def test_the_same_topology_under_other_numbers_moves_nothing(same: Topology) -> None:
     for seed in range(5):
         other = under(np.random.default_rng(seed).permutation(same.nodes), same)
@@ -347,10 +339,8 @@ def test_no_exchange_of_two_nodes_keeps_more_on_larger_topologies() -> None:
 
 
 def test_a_renamed_result_is_as_good_and_its_trail_leads_to_it() -> None:
-    application, limits = (
-        reconfigure_problems.every_pair(9),
-        machine(6, max_degree=3, max_edges=8, link_speed=3.0),
-    )
+    application = reconfigure_problems.every_pair(9)
+    limits = machine(6, max_degree=3, max_edges=8, link_speed=3.0)
     found = co_optimise(application, limits, LoopOptions(patience=6, seed=2))
     present = under(np.array([3, 5, 0, 2, 1, 4]), found.topology)
     again = relabel_nodes(application, limits, present, found)
@@ -535,10 +525,8 @@ def worst(application: Application, topology: Topology, node: Ints) -> float:
     hosts = np.arange(topology.nodes, dtype=np.int32)
     allocation = Allocation(hosts=hosts, slots=np.ones(topology.nodes, np.int32))
     placement = given_placement(allocation, hosts)
-    flows, costs = (
-        best_partition.traffic(application, node, topology.nodes),
-        CostModel(routing="shortest-paths"),
-    )
+    flows = best_partition.traffic(application, node, topology.nodes)
+    costs = CostModel(routing="shortest-paths")
     return judged(best_partition.network(topology), flows, placement, costs=costs).congestion_seconds
 
 
@@ -566,7 +554,7 @@ def test_it_is_the_best_of_all_orders_on_a_small_topology() -> None:
     assert worst(application, topology, found) == pytest.approx(best)
 
 
-@given(applications(min_vertices=3), topologies(min_nodes=2, max_nodes=7), st.data())
+@given(applications(min_vertices=3), reconfigure_problems.topologies(min_nodes=2, max_nodes=7), st.data())
 @settings(max_examples=25)
 def test_what_is_on_a_node_stays_together_and_congestion_does_not_grow(
     application: Application, topology: Topology, data: st.DataObject
@@ -594,7 +582,7 @@ def test_an_interrupt_of_the_engine_is_passed_on(monkeypatch: pytest.MonkeyPatch
 @given(applications(), reconfigure_problems.machines(min_nodes=2), st.data())
 @settings(max_examples=40)
 def test_a_partition_keeps_limits(application: Application, limits: Machine, data: st.DataObject) -> None:
-    condensed_topology(
+    seed_topology.condensed_topology(
         application, limits, reconfigure_problems.on_any(data, application, limits.nodes)
     ).require(limits)
 
@@ -602,7 +590,7 @@ def test_a_partition_keeps_limits(application: Application, limits: Machine, dat
 def test_a_partition_that_fits_the_switch_keeps_all_its_links() -> None:
     application = Application.from_edges([0, 1, 2, 3], [1, 2, 3, 0], [1.0] * 4)
     limits = machine(4, max_degree=2, max_edges=4)
-    found = condensed_topology(application, limits, np.array([2, 0, 3, 1], np.int32))
+    found = seed_topology.condensed_topology(application, limits, np.array([2, 0, 3, 1], np.int32))
     assert links_of(found) == {(0, 2), (0, 3), (1, 3), (1, 2)}
     line = Topology.of(4, [(0, 1), (1, 2), (2, 3)])
     assert (ring(4).beyond(line), line.beyond(ring(4)), torus(1, 4).beyond(ring(4))) == (((0, 3),), (), ())
@@ -617,7 +605,7 @@ def test_loading_kernels_is_reported_once() -> None:
     assert [call.args[0] for call in report.call_args_list] == [LOADING, LOADING]
 
 
-@given(topologies(min_nodes=1, max_nodes=7), st.integers(1, 9), st.integers(0, 5))
+@given(reconfigure_problems.topologies(min_nodes=1, max_nodes=7), st.integers(1, 9), st.integers(0, 5))
 @settings(max_examples=40)
 def test_gathered_are_together_and_shaken_near(topology: Topology, vertices: int, seed: int) -> None:
     node = np.arange(vertices, dtype=np.int32) % topology.nodes
