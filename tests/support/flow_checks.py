@@ -40,6 +40,8 @@ def check_flows(routes: Routes) -> None:
         assert loads is not None
         np.testing.assert_allclose(loads, routes.link_bytes([i], [j], [1.0]), atol=1e-12)
         np.testing.assert_allclose(loads.sum(), routes.distances[i, j])
+        for row in {0, int(loads.argmax())}:
+            np.testing.assert_allclose(routes.on_link([i], [j], [1.0], row), loads[row], atol=1e-12)
 
 
 def check_loads(

@@ -368,3 +368,15 @@ def test_table_1_of_the_2004_paper() -> None:
     loads = routes.link_bytes([0], [1], [1.0])
     used = {f"{links.source[row]}-{links.target[row]}": loads[row] for row in np.flatnonzero(loads)}
     assert used == {"0-2": 0.5, "2-1": 0.5, "0-4": 0.5, "4-1": 0.5}
+
+
+def test_the_default_root_is_the_first_vertex_with_most_neighbours() -> None:
+    """A ring of six, where vertices 2 and 5 are linked, too."""
+    ends = np.array([(0, 1), (1, 2), (2, 3), (3, 4), (4, 5), (5, 0), (2, 5)])
+    fabric = Fabric.from_arcs(map(str, range(6)), ends.flatten(), ends[:, ::-1].flatten(), 1.0)
+    i, j = np.array(list(itertools.permutations(range(6), 2))).T
+    by_default, *by_root = (
+        build_routes(f"up-down{root}", fabric, np.arange(6)).link_bytes(i, j, np.arange(len(i)))
+        for root in ("", ":root=2", ":root=5", ":root=0")
+    )
+    assert [np.array_equal(by_default, one) for one in by_root] == [True, False, False]

@@ -216,8 +216,6 @@ def test_of_many_vertices_in_no_product_few_are_seen(partners: int, monkeypatch:
 
 
 AXES = "xyzabc"
-
-
 Place = tuple[int, ...]
 
 

@@ -185,6 +185,8 @@ def stored(hosts: tuple[str, ...]) -> StoredPlacement:
             "executor 'thread'; closest: threads",
         ),
         (lambda: place(RING, PROFILE, ALL, pins={0: "n0x"}), "there is no host 'n0x'; closest: n0"),
+        (lambda: place(RING, PROFILE, ALL, objective="hopbytes"), "objective 'hopbytes'; closest: hop-bytes"),
+        (lambda: place(RING, PROFILE, ALL, costs=CostModel(distance="link")), "'link'; closest: links"),
         (lambda: CostModel(routing=5).build_routes(RING, [0]), "routing: must be a Routing, not an int"),
         (lambda: mapping.advise(PLACED), "curve: must be a Curve, not a Placement"),
         (lambda: write("csv", RING, PLACED), "fabric: must be a Fabric, not a Placement"),
@@ -263,6 +265,8 @@ def test_a_placement_records_rails_and_the_number_of_pins() -> None:
 def test_what_does_not_fit_is_an_error() -> None:
     case = case_on_ring()
     three = Allocation.of(case.fabric, [0, 1, 2])
+    with pytest.raises(InfeasibleAllocation):
+        replace(case, allocation=three, pins={}).problem()
     with pytest.raises(InvalidPlacement, match="4 ranks are placed, the profile has 2: if the last ranks"):
         replace(case, profile=Profile.from_edges([0], [1], [1.0])).baselines()
     with pytest.raises(InvalidPlacement):
