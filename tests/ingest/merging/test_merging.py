@@ -469,41 +469,41 @@ def tree_scanned(registry: Registry) -> Registry:
     ids=["other GUIDs", "72 GUIDs in common"],
 )
 def test_a_scan_with_fewer_than_half_of_the_last_ones_devices_is_rejected(
-    scanned: Registry, path: Path, shared: int, devices: int
+    tree_scanned: Registry, path: Path, shared: int, devices: int
 ) -> None:
-    before = scanned.fabrics.read("c").id
+    before = tree_scanned.fabrics.read("c").id
     with pytest.raises(WrongCluster) as caught:
-        scan_given(scanned, path, 11)
+        scan_given(tree_scanned, path, 11)
     assert (caught.value.shared, caught.value.devices) == (shared, devices)
     assert caught.value.reason == (
         f"{shared} of the {devices} devices of this scan are in the scan of cluster 'c' of "
         "2026-05-10 00:00:00 UTC: is this another cluster? Add --replace to accept it"
     )
-    assert len(scanned.fabrics.observations("c")) == 1
-    assert scanned.runs.list("c")[0].outcome == "failed"
-    scan_given(scanned, path, 11, replace=True)
-    assert scanned.fabrics.read("c").id != before
-    scan_given(scanned, path, 12)  # the cluster's last scan by now
+    assert len(tree_scanned.fabrics.observations("c")) == 1
+    assert tree_scanned.runs.list("c")[0].outcome == "failed"
+    scan_given(tree_scanned, path, 11, replace=True)
+    assert tree_scanned.fabrics.read("c").id != before
+    scan_given(tree_scanned, path, 12)  # the cluster's last scan by now
 
 
-def test_scans_with_faults_and_first_data_of_other_clusters_are_accepted(scanned: Registry) -> None:
-    scan_given(scanned, DEAD_SPINE, 11)
-    scan_given(scanned, INFINIBAND / "fattree2-64-broken-link/ibnetdiscover.txt", 12)
-    assert len(scanned.fabrics.observations("c")) == 3
-    ingest(scanned, [NDR, NDR_TABLES], Options(cluster="other"))
-    assert len(scanned.fabrics.clusters()) == 2
+def test_scans_with_faults_and_first_data_of_other_clusters_are_accepted(tree_scanned: Registry) -> None:
+    scan_given(tree_scanned, DEAD_SPINE, 11)
+    scan_given(tree_scanned, INFINIBAND / "fattree2-64-broken-link/ibnetdiscover.txt", 12)
+    assert len(tree_scanned.fabrics.observations("c")) == 3
+    ingest(tree_scanned, [NDR, NDR_TABLES], Options(cluster="other"))
+    assert len(tree_scanned.fabrics.clusters()) == 2
 
 
 @pytest.mark.parametrize("number", [5, 10, 11])
 def test_a_late_scan_is_compared_with_the_scan_before_it_or_else_with_the_first(
-    scanned: Registry, number: int
+    tree_scanned: Registry, number: int
 ) -> None:
-    scan_given(scanned, NDR, 20, replace=True)
+    scan_given(tree_scanned, NDR, 20, replace=True)
     with pytest.raises(WrongCluster, match=r"0 of the 233 devices .* of 2026-05-10 "):
-        scan_given(scanned, INFINIBAND.parent / "public/ndr-dgx.ibnetdiscover", number)
-    scan_given(scanned, DEAD_SPINE, number)
+        scan_given(tree_scanned, INFINIBAND.parent / "public/ndr-dgx.ibnetdiscover", number)
+    scan_given(tree_scanned, DEAD_SPINE, number)
     with pytest.raises(WrongCluster, match=r"of the 76 devices .* of 2026-05-20 "):
-        scan_given(scanned, INFINIBAND / "fattree2-64-traffic/ibnetdiscover.txt", 21)
+        scan_given(tree_scanned, INFINIBAND / "fattree2-64-traffic/ibnetdiscover.txt", 21)
 
 
 def test_a_scan_of_a_part_is_accepted_and_the_whole_after_it_as_well(
@@ -535,15 +535,15 @@ def test_a_scan_after_a_schedulers_tree_of_other_hosts_is_rejected(registry: Reg
         scan_given(registry, NDR, 2)
 
 
-def test_tables_of_switches_that_the_cluster_lacks_are_rejected(scanned: Registry) -> None:
+def test_tables_of_switches_that_the_cluster_lacks_are_rejected(tree_scanned: Registry) -> None:
     with pytest.raises(WrongCluster) as caught:
-        scan_given(scanned, NDR_TABLES, 11)
+        scan_given(tree_scanned, NDR_TABLES, 11)
     assert caught.value.reason.startswith(
         "0 of the 40 switches of these forwarding tables are in the scan of cluster 'c' of 2026-05-10 "
     )
-    assert scanned.fabrics.read("c").routing is None
-    scan_given(scanned, NDR_TABLES, 11, replace=True)
-    assert scanned.fabrics.read("c").routing is not None
+    assert tree_scanned.fabrics.read("c").routing is None
+    scan_given(tree_scanned, NDR_TABLES, 11, replace=True)
+    assert tree_scanned.fabrics.read("c").routing is not None
 
 
 def test_tables_with_a_switch_that_was_down_at_the_last_scan_are_accepted(registry: Registry) -> None:

@@ -63,13 +63,20 @@ def test_dump_fts_has_the_same_tables_as_opensm_in_the_same_run(name: str) -> No
 
 
 @pytest.mark.parametrize(
-    ("parser", "text"),
-    [(dialects.DUMP_FTS, read(f"{RUN}/dump_fts-n.txt.gz").decode()), (dialects.FDBS, FDBS)],
+    ("parser", "name", "warning"),
+    [
+        (dialects.DUMP_FTS, "dump_fts-n.txt.gz", "140 routed LIDs have no known port"),
+        (
+            dialects.FDBS,
+            "opensm.fdbs.gz",
+            "the file does not list the owners of LIDs: those of the scan are used",
+        ),
+    ],
 )
-def test_without_destinations_the_ports_are_read_and_the_owners_unknown(parser: Parser, text: str) -> None:
-    parsed = parse(parser, text)
+def test_without_destinations_the_owners_are_unknown(parser: Parser, name: str, warning: str) -> None:
+    parsed = parse(parser, read(f"{RUN}/{name}"))
     assert same(sure(parsed.tables), replace(OSM, lid_guid=np.zeros_like(OSM.lid_guid)))
-    assert parsed.warnings == ("140 routed LIDs have no known port",)
+    assert parsed.warnings == (warning,)
 
 
 def test_ibroute_has_the_table_of_one_switch_and_those_of_several_are_one_set() -> None:
