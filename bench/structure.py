@@ -35,6 +35,7 @@ COMMANDS = {
     "today": ("today", "demo-ndr"),
 }
 """Commands on the registry of ``almanac demo``."""
+CALL = "from almanac.cli import main; main()"
 
 
 def main() -> None:
@@ -125,12 +126,12 @@ def imported_once() -> int:
 def entered() -> dict[str, dict[str, int]]:
     """Return for each command the functions and files of the product that it enters, on a demo's registry."""
     with tempfile.TemporaryDirectory() as home:
-        run(home, "-m", "almanac.cli", "demo")
-        run(home, "-m", "almanac.cli", *COMMANDS["map"])  # compiles what the next ones use
+        run(home, "-c", CALL, "demo")
+        run(home, "-c", CALL, *COMMANDS["map"])  # compiles what the next ones use
         found = {
             name: json.loads(run(home, "-m", "bench.structure", *words)) for name, words in COMMANDS.items()
         }
-        run(home, "-m", "almanac.cli", "db", "stop")
+        run(home, "-c", CALL, "db", "stop")
     return found
 
 
