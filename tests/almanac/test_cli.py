@@ -1,17 +1,24 @@
-"""The command line describes itself, completes words, and explains errors in sentences."""
+"""The command line describes itself, completes words, explains errors; the pages of its reference."""
 
 from __future__ import annotations
 
+import re
 import shlex
 import subprocess
-import sys
+from collections import defaultdict
+from collections.abc import Iterator
+from contextlib import nullcontext
+from pathlib import Path
+from typing import Any
 
 import click
 import pytest
 
-from almanac.cli import COMMANDS, SECTIONS
+from almanac.cli import COMMANDS, SECTIONS, cli
+from almanac.man_pages import man_page, write_man_pages
 from almanac.old_spellings import present_spelling
-from almanac.reference import commands
+from almanac.reference import commands, reference
+from almanac.settings import load_settings
 from tests.almanac.conftest import PROFILE, SCAN, Almanac
 from tests.support.paths import ROOT
 
@@ -24,17 +31,6 @@ def test_help_lists_every_command_by_its_task(offline: Almanac) -> None:
     for task, listed in SECTIONS.items():
         section = shown.partition(f"\n{task}:\n")[2].partition("\n\n")[0]
         assert [line.split()[0] for line in section.splitlines() if line[2] != " "] == list(listed)
-
-
-def test_help_imports_nothing_heavy(processes: None) -> None:
-    code = (
-        "import sys; from almanac.cli import main\n"
-        "try: main(['--help'])\n"
-        "except SystemExit: pass\n"
-        "print(sorted({'numpy', 'neo4j', 'rich', 'pandas', 'numba', 'streamlit'} & set(sys.modules)))"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT)
-    assert done.stdout.splitlines()[-1] == "[]"
 
 
 WRONG = {
@@ -203,13 +199,225 @@ def test_an_old_spelling_is_rewritten_with_a_note_and_present_ones_stay(
         assert present_spelling(present.split()) == present.split()
         assert capsys.readouterr().err == ""
     for words in (
-        "advise ft --seconds 3 --json",
-        "advise jobs ft",
-        "advise placement wrf rf --cluster ft",
-        "generate profile stencil --points 5 -o f --format npz",
-        "compare a b --profile cg",
-        "metrics -o f",
-        "",
+        *("advise ft --seconds 3 --json", "advise jobs ft", "advise placement wrf rf --cluster ft"),
+        *("generate profile stencil --points 5 -o f --format npz", "compare a b --profile cg"),
+        *("metrics -o f", ""),
     ):
         assert present_spelling(words.split()) == words.split()
         assert capsys.readouterr().err == ""
+
+
+def test_every_command_and_option_is_described_also_in_the_reference() -> None:
+    for words, command in commands():
+        assert command.help, words
+        for parameter in command.params:
+            if isinstance(parameter, click.Option) and parameter.name not in ("objective", "seed", "port"):
+                assert parameter.help or parameter.required, f"almanac {words}: --{parameter.name}"
+    written = (ROOT / "docs" / "reference" / "commands.md").read_text("utf-8")
+    assert written == reference(), "run: make docs"
+
+
+def test_the_page_of_settings_has_every_setting_with_its_default(tmp_path: Path) -> None:
+    page = (ROOT / "docs" / "reference" / "settings.md").read_text("utf-8")
+    written = {
+        key: default.strip("` ") for key, default in re.findall(r"^\| `(\w+)` \|([^|]*)\|", page, re.M)
+    }
+    (tmp_path / "empty.toml").touch()
+    values = load_settings(environment={"ALMANAC_CONFIG": str(tmp_path / "empty.toml")}).values()
+    assert set(written) == {*values, "db_password_file", "dashboard_secret_file"}
+    for key in set(values) - {"home", "spool_folder", "error_limits"}:
+        value = values[key]
+        shown = "" if value is None else f"{value:g}" if isinstance(value, float) else str(value)
+        assert written[key].lower() == shown.lower(), key
+
+
+def test_the_page_of_settings_shows_a_file_that_can_be_read(tmp_path: Path) -> None:
+    page = (ROOT / "docs" / "reference" / "settings.md").read_text("utf-8")
+    (example,) = re.findall(r"^```toml\n(.*?)^```", page, re.M | re.S)
+    password = tmp_path / "password"
+    password.write_text("secret")
+    password.chmod(0o600)
+    file = tmp_path / "config.toml"
+    file.write_text(example.replace("/etc/almanac/password", str(password)))
+    settings = load_settings(environment={"ALMANAC_CONFIG": str(file)})
+    assert (settings.user, settings.password, settings.limits) == ("neo4j", "secret", {"link_downed": 5})
+
+
+def test_every_command_has_a_page_with_all_options(tmp_path: Path) -> None:
+    write_man_pages(tmp_path / "man")
+    for words, command in commands():
+        page = (tmp_path / "man" / f"almanac-{words.replace(' ', '-')}.1").read_text("utf-8")
+        for parameter in command.params:
+            if isinstance(parameter, click.Option):
+                assert parameter.opts[0].replace("-", "\\-") in page, words
+    program = (tmp_path / "man" / "almanac.1").read_text("utf-8")
+    assert "\n.B \\&almanac cluster\n" in program
+    assert "almanac map" in man_page("", cli)
+    assert len(list((tmp_path / "man").iterdir())) == 1 + len(list(commands()))
+
+
+@pytest.mark.parametrize("text", [".so /etc/passwd", "'request", "a \\ backslash"])
+def test_text_of_help_is_no_request_of_roff(text: str) -> None:
+    command = click.Command("odd", help=text)
+    lines = man_page("odd", command).splitlines()
+    assert not any(line.startswith((".so", "'")) for line in lines)
+    assert "\\&" + text.replace("\\", "\\e") in lines
+
+
+PAGE = (ROOT / "docs" / "reference" / "json.md").read_text("utf-8")
+OPEN = ("parameters", "latency_seconds", "above_in_order", "certified")
+"""Keys of objects whose own keys are names of options, percentiles or metrics."""
+NAMED = ("errors",)
+"""Keys of objects with a document for each of several names, such as those of counters."""
+MIXED = {"a", "b", "value"}
+"""Keys whose values are of several types: a node's name or number, the value of a setting."""
+CALLS = {
+    **dict.fromkeys(("cluster list", "profile list", "job list", "db status", "db migrate"), ""),
+    **dict.fromkeys(("history placements", "history simulations", "history circuits"), ""),
+    **dict.fromkeys(("doctor", "config show", "ingest-run list"), ""),
+    "cluster show": "demo-ndr",
+    "cluster check": "demo-ndr",
+    "cluster changes": "demo-ndr",
+    "cluster optical": "demo-optical",
+    "generate fabric NAME": "torus --sides 2x2",
+    "generate profile NAME": "ring --ranks 4",
+    "generate weights NAME": "stream --vertices 30",
+    "profile show": "demo-hpcg-64",
+    "job show": "4712",
+    "job attach": "4712 demo-hpcg-64",
+    "map": "demo-hpcg-64 --job 4711 --steps 50 --keep PLACEMENT --export csv=FILE",
+    "evaluate": "demo-hpcg-64 --cluster demo-ndr --placement PLACEMENT",
+    "compare": "PLACEMENT OTHER --top 2",
+    "advise placement": "demo-hpcg-64 OTHER --cluster demo-ndr --steps 50",
+    "advise jobs": "demo-ndr --steps 50",
+    "congestion": "demo-ndr",
+    "congestion --link": "demo-ndr --link HOTTEST",
+    "whatif": "demo-ndr --down HOTTEST",
+    "reconfigure PROFILE": "demo-hpcg-64 --nodes 4 --max-degree 2 --max-edges 4 --link-speed 1e9 --trials 5",
+    "reconfigure --cluster": "--cluster demo-optical --trials 5",
+    "simulate": "demo-hpcg-64 --cluster demo-ndr --placement PLACEMENT",
+    "selfcheck": "--only paths",
+    "ports": "demo-ndr",
+    "today": "demo-ndr --fail-on never",
+    "observation list": "demo-ndr",
+}
+"""Arguments of each command of the page, except those that change the registry or need files."""
+ABSENT = {
+    "job list": "unknown_hosts",
+    "generate": "profile_ids host_count switch_count cable_count",
+    "map": "without_layout crossing_bytes crossing_bytes_in_order weighted_bytes weighted_bytes_in_order",
+    "congestion": "rank_pairs",
+    "db status": "memory_bytes idle_seconds",
+    "ports": "error_limit per_hour",
+}
+"""Documented keys that are absent from these documents: of other options, or of lists that are empty."""
+
+
+def rows() -> dict[str, str]:
+    found = {}
+    for line in PAGE.splitlines():
+        cells = [cell.strip() for cell in line.strip("|").split(" | ", 1)]
+        if line.startswith("| `") and len(cells) == 2:
+            for name in re.findall(r"`([^`]+)`", cells[0]):
+                found[name] = cells[1]
+    return found
+
+
+ROWS = rows()
+EVERY_PLAN = next(
+    line for line in PAGE.splitlines() if line.startswith("| `reconfigure`, keys of every plan")
+)
+RUNNING = PAGE.partition("Documents on running jobs begin with")[2].partition("\n\n")[0]
+
+
+def documented(name: str) -> set[str]:
+    """Return the words in back quotes of a command's row, and of what the row refers to."""
+    text = ROWS.get(name) or ROWS[name.split(" --")[0]]
+    for other in re.findall(r"as (?:in )?`([a-z ]+)", text) + re.findall(r"metrics of `([a-z ]+)`", text):
+        text += ROWS.get(other.strip(), "")
+    if "(as above)" in text:
+        text += ROWS["evaluate"]
+    if "running jobs" in text:
+        text += RUNNING
+    if name.startswith("reconfigure"):
+        text += EVERY_PLAN
+    return {word for part in re.findall(r"`([^`]+)`", text) for word in part.split()}
+
+
+def keys(value: Any) -> Iterator[tuple[str, Any]]:
+    if isinstance(value, list):
+        for one in value:
+            yield from keys(one)
+    elif isinstance(value, dict):
+        for key, one in value.items():
+            yield key, one
+            if key in NAMED:
+                yield from keys(list(one.values()))
+            elif key not in OPEN:
+                yield from keys(one)
+
+
+def kind(value: Any) -> str:
+    if isinstance(value, bool):
+        return "bool"
+    return "number" if isinstance(value, int | float) else type(value).__name__
+
+
+@pytest.fixture
+def documents(almanac: Almanac, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+    # kernels are compiled in this process
+    waits = nullcontext(lambda: None)
+    monkeypatch.setattr("almanac.precompile.precompiled_kernels", lambda progress: waits)
+    almanac.ok("demo", "-o", tmp_path / "ranks")
+    placements = almanac.json("history", "--job", "4711")
+    values = {
+        "PLACEMENT": placements[0]["placement"],
+        "OTHER": placements[-1]["placement"],
+        "HOTTEST": almanac.json("congestion", "demo-ndr")["links"][0]["link"],
+        "csv=FILE": f"csv={tmp_path / 'file'}",
+    }
+    found = {}
+    for name, arguments in CALLS.items():
+        words = re.sub(r" (PROFILE|NAME|--link|--cluster)$", "", name).split()
+        outcome = almanac(*words, *(values.get(word, word) for word in arguments.split()), "--json")
+        assert outcome.code in (0, 4), (name, outcome.err)
+        found[name] = outcome.json
+    return found
+
+
+def test_the_page_lists_all_keys_and_a_key_has_one_type_and_meaning(documents: dict[str, Any]) -> None:
+    check_keys(documents)
+    check_names_and_ids(documents)
+
+
+def check_keys(documents: dict[str, Any]) -> None:
+    """Check that the page lists the keys of each document, and that a key has one type."""
+    types: dict[str, set[str]] = defaultdict(set)
+    for name, document in documents.items():
+        found = dict(keys(document))
+        assert found, name
+        missing = set(found) - documented(name)
+        assert not missing, (name, missing)
+        own = {word for part in re.findall(r"`([^`]+)`", ROWS.get(name, "")) for word in part.split()}
+        unknown = {word for word in own if re.fullmatch(r"[a-z]+(_[a-z]+)+", word)} - set(found)
+        assert not unknown - set(ABSENT.get(name, ABSENT.get(name.split()[0], "")).split()), (name, unknown)
+        for key, value in keys(document):
+            types[key].add(kind(value))
+    assert {key: kinds for key, kinds in types.items() if len(kinds - {"NoneType"}) > 1}.keys() == MIXED
+    assert documents["congestion --link"]["rank_pairs"]
+
+
+def check_names_and_ids(documents: dict[str, Any]) -> None:
+    """Check that profiles are named, that ids of profiles are such, and that routings have no ids."""
+    names = {row["profile"] for row in documents["profile list"]}
+    ids = {row["profile_id"] for row in documents["profile list"]}
+    for name, document in documents.items():
+        for key, value in keys(document):
+            if value is None or name.startswith("generate"):
+                continue
+            if key == "profile":
+                assert value in names, (name, value)
+            if key == "profile_id":
+                assert value in ids, (name, value)
+            if key == "routing":
+                assert not re.search(r"\d", value), (name, value)

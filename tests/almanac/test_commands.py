@@ -7,6 +7,7 @@ import csv
 import gzip
 import io
 import json
+import re
 from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
@@ -36,8 +37,6 @@ def test_a_placement_is_found_saved_exported_and_evaluated_again(loaded: Almanac
     assert tuple(answer[name] for name in names) == (16, 8, "tables", True)
     for rival in ("in_order", "random"):
         assert answer["placed"]["congestion_seconds"] <= answer[rival]["congestion_seconds"] * (1 + 1e-9)
-    for name in PLACED[:3]:
-        assert answer["lower_bound"][name] <= answer["placed"][name] * (1 + 1e-9)
     assert loaded.json(*call, "--steps", 2000)["placement"] == answer["placement"]
     assert [row["placement"] for row in loaded.json("history")] == [answer["placement"]]
     for given in (rankfile, answer["placement"]):
@@ -84,15 +83,12 @@ def test_a_broken_cable_is_reported_as_a_change(almanac: Almanac) -> None:
     folder = DATA / "infiniband" / "fattree2-64-broken-link"
     for name, at in (("before.ibnetdiscover", "2026-01-01"), ("ibnetdiscover.txt", "2026-01-02")):
         almanac.ok("ingest", folder / name, "--cluster", "ft", "--observed-at", f"{at}T00:00:00Z")
-    again = almanac.json("ingest", folder / name, "--cluster", "ft", "--observed-at", f"{at}T00:00:00Z")
-    assert (again["new_observation"], again["new_snapshot"], again["new_routing"]) == (False, False, False)
     answer = almanac.json("cluster", "changes", "ft")
     assert answer["hosts_vanished"] == ["node0042"]
     words = almanac("cluster", "changes", "ft").out
     assert "host node0042 vanished" in words
     assert len(answer["cables_vanished"]) == words.count("vanished") - 1 == 2
-    earlier = almanac.json("cluster", "show", "ft", "--at", "2026-01-01T12:00:00Z")
-    assert earlier["host_count"] == 64
+    assert almanac.json("cluster", "show", "ft", "--at", "2026-01-01T12:00:00Z")["host_count"] == 64
 
 
 def test_queries_never_write_and_profiles_leave_as_they_came(loaded: Almanac, tmp_path: Path) -> None:
@@ -206,9 +202,7 @@ def test_a_kept_placement_shows_the_gain_of_each_moved_rank(loaded: Almanac, tmp
     answer = placed(loaded, *keep)
     moved = [point["moved"] for point in answer["curve"]]
     gained = [point["hop_bytes"] for point in answer["curve"]]
-    assert moved == sorted(set(moved))
-    assert moved[0] == 0
-    assert moved[-1] <= 4
+    assert (moved, moved[0], moved[-1] <= 4) == (sorted(set(moved)), 0, True)
     assert gained == sorted(gained, reverse=True)
     assert (answer["moved"], answer["placed"]["hop_bytes"]) == (moved[-1], pytest.approx(gained[-1]))
     assert answer["placement"] != first["placement"]
@@ -224,9 +218,6 @@ def test_advice_weighs_moves_and_saves_nothing(loaded: Almanac) -> None:
     answer = loaded.json(*advise, "--steps", 4000, "--rank-seconds", 1e-9, "--iterations-left", 1e9)
     assert answer["curve"][0]["congestion_seconds"] == pytest.approx(first["placed"]["congestion_seconds"])
     assert [one["moved"] for one in answer["advice"]] == [point["moved"] for point in answer["curve"][1:]]
-    saving = [one for one in answer["advice"] if one["seconds_saved"] > 0]
-    assert all(one["break_even_iterations"] is not None for one in saving)
-    assert answer["best_moved"] in [one["moved"] for one in saving] or not saving
     assert len(loaded.json("history")) == 1
     assert "pays off" in loaded(*advise, "--steps", 400).out
 
@@ -242,9 +233,6 @@ def test_placements_are_compared_link_by_link(loaded: Almanac, tmp_path: Path) -
         )
         seconds = [row["difference_seconds"] for row in answer["links"]]
         assert seconds == sorted(seconds, reverse=True)
-        for row in answer["links"]:
-            one, two = row["seconds_by_placement"]
-            assert row["difference_seconds"] == pytest.approx(abs(one - two))
         rows = list(csv.DictReader(io.StringIO(links.read_text())))
         assert [float(row["difference_seconds"]) for row in rows][: len(seconds)] == seconds
     same = loaded.json("compare", first["placement"], first["placement"], first["placement"])
@@ -318,14 +306,10 @@ def test_hosts_without_a_layout_are_reported_and_those_with_two_refused(offline:
     shown = offline.ok(*FROM_FILES, *one).out
     assert "cross NUMA domains within hosts" in shown
     assert "3 of 4 hosts have no layout: their ranks are in order" in shown
-    twice = offline.refused(*FROM_FILES, *one, *one, code=2)
-    assert "host node0002 has more than one layout" in twice
-    unknown = offline(*FROM_FILES, "--layout", f"nobody={LAYOUT}")
-    assert unknown.code != 0
-    assert "nobody" in unknown.err
-    assert "HOST=FILE" in unknown.err
-    missing = offline(*FROM_FILES, "--layout", "nowhere.xml")
-    assert (missing.code != 0, "nowhere.xml" in missing.err) == (True, True)
+    assert "host node0002 has more than one layout" in offline.refused(*FROM_FILES, *one, *one, code=2)
+    unknown, missing = (offline(*FROM_FILES, "--layout", of) for of in (f"nobody={LAYOUT}", "nowhere.xml"))
+    assert 0 not in (unknown.code, missing.code)
+    assert ("nobody" in unknown.err, "HOST=FILE" in unknown.err, "nowhere.xml" in missing.err) == (True,) * 3
 
 
 def test_placements_simulations_and_circuits_are_as_on_a_machine(loaded: Almanac, dask: DaskCluster) -> None:
@@ -366,5 +350,59 @@ def test_what_cannot_run_on_a_cluster_is_an_error(offline: Almanac, monkeypatch:
 
     monkeypatch.setattr("registry.installation.find_spec", none)
     refused = offline.refused("map", "cg", *WHERE, *nobody)
-    assert "the optional package distributed is not installed; install it with: " in refused
-    assert "[distributed]" in refused
+    assert re.search(
+        r"the optional package distributed is not installed; install it with: .*\[distributed\]", refused
+    )
+
+
+JOBS = (
+    "JobID|JobName|User|State|Submit|Start|End|NodeList|NNodes|NTasks\n"
+    "7|x|u|RUNNING|2026-01-01T00:00:00|2026-01-01T00:00:00|Unknown|node[0001-0004]|4|16\n"
+)
+
+
+def test_hosts_are_printed_if_there_are_more_than_needed(offline: Almanac, tmp_path: Path) -> None:
+    torus, ring = tmp_path / "torus.json", tmp_path / "ring.csv"
+    offline.ok("generate", "fabric", "torus", "--sides", "4x4", "--format", "node-link", "-o", torus)
+    ring.write_text("src,dst,bytes\n0,1,8\n1,2,8\n2,0,8\n")
+    words = ("map", ring, "--fabric", torus, "--steps", 100)
+    found = offline.json(*words)
+    assert len(found["hosts"]) == 3 < found["host_count"] == 16
+    shown = offline(*words).out
+    assert "3 of 16 hosts are used: " in shown
+    assert all(name.rpartition("-")[0] in shown for name in found["hosts"])
+    assert "hosts are used" not in offline(*words, "--hosts", ",".join(found["hosts"])).out
+
+
+def test_another_profile_than_the_one_of_the_job_is_named(loaded: Almanac, tmp_path: Path) -> None:
+    jobs, other = tmp_path / "jobs.txt", tmp_path / "other.csv"
+    jobs.write_text(JOBS)
+    loaded.ok("ingest", "--cluster", "ft", jobs)
+    loaded.ok("job", "attach", 7, "cg")
+    other.write_text("# ranks: 16\nsrc,dst,bytes\n0,1,8\n1,2,8\n")
+    loaded.ok("ingest", other, "--name", "other")
+    words = ("--job", 7, "--slots", 4, "--steps", 100)
+    own, wrong = loaded("map", "cg", *words), loaded("map", "other", *words)
+    assert "attached" not in own.err
+    assert "warning: profile cg is attached to job 7, and other is placed" in wrong.err
+    assert loaded.json("map", "other", *words)["job_profile"] == "cg"
+    assert loaded.json("map", "cg", *words)["job_profile"] is None
+
+
+FULL_NAMES = DATA / "infiniband" / "full-names"
+
+
+def test_a_job_is_placed_and_its_launchers_file_has_the_jobs_names(almanac: Almanac, tmp_path: Path) -> None:
+    almanac.ok("ingest", "--cluster", "hpc", FULL_NAMES / "scan.txt")
+    assert "warning" not in almanac.ok("ingest", "--cluster", "hpc", FULL_NAMES / "sacct.txt").err
+    almanac.ok("ingest", PROFILE, "--name", "cg")
+    file, again = tmp_path / "hosts", tmp_path / "again"
+    few = ("--slots", "8", "--steps", "10")
+    placed = almanac.json("map", "cg", "--job", "938045", *few, "--export", f"slurm-hostfile={file}")
+    assert set(file.read_text().split()) == {"node2527", "node2528"}
+    almanac.ok("export", placed["placement"], f"slurm-hostfile={again}")
+    assert again.read_text() == file.read_text()
+    named = ("map", "cg", "--cluster", "hpc", *few)
+    almanac.ok(*named, "--hosts", "node2528.cluster.example,node2527")
+    refused = almanac(*named, "--hosts", "node[002527-002528]")
+    assert "there is no host 'node002527'; closest: node2527.cluster.example" in refused.err

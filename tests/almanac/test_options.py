@@ -1,17 +1,20 @@
-"""Values of options: files of circuits and weights, pins, background, hosts and times."""
+"""Values of options: files of circuits and weights, pins, hosts, times; names under which we are reached."""
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+import socket
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import click
 import pytest
 
+from almanac.allowed_hosts import LOCAL, allowed_hosts, is_allowed
 from almanac.options.circuits import read_circuits, read_weights
 from almanac.options.common import Time, option_names, read_hosts
 from almanac.options.files import read_distance, read_lines
 from almanac.options.placement import read_background, read_pins
+from almanac.reference import commands
 from registry.errors import InputError
 
 
@@ -25,11 +28,8 @@ def test_circuits_name_nodes_and_a_bad_file_of_them_is_reported_with_its_line(tm
     path = written(tmp_path, "a,b\n0,1\n\nh2, 1\n")
     assert read_circuits(path, 3, ("h0", "h1", "h2")).pairs.tolist() == [[0, 1], [1, 2]]
     for text, line, reason in (
-        ("x,y\n0,1\n", 1, "the columns a,b"),
-        ("a,b\n0,h9\n", 2, "expected two nodes"),
-        ("a,b\n0,1\n1\n", 3, "expected two nodes"),
-        ("a,b\n0,7\n", None, "7"),
-        ("a,b\n1,1\n", None, "1"),
+        *(("x,y\n0,1\n", 1, "the columns a,b"), ("a,b\n0,h9\n", 2, "expected two nodes")),
+        *(("a,b\n0,1\n1\n", 3, "expected two nodes"), ("a,b\n0,7\n", None, "7"), ("a,b\n1,1\n", None, "1")),
         ("", 1, "the columns a,b"),
     ):
         with pytest.raises(InputError, match=reason) as error:
@@ -62,8 +62,6 @@ def test_values_of_pins_background_times_distances_and_names() -> None:
     convert = Time().convert
     assert convert("2026-01-02T03:00", None, None) == datetime(2026, 1, 2, 3, tzinfo=UTC)
     assert convert("2026-01-02T03:00+02:00", None, None) == datetime(2026, 1, 2, 1, tzinfo=UTC)
-    with pytest.raises(click.BadParameter):
-        convert("soon", None, None)
 
 
 def test_names_of_options_and_of_distances() -> None:
@@ -85,3 +83,41 @@ def test_hosts_come_from_an_expression_or_a_file_that_can_be_read(tmp_path: Path
     (tmp_path / "binary").write_bytes(b"\xff\xfe")
     with pytest.raises(InputError, match="the host file of X cannot be read: not UTF-8 text"):
         read_lines(str(tmp_path / "binary"), "the host file of X")
+
+
+def test_a_span_is_before_now_and_what_is_no_time_is_a_usage_error_with_examples() -> None:
+    week = timedelta(days=7)
+    before = datetime.now(UTC) - week
+    assert before <= Time().convert("7d", None, None) <= datetime.now(UTC) - week
+    with pytest.raises(click.BadParameter, match=r"'7x' is not a time such as .*, 7d, 12h or yesterday"):
+        Time().convert("7x", None, None)
+
+
+def test_options_of_times_have_one_type() -> None:
+    named = {"at", "since", "observed_at", "start", "end"}
+    found = [
+        option
+        for _, command in commands()
+        for option in command.params
+        if isinstance(option, click.Option) and option.name in named and option.opts != ["--start"]
+    ]
+    assert len(found) >= 15
+    assert all(isinstance(option.type, Time) for option in found)
+
+
+def test_an_address_on_loopback_is_reached_by_local_names_only() -> None:
+    assert allowed_hosts("127.0.0.1") == LOCAL
+    assert allowed_hosts("127.0.0.1", ["Fabric.Example."]) == (*LOCAL, "fabric.example")
+    assert {*LOCAL, "0.0.0.0", socket.gethostname().lower()} <= set(allowed_hosts("0.0.0.0"))
+
+
+ALLOWED = ("localhost", "LOCALHOST:8501", "localhost.", "192.168.1.7:80", "[fe80::1]:80", "127.0.0.1")
+REFUSED = (
+    *("evil.example", "localhost.evil.example", "localhost@evil.example", "evil.example@localhost"),
+    *("", "a b", "localhost:port", "localhost:99999", "localhost/x", "localhost?x", "[::1"),
+    "127.0.0.1.evil.example",
+)
+
+
+def test_local_names_and_addresses_are_allowed_and_others_are_not() -> None:
+    assert [host for host in (*ALLOWED, *REFUSED) if is_allowed(host, LOCAL)] == list(ALLOWED)

@@ -57,15 +57,10 @@ def test_a_password_comes_from_the_environment_or_a_file_that_only_the_owner_rea
 
 def test_a_wrong_setting_is_refused_by_name(tmp_path: Path) -> None:
     for text, key in (
-        ("database = 1\n", "database"),
-        ("db = \n", "ALMANAC_CONFIG"),
-        ('db = "localhost:7687"\n', "db"),
-        ('idle_seconds = "soon"\n', "idle_seconds"),
-        ("idle_seconds = 0\n", "idle_seconds"),
-        ('db_password = "x"\n', "db_password"),
-        ('error_limits = {link_downed = "few"}\n', "error_limits"),
-        ("error_hours = 0\n", "error_hours"),
-        ("bit_error_rate = 1\n", "bit_error_rate"),
+        *(("database = 1\n", "database"), ("db = \n", "ALMANAC_CONFIG"), ('db = "localhost:7687"\n', "db")),
+        *(('idle_seconds = "soon"\n', "idle_seconds"), ("idle_seconds = 0\n", "idle_seconds")),
+        *(('db_password = "x"\n', "db_password"), ('error_limits = {link_downed = "few"}\n', "error_limits")),
+        *(("error_hours = 0\n", "error_hours"), ("bit_error_rate = 1\n", "bit_error_rate")),
         ('dashboard_hide_users = "maybe"\n', "dashboard_hide_users"),
         ('dashboard_only_user = "proxy:X"\n', "dashboard_only_user"),
         ('dashboard_only_user = "login:"\n', "dashboard_only_user"),

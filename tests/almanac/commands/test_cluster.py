@@ -58,26 +58,8 @@ def test_clusters_are_checked_as_of_a_time_doctor_reports_sources(almanac: Alman
     almanac.refused("ingest", cut, "--cluster", "ft")
     states = {row["check"]: row for row in almanac("doctor", "--json").json}
     answer = states["source ft ibnetdiscover"]
-    assert answer["state"] == "warning"
-    assert answer["seen"].startswith("observed ")
-    assert " ago; the last try failed: " in answer["seen"]
+    assert (answer["state"], " ago; the last try failed: " in answer["seen"]) == ("warning", True)
     assert "incomplete line of ibnetdiscover" in answer["seen"]
-
-
-def test_a_plan_among_the_files_is_compared(offline: Almanac, tmp_path: Path) -> None:
-    plan = tmp_path / "fabric.ndt"
-    plan.write_text(
-        "#StartDevice,StartPort,EndDevice,EndPort,LinkType\n"
-        '"leaf01","Port 9","spine01","Port 1","LINK"\n"leaf01","Port 10","spine09","Port 2","LINK"\n'
-    )
-    files = ["--fabric", SCAN, "--fabric", plan, "--only", "wiring"]
-    findings = check(offline, *files)
-    (moved,) = [one for one in findings if one["severity"] == "warning"]
-    assert moved["group"] == "wrong port"
-    assert moved["text"].startswith("in the wrong port: leaf01:10 - ")
-    assert moved["text"].endswith(" instead of leaf01:10 - spine09 Port 2")
-    (note,) = [one for one in findings if one["severity"] == "note"]
-    assert (note["group"], note["count"]) == ("plan", 10 + 7)  # cables of leaf01 and spine01 to others
 
 
 def test_findings_are_listed_by_group_and_a_foreign_plan_fails(offline: Almanac, tmp_path: Path) -> None:
@@ -87,10 +69,10 @@ def test_findings_are_listed_by_group_and_a_foreign_plan_fails(offline: Almanac,
     switches.write_text("#StartDevice,StartPort,EndDevice,EndPort\nleaf01,Port 20,spine01,Port 20\n")
     files = [option for path in (SCAN, hosts, switches) for option in ("--fabric", path)]
     wiring = ("cluster", "check", *files, "--only", "wiring")
+    assert {one["group"] for one in check(offline, *files, "--only", "wiring")} >= {"missing", "wrong port"}
     shown = offline.ok(*wiring).out
-    assert "wiring: missing" in shown
-    assert "wiring: wrong port" in shown
-    assert "and 2 more: --all" in shown
+    for words in ("wiring: missing", "wiring: wrong port", "and 2 more: --all"):
+        assert words in shown
     assert "more: --all" not in offline(*wiring, "--all").out
     assert shown.rstrip().endswith("compared with the intended wiring of 97 cables")
     hosts.write_text(whole.replace("node00", "knot00"))
@@ -110,10 +92,8 @@ def test_errors_that_grow_between_two_sweeps_and_a_link_that_goes_down_are_found
         moment = f"2025-01-02T12:{minute:02}"
         almanac.ok("ingest", sweep, "--cluster", "ft", "--observed-at", moment)
     found = {one["check"]: one for one in check(almanac, "ft", "--fail-on", "warning", code=4)}
-    assert found["link-errors"]["subject"] == "leaf01:1"
     assert "90,000 symbol errors (limit 10)" in found["link-errors"]["text"]
-    assert found["flapping-links"]["subject"] == "leaf01:1 - node0001:1"
-    assert found["flapping-links"]["count"] == 10
+    assert (found["link-errors"]["subject"], found["flapping-links"]["count"]) == ("leaf01:1", 10)
     assert check(almanac, "ft", "--at", "2025-01-02T12:04") == []
     monkeypatch.setenv("ALMANAC_ERROR_LIMITS", "symbol_errors=inf,link_downed=10")
     assert check(almanac, "ft") == []
@@ -148,17 +128,14 @@ def test_a_cluster_is_renamed_merged_and_deleted(almanac: Almanac) -> None:
 
 
 def test_layouts_are_listed_with_cores_and_adapters_as_of_a_time(almanac: Almanac, tmp_path: Path) -> None:
-    xml = (DATA / "hwloc/two_rails_v2.xml").read_text()
-    scan, layout = tmp_path / "links.csv", tmp_path / "host.xml"
+    scan, layout = tmp_path / "links.csv", DATA / "hwloc" / "two_rails_v2.xml"
     scan.write_text("source,target,capacity\nn0001,leaf,1\nn0002,leaf,1\nleaf,spine,1\n")
-    layout.write_text(xml)
     almanac.ok("ingest", scan, "--cluster", "c", "--observed-at", "2026-05-01")
     assert almanac.json("cluster", "layouts", "c") == []
     assert "no host layouts of c are stored" in almanac("cluster", "layouts", "c").out
     almanac.ok("ingest", layout, "--cluster", "c", "--observed-at", "2026-05-02")
     (row,) = almanac.json("cluster", "layouts", "c")
-    assert row["host"] == "n0001"
-    assert row["since"] == "2026-05-02T00:00:00Z"
+    assert (row["host"], row["since"]) == ("n0001", "2026-05-02T00:00:00Z")
     assert sum(row["cores_per_domain"]) == row["cores"]
     assert [one["name"] for one in row["adapters"] if one["fabric"]] == ["mlx5_0", "mlx5_1"]
     assert "n0001" in almanac("cluster", "layouts", "c").out
@@ -196,8 +173,6 @@ def test_what_cannot_be_written_is_reported_and_nothing_is_written(almanac: Alma
     path, ring = tmp_path / "exported", tmp_path / "ring.csv"
     ring.write_text("source,target,capacity\na,b,1\nb,c,1\nc,a,1\n")
     almanac.ok("ingest", ring, "--cluster", "ring")
-    missing = almanac.refused("cluster", "export", "tf", f"csv={path}")
-    assert "there is no cluster 'tf'" in missing
     almanac.refused("cluster", "export", "ring", "cvs", code=2)
     refused = almanac.refused("cluster", "export", "ring", f"slurm-topology={path}")
     assert "a direct network has no tree of switches" in refused
@@ -223,8 +198,7 @@ def test_ranks_of_a_job_are_written_as_its_distribution_put_them(busy: Almanac, 
     uneven = busy.ok("job", "export", "2")
     assert "lacks the ranks per host: they are spread over its slots" in uneven.err
     assert len(uneven.out.splitlines()) == 41
-    refused = busy.refused("job", "export", "1", "--distribution", "plane")
-    assert "the size of a plane is needed" in refused
+    assert "the size of a plane" in busy.refused("job", "export", "1", "--distribution", "plane")
     busy.ok("ingest", was, "--cluster", "ft", "--dry-run")
     order = tmp_path / "MPICH_RANK_ORDER"
     order.write_text("1,3,0,2\n")
@@ -253,10 +227,8 @@ def test_ranks_follow_the_rule_of_the_version_of_slurm(busy: Almanac, tmp_path: 
     for version, rule in (("25.11", "24.11"), ("20.11.9", "22.05"), ("27.05", "26.05")):
         messages = busy(*ranks, version, "--topology", topology).err
         assert f"Slurm {version} was not measured: the rule of {rule} is used" in messages
-    wrong = busy.refused(*ranks, "new", code=2)
-    assert "'new' is not a version such as 26.05" in wrong
-    alone = busy.refused("job", "export", "1", "--topology", topology, code=2)
-    assert "--topology needs --slurm-version" in alone
+    assert "'new' is not a version such as 26.05" in busy.refused(*ranks, "new", code=2)
+    alone = ("job", "export", "1", "--topology", topology)
+    assert "--topology needs --slurm-version" in busy.refused(*alone, code=2)
     topology.write_text("BlockName=b Nodes=node[0001-0008]\nBlockSizes=8\n")
-    lacks = busy.refused(*ranks, "26.05", "--topology", topology)
-    assert "node0009 is on no switch or block of it" in lacks
+    assert "node0009 is on no switch" in busy.refused(*ranks, "26.05", "--topology", topology)

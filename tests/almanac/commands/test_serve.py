@@ -1,7 +1,8 @@
-"""``almanac serve``, ``dashboard``, ``selfcheck`` and ``demo``: what is refused, and what is printed."""
+"""``almanac serve``, ``dashboard``, ``selfcheck`` and ``demo``: what is refused, printed, and who may ask."""
 
 from __future__ import annotations
 
+import base64
 import os
 import pty
 import re
@@ -14,12 +15,15 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 from urllib.error import URLError
+from urllib.parse import urlsplit
 from urllib.request import urlopen
 
 import pytest
 from streamlit.util import calc_hash
 
+from almanac.allowed_hosts import LOCAL
 from almanac.commands.admin import demo
+from almanac.commands.admin.dashboard import server_command
 from almanac.demo.fill import CLUSTER
 from almanac.demo.generated_data import SOURCE
 from almanac.service.api import listen
@@ -241,3 +245,35 @@ def test_the_commands_on_pages_of_an_empty_registry_work(almanac: Almanac) -> No
         slots = ["--slots", "2", "--steps", "100"] if words[1] == "map" else []
         outcome = almanac(*words[1:], *slots)
         assert outcome.code == 0, (command, outcome.err)
+
+
+def upgraded(port: int, host: str, origin: str) -> int:
+    """Return the status with which the WebSocket of the pages is answered."""
+    lines = (
+        *("GET /_stcore/stream HTTP/1.1", f"Host: {host}", f"Origin: {origin}", "Upgrade: websocket"),
+        *("Connection: Upgrade", f"Sec-WebSocket-Key: {base64.b64encode(bytes(16)).decode()}"),
+        "Sec-WebSocket-Version: 13\r\n\r\n",
+    )
+    with socket.create_connection(("127.0.0.1", port), timeout=PATIENCE) as one:
+        one.sendall("\r\n".join(lines).encode())
+        return int(one.recv(100).split()[1])
+
+
+def test_pages_are_sent_to_pages_of_this_machine_only(tmp_path: Path, processes: None) -> None:
+    home = tmp_path / "home"
+    try:
+        with serve({"ALMANAC_HOME": str(home), "ALMANAC_CONFIG": os.devnull}, tmp_path) as served:
+            port = urlsplit(served.url).port or 0
+            for host in ("localhost", "127.0.0.1", "[::1]"):
+                assert upgraded(port, f"{host}:{port}", f"http://{host}:{port}") == 101
+                assert upgraded(port, f"{host}:{port}", "http://evil.example") == 403
+            for host in ("evil.example", f"evil.example:{port}", "localhost.evil.example"):
+                assert upgraded(port, host, f"http://{host}") == 403
+    finally:
+        stop(home)
+
+
+def test_further_names_are_given_to_the_server() -> None:
+    words = server_command(8501, hosts=(*LOCAL, "fabric.example"))
+    named = [word.partition("=")[2] for word in words if word.startswith("--server.allowedHosts=")]
+    assert named == [*LOCAL, "fabric.example"]

@@ -176,14 +176,11 @@ def test_what_cannot_be_placed_says_how_it_can_be(filtered: Filtered) -> None:
 @pytest.mark.parametrize(
     ("answer", "reason"),
     [
-        ("exec no-such-program", "no-such-program: not found"),
-        ("sleep 30", "no answer within 5.1 s"),
+        *(("exec no-such-program", "no-such-program: not found"), ("sleep 30", "no answer within 5.1 s")),
         ("echo not placed: the database does not answer >&2; echo srun sh", "the database does not answer"),
-        ("exit 1", "almanac found no order"),
-        ("kill -SEGV $$", "Segmentation fault"),
+        *(("exit 1", "almanac found no order"), ("kill -SEGV $$", "Segmentation fault")),
         ("echo SLURM_HOSTFILE=/no/such/file srun --ntasks=8 sh", "SLURM_HOSTFILE=/no/such/file"),
-        ("echo SLURM_HOSTFILE={short} srun --ntasks=8 sh", ""),
-        ("", "timeout: "),
+        *(("echo SLURM_HOSTFILE={short} srun --ntasks=8 sh", ""), ("", "timeout: ")),
     ],
     ids=["missing", "slow", "no database", "failed", "crashed", "no file", "short file", "not installed"],
 )

@@ -1,19 +1,25 @@
-"""Launchers that cannot be installed here: stand-ins take their arguments and print where ranks would run."""
+"""Launchers that are not installed here, played by stand-ins; torchrun: what is compared and said."""
 
 from __future__ import annotations
 
 import os
 import subprocess
 import sys
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from subprocess import CompletedProcess
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 from almanac.job_environment import JobEnvironment
+from almanac.running import run as running
 from almanac.running.call import Unplaced, parse_call
+from almanac.running.guarded import PreparedChild
 from almanac.running.launchers import LAUNCHERS, launcher_of
-from almanac.running.run import in_order, read_command, unplaced_run
+from almanac.running.order import Order, Wanted
+from almanac.running.run import Run, in_order, prepare_run, read_command, unplaced_run
 from almanac.running.torchrun import Torchrun, torchrun_of, torchrun_words
 from mapping.placement.search.options import SearchOptions
 from mapping.service.placing import place
@@ -41,14 +47,10 @@ def torchrun_found(words: str, job: JobEnvironment = JOB, **environment: str) ->
 
 def test_torchrun_is_known_by_its_words_and_its_node_rank_is_that_of_the_task() -> None:
     for words, count in (
-        ("torchrun train.py", 1),
-        ("/opt/bin/torchrun train.py", 1),
+        *(("torchrun train.py", 1), ("/opt/bin/torchrun train.py", 1)),
         ("python3.11 -u -m torch.distributed.run train.py", 4),
         ("python -m torch.distributed.run train.py", 3),
-        ("python -m torch.distributed.launch train.py", 0),
-        ("python train.py", 0),
-        ("python", 0),
-        ("", 0),
+        *(("python -m torch.distributed.launch train.py", 0), ("python train.py", 0), ("python", 0), ("", 0)),
     ):
         assert torchrun_words(words.split()) == count
     own = "--nnodes=3 --nproc_per_node 4 --master-port 29555 -m pkg.train --lr 1"
@@ -272,3 +274,85 @@ def test_a_launcher_has_the_name_of_its_own_version(tmp_path: Path, processes: N
     path = executable(tmp_path / "prterun", "#!/bin/sh\necho 'prterun (PRRTE) 9.0'\n")
     with pytest.raises(Unplaced, match=r"it prints 'prterun \(PRRTE\) 9\.0'"):
         launcher_of([str(path)])
+
+
+TWO_HOSTS = JobEnvironment(hosts=("a", "b"), slots=(1, 1), ranks=2, source="SLURM_JOB_NODELIST")
+ON_TWO_HOSTS = ["--nnodes", "2", "--nproc-per-node", "4"]
+WORDS = ["srun", "--ntasks-per-node=1", "torchrun", *ON_TWO_HOSTS, "train.py", "--epochs", "3"]
+NO_PROFILE = "no profile of train.py with 8 ranks is stored"
+
+
+class Answered:
+    """A child that answers at once with an order."""
+
+    def __init__(self, order: Order) -> None:
+        self.order = order
+
+    def answer(self, *_: object) -> Order:
+        return self.order
+
+
+@pytest.fixture
+def prepared(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[..., Run]:
+    def read(words: Sequence[str]) -> Any:
+        return SLURM, parse_call(words, SLURM.values), TWO_HOSTS
+
+    def prepare(words: Sequence[str] = WORDS, hosts: tuple[str, ...] = (), **wanted: Any) -> Run:
+        text = "".join(f"{host}\n" for host in hosts)
+        found: dict[str, Any] = {
+            "placement": "p1" if hosts else "",
+            "reasons": (NO_PROFILE,),
+            "profile": "m1",
+        }
+        order = Order(ranks=8, hosts=hosts, text=text, **found)
+        child: Any = Answered(order)
+        settings: Any = SimpleNamespace(home=tmp_path)
+        return prepare_run(child, settings, Wanted(**wanted), 1.0, words)
+
+    monkeypatch.setattr(running, "read_command", read)
+    return prepare
+
+
+def test_placed_and_in_order_runs_are_of_one_program_whatever_the_master_is(
+    prepared: Callable[..., Run],
+) -> None:
+    straight, crossed, same = prepared(), prepared(hosts=("b", "a")), prepared(hosts=("a", "b"))
+    assert crossed.words != straight.words
+    assert (crossed.placed, straight.placed) == (True, False)
+    programs = {one.described["program"] for one in (straight, crossed, same)}
+    assert len(programs) == 1
+    other = prepared([*WORDS[:-1], "4"])
+    assert other.described["program"] not in programs
+
+
+@pytest.fixture
+def childless(offline: Almanac, monkeypatch: pytest.MonkeyPatch) -> Almanac:
+    """The command without a child that looks for an order."""
+    for name, done in (("enter", lambda self: self), ("exit", lambda *_: None), ("init", lambda *_: None)):
+        monkeypatch.setattr(PreparedChild, f"__{name}__", done)
+    return offline
+
+
+@pytest.mark.parametrize("words", [WORDS, ["srun", "-n", "2", "./program"]])
+def test_a_dry_run_says_why_nothing_is_placed(
+    childless: Almanac, monkeypatch: pytest.MonkeyPatch, words: list[str]
+) -> None:
+    found = Run(words=tuple(words), reasons=("8 ranks on 2 hosts, from SLURM_JOB_NODELIST", NO_PROFILE))
+    monkeypatch.setattr(running, "prepare_run", lambda *_, **__: found)
+    outcome = childless("run", "--dry-run", "--", *words)
+    assert outcome.out.split() == words
+    assert outcome.err == f"not placed: 8 ranks on 2 hosts, from SLURM_JOB_NODELIST; {NO_PROFILE}\n"
+    placed = Run(words=tuple(words), reasons=found.reasons, placed=True)
+    monkeypatch.setattr(running, "prepare_run", lambda *_, **__: placed)
+    assert not childless("run", "--dry-run", "--", *words).err
+
+
+def test_a_command_that_cannot_be_placed_says_so_once(
+    childless: Almanac, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object, **__: object) -> Run:
+        raise Unplaced("torchrun runs on one host")
+
+    monkeypatch.setattr(running, "prepare_run", refuse)
+    monkeypatch.setattr(running, "unplaced_run", lambda words: Run(words=tuple(words)))
+    assert childless("run", "--dry-run", "--", *WORDS).err == "not placed: torchrun runs on one host\n"

@@ -53,15 +53,11 @@ def test_options_end_where_the_program_begins() -> None:
 
 def test_an_application_has_the_name_of_what_runs() -> None:
     for program, application in (
-        (("/opt/wrf/bin/wrf.exe", "-n", "4"), "wrf.exe"),
-        (("--", "./app", "--", "x"), "app"),
+        *((("/opt/wrf/bin/wrf.exe", "-n", "4"), "wrf.exe"), (("--", "./app", "--", "x"), "app")),
         (("python3", "runs/train.py", "--lr", "1"), "train.py"),
         (("/usr/bin/python3.11", "-u", "-m", "pkg.train", "x.py"), "pkg.train"),
-        (("python", "-c", "print(1)"), "python"),
-        (("python", "-X", "dev", "a.py"), "python"),
-        (("python3",), "python3"),
-        (("python3", "-m"), "python3"),
-        (("pythonic", "a.py"), "pythonic"),
+        *((("python", "-c", "print(1)"), "python"), (("python", "-X", "dev", "a.py"), "python")),
+        *((("python3",), "python3"), (("python3", "-m"), "python3"), (("pythonic", "a.py"), "pythonic")),
     ):
         assert parse_call(["mpirun", *program], VALUES).application == application
 
@@ -219,6 +215,9 @@ def test_steps_are_timed_by_their_lines_or_by_what_they_print() -> None:
     assert (printed.count, printed.seconds) == (3, 0.7)
 
 
+PAIRS = Profile.from_edges([0, 1], [2, 3], [8e6, 8e6], ranks=4, name="pairs", application="wrf")
+
+
 def find_order(registry: Registry, profile: str | None, *where: Any, **wanted: Any) -> Order:
     cluster, job = where
     wish = Wanted(profile=profile, cluster=cluster, **wanted)
@@ -239,8 +238,7 @@ def measured(here: JobEnvironment) -> MeasuredRun:
 
 @pytest.fixture
 def filled(registry: Registry) -> Registry:
-    pairs = Profile.from_edges([0, 1], [2, 3], [8e6, 8e6], ranks=4, name="pairs", application="wrf")
-    registry.save(Intake(cluster="toy", observed_at=at(0), fabric=fat_tree(), profiles=(pairs,)))
+    registry.save(Intake(cluster="toy", observed_at=at(0), fabric=fat_tree(), profiles=(PAIRS,)))
     return registry
 
 
@@ -360,3 +358,16 @@ def test_a_written_file_has_the_hosts_that_a_launcher_needs(filled: Registry, tm
         assert known(replace(wanted, verify=True), launcher).hosts == first.hosts
         path.write_bytes(b"\xff")
         assert known(wanted, launcher).text == first.text
+
+
+def test_a_placement_is_found_again_and_its_file_has_the_jobs_names(registry: Registry) -> None:
+    short = fat_tree()
+    hosts = tuple(short.names[vertex] for vertex in short.hosts[:2])
+    full = replace(short, names=tuple(f"{name}.cluster.example" for name in short.names))
+    registry.save(Intake(cluster="toy", observed_at=at(0), fabric=full, profiles=(PAIRS,)))
+    job = JobEnvironment(hosts=hosts, slots=(2, 2), ranks=4)
+    first = find_order(registry, "pairs", None, job)
+    assert set(first.text.split()) == set(first.hosts) == set(hosts)
+    again = find_order(registry, "pairs", None, job)
+    assert (again.placement, again.text) == (first.placement, first.text)
+    assert registry.placements.count() == 1

@@ -280,12 +280,9 @@ def test_wrong_values_are_named_with_key_and_file(tmp_path: Path) -> None:
 def test_a_token_file_that_others_can_read_is_refused(tmp_path: Path) -> None:
     token = tmp_path / "token"
     for content, mode, words in (
-        (None, 0, "No such file"),
-        ("0123456789abcdef\n", 0o644, "chmod 600"),
-        ("0123456789abcdef\n", 0o640, "chmod 600"),
-        ("short\n", 0o600, "at least 16"),
-        ("", 0o600, "at least 16"),
-        ("0123456789abcdé \n", 0o600, "ASCII"),
+        *((None, 0, "No such file"), ("0123456789abcdef\n", 0o644, "chmod 600")),
+        *(("0123456789abcdef\n", 0o640, "chmod 600"), ("short\n", 0o600, "at least 16")),
+        *(("", 0o600, "at least 16"), ("0123456789abcdé \n", 0o600, "ASCII")),
     ):
         if content is not None:
             token.write_text(content)
