@@ -36,15 +36,10 @@ def test_values_get_the_types_of_the_defaults_of_keyword_only_parameters() -> No
 @pytest.mark.parametrize(
     ("text", "field"),
     [
-        ("example:starts", "example"),
-        ("example:", "example"),
-        ("example:=3", "example"),
-        ("example:starts=1,starts=2", "example.starts"),
-        ("example:starts=1.5", "example.starts"),
-        ("example:starts=", "example.starts"),
-        ("example:share=much", "example.share"),
-        ("example:share=nan", "example.share"),
-        ("example:both=maybe", "example.both"),
+        *(("example:starts", "example"), ("example:", "example"), ("example:=3", "example")),
+        *(("example:starts=1,starts=2", "example.starts"), ("example:starts=1.5", "example.starts")),
+        *(("example:starts=", "example.starts"), ("example:share=much", "example.share")),
+        *(("example:share=nan", "example.share"), ("example:both=maybe", "example.both")),
     ],
 )
 def test_what_makes_no_sense_is_refused_by_field(text: str, field: str) -> None:

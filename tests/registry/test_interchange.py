@@ -1,9 +1,11 @@
-"""Views for other libraries: what goes to networkx comes back, and py2neo reads the same database."""
+"""Views for other libraries: what goes to networkx comes back, plain graphs, and py2neo."""
 
 from __future__ import annotations
 
+import re
 import sys
 from dataclasses import replace
+from itertools import pairwise
 from typing import Any
 
 import networkx as nx
@@ -29,23 +31,19 @@ from tests.support.small_fabrics import adapter_fabrics, plain_fabrics, profiles
 
 @given(fabric=adapter_fabrics() | plain_fabrics())
 def test_a_fabric_goes_to_networkx_and_back(fabric: Fabric) -> None:
-    found = from_networkx(to_networkx(fabric))
-    assert isinstance(found, Fabric)
-    assert content_hash(found) == content_hash(canonical(fabric))
+    assert content_hash(fabric_from(to_networkx(fabric))) == content_hash(canonical(fabric))
 
 
 def test_the_graphml_of_a_fabric_is_read_with_networkx_alone() -> None:
     fabric = torus((2, 3))
-    found = from_networkx(nx.parse_graphml(write_graphml(fabric)))
-    assert isinstance(found, Fabric)
+    found = fabric_from(nx.parse_graphml(write_graphml(fabric)))
     assert content_hash(found) == content_hash(canonical(fabric))
 
 
 @given(profile=profiles())
 def test_a_profile_goes_to_networkx_and_back(profile: Profile) -> None:
     given_ = replace(profile, name="a", application="b", source="c", missing_ranks=(0,))
-    found = from_networkx(to_networkx(given_))
-    assert isinstance(found, Profile)
+    found = profile_from(to_networkx(given_))
     assert same(replace(found, self_bytes=given_.self_bytes), given_)
 
 
@@ -70,10 +68,16 @@ def test_parallel_cables_are_edges_of_their_own() -> None:
     assert graph.nodes["leaf0"]["forwards"]
 
 
-def fabric_from(graph: nx.Graph[Any]) -> Fabric:
-    fabric = from_networkx(graph)
+def fabric_from(graph: nx.Graph[Any], **given: Any) -> Fabric:
+    fabric = from_networkx(graph, **given)
     assert isinstance(fabric, Fabric)
     return fabric
+
+
+def profile_from(graph: nx.Graph[Any], **given: Any) -> Profile:
+    profile = from_networkx(graph, **given)
+    assert isinstance(profile, Profile)
+    return profile
 
 
 def test_vertices_of_a_plain_graph_host_and_forward_unless_it_says_otherwise() -> None:
@@ -101,8 +105,7 @@ def test_vertices_of_a_plain_graph_host_and_forward_unless_it_says_otherwise() -
     assert forwards == {"s": True, "b": True, "a": False}
     pair: nx.DiGraph[int] = nx.DiGraph()
     pair.add_edge(1, 0, bytes=5)
-    profile = from_networkx(pair)
-    assert isinstance(profile, Profile)
+    profile = profile_from(pair)
     assert (profile.ranks, profile.sender.tolist(), profile.messages.tolist()) == (2, [1], [0])
 
 
@@ -126,15 +129,10 @@ def graph_of(*edges: tuple[object, object, dict[str, object]], kind: str | None 
 @pytest.mark.parametrize(
     "graph",
     [
-        graph_of(),
-        graph_of((0, 1, {})),
-        graph_of((0, 1, {"capacity": 1.0}), (1, 2, {"bytes": 1.0})),
-        graph_of((0, 1, {"capacity": -1.0})),
-        graph_of((0, 1, {"capacity": "fast"})),
-        graph_of((0, 0, {"capacity": 1.0})),
-        graph_of((0, "0", {"capacity": 1.0})),
-        graph_of((0, 2, {"bytes": 1.0})),
-        graph_of((0, 1, {"bytes": float("nan")})),
+        *(graph_of(), graph_of((0, 1, {})), graph_of((0, 1, {"capacity": 1.0}), (1, 2, {"bytes": 1.0}))),
+        *(graph_of((0, 1, {"capacity": -1.0})), graph_of((0, 1, {"capacity": "fast"}))),
+        *(graph_of((0, 0, {"capacity": 1.0})), graph_of((0, "0", {"capacity": 1.0}))),
+        *(graph_of((0, 2, {"bytes": 1.0})), graph_of((0, 1, {"bytes": float("nan")}))),
         graph_of((0, 1, {"bytes": 1.0}), kind="fabric"),
     ],
 )
@@ -198,3 +196,43 @@ def test_without_a_library_an_error_has_the_command_for_it(library: str, call: A
     with pytest.raises(MissingExtra) as missing:
         call()
     assert (missing.value.package, missing.value.command) == (library, install_command(library))
+
+
+def weighted_path(*nodes: object) -> nx.Graph[Any]:
+    graph: nx.Graph[Any] = nx.Graph()
+    for weight, pair in enumerate(pairwise(nodes), start=4):
+        graph.add_edge(*pair, weight=float(weight))
+    return graph
+
+
+def test_edges_without_a_capacity_get_the_given_one_or_that_of_an_attribute() -> None:
+    graph = weighted_path("a", "b", "c")
+    graph.edges["a", "b"]["capacity"] = 9.0
+    assert fabric_from(graph, capacity=2.0).links.capacity.tolist() == [9.0, 9.0, 2.0, 2.0]
+    assert fabric_from(graph, capacity="weight").links.capacity.tolist() == [4.0, 4.0, 5.0, 5.0]
+    assert "capacity" not in graph.edges["b", "c"]  # the graph is not changed
+
+
+def test_edges_without_bytes_get_the_given_ones_or_those_of_an_attribute() -> None:
+    graph = weighted_path(0, 1, 2)
+    assert profile_from(graph, weight=8.0).bytes.tolist() == [8.0] * 4
+    assert profile_from(graph, weight="weight").bytes.tolist() == [4.0, 4.0, 5.0, 5.0]
+
+
+@pytest.mark.parametrize(
+    ("nodes", "said"), [((3, 1, 2), "1 .. 3"), (("x", "a", "b"), "'x' .. 'b'"), ((0, 1, 3), "0 .. 3")]
+)
+def test_nodes_that_are_no_ranks_are_numbered_with_a_warning(nodes: tuple[object, ...], said: str) -> None:
+    with pytest.warns(UserWarning, match=re.escape(f"the ranks 0 .. 2 are the nodes {said}, in this order")):
+        profile = profile_from(weighted_path(*nodes), weight="weight")
+    neighbours = [profile.partner[profile.sender == rank].tolist() for rank in range(3)]
+    assert neighbours == ([[1, 2], [0], [0]] if nodes[0] == 3 else [[1], [0, 2], [1]])
+
+
+def test_wrong_arguments_are_named() -> None:
+    with pytest.raises(InvalidValue, match="weight: not with capacity"):
+        from_networkx(weighted_path(0, 1), weight=1.0, capacity=1.0)
+    with pytest.raises(InvalidValue, match="the edge from 0 to 1 has no attribute 'bandwidth'"):
+        from_networkx(weighted_path(0, 1), capacity="bandwidth")
+    with pytest.raises(InvalidValue, match="give capacity= or weight="):
+        from_networkx(weighted_path(0, 1))

@@ -130,13 +130,10 @@ def test_an_intake_that_fails_at_its_end_leaves_nothing_but_its_run(registry: Re
 
 def test_an_intake_needs_cluster_and_time() -> None:
     wrong: list[dict[str, Any]] = [
-        {"fabric": fat_tree(), "observed_at": at(0)},
-        {"cluster": "toy", "tables": tree_tables()},
+        *({"fabric": fat_tree(), "observed_at": at(0)}, {"cluster": "toy", "tables": tree_tables()}),
         {"cluster": "toy", "fabric": fat_tree(), "observed_at": at(0).replace(tzinfo=None)},
-        {"jobs": EVERYTHING.jobs},
-        {"cluster": "a/b", "fabric": fat_tree(), "observed_at": at(0)},
-        {"cluster": "a\nb"},
-        {"cluster": "x" * 201},
+        *({"jobs": EVERYTHING.jobs}, {"cluster": "a/b", "fabric": fat_tree(), "observed_at": at(0)}),
+        *({"cluster": "a\nb"}, {"cluster": "x" * 201}),
     ]
     for given in wrong:
         with pytest.raises(InvalidValue, match="Intake"):

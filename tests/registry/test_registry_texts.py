@@ -1,4 +1,4 @@
-"""Texts of the registry: numbers with units, CSV, and errors, which keep their fields if they are pickled."""
+"""Texts of the registry: numbers with units, times, closest names, CSV, and errors, also pickled ones."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import io
 import math
 import pickle
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta, timezone
 
 import numpy as np
 import pytest
@@ -18,35 +19,25 @@ from ingest.formats.placements import placement_csv
 from ingest.generate.tori import torus
 from mapping.cluster import ClusterError
 from mapping.launchers.catalog import write as write_placement
+from registry import errors as known_errors
 from registry import units
 from registry.csv_text import csv_text, guarded, without_guard
-from registry.errors import (
-    AlmanacError,
-    DatabaseUnavailable,
-    DisconnectedAllocation,
-    InputError,
-    InvalidValue,
-    UnknownName,
-)
+from registry.errors import DatabaseUnavailable, DisconnectedAllocation, InputError, InvalidValue, UnknownName
 from registry.exports.catalog import write
 from registry.model import Allocation, Placement
+from registry.name_lists import close_names
+from registry.units import moment_of
 from tests.support.inputs import parse
 
 
 @pytest.mark.parametrize(
     ("value", "base", "expected"),
     [
-        (0.00033664, units.SECONDS, "337 µs"),
-        (1234.0, units.SECONDS, "1,230 s"),
-        (4.84215e9, units.BYTES, "4.84 GB"),
-        (999.6, units.BYTES, "1 kB"),
-        (0.0, units.RATE, "0 B/s"),
-        (-0.0125, units.SECONDS, "-12.5 ms"),
-        (1e-12, units.SECONDS, "0.001 ns"),
-        (61.0, units.SECONDS, "61 s"),
-        (0.999999999, units.SECONDS, "1 s"),
-        (0.9994, units.SECONDS, "999 ms"),
-        (2.5, units.HOPS, "2.5 hops"),
+        *((0.00033664, units.SECONDS, "337 µs"), (1234.0, units.SECONDS, "1,230 s")),
+        *((4.84215e9, units.BYTES, "4.84 GB"), (999.6, units.BYTES, "1 kB"), (0.0, units.RATE, "0 B/s")),
+        *((-0.0125, units.SECONDS, "-12.5 ms"), (1e-12, units.SECONDS, "0.001 ns")),
+        *((61.0, units.SECONDS, "61 s"), (0.999999999, units.SECONDS, "1 s")),
+        *((0.9994, units.SECONDS, "999 ms"), (2.5, units.HOPS, "2.5 hops")),
     ],
 )
 def test_a_value_has_three_figures_and_no_exponent(value: float, base: str, expected: str) -> None:
@@ -105,7 +96,7 @@ def test_fabrics_and_placements_with_such_names_read_back() -> None:
         ClusterError("tcp://x:1", "lost", "tcp://y:2"),
     ],
 )
-def test_a_pickled_error_is_the_same(error: AlmanacError) -> None:
+def test_a_pickled_error_is_the_same(error: known_errors.AlmanacError) -> None:
     again = pickle.loads(pickle.dumps(error))
     assert type(again) is type(error)
     assert (str(again), again.args, vars(again)) == (str(error), error.args, vars(error))
@@ -113,3 +104,66 @@ def test_a_pickled_error_is_the_same(error: AlmanacError) -> None:
 
 def test_headers_are_guarded_as_cells_are() -> None:
     assert csv_text(["=cmd", "plain"], [["+1", "x"]]) == "'=cmd,plain\n'+1,x\n"
+
+
+NOW = datetime(2026, 11, 28, 7, 30, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    ("text", "before"),
+    [
+        *(("7d", timedelta(days=7)), ("12h", timedelta(hours=12)), ("30m", timedelta(minutes=30))),
+        *(("30 min ago", timedelta(minutes=30)), ("90s", timedelta(seconds=90))),
+        *((" 2W ", timedelta(weeks=2)), ("0d", timedelta()), ("now", timedelta())),
+        ("Yesterday", timedelta(days=1)),
+    ],
+)
+def test_a_span_is_before_now(text: str, before: timedelta) -> None:
+    assert moment_of(text, NOW) == NOW - before
+    assert moment_of(text, NOW.astimezone(timezone(timedelta(hours=3)))).tzinfo is UTC
+
+
+@pytest.mark.parametrize(
+    "text", ["2026-11-21T09:00:00+01:00", "2026-11-21T08:00:00Z", "2026-11-21T08:00", "20261121T08"]
+)
+def test_a_time_is_in_utc_unless_it_has_a_zone(text: str) -> None:
+    assert moment_of(text, NOW) == datetime(2026, 11, 21, 8, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("", "d", "7", "7x", "-7d", "7.5d", "soon", "\N{ARABIC-INDIC DIGIT ONE}d", "999999999w", "7d 3h"),
+        "0001-01-01T00:00+23:00",
+    ],
+)
+def test_a_text_that_is_no_time_is_refused(text: str) -> None:
+    with pytest.raises(ValueError, match=r"Invalid isoformat|before the year 1"):
+        moment_of(text, NOW)
+
+
+NODES = [f"node{number:04d}" for number in range(1, 65)]
+
+
+@pytest.mark.parametrize(
+    ("name", "known", "close"),
+    [
+        ("node001", NODES, ("node0001", "node0002", "node0003")),
+        ("node008", NODES, ("node0008", "node0007", "node0009")),
+        ("NODE0065", NODES, ("node0064", "node0063", "node0062")),
+        ("node1", [*NODES, "node1.cluster.example"], ("node1.cluster.example", "node0001", "node0002")),
+        ("node1.x", ["node1.y", "node1.z", "node1"], ("node1.y", "node1.z", "node1")),
+        ("node002527", ["node2528.x", "node2527.x"], ("node2527.x", "node2528.x")),
+        ("10.0.0.1", ["10.1.2.3", "10.0.0.2"], ("10.0.0.2", "10.1.2.3")),
+        ("r1n10", ["r1n9", "r10n1", "r2n10", "r01n010"], ("r01n010", "r1n9", "r2n10")),
+        ("nod0003", NODES[:4], ("node0003", "node0004", "node0002")),
+        ("leaf", ["leafs", "spine"], ("leafs",)),
+        ("7", ["11", "x"], ("11",)),
+        ("711", ["71", "72", "8", "9", "810"], ("71", "810", "72")),
+        ("node1", [], ()),
+    ],
+)
+def test_names_with_the_same_numbers_come_first_whatever_the_zeros(
+    name: str, known: list[str], close: tuple[str, ...]
+) -> None:
+    assert close_names(name, known) == close

@@ -1,4 +1,4 @@
-"""The connection to a graph database, on both real servers."""
+"""The connection to a graph database, on both real servers; one that restarts; addresses of servers."""
 
 from __future__ import annotations
 
@@ -8,21 +8,26 @@ import socket
 import subprocess
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import numpy as np
 import pytest
+from neo4j._async_compat.network._bolt_socket import BoltSocketBase as BoltSocket
+from neo4j.exceptions import AuthError
 
 import registry.database.driver
+from registry.database.address import ELSEWHERE, fault, shown
 from registry.database.bulk_writes import ProgressTransaction
 from registry.database.driver import Database, Transaction
 from registry.database.local.server import ServerAddress
 from registry.errors import DatabaseError, DatabaseUnavailable, InconsistentGraph, WriteRefused
+from tests.support.forwarder import Forwarder
 from tests.support.waiting import PATIENCE, SteeredClock
 
 MOMENT = datetime(2024, 5, 6, 7, 8, 9, 123456, tzinfo=UTC)
@@ -45,14 +50,9 @@ PLAIN = [
     *([1, 2, 3], [1.0, 2.0], ["a", "b"], MOMENT, END_OF_TIME, [MOMENT, END_OF_TIME]),
 ]
 MADE_PLAIN = [
-    (MOMENT.astimezone(timezone(timedelta(hours=-7))), MOMENT),
-    (MOMENT.replace(tzinfo=None), MOMENT),
-    (np.int64(3), 3),
-    (np.float32(1.5), 1.5),
-    (np.bool_(True), True),
-    (np.arange(3, dtype=np.int32), [0, 1, 2]),
-    (np.array([0.5, 1.0]), [0.5, 1.0]),
-    ((1, 2), [1, 2]),
+    *((MOMENT.astimezone(timezone(timedelta(hours=-7))), MOMENT), (MOMENT.replace(tzinfo=None), MOMENT)),
+    *((np.int64(3), 3), (np.float32(1.5), 1.5), (np.bool_(True), True)),
+    *((np.arange(3, dtype=np.int32), [0, 1, 2]), (np.array([0.5, 1.0]), [0.5, 1.0]), ((1, 2), [1, 2])),
     ((np.int16(4), np.int16(5)), [4, 5]),
 ]
 """Values that are given, and what comes back."""
@@ -213,12 +213,9 @@ def nodes_and_indexes(database: Database) -> tuple[int, set[str]]:
 def test_a_users_writes_are_refused_and_change_nothing(database: Database) -> None:
     before = nodes_and_indexes(database)
     for statement in (
-        "CREATE (:Cluster {id: 'x'})",
-        "MATCH (s:Schema) SET s.version = 99",
-        "MATCH (s:Schema) DETACH DELETE s",
-        "CALL { CREATE (:Cluster {id: 'x'}) } RETURN 1",
-        "CREATE INDEX sneaky FOR (c:Cluster) ON (c.colour)",
-        "DROP CONSTRAINT cluster_id",
+        *("CREATE (:Cluster {id: 'x'})", "MATCH (s:Schema) SET s.version = 99"),
+        *("MATCH (s:Schema) DETACH DELETE s", "CALL { CREATE (:Cluster {id: 'x'}) } RETURN 1"),
+        *("CREATE INDEX sneaky FOR (c:Cluster) ON (c.colour)", "DROP CONSTRAINT cluster_id"),
     ):
         with pytest.raises(WriteRefused):
             database.query(statement)
@@ -345,3 +342,143 @@ def test_rows_are_reported_batch_by_batch_and_all_written(database: Database) ->
 
     assert database.write(work) == [{"id": one, "seq": number} for number, one in enumerate("abcdefg")]
     assert shown == [*(("writing", done, None) for done in (0, 3, 6, 7)), ("writing", 7, 7)]
+
+
+@pytest.fixture
+def forwarder(server: ServerAddress) -> Iterator[Forwarder]:
+    parts = urlsplit(server.uri)
+    running = Forwarder((parts.hostname or "", parts.port or 0))
+    yield running
+    running.stop()
+
+
+def connected(server: ServerAddress, forwarder: Forwarder, seconds: float) -> Database:
+    login: dict[str, Any] = {"user": server.user, "password": server.password, "name": server.name}
+    return Database.connect(f"bolt://127.0.0.1:{forwarder.port}", wait_seconds=seconds, **login)
+
+
+def test_a_transaction_is_repeated_when_the_server_is_back(
+    server: ServerAddress, forwarder: Forwarder, database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    attempts = []
+
+    def restart() -> None:
+        monkeypatch.undo()
+        forwarder.start()
+
+    def work(transaction: Transaction) -> int:
+        attempts.append(1)
+        transaction.run("CREATE (:Cluster {id: 'restart'})")
+        if len(attempts) == 1:
+            forwarder.stop()
+            monkeypatch.setattr(registry.database.driver, "time", SteeredClock(restart))
+        return len(transaction.run("MATCH (c:Cluster {id: 'restart'}) RETURN c.id"))
+
+    with connected(server, forwarder, 60.0) as through:
+        assert through.write(work) == 1
+        assert through.query("MATCH (c:Cluster) RETURN count(c)")[1] == [(1,)]
+    assert len(attempts) == 2
+
+
+def test_a_stopping_server_without_users_is_waited_for(
+    server: Any, forwarder: Forwarder, database: Database
+) -> None:
+    """What ArcadeDB answers on open connections then; a wrong password is not tried again."""
+    attempts = []
+
+    def work(transaction: Transaction) -> int:
+        attempts.append(1)
+        if len(attempts) == 1:
+            raise answered("The credentials of this connection are no longer valid")
+        return len(transaction.run("RETURN 1"))
+
+    def never(transaction: Transaction) -> None:
+        attempts.append(1)
+        raise answered("The client is unauthorized due to authentication failure.")
+
+    with connected(server, forwarder, 60.0) as through:
+        assert through.write(work) == 1
+        assert len(attempts) == 2
+        with pytest.raises(DatabaseUnavailable, match="the user or the password is refused"):
+            through.write(never)
+        assert len(attempts) == 3
+
+
+def answered(message: str) -> AuthError:
+    """The driver's error for an answer of a server."""
+    error = AuthError._hydrate_neo4j(code="Neo.ClientError.Security.Unauthorized", message=message)
+    assert isinstance(error, AuthError)
+    return error
+
+
+def test_the_wait_for_a_server_ends(server: Any, forwarder: Forwarder, monkeypatch: Any) -> None:
+    for wait, least in ((0.0, 0.0), (1.5, 0.5)):  # pauses double, with jitter: the last may not fit
+        with connected(server, forwarder, wait) as through:
+            forwarder.stop()
+            clock = SteeredClock()
+            monkeypatch.setattr(registry.database.driver, "time", clock)
+            with pytest.raises(DatabaseUnavailable):
+                through.read(lambda transaction: transaction.run("RETURN 1"))
+            assert least <= clock.now <= wait + 0.75  # by the jitter of the last pause
+            monkeypatch.undo()
+        forwarder.start()
+
+
+@pytest.mark.parametrize("call", [2, 3, 4, 5, 9])
+@pytest.mark.parametrize("shape", ["many rows", "one large row"])
+def test_an_interrupt_in_the_middle_of_an_answer_keeps_nothing(
+    database: Database, monkeypatch: pytest.MonkeyPatch, call: int, shape: str
+) -> None:
+    receive: Any = BoltSocket.recv_into
+    calls = []
+
+    def interrupted(self: BoltSocket, buffer: Any, size: int) -> int:
+        calls.append(size)
+        if len(calls) == call:
+            raise KeyboardInterrupt
+        return int(receive(self, buffer, min(size, 50)))
+
+    def work(transaction: Transaction) -> None:
+        transaction.run("CREATE (:Cluster {id: 'half'})")
+        made = "x" if shape == "many rows" else "collect(x) AS x"
+        transaction.run(f"UNWIND range(1, 3000) AS x RETURN {made}")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(BoltSocket, "recv_into", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            database.write(work)
+    assert len(calls) == call  # nothing more was read of a torn answer
+    assert database.query("MATCH (c:Cluster) RETURN count(c)")[1] == [(0,)]
+
+
+@pytest.mark.parametrize(
+    "uri", ["bolt://localhost:7687", "neo4j+s://fabric.example", "bolt://[::1]:7687", "bolt://10.0.0.1"]
+)
+def test_an_address_is_used_and_shown_as_it_is(uri: str) -> None:
+    assert fault(uri) == ""
+    assert shown(uri) == uri
+
+
+@pytest.mark.parametrize(
+    "uri", ["http://x", "bolt://", "localhost", "bolt://x:port", "bolt://[::1", "", "bolt:x"]
+)
+def test_what_is_no_address_is_named(uri: str) -> None:
+    assert "not a Bolt address" in fault(uri)
+    with pytest.raises(DatabaseUnavailable, match="not a Bolt address"):
+        Database.connect(uri)
+
+
+@pytest.mark.parametrize(
+    "uri",
+    [
+        *("bolt://user:secret@host:7687", "bolt://user:se@cr/et@host", "bolt://:secret@host"),
+        *("neo4j+s://user@host", "user:secret@host", "bolt:user:secret@host", "//user:secret@host"),
+    ],
+)
+def test_credentials_are_refused_and_masked(uri: str) -> None:
+    host = uri.rpartition("@")[2]
+    assert (fault(uri), shown(uri).endswith(f"***@{host}")) == (ELSEWHERE, True)
+    with pytest.raises(DatabaseUnavailable, match="holds a user or a password") as caught:
+        Database.connect(uri)
+    assert host in str(caught.value)
+    assert "secret" not in f"{shown(uri)} {caught.value} {caught.value.uri}"

@@ -13,15 +13,9 @@ from typing import Any
 import pytest
 
 from registry.database import driver, pause
+from registry.database import labels as graph_labels
 from registry.database.driver import Database
-from registry.database.labels import (
-    INDEXES,
-    LABELS,
-    RELATIONSHIPS,
-    Index,
-    constraint_statement,
-    index_statement,
-)
+from registry.database.labels import INDEXES, LABELS, RELATIONSHIPS, constraint_statement, index_statement
 from registry.database.schema import (
     MIGRATIONS,
     SCHEMA_ID,
@@ -228,7 +222,10 @@ def test_statements_of_constraints_and_indexes() -> None:
     begin = "CREATE CONSTRAINT linkloads_id IF NOT EXISTS FOR (n:LinkLoads)"
     assert constraint_statement("LinkLoads") == f"{begin} REQUIRE n.id IS UNIQUE"
     statement = "CREATE INDEX job_started IF NOT EXISTS FOR (n:Job) ON (n.cluster, n.started_at)"
-    assert index_statement(Index("job_started", "Job", ("cluster", "started_at"), "jobs")) == statement
+    assert (
+        index_statement(graph_labels.Index("job_started", "Job", ("cluster", "started_at"), "jobs"))
+        == statement
+    )
 
 
 def test_the_page_of_the_schema_has_every_label_relationship_and_index() -> None:

@@ -1,9 +1,11 @@
-"""Fabrics written for other tools read back as what they were, as far as the format says."""
+"""Fabrics written for other tools read back as what they were; trees of switches; Kubernetes' schemas."""
 
 from __future__ import annotations
 
 import json
 import math
+import re
+import shlex
 from collections import Counter
 from dataclasses import replace
 from typing import Any
@@ -33,6 +35,7 @@ from registry.fabrics.facts import device_facts, link_facts
 from registry.model import HOST, SWITCH, Fabric, Ports
 from registry.model.links import DOWN, PORT_COLUMNS
 from tests.support.inputs import damaged, fabric_of, file, read, survives
+from tests.support.kubernetes import ValidationError, validated
 from tests.support.small_fabrics import adapter_fabrics, plain_fabrics
 
 READERS: dict[str, Parser] = {
@@ -298,3 +301,174 @@ CSV = write("csv", two_rails(("n1", "ab"), ("n2", "a"))).encode()
 def test_any_bytes_are_read_as_csv_or_refused(body: bytes) -> None:
     survives(links_csv, [file(body)])
     survives(links_csv, [file(b"source,target,capacity\n" + body)])
+
+
+TWO_FABRICS = fabric_of(slurm_topology, read("formats/topology_two_fabrics.conf"))
+
+
+def without_levels(fabric: Fabric) -> Fabric:
+    """The same links as a scan gives them."""
+    links = fabric.links
+    return Fabric.from_arcs(
+        fabric.names, links.source, links.target, links.capacity, slots=fabric.slots, forwards=False
+    )
+
+
+def cables(fabric: Fabric) -> set[tuple[str, str]]:
+    ends = zip(fabric.links.source.tolist(), fabric.links.target.tolist(), strict=True)
+    return {(fabric.names[a], fabric.names[b]) for a, b in ends}
+
+
+@st.composite
+def trees(draw: st.DrawFn) -> str:
+    """A topology.conf of one or several trees, with leaves at any level."""
+    lines, above = [], [f"root{number}" for number in range(draw(st.integers(1, 2)))]
+    for name in above:
+        inside = [f"{name}x{child}" for child in range(draw(st.integers(0, 3)))] if len(name) < 11 else []
+        held = f"Switches={','.join(inside)}" if inside else f"Nodes={name}n[1-2]"
+        lines.append(f"SwitchName={name} {held}")
+        above += inside
+    return "\n".join(draw(st.permutations(lines)))
+
+
+@pytest.mark.parametrize("format", TREES)
+def test_a_leaf_beside_spines_stays_directly_below_the_root(format: str) -> None:
+    assert "# no hosts below: unknown\n" in write(format, TWO_FABRICS)
+    assert cables(read_back(format, TWO_FABRICS)) == cables(TWO_FABRICS)
+
+
+def test_the_lines_are_those_of_the_operator() -> None:
+    assert write("slurm-topology", TWO_FABRICS).splitlines()[-4:] == [
+        "SwitchName=fab-b Switches=b-leaf[1-2]",
+        "SwitchName=a-spine1 Switches=a-leaf[1-2]",
+        "SwitchName=a-spine2 Switches=a-leaf3",
+        "SwitchName=fab-a Switches=a-spine[1-2],fab-a.unknown",
+    ]
+
+
+@pytest.mark.parametrize("format", TREES)
+@given(trees())
+def test_any_tree_of_slurm_is_written_with_every_level(format: str, text: str) -> None:
+    fabric = fabric_of(slurm_topology, text)
+    found = read_back(format, fabric)
+    assert cables(found) == cables(fabric)
+    assert found.names == fabric.names
+
+
+def test_a_scanned_tree_has_its_middle_at_the_top_and_no_switch_with_a_single_one_below() -> None:
+    found = tiers(without_levels(TWO_FABRICS))
+    children = {tier.name: set(tier.children) for tier in found.tiers if tier.children}
+    assert children == {
+        "fab-a": {"a-spine1", "a-leaf3", "fab-a.unknown"},
+        "a-spine1": {"a-leaf1", "a-leaf2"},
+        "fab-b": {"b-leaf1", "b-leaf2"},
+    }
+    assert found.empty == ("unknown",)
+    chain = "SwitchName=a Switches=b\nSwitchName=b Switches=c\nSwitchName=c Switches=d,e\n"
+    chain += "SwitchName=d Nodes=n1\nSwitchName=e Switches=f\nSwitchName=f Nodes=n2"
+    (root, *leaves) = tiers(without_levels(fabric_of(slurm_topology, chain))).tiers
+    assert (root.name, set(root.children), len(leaves)) == ("c", {"d", "f"}, 2)
+
+
+@given(trees())
+def test_a_scanned_tree_keeps_each_host_on_its_leaf(text: str) -> None:
+    fabric = without_levels(fabric_of(slurm_topology, text))
+    found = {(host, tier.name) for tier in tiers(fabric).tiers for host in tier.hosts}
+    kinds = dict(zip(fabric.names, fabric.kind.tolist(), strict=True))
+    assert found == {(a, b) for a, b in cables(fabric) if kinds[a] == HOST}
+
+
+def test_hosts_and_switches_below_one_switch_are_as_in_networks_that_are_no_tree() -> None:
+    both = "SwitchName=a Switches=b Nodes=n1\nSwitchName=b Nodes=n2"
+    found = [tier.hosts for tier in tiers(fabric_of(slurm_topology, both)).tiers if tier.hosts]
+    assert found == [("n2",), ("n1",)]
+
+
+LABEL_VALUE = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?")
+
+
+def labels_of(text: str) -> dict[str, dict[str, str]]:
+    """Labels of each node, as `kubectl label` takes them."""
+    found = {}
+    for line in text.splitlines():
+        *command, node = shlex.split(line)[:4]
+        assert command == ["kubectl", "label", "node"]
+        *pairs, last = shlex.split(line)[4:]
+        assert last == "--overwrite"
+        found[node] = dict(pair.split("=") for pair in pairs)
+        assert all(LABEL_VALUE.fullmatch(value) for value in found[node].values())
+    return found
+
+
+def uneven() -> Fabric:
+    """Hosts a and b below leaf L_1, c below L-1, both below a spine; d below a leaf without one."""
+    names = ["A", "b", "c", "d", "L_1", "L-1", "Leaf 3", "spine", "core", "mid"]
+    ends = [(0, 4), (1, 4), (2, 5), (3, 6), (4, 7), (5, 7), (7, 8), (6, 9), (9, 8)]
+    source, target = np.array(ends).T
+    return Fabric.from_arcs(names, np.r_[source, target], np.r_[target, source], 1.0, slots=[1] * 4 + [0] * 6)
+
+
+def test_each_node_has_a_label_of_each_level_of_the_topology() -> None:
+    (topology,) = validated(write("kueue-topology", uneven()), "kueue-topology")
+    *levels, last = [level["nodeLabel"] for level in topology["spec"]["levels"]]
+    assert last == "kubernetes.io/hostname"
+    found = labels_of(write("kubernetes-labels", uneven()))
+    ways = {node: " ".join(labels[level] for level in levels) for node, labels in found.items()}
+    below = {"a": "core spine l-1", "b": "core spine l-1", "c": "core spine l-1-2"}
+    assert ways == {**below, "d": "core leaf-3 leaf-3"}
+    assert {len(labels) for labels in found.values()} == {len(levels)}
+
+
+def test_hyper_nodes_are_the_switches_of_the_tree() -> None:
+    found = validated(write("volcano-hypernodes", uneven()), "volcano-hypernode")
+    tree = {}
+    for one in found:
+        members = [(of["type"], of["selector"]["exactMatch"]["name"]) for of in one["spec"]["members"]]
+        tree[one["metadata"]["name"]] = (one["spec"]["tier"], members)
+    assert tree == {
+        "l-1-2": (1, [("Node", "c")]),
+        "l-1": (1, [("Node", "a"), ("Node", "b")]),
+        "leaf-3": (1, [("Node", "d")]),
+        "spine": (2, [("HyperNode", "l-1"), ("HyperNode", "l-1-2")]),
+        "core": (3, [("HyperNode", "spine"), ("HyperNode", "leaf-3")]),
+    }
+
+
+def test_a_fat_tree_is_divided_as_by_its_switches() -> None:
+    fabric = three_level(4)
+    tree = tiers(fabric).tiers
+    labels = labels_of(write("kubernetes-labels", fabric))
+    assert len(labels) == len(fabric.hosts)
+    leaves = {tuple(tier.hosts) for tier in tree if tier.hosts}
+    by_leaf: dict[str, list[str]] = {}
+    for node, of in labels.items():
+        by_leaf.setdefault(of["fabric-almanac/level-1"], []).append(node)
+    assert {tuple(nodes) for nodes in by_leaf.values()} == leaves
+    assert len(validated(write("volcano-hypernodes", fabric), "volcano-hypernode")) == len(tree)
+    (topology,) = validated(write("kueue-topology", fabric), "kueue-topology")
+    levels = [level["nodeLabel"] for level in topology["spec"]["levels"][:-1]]
+    assert levels == list(next(iter(labels.values())))
+
+
+@pytest.mark.parametrize("format", ["kubernetes-labels", "kueue-topology", "volcano-hypernodes"])
+@pytest.mark.parametrize("names", [("a_b", "c"), ("A", "a"), ("a.", "b"), ("a" * 254, "b")])
+def test_names_that_are_no_nodes_are_refused(format: str, names: tuple[str, str]) -> None:
+    fabric = Fabric.from_arcs([*names, "s"], [0, 1, 2, 2], [2, 2, 0, 1], 1.0, slots=[1, 1, 0])
+    with pytest.raises(InvalidValue, match="node"):
+        write(format, fabric)
+
+
+def test_long_names_of_switches_are_cut_and_stay_different() -> None:
+    names = ["a", "b", "x" * 70 + "1", "x" * 70 + "2", "top"]
+    a, b = np.array([(0, 2), (1, 3), (2, 4), (3, 4)]).T
+    fabric = Fabric.from_arcs(names, np.r_[a, b], np.r_[b, a], 1.0, slots=[1, 1, 0, 0, 0])
+    objects = validated(write("volcano-hypernodes", fabric), "volcano-hypernode")
+    found = [one["metadata"]["name"] for one in objects]
+    assert sorted(found) == ["top", "x" * 61 + "-2", "x" * 63]
+
+
+def test_the_schemas_refuse_what_they_do_not_know() -> None:
+    text = write("kueue-topology", uneven())
+    for wrong in (text.replace("nodeLabel", "label"), text.replace("levels:", "tiers:")):
+        with pytest.raises(ValidationError):
+            validated(wrong, "kueue-topology")

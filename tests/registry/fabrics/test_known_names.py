@@ -1,19 +1,27 @@
-"""Hosts keep their names by the GUIDs of their adapters, whatever these describe themselves as."""
+"""Hosts keep their names by the GUIDs of their adapters, and adapters those of a richer tool's scan."""
 
 from __future__ import annotations
+
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
+from ingest.formats.fabrics import iblinkinfo, ibnetdiscover, slurm_topology
 from ingest.options import Options
 from ingest.pipeline import ingest
+from registry.errors import PoorerSource
+from registry.fabrics.changes import compare
+from registry.fabrics.contents import canonical, content_hash
 from registry.fabrics.known_names import host_of_guid, keep_names
+from registry.fabrics.observations import restore_known_guids
 from registry.model import Fabric
 from registry.model.intake import Intake
 from registry.registry import Registry
 from tests.support.described_adapters import owners, scan
 from tests.support.fat_tree import at
-from tests.support.inputs import DATA
+from tests.support.ibnetdiscover_scans import raw
+from tests.support.inputs import DATA, fabric_of
 
 FOLDER = DATA / "infiniband/name-lost"
 
@@ -93,3 +101,65 @@ def test_jobs_on_hosts_that_lost_their_names_are_on_the_fabric(registry: Registr
     for job in ("900", "901"):
         hosts = registry.jobs.read(job, "hpc").job.hosts
         assert len(fabric.vertices(hosts)) == 2
+
+
+MIXED = "infiniband/mixed-speeds-oversubscribed"
+
+
+def richer_scan() -> Fabric:
+    return fabric_of(ibnetdiscover, raw(f"{MIXED}/ibnetdiscover.txt"))
+
+
+def links(change: str = "\0", by: str = "") -> Fabric:
+    return fabric_of(iblinkinfo, raw(f"{MIXED}/iblinkinfo-l.txt").replace(change, by))
+
+
+def test_adapters_are_known_by_their_ports() -> None:
+    found = restore_known_guids(links(), richer_scan())
+    assert np.array_equal(found.adapters.guid, richer_scan().adapters.guid)
+    assert np.array_equal(found.adapters.system_guid, richer_scan().adapters.system_guid)
+    assert content_hash(canonical(replace(found, ports=richer_scan().ports))) == content_hash(
+        canonical(richer_scan())
+    )
+
+
+def test_what_is_not_known_stays_and_adapters_with_a_guid_are_not_changed() -> None:
+    found = restore_known_guids(links("0x0002c90000f00301", "0x0002c90000fff301"), richer_scan())
+    assert (found.adapters.guid == 0).sum() == 1  # a port that was never seen
+    nameless = links("cpu003 mlx5_0", "MT4129 ConnectX7   Mellanox Technologies")
+    assert "cpu003" not in nameless.names
+    assert "cpu003" in restore_known_guids(nameless, richer_scan()).names  # a made-up name gives way
+    other = replace(richer_scan().adapters, guid=richer_scan().adapters.guid + np.uint64(1))
+    swapped = replace(richer_scan(), adapters=other)
+    assert np.array_equal(restore_known_guids(swapped, richer_scan()).adapters.guid, other.guid)
+
+
+@pytest.mark.parametrize("richer_first", [True, False])
+def test_a_scan_by_another_tool_an_hour_later_re_wires_none(registry: Registry, richer_first: bool) -> None:
+    order = [richer_scan(), links()] if richer_first else [links(), richer_scan()]
+    receipts = [
+        registry.save(Intake(cluster="mixed", observed_at=at(60 * hour), fabric=fabric, source="test"))
+        for hour, fabric in enumerate(order)
+    ]
+    found = [registry.fabrics.read("mixed", at(60 * hour)).fabric for hour in range(2)]
+    changes = compare(*found)
+    if richer_first:  # GUIDs seen first are restored; those seen later are not made known before
+        assert (receipts[1].links_opened, receipts[1].links_closed) == (0, 0)
+        assert changes.empty
+    else:
+        assert (changes.renamed, changes.hosts_appeared) == ((), ())
+    ports = found[int(richer_first)].ports
+    assert len(ports) == 269 + 388  # down, and those that say what they could be
+
+
+def test_a_fabric_without_ports_does_not_take_the_place_of_one_with_them(registry: Registry) -> None:
+    tree = fabric_of(slurm_topology, raw("formats/topology.conf"))
+    registry.save(Intake(cluster="hpc", observed_at=at(1), fabric=richer_scan(), source="ibnetdiscover"))
+    with pytest.raises(PoorerSource, match="slurm-topology has no ports") as refused:
+        registry.save(Intake(cluster="hpc", observed_at=at(2), fabric=tree, source="slurm-topology"))
+    assert refused.value.cluster == "hpc"
+    assert len(registry.fabrics.observations("hpc")) == 1
+    # before there was a scan there is nothing that it could hide, and a scan comes after it as ever
+    assert registry.save(Intake(cluster="hpc", observed_at=at(0), fabric=tree)).new_observation
+    assert registry.save(Intake(cluster="other", observed_at=at(2), fabric=tree)).new_observation
+    assert registry.save(Intake(cluster="other", observed_at=at(3), fabric=richer_scan())).new_observation

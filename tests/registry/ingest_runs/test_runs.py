@@ -16,17 +16,9 @@ from ingest.options import Options
 from ingest.pipeline import ingest
 from registry.database.driver import Database
 from registry.errors import AlmanacError, DatabaseError, DatabaseUnavailable, InputError, UnknownName
+from registry.ingest_runs import runs as ingest_runs
 from registry.ingest_runs.freshness import FAILING, FRESH, NEVER, OLD, STALE, age_text, freshness
-from registry.ingest_runs.runs import (
-    FAILED,
-    RETENTION,
-    SAVED,
-    UNCHANGED,
-    Attempt,
-    RunResult,
-    SourceState,
-    record_run,
-)
+from registry.ingest_runs.runs import FAILED, RETENTION, SAVED, UNCHANGED, Attempt, SourceState, record_run
 from registry.model import CounterSweep, Job
 from registry.model.intake import Intake
 from registry.registry import Registry
@@ -175,7 +167,7 @@ def test_the_record_never_hides_the_error(registry: Registry, monkeypatch: pytes
 def note(registry: Registry, minutes: float, outcome: str, format: str = "scan") -> None:
     attempt = Attempt(started_at=at(minutes), cluster="toy", formats=(format,), files=("f",))
     error: AlmanacError | None = InputError("x") if outcome == FAILED else None
-    result = RunResult(outcome=outcome, seconds=1.0, error=error)
+    result = ingest_runs.RunResult(outcome=outcome, seconds=1.0, error=error)
     registry.database.write(lambda transaction: record_run(transaction, attempt, result))
 
 

@@ -1,4 +1,4 @@
-"""Jobs in the graph: brought up to date, never taken away."""
+"""Jobs in the graph: brought up to date, never taken away; hosts that a scan names in full, or they do."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 
 from registry.errors import InvalidValue, UnknownName
-from registry.model import Job, Profile, Trace
+from registry.maintenance.deletion import delete_observation
+from registry.model import Fabric, HostOrder, Job, Profile, Trace
 from registry.model.intake import Intake, Receipt
 from registry.pages.jobs import JobFilter
 from registry.registry import Registry
@@ -28,17 +29,9 @@ def save(registry: Registry, *jobs: Job, when: datetime | None = None, cluster: 
     return registry.save(Intake(cluster=cluster, observed_at=when, jobs=jobs))
 
 
-Fields = dict[str, Any]
-
-
 def running(job: str = "4711", hosts: tuple[str, ...] = ("node02", "node00")) -> Job:
-    texts: dict[str, Any] = {
-        "name": "stencil",
-        "user": "eve",
-        "account": "hpc",
-        "partition": "batch",
-        "state": "RUNNING",
-    }
+    texts: dict[str, Any] = {"name": "stencil", "user": "eve", "account": "hpc"}
+    texts |= {"partition": "batch", "state": "RUNNING"}
     times: dict[str, Any] = {"submitted_at": at(1), "started_at": at(2)}
     ranks: dict[str, Any] = {"slots": tuple(range(1, len(hosts) + 1)), "ranks": 3, "distribution": "block"}
     return Job(id=job, hosts=hosts, source="scontrol", **texts, **times, **ranks)
@@ -226,12 +219,8 @@ def test_the_time_of_an_iteration_is_stated_or_that_of_the_newest_trace(known: R
 
     def traced(*times: float) -> None:
         zero = np.zeros(len(times), np.int32)
-        columns: dict[str, Any] = {
-            "sender": zero,
-            "receiver": zero + 1,
-            "bytes": zero.astype(np.int64),
-            "tag": zero,
-        }
+        columns: dict[str, Any] = {"sender": zero, "receiver": zero + 1}
+        columns |= {"bytes": zero.astype(np.int64), "tag": zero}
         messages = Trace(ranks=2, at=np.array(times), **columns)
         known.save(Intake(profiles=(messages.profile(name="traced"),), traces=(messages,)))
 
@@ -268,3 +257,86 @@ def test_a_computed_start_does_not_change_with_each_list(known: Registry) -> Non
     assert known.jobs.read("4711").job.started_at == at(2)
     save(known, replace(running(), started_at=at(30)), when=at(31))
     assert known.jobs.read("4711").job.started_at == at(30)
+
+
+def fabric(*hosts: str) -> Fabric:
+    """Hosts on one switch."""
+    n = len(hosts)
+    ends = list(range(n)), [n] * n
+    return Fabric.from_arcs(
+        [*hosts, "leaf"], ends[0] + ends[1], ends[1] + ends[0], 1.0, slots=[1] * n + [0], forwards=False
+    )
+
+
+def job_on(*hosts: str) -> Job:
+    return Job(
+        id="1", state="RUNNING", started_at=at(0), hosts=hosts, slots=(1,) * len(hosts), source="sacct"
+    )
+
+
+def joined(registry: Registry) -> list[str]:
+    """Return the names of the devices to which the job is joined, in its order."""
+    statement = "MATCH (:Job)-[:RAN_ON]->(:Allocation)-[o:ON]->(d:Device) RETURN d.name ORDER BY o.order"
+    return [name for (name,) in registry.database.query(statement)[1]]
+
+
+SHORT, FULL = ("n2", "n1"), ("n2.a.example", "n1.a.example")
+
+
+@pytest.mark.parametrize(("of_scan", "of_job"), [(FULL, SHORT), (SHORT, FULL)])
+@pytest.mark.parametrize("scan_first", [True, False])
+def test_a_job_is_joined_to_hosts_with_another_domain_whichever_comes_first(
+    registry: Registry, of_scan: tuple[str, ...], of_job: tuple[str, ...], scan_first: bool
+) -> None:
+    scan = Intake(cluster="c", observed_at=at(0), fabric=fabric(*of_scan), source="test")
+    jobs = Intake(cluster="c", jobs=(job_on(*of_job),))
+    other = Intake(cluster="c", observed_at=at(-1), fabric=fabric("n7"), source="test")
+    if scan_first:
+        registry.save(scan)
+        receipt = registry.save(jobs)
+        assert receipt.unknown_hosts == ()
+    else:
+        registry.save(other)
+        mixed = Intake(cluster="c", jobs=(job_on(*of_job, "n7"),))
+        assert set(registry.save(mixed).unknown_hosts) == set(of_job)
+        registry.save(scan)
+    assert joined(registry) == [*of_scan, *([] if scan_first else ["n7"])]
+    stored = registry.jobs.read("1")
+    assert registry.jobs.unknown_hosts(stored) == ()
+    assert stored.job.hosts[:2] == of_job
+    snapshot = registry.fabrics.read("c", at(0))
+    assert [snapshot.fabric.names[v] for v in snapshot.fabric.vertices(of_job)] == list(of_scan)
+    (running,) = registry.running("c", at(1)).jobs
+    assert running.stored.job.hosts[:2] == of_job
+
+
+def test_a_job_is_joined_again_when_a_deleted_scan_comes_back(registry: Registry) -> None:
+    other = Intake(cluster="c", observed_at=at(-1), fabric=fabric("n7"), source="test")
+    scan = Intake(cluster="c", observed_at=at(0), fabric=fabric(*FULL, "n7"), source="test")
+    registry.save(other)
+    registry.save(scan)
+    registry.save(Intake(cluster="c", jobs=(job_on(*SHORT),)))
+    observation = registry.fabrics.observations("c")[-1]
+    delete_observation(registry.database, observation.id)
+    assert joined(registry) == []
+    registry.save(scan)
+    assert joined(registry) == list(FULL)
+
+
+def test_hosts_of_which_several_could_be_meant_are_unknown(registry: Registry) -> None:
+    registry.save(
+        Intake(cluster="c", observed_at=at(0), fabric=fabric("n1.a", "n1.b", "n2.a"), source="test")
+    )
+    receipt = registry.save(Intake(cluster="c", jobs=(job_on("n1", "n2"),)))
+    assert receipt.unknown_hosts == ("n1",)
+    with pytest.raises(UnknownName, match=r"there is no host 'n1'; closest: n1\.a, n1\.b"):
+        registry.save(Intake(cluster="c", jobs=(job_on("n1"),)))
+
+
+def test_a_reported_placement_is_on_hosts_with_another_domain(registry: Registry) -> None:
+    registry.save(Intake(cluster="c", observed_at=at(0), fabric=fabric(*FULL), source="test"))
+    registry.save(Intake(cluster="c", jobs=(job_on(*SHORT),)))
+    order = HostOrder(hosts=("n1", "n2", "n1", "n2"), source="test", name="map", job="1")
+    receipt = registry.save(Intake(cluster="c", placements=(order,)))
+    stored = registry.placements.read(receipt.ids("placements")[0])
+    assert stored.hosts == ("n1.a.example", "n2.a.example") * 2

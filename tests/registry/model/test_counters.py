@@ -217,12 +217,9 @@ def test_rates_are_those_of_the_senders_else_of_the_receivers() -> None:
 @pytest.mark.parametrize(
     ("change", "reason"),
     [
-        ({"at": at(0).replace(tzinfo=None)}, "time zone"),
-        ({"values": [[-2]]}, "negative"),
-        ({"values": [[1, 2]]}, "shape"),
-        ({"names": ("bogus",)}, "must be counters"),
-        ({"port": [256]}, "outside"),
-        ({"lid": [7]}, "GUID or by its LID"),
+        *(({"at": at(0).replace(tzinfo=None)}, "time zone"), ({"values": [[-2]]}, "negative")),
+        *(({"values": [[1, 2]]}, "shape"), ({"names": ("bogus",)}, "must be counters")),
+        *(({"port": [256]}, "outside"), ({"lid": [7]}, "GUID or by its LID")),
         ({"guid": [0]}, "GUID or by its LID"),
     ],
 )

@@ -1,4 +1,4 @@
-"""The data types: what they accept, what they refuse, what they derive."""
+"""The data types: what they accept, refuse and derive; names of hosts and of clusters."""
 
 from __future__ import annotations
 
@@ -11,18 +11,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ingest.options import Options
+from registry import model
 from registry.errors import AlmanacError, InfeasibleAllocation, InvalidPlacement, InvalidValue, UnknownName
-from registry.model import (
-    Adapters,
-    Allocation,
-    Fabric,
-    ForwardingTables,
-    HostOrder,
-    Links,
-    Placement,
-    Profile,
-    format_guid,
-)
+from registry.model import Allocation, Fabric, HostOrder, Links, Placement, Profile, format_guid
+from registry.model.host_names import same_hosts, without_domain
+from registry.model.intake import MAX_NAME, Intake, check_cluster_name
 from registry.model.kubernetes_nodes import HOST_LABEL, LONGEST_NAME, label_lines, node_name
 from registry.name_lists import close_names, list_names
 
@@ -77,12 +71,9 @@ def test_arrays_are_read_only_copies() -> None:
 @pytest.mark.parametrize(
     ("changes", "field"),
     [
-        ({"capacity": 0.0}, "Links.capacity"),
-        ({"capacity": float("nan")}, "Links.capacity"),
-        ({"target": [2, 0, 2, 1, 2, 9]}, "Links.target"),
-        ({"target": [2, 2, 2, 1, 2, 1]}, "Links.target"),
-        ({"names": ["a", "a", "s"]}, "Fabric.names"),
-        ({"slots": [1, -1, 0]}, "Fabric.slots"),
+        *(({"capacity": 0.0}, "Links.capacity"), ({"capacity": float("nan")}, "Links.capacity")),
+        *(({"target": [2, 0, 2, 1, 2, 9]}, "Links.target"), ({"target": [2, 2, 2, 1, 2, 1]}, "Links.target")),
+        *(({"names": ["a", "a", "s"]}, "Fabric.names"), ({"slots": [1, -1, 0]}, "Fabric.slots")),
     ],
 )
 def test_a_wrong_fabric_is_refused_by_field(changes: dict[str, object], field: str) -> None:
@@ -96,7 +87,7 @@ def test_a_time_without_zone_or_an_adapter_of_no_host_is_refused() -> None:
         replace(star(), observed_at=datetime(2026, 1, 1))
     one, zero = np.array([1], np.uint64), np.zeros(1, np.uint64)
     with pytest.raises(InvalidValue, match="host"):
-        replace(star(), adapters=Adapters(names=("x",), guid=one, system_guid=zero, host=np.array([7])))
+        replace(star(), adapters=model.Adapters(names=("x",), guid=one, system_guid=zero, host=np.array([7])))
 
 
 def test_unknown_hosts_are_errors_with_the_closest() -> None:
@@ -152,7 +143,7 @@ def test_ranks_take_slots_by_ascending_rank_within_a_host() -> None:
 def test_forwarding_tables_must_fit_their_switches_and_lids(switches: list[int], reason: str) -> None:
     columns: dict[str, Any] = {"ports": np.zeros((2, 3), np.uint8), "lid_guid": np.zeros(3, np.uint64)}
     with pytest.raises(InvalidValue, match=reason):
-        ForwardingTables(switch_guid=np.array(switches, np.uint64), **columns)
+        model.ForwardingTables(switch_guid=np.array(switches, np.uint64), **columns)
 
 
 def test_link_rows_can_be_chosen() -> None:
@@ -187,3 +178,54 @@ def test_each_node_has_one_command() -> None:
         "kubectl label node a kubernetes.io/hostname=a x=1 --overwrite",
         "kubectl label node b x=2 --overwrite",
     ]
+
+
+@pytest.mark.parametrize(
+    ("name", "short"),
+    [("node1.a.example", "node1"), ("node1", "node1"), ("10.0.0.1", "10.0.0.1"), (".a", ".a"), ("n1.", "n1")],
+)
+def test_a_domain_is_what_follows_the_first_dot_after_a_letter(name: str, short: str) -> None:
+    assert without_domain(name) == short
+
+
+@pytest.mark.parametrize(
+    ("names", "known", "same"),
+    [
+        (["n1", "n2"], ["n1.x", "n2.x"], {"n1": "n1.x", "n2": "n2.x"}),
+        (["n1.x", "n2.x"], ["n2", "n1"], {"n1.x": "n1", "n2.x": "n2"}),
+        *((["n1.x"], ["n1.y"], {"n1.x": "n1.y"}), (["n1"], ["n1", "n1.x"], {"n1": "n1"})),
+        *((["n1"], ["n1.x", "n1.y"], {}), (["n1.x", "n1.y"], ["n1"], {})),
+        *((["n1", "n1.x"], ["n1"], {"n1": "n1"}), (["n1", "n1.z"], ["n1", "n1.x"], {"n1": "n1"})),
+        *((["10.0.0.1"], ["10.0.0.2"], {}), (["N1"], ["n1.x"], {}), ([], ["n1"], {})),
+    ],
+)
+def test_names_are_the_same_up_to_the_first_dot_unless_that_is_ambiguous(
+    names: list[str], known: list[str], same: dict[str, str]
+) -> None:
+    assert same_hosts(names, known) == same
+
+
+PLAIN = ("hpc1", "HPC 1", "a.b_c-d+e", "9", "Zürich", "超算", "x" * MAX_NAME)
+OTHERS = (
+    *("", " ", ".", "..", "../x", "a/b", "/etc", "a\\b", "C:\\x", "C:x", "~", "-x", "--yes", "_", ".hidden"),
+    *(" x", "x ", "a\nb", "a\tb", "a\x1b[31mb", "a\x00", "a\x7f", "a\u202eb", "a\u200bb", "a\u00a0b"),
+    *("*", "$(id)", "a;b", "a'b", 'a"b', "a|b", "a&b", "<b>", "a?b", "a#b", "x" * (MAX_NAME + 1)),
+)
+
+
+@pytest.mark.parametrize("name", PLAIN)
+def test_a_plain_name_is_accepted(name: str) -> None:
+    check_cluster_name(name)
+    assert Options(cluster=name).cluster == name
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_another_name_is_refused_with_the_rule(name: str) -> None:
+    with pytest.raises(InvalidValue, match="begins with a letter or a digit") as caught:
+        check_cluster_name(name)
+    assert str(caught.value).isprintable()
+    if name:
+        with pytest.raises(InvalidValue, match=r"^Options.cluster: "):
+            Options(cluster=name)
+        with pytest.raises(InvalidValue, match=r"^Intake.cluster: "):
+            Intake(cluster=name)

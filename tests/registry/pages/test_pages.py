@@ -18,17 +18,10 @@ from registry.ingest_runs.runs import FAILED, Attempt
 from registry.jobs.jobs import jobs_of_user
 from registry.model import Fabric, Job, LinkRates, total
 from registry.model.intake import Intake
+from registry.pages import devices
 from registry.pages.changes import read_snapshot_diff
 from registry.pages.counters import read_growth
-from registry.pages.devices import (
-    APPEARED,
-    CHANGED_SPEED,
-    REMOVED,
-    RENAMED,
-    DeviceEvent,
-    DeviceHistory,
-    read_device_history,
-)
+from registry.pages.devices import REMOVED, RENAMED, DeviceEvent, DeviceHistory, read_device_history
 from registry.pages.fabric import read_fabric_history
 from registry.pages.ingests import SourceDay, read_ingests
 from registry.pages.jobs import JobFilter
@@ -121,11 +114,7 @@ def test_the_difference_of_two_states_is_that_of_their_fabrics(several: Registry
         found = read_snapshot_diff(several.database, "toy", before, after)
         expected = several.fabrics.changes("toy", at(start), at(end))
         for name in (
-            "cables_appeared",
-            "cables_vanished",
-            "capacity_changed",
-            "switches_rerouted",
-            "renamed",
+            *("cables_appeared", "cables_vanished", "capacity_changed", "switches_rerouted", "renamed"),
         ):
             assert getattr(found.changes, name) == getattr(expected, name)
         assert bool(found.changes.switches_rerouted) == (end == 60)
@@ -188,8 +177,8 @@ def history_of(registry: Registry, name: str, fabric: Fabric = WHOLE, cluster: s
 
 def test_lost_returned_and_slower_cables_are_events_of_both_ends(several: Registry) -> None:
     # cable 0: leaf0:3 to spine0:1, lost at 20, back at 30; cable 1: leaf0:4 to spine1:1, half the speed at 50
-    slower = DeviceEvent(at(50), CHANGED_SPEED, 4, "spine1", 1)
-    back_and_gone = ((at(30), APPEARED), (at(20), REMOVED))
+    slower = DeviceEvent(at(50), devices.CHANGED_SPEED, 4, "spine1", 1)
+    back_and_gone = ((at(30), devices.APPEARED), (at(20), REMOVED))
     events = tuple(DeviceEvent(*seen, 3, "spine0", 1) for seen in back_and_gone)
     assert history_of(several, "leaf0") == DeviceHistory(at(10), (slower, *events))
     events = tuple(DeviceEvent(*seen, 1, "leaf0", 3) for seen in back_and_gone)
@@ -250,19 +239,11 @@ def test_jobs_are_listed_page_by_page_the_latest_started_first_and_the_waiting_l
 
 
 FILTERS: list[tuple[dict[str, Any], list[str]]] = [
-    ({"user": "ada"}, ["8", "71", "9"]),
-    ({"users": ("bao", "cem")}, ["72"]),
-    ({"users": ()}, []),
-    ({"state": "RUNNING"}, ["8", "72"]),
-    ({"state": "RUNNING", "user": "ada"}, ["8"]),
-    ({"application": "cg"}, ["71"]),
-    ({"text": "7"}, ["72", "71"]),
-    ({"text": "1"}, []),
-    ({"text": "wEATHER"}, ["71"]),
-    ({"text": "<b>"}, ["71"]),
-    ({"since": at(6)}, ["8", "72", "9"]),
-    ({"since": at(5.5)}, ["8", "72", "71", "9"]),
-    ({"until": at(4)}, ["71", "9"]),
+    *(({"user": "ada"}, ["8", "71", "9"]), ({"users": ("bao", "cem")}, ["72"]), ({"users": ()}, [])),
+    *(({"state": "RUNNING"}, ["8", "72"]), ({"state": "RUNNING", "user": "ada"}, ["8"])),
+    *(({"application": "cg"}, ["71"]), ({"text": "7"}, ["72", "71"]), ({"text": "1"}, [])),
+    *(({"text": "wEATHER"}, ["71"]), ({"text": "<b>"}, ["71"]), ({"since": at(6)}, ["8", "72", "9"])),
+    *(({"since": at(5.5)}, ["8", "72", "71", "9"]), ({"until": at(4)}, ["71", "9"])),
     ({"since": at(6), "until": at(5)}, ["72", "9"]),
 ]
 
@@ -372,9 +353,7 @@ def test_the_overview_has_clusters_sources_plan_and_what_was_before(several: Reg
         read_fabric_history(several.database, "toi")
 
 
-def test_a_clusters_version_changes_with_what_is_saved_and_jobs_of_users_are_found(
-    several: Registry,
-) -> None:
+def test_a_clusters_version_changes_with_what_is_saved_and_jobs_of_users_are_found(several: Registry) -> None:
     first = {info.name: info.version for info in several.fabrics.clusters()}
     jobs = tuple(Job(id=str(k), user=user, hosts=("node00",), slots=(1,)) for k, user in enumerate("aba"))
     several.save(Intake(cluster="toy", jobs=jobs, source="test", observed_at=at(60)))

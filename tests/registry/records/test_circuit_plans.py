@@ -11,12 +11,8 @@ import pytest
 from registry.errors import InvalidValue, UnknownName
 from registry.records.circuit_plans import CircuitPlanRecord, circuit_plan_id
 from registry.registry import Registry
-from tests.registry.model.test_circuit_plan import (
-    circuit_plan,
-    circuit_routes,
-    optical_switch,
-    reconfiguration_record,
-)
+from tests.registry.model import test_circuit_plan
+from tests.registry.model.test_circuit_plan import circuit_plan, optical_switch, reconfiguration_record
 from tests.registry.records.test_records import known, plan_on
 from tests.support.full_cluster import HOSTS, same
 
@@ -82,7 +78,11 @@ def test_another_provenance_or_result_is_another_plan() -> None:
     ]
     changes += [{"parameters": {}}, {"code_version": "2"}]
     plans: list[dict[str, Any]] = [{"seed": 8}, {"complete": False}, {"link_load": [40.0, 10.0, 1.0]}]
-    plans += [{"gain": math.nan}, {"routes": None}, {"routes": circuit_routes(circuit=[0, 0, 2])}]
+    plans += [
+        {"gain": math.nan},
+        {"routes": None},
+        {"routes": test_circuit_plan.circuit_routes(circuit=[0, 0, 2])},
+    ]
     variants = [record, *(replace(record, **changed) for changed in changes)]
     variants += [replace(record, plan=circuit_plan(**changed)) for changed in plans]
     assert len({circuit_plan_id(variant) for variant in variants}) == len(variants)

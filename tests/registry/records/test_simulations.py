@@ -62,12 +62,7 @@ def test_another_provenance_or_result_is_another_run() -> None:
         *({"placement": "p"}, {"content": "toy/0"}, {"tables": None}, {"profile": "f"}, {"trace": None})
     ]
     changes += [{"parameters": {}}, {"code_version": "2"}]
-    others: list[Fields] = [
-        {"seed": 4},
-        {"mode": "flits"},
-        {"routing": "up-down"},
-        {"complete": False},
-    ]
+    others: list[Fields] = [{"seed": 4}, {"mode": "flits"}, {"routing": "up-down"}, {"complete": False}]
     runs = [replace(run, **changed) for changed in (*others, {"link_bytes": run.link_bytes * 2})]
     variants = [record, *(replace(record, **changed) for changed in changes)]
     variants += [replace(record, simulation=other) for other in runs]

@@ -247,10 +247,7 @@ PACKED: dict[str, Callable[[bytes], bytes]] = {
 }
 LINES: dict[str, Callable[[list[bytes]], list[bytes]]] = {
     "no end": lambda lines: lines[:-1],
-    "cut between lines": lambda lines: lines[:20],
-    "header only": lambda lines: lines[:1],
     "a line less": lambda lines: lines[:30] + lines[31:],
-    "a line more": lambda lines: [*lines, lines[-1]],
     "changed": lambda lines: [line.replace(b'"hosts":3', b'"hosts":4') for line in lines],
     "no header": lambda lines: lines[1:],
     "empty": lambda lines: [],

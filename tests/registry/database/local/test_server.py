@@ -1,11 +1,13 @@
-"""The embedded server: one a data folder, found by all, and gone when nobody needs it."""
+"""The embedded server: one a data folder, found by all, gone when nobody needs it; its files."""
 
 from __future__ import annotations
 
 import ipaddress
 import os
 import re
+import resource
 import signal
+import socket
 import stat
 import subprocess
 import sys
@@ -14,6 +16,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from http.client import HTTPConnection
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, cast
 
 import psutil
@@ -21,12 +24,201 @@ import pytest
 from filelock import FileLock
 
 from registry.database.driver import Database
+from registry.database.local import files as server_files
 from registry.database.local import supervisor
-from registry.database.local.files import ServerFiles, ServerState
+from registry.database.local.files import ServerFiles, ServerState, end_process, process, resident_bytes
 from registry.database.local.server import ServerAddress, _await_answer, ensure_server, status, stop
 from registry.errors import DatabaseError, DatabaseUnavailable
-from tests.registry.database.local.test_files import STATE
-from tests.support.waiting import PATIENCE, comes_true, has_ended
+from tests.support.paths import ROOT
+from tests.support.waiting import PATIENCE, SteeredClock, comes_true, has_ended
+
+STATE = ServerState(supervisor=1, java=2, bolt_port=7687, machine="here", started_at=3.5, idle_seconds=60.0)
+
+
+def test_a_state_is_read_as_it_was_written(tmp_path: Path) -> None:
+    files = ServerFiles(tmp_path / "home")
+    assert files.read_state() is None
+    files.prepare()
+    files.write_state(STATE)
+    assert files.read_state() == STATE
+    modes = [stat.S_IMODE(path.stat().st_mode) for path in (files.folder, files.data, files.state)]
+    assert modes == [0o700, 0o700, 0o600]
+    assert [one.name for one in files.folder.iterdir()] == ["state.json"]
+    for text in ("{half a", "[]", '{"supervisor": 1}'):
+        files.state.write_text(text, "utf-8")
+        assert files.read_state() is None
+
+
+def test_a_password_is_made_once(tmp_path: Path) -> None:
+    files = ServerFiles(tmp_path)
+    files.prepare()
+    password = files.read_password()
+    assert len(password) == 32
+    assert files.read_password() == password
+    assert stat.S_IMODE(files.password.stat().st_mode) == 0o600
+
+
+def test_a_process_is_recognised_by_its_arguments(processes: None) -> None:
+    # A process has no arguments for a moment after Popen returns; cat has them when it answers.
+    pipe = subprocess.PIPE
+    with subprocess.Popen(["cat", "-u", "-"], stdin=pipe, stdout=pipe, bufsize=0) as child:
+        assert child.stdin is not None
+        assert child.stdout is not None
+        child.stdin.write(b"ready\n")
+        assert child.stdout.readline() == b"ready\n"
+        found = process(child.pid, "-u")
+        assert found == psutil.Process(child.pid)
+        assert resident_bytes(found) > 0
+        assert process(child.pid, "-v") is None
+        end_process(found, 10.0)
+        child.wait()
+        assert process(child.pid, "-u") is None
+        assert resident_bytes(found) == 0
+    assert process(0) is None
+    assert process(os.getpid()) is not None
+    end_process(None, 1.0)
+
+
+def test_data_of_a_replacement_that_was_killed_are_put_back_and_replaced_ones_deleted(tmp_path: Path) -> None:
+    files = ServerFiles(tmp_path)
+    files.prepare()  # as another process does meanwhile
+    (files.earlier / "databases").mkdir(parents=True)
+    files.put_back()
+    assert (files.data / "databases").is_dir()
+    assert not files.earlier.exists()
+    files.put_back()
+    assert (files.data / "databases").is_dir()
+    (files.earlier / "databases" / "old").mkdir(parents=True)
+    files.put_back()
+    assert [one.name for one in files.data.iterdir()] == ["databases"]
+    assert list((files.data / "databases").iterdir()) == []
+    assert not files.earlier.exists()
+
+
+def test_the_log_tells_of_too_little_memory(tmp_path: Path) -> None:
+    files = ServerFiles(tmp_path)
+    assert files.out_of_memory() == ""
+    files.prepare()
+    files.log.write_bytes(b"started\n" * 2000)
+    assert files.out_of_memory() == ""
+    with files.log.open("ab") as log:
+        log.write(b"Terminating due to java.lang.OutOfMemoryError: Java heap space\n")
+    assert "too little memory" in files.out_of_memory()
+
+
+def test_a_taken_port_is_replaced(processes: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """ArcadeDB stays alive without its HTTP port; such a server is not used."""
+    files = ServerFiles(tmp_path / "data folder")
+    ensure_server(files.home)  # creates the database
+    stop(files.home)
+    free = supervisor._free_ports
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        offers = [[free(1)[0], taken.getsockname()[1]], free(2)]
+        monkeypatch.setattr(supervisor, "_free_ports", lambda count: offers.pop(0))
+        begun = ServerState(
+            supervisor=os.getpid(), machine=server_files.machine_name(), started_at=0.0, idle_seconds=60.0
+        )
+        java, state = supervisor._start(files, begun)
+        try:
+            assert offers == []
+            uri = f"bolt://127.0.0.1:{state.bolt_port}"
+            Database.connect(uri, user="root", password=files.read_password()).close()
+        finally:
+            supervisor._stop(java)
+            files.state.unlink()
+
+
+def test_java_listens_on_loopback_with_our_folder_and_ports() -> None:
+    files = ServerFiles(Path('/a "b"'))
+    lines = supervisor._java_arguments(files, 1234, 1235).splitlines()
+    assert lines[-1] == '"com.arcadedb.server.ArcadeDBServer"'
+    assert {
+        '"-Darcadedb.bolt.host=127.0.0.1"',
+        '"-Darcadedb.bolt.port=1234"',
+        '"-Darcadedb.server.httpIncomingPort=1235"',
+        '"-Darcadedb.server.rootPath=/a \\"b\\"/graph"',
+        '"-Darcadedb.txWalFlush=2"',  # commits are forced to disk
+        '"-Xmx1g"',
+    } <= set(lines)
+
+
+START_LIMITED = """
+import resource, sys
+from pathlib import Path
+from registry.database.local.server import ensure_server
+from registry.errors import DatabaseUnavailable
+
+resource.setrlimit(int(sys.argv[1]), (int(sys.argv[2]), int(sys.argv[2])))
+try:
+    ensure_server(Path(sys.argv[3]))
+except DatabaseUnavailable as error:
+    print(error)
+"""
+
+
+TOO_SMALL = {
+    "address space (ulimit -v) is 2,000,000,000": (resource.RLIMIT_AS, 2_000_000_000),
+    "open files (ulimit -n) is 100": (resource.RLIMIT_NOFILE, 100),
+    "size of a file (ulimit -f) is 100,000": (resource.RLIMIT_FSIZE, 100_000),
+}
+
+
+@pytest.mark.parametrize("name", TOO_SMALL)
+def test_a_limit_that_is_too_small_is_named(processes: None, tmp_path: Path, name: str) -> None:
+    command = [sys.executable, "-c", START_LIMITED, *map(str, TOO_SMALL[name]), str(tmp_path)]
+    shown = subprocess.run(command, capture_output=True, text=True, check=True, timeout=PATIENCE).stdout
+    assert f"does not start: the limit of {name} and it needs" in shown
+    assert "raise it, or set ALMANAC_DB" in shown
+    assert not (tmp_path / "server" / "state.json").exists()
+
+
+def test_a_limit_that_may_be_raised_is_raised(monkeypatch: pytest.MonkeyPatch) -> None:
+    given = {one: (10, resource.RLIM_INFINITY) for one, _, _ in supervisor.LIMITS}
+    given[resource.RLIMIT_FSIZE] = (resource.RLIM_INFINITY, resource.RLIM_INFINITY)
+    set_to: dict[int, tuple[int, int]] = {}
+    monkeypatch.setattr(resource, "getrlimit", given.__getitem__)
+    monkeypatch.setattr(resource, "setrlimit", set_to.__setitem__)
+    supervisor._require_limits()
+    assert set_to == {
+        resource.RLIMIT_AS: (4_000_000_000, resource.RLIM_INFINITY),
+        resource.RLIMIT_NOFILE: (512, resource.RLIM_INFINITY),
+    }
+
+
+def test_an_unused_server_stops_if_the_clock_was_set_back(tmp_path: Path, monkeypatch: Any) -> None:
+    files = ServerFiles(tmp_path)
+    files.used.parent.mkdir(parents=True, exist_ok=True)
+    files.used.touch()
+    tomorrow = time.time() + 86400
+    os.utime(files.used, (tomorrow, tomorrow))
+    clock = SteeredClock()
+    monkeypatch.setattr(supervisor, "time", clock)
+    monkeypatch.setattr(supervisor, "_is_connected", lambda java, port: clock.now < 1.0)
+    java = cast("subprocess.Popen[bytes]", SimpleNamespace(poll=lambda: None))  # does not end
+    supervisor._watch(files, replace(STATE, idle_seconds=0.2), java)
+    assert 1.15 < clock.now < 1.35  # not under an open connection, then after 0.2 s
+
+
+PARENT = """
+import subprocess, sys, time
+from registry.database.local.end_with_parent import die_with_parent
+child = subprocess.Popen(["sleep", "600"], preexec_fn=die_with_parent())
+print(child.pid, flush=True)
+time.sleep(600)
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the kernel of Linux does this")
+def test_a_child_ends_with_a_killed_parent(processes: None) -> None:
+    command = [sys.executable, "-c", PARENT]
+    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as parent:
+        assert parent.stdout is not None
+        child = psutil.Process(int(parent.stdout.readline()))
+        assert child.is_running()
+        os.kill(parent.pid, signal.SIGKILL)
+    gone, _ = psutil.wait_procs([child], timeout=PATIENCE)
+    assert gone == [child] or child.status() == psutil.STATUS_ZOMBIE
+
 
 MARK = "MERGE (m:Mark {id: $id})"
 START = """
