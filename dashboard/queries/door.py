@@ -2,7 +2,7 @@
 
 Caches are shared by all viewers, so that a page gets nothing from them but through here: what the viewer may
 not see is unknown, without a hint that it is there. Pages import no other function that reads such data by an
-id (`tests/dashboard/queries/test_door.py`).
+id (`tests/dashboard/test_queries.py`).
 """
 
 from __future__ import annotations

@@ -22,28 +22,17 @@ from registry.model.intake import Intake
 from registry.records.circuit_plans import CircuitPlanInfo, StoredCircuitPlan
 from tests.dashboard.conftest import MARKUP, Connect
 from tests.dashboard.test_figures import rows_of, spec
-from tests.registry.model.test_circuit_plan import (
-    circuit_plan,
-    circuit_routes,
-    optical_switch,
-    reconfiguration_record,
-)
+from tests.registry.model import test_circuit_plan
+from tests.registry.model.test_circuit_plan import circuit_plan, optical_switch, reconfiguration_record
 from tests.support.apps import CIRCUITS, address, captions, messages, page, seen_by, titles, whole
 from tests.support.fat_tree import at, fat_tree
 
+ENDLESS = ("throughput", "compute_throughput", "communication_throughput")
 AT = datetime(2026, 1, 2, 3, 4, 5, 600_000, tzinfo=UTC)
-UNKNOWN: dict[str, Any] = {
-    "present_source": [],
-    "present_target": [],
-    **dict.fromkeys(("present_throughput", "gain", "break_even_seconds"), math.nan),
-}
-UNLIMITED: dict[str, Any] = {
-    **dict.fromkeys(
-        ("throughput", "compute_throughput", "communication_throughput", "upper_bound"), math.inf
-    ),
-    "trail_throughput": [math.inf] * 3,
-    "link_load": [0.0] * 3,
-}
+UNKNOWN: dict[str, Any] = dict.fromkeys(("present_throughput", "gain", "break_even_seconds"), math.nan)
+UNKNOWN |= {"present_source": [], "present_target": []}
+UNLIMITED: dict[str, Any] = dict.fromkeys((*ENDLESS, "upper_bound"), math.inf)
+UNLIMITED |= {"trail_throughput": [math.inf] * 3, "link_load": [0.0] * 3}
 
 
 def stored(**changed: Any) -> StoredCircuitPlan:
@@ -95,10 +84,8 @@ def test_circuits_to_remove_come_first_and_without_known_ones_all_are_added() ->
     assert tables.moves_table(stored(**UNKNOWN))["what"].tolist() == [INSERTED] * 3
     told = tables.facts(stored(**UNKNOWN))
     assert (told["Gain"], told["Moves"], told["Pays after"]) == ("not known", "3", "not known")
-    assert tables.moves_table(stored()).to_numpy().tolist() == [
-        [REMOVED, "=n1", "n2"],
-        [INSERTED, "n0", "n3"],
-    ]
+    moves = tables.moves_table(stored()).to_numpy().tolist()
+    assert moves == [[REMOVED, "=n1", "n2"], [INSERTED, "n0", "n3"]]
     assert tables.facts(stored()) == {"Profiles/s": "1", "Gain": "2 ×", "Moves": "2", "Pays after": "6 s"}
     assert tables.facts(stored(gain=1.0, break_even_seconds=math.inf))["Pays after"] == "never"
 
@@ -139,7 +126,9 @@ def test_ways_are_those_of_most_bytes_by_names_of_hosts() -> None:
     table = tables.routes_table(stored(), 10)
     assert table.to_numpy().tolist() == [[0, 1, 30.0, 1, "n0 =n1"], [1, 2, 10.0, 2, "=n1 n0 n3"]]
     assert tables.routes_table(stored(), 1)["route"].tolist() == ["n0 =n1"]
-    of_nodes = circuit_routes(of_nodes=True, one=[3], other=[2], bytes=[5.0], first=[0, 1], circuit=[2])
+    of_nodes = test_circuit_plan.circuit_routes(
+        of_nodes=True, one=[3], other=[2], bytes=[5.0], first=[0, 1], circuit=[2]
+    )
     (row,) = tables.routes_table(stored(routes=of_nodes), 10).to_numpy().tolist()
     assert row == ["n3", "n2", 5.0, 1, "n3 n2"]
     assert not len(tables.routes_table(stored(routes=None), 10))
@@ -168,19 +157,11 @@ def planned(nothing: Connect) -> Planned:
         )
         registry.optical.save(optical_switch())
         name = registry.profiles.list()[0].id
-        both = registry.circuit_plans.save(
-            reconfiguration_record(
-                cluster="toy",
-                hosts=HOSTS,
-                profiles=(name, name),
-                ranks=(3, 3),
-                jobs=("11", "12"),
-                plan=circuit_plan(node_of_vertex=[0, 1, 3, 2, 2, 1]),
-            )
-        )
-        alone = registry.circuit_plans.save(
-            reconfiguration_record(profiles=(name,), plan=circuit_plan(gain=1.0, complete=False))
-        )
+        two: dict[str, Any] = {"profiles": (name, name), "ranks": (3, 3), "jobs": ("11", "12")}
+        two |= {"hosts": HOSTS, "plan": circuit_plan(node_of_vertex=[0, 1, 3, 2, 2, 1])}
+        both = registry.circuit_plans.save(reconfiguration_record(cluster="toy", **two))
+        cut = circuit_plan(gain=1.0, complete=False)
+        alone = registry.circuit_plans.save(reconfiguration_record(profiles=(name,), plan=cut))
     return Planned(connect=nothing, jobs=both, alone=alone)
 
 
@@ -197,10 +178,8 @@ def test_a_plan_is_shown_with_all_that_it_is_for_and_by_hosts_if_it_is_of_a_clus
     assert ways["route"].tolist() == ["0 1", "1 0 3"]
     assert list(plans["plan"]) == [planned.jobs, planned.alone]
     app = page(planned.connect, CIRCUITS)
-    assert app.dataframe[0].value.to_numpy().tolist() == [
-        ["remove", "node01", "node02"],
-        ["add", "node00", "node03"],
-    ]
+    moves = app.dataframe[0].value
+    assert moves.to_numpy().tolist() == [["remove", "node01", "node02"], ["add", "node00", "node03"]]
     assert list(app.dataframe[3].value["plan"]) == [planned.jobs, planned.alone]
     assert MARKUP not in captions(app)
     told = f"almanac cluster optical toy --applied {planned.jobs}"
@@ -236,8 +215,7 @@ def test_an_unknown_name_is_reported_and_can_be_forgotten(planned: Planned, wron
     assert "Circuits to move" not in whole(app)
     (name,) = wrong
     app.button(key=f"forget {name}").click().run()
-    assert not app.exception
-    assert not app.error
+    assert not [*app.exception, *app.error]
     assert address(app) == TAB
 
 

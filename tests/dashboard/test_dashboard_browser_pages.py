@@ -123,15 +123,8 @@ def _tabbed(page: Page, count: int) -> set[str]:
     return found
 
 
-JOB = Job(
-    id="77",
-    user="eve",
-    state="RUNNING",
-    hosts=("node0001", "node0040"),
-    slots=(2, 2),
-    ranks=3,
-    started_at=SCANNED,
-)
+TWO_HOSTS: dict[str, Any] = {"hosts": ("node0001", "node0040"), "slots": (2, 2), "ranks": 3}
+JOB = Job(id="77", user="eve", state="RUNNING", started_at=SCANNED, **TWO_HOSTS)
 PROFILE = Profile.from_edges([0, 1], [2, 2], [8e6, 8e6], ranks=3, name="pairs", application="wrf")
 TREE = DATA / "infiniband" / "fattree2-64-broken-link"
 BEFORE_AND_AFTER = {
@@ -143,10 +136,7 @@ BEFORE_AND_AFTER = {
     "planner?cluster=tree": ("No running job has known traffic", "Worst link now"),
     "planner?tab=circuits&cluster=tree": ("Cluster tree has no circuit plan", "Circuits to move"),
     "trends": ("The registry holds no evaluated placement yet", "1 placement"),
-    "trends?tab=simulations": (
-        "The registry holds no placement and no simulated run yet",
-        "no simulated run yet. Simulate",
-    ),
+    "trends?tab=simulations": ("holds no placement and no simulated run", "no simulated run yet. Simulate"),
 }
 """Texts on each page before and after data are saved."""
 

@@ -70,22 +70,21 @@ def test_sources_that_need_attention_name_cause_and_command() -> None:
     assert "ann" not in hidden.cause + hidden.command
 
 
+def of_day(format: str, day: int, runs: int, failed: int, hours: float | None) -> SourceDay:
+    time = None if hours is None else NOW - timedelta(hours=hours)
+    return SourceDay(cluster="c", format=format, day=day, runs=runs, failed=failed, observed_at=time)
+
+
 def test_the_grid_has_the_age_of_the_latest_data_of_each_day() -> None:
     starts = [NOW - timedelta(days=before) for before in (3, 2, 1)]
-
-    def day(number: int, failed: int, hours: float | None) -> SourceDay:
-        time = None if hours is None else NOW - timedelta(hours=hours)
-        return SourceDay(
-            cluster="c", format="scan", day=number, runs=1 + failed, failed=failed, observed_at=time
-        )
 
     bad = source("scan", last_outcome=FAILED, observed_at=NOW - timedelta(hours=30), error="cut")
     plain = source("jobs", observed_at=NOW - timedelta(hours=30))
     days = (
-        day(0, 0, 400),
-        day(2, 0, 30),  # observed 30 hours ago, on the second day
-        day(3, 2, None),
-        SourceDay(cluster="c", format="jobs", day=2, runs=4, failed=1, observed_at=NOW - timedelta(hours=30)),
+        of_day("scan", 0, 1, 0, 400),
+        of_day("scan", 2, 1, 0, 30),  # observed 30 hours ago, on the second day
+        of_day("scan", 3, 3, 2, None),
+        of_day("jobs", 2, 4, 1, 30),
     )
     sources = (plain, bad, source("profile", cluster=""))
     table = age_grid(Ingests(sources=sources, days=days), starts, NOW)
@@ -158,10 +157,8 @@ def test_failures_come_first_with_cause_and_command_and_failed_runs_are_explaine
 def test_fresh_sources_need_nothing(toy: Connect) -> None:
     with toy() as registry:
         now = datetime.now(UTC)
-        scan = Intake(
-            cluster="toy", files=("g",), started_at=now, source="scan", fabric=fat_tree(), observed_at=now
-        )
-        registry.save(scan)
+        scan = Intake(cluster="toy", files=("g",), source="scan", fabric=fat_tree(), observed_at=now)
+        registry.save(replace(scan, started_at=now))
     app = page(toy, "data", cluster="toy")
     assert any("all sources are fresh" in one.value for one in app.markdown)
     assert not app.code

@@ -190,11 +190,8 @@ def test_all_jobs_are_listed_with_what_judges_them(connect: Connect) -> None:
 
 def test_the_address_narrows_the_table_and_a_button_undoes_what_no_job_fits(connect: Connect) -> None:
     for given, expected in (
-        ({"state": "RUNNING"}, RUN),
-        ({"state": "RUNNING", "cluster": CLUSTER}, set(RUNNING)),
-        ({"text": "471"}, {JOB, *RUNNING}),
-        ({"text": "4712"}, {"4712"}),
-        ({"since": LATELY}, RUN),
+        *(({"state": "RUNNING"}, RUN), ({"state": "RUNNING", "cluster": CLUSTER}, set(RUNNING))),
+        *(({"text": "471"}, {JOB, *RUNNING}), ({"text": "4712"}, {"4712"}), ({"since": LATELY}, RUN)),
     ):
         app = page(connect, JOBS, **given)
         assert set(listed(app)["id"]) == expected
@@ -228,9 +225,8 @@ def test_many_jobs_come_in_pages_and_wrong_ones_go(nothing: Connect, monkeypatch
 
 def test_the_file_holds_all_rows_and_none_computed(filled: Filled, monkeypatch: pytest.MonkeyPatch) -> None:
     given: dict[str, Any] = {}
-    monkeypatch.setattr(
-        "dashboard.views.jobs.st.download_button", lambda label, data, **_: given.update(data=data)
-    )
+    download = "dashboard.views.jobs.st.download_button"
+    monkeypatch.setattr(download, lambda label, data, **_: given.update(data=data))
     monkeypatch.setattr("dashboard.views.jobs.ROWS", 1)
     page(filled.connect, JOBS)
     found = pd.read_csv(io.StringIO(given["data"]()), dtype={"job": str})
@@ -272,16 +268,6 @@ def test_running_jobs_are_set_against_the_links_they_share(connect: Connect) -> 
         assert len(table(page(connect, INTERFERENCE, links=links), "place", "link")) <= 20
 
 
-def test_without_times_of_iterations_no_slowdown_is_shown(connect: Connect) -> None:
-    """The optical cluster of the demonstration has no counters."""
-    app = page(connect, INTERFERENCE, cluster=OPTICAL, links="all")
-    assert "Largest slowdown" not in numbers(app)
-    assert "almanac job attach JOB PROFILE --iteration-seconds SECONDS" in [code.value for code in app.code]
-    assert numbers(app)["Busiest of these links"] == "unknown"
-    assert "estimated share of a link" in captions(app)
-    assert table(app, "job", "slowdown")["slowdown"].isna().all()
-
-
 def test_other_users_jobs_have_no_name_there(connect: Connect, monkeypatch: pytest.MonkeyPatch) -> None:
     with connect() as registry:
         users = {stored.job.user for stored in registry.jobs.list(CLUSTER)}
@@ -292,6 +278,16 @@ def test_other_users_jobs_have_no_name_there(connect: Connect, monkeypatch: pyte
     assert not any(f"job {job}" in shown for job in RUNNING)
     assert not any(user and f", {user})" in shown for user in users)
     assert table(app, "job", "slowdown").empty
+
+
+def test_without_times_of_iterations_no_slowdown_is_shown(connect: Connect) -> None:
+    """The optical cluster of the demonstration has no counters."""
+    app = page(connect, INTERFERENCE, cluster=OPTICAL, links="all")
+    assert "Largest slowdown" not in numbers(app)
+    assert "almanac job attach JOB PROFILE --iteration-seconds SECONDS" in [code.value for code in app.code]
+    assert numbers(app)["Busiest of these links"] == "unknown"
+    assert "estimated share of a link" in captions(app)
+    assert table(app, "job", "slowdown")["slowdown"].isna().all()
 
 
 def test_a_fabric_without_running_jobs_or_before_its_first_scan_is_reported(filled: Filled) -> None:

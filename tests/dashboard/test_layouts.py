@@ -35,14 +35,8 @@ def wired(names: Sequence[str], ends: Sequence[tuple[str, str]], hosts: str = "h
     """A fabric of cables between devices; hosts have a name that begins with one of these letters."""
     index = {name: v for v, name in enumerate(names)}
     source, target = np.array([(index[a], index[b]) for a, b in ends]).T
-    return Fabric.from_arcs(
-        names,
-        np.r_[source, target],
-        np.r_[target, source],
-        1e9,
-        slots=[int(name[0] in hosts) for name in names],
-        forwards=[name[0] not in hosts for name in names],
-    )
+    ends_of, is_host = (np.r_[source, target], np.r_[target, source]), [name[0] in hosts for name in names]
+    return Fabric.from_arcs(names, *ends_of, 1e9, slots=np.array(is_host, int), forwards=np.invert(is_host))
 
 
 def three_levels(pods: int = 2) -> Fabric:
@@ -64,9 +58,8 @@ def test_tiers_of_a_tree_count_from_the_hosts_and_a_manager_makes_no_leaf() -> N
     assert tiers(fabric) is told
     hosts = [f"h{host}" for host in range(8)]
     ends = [(host, f"l{k // 4}") for k, host in enumerate(hosts)]
-    fabric = wired(
-        [*hosts, "l0", "l1", "manager", "s"], [*ends, ("l0", "s"), ("l1", "s"), ("manager", "s")], "hm"
-    )
+    ends += [(below, "s") for below in ("l0", "l1", "manager")]
+    fabric = wired([*hosts, "l0", "l1", "manager", "s"], ends, "hm")
     assert tiers(fabric).tolist() == [0] * 8 + [1, 1, 0, 2]
     fabric = infiniband("ndr-dgx-minhop")
     named = {name: int(t) for name, t in zip(fabric.names, tiers(fabric), strict=True)}
@@ -258,9 +251,8 @@ def test_a_free_layout_that_is_given_is_taken() -> None:
 def test_a_large_graph_is_spread_without_springs_and_always_alike() -> None:
     ring = np.arange(2000)
     source, target = np.r_[ring, ring], np.r_[(ring + 1) % 2000, (ring + 700) % 2000]
-    fabric = Fabric.from_arcs(
-        [f"v{v}" for v in ring], np.r_[source, target], np.r_[target, source], 1.0, slots=0
-    )
+    both = np.r_[source, target], np.r_[target, source]
+    fabric = Fabric.from_arcs([f"v{v}" for v in ring], *both, 1.0, slots=0)
     one, other = free(fabric), free(fabric)
     assert np.array_equal(one, other)
     assert len(set(zip(*np.round(one, 9).tolist(), strict=True))) == 2000
@@ -360,13 +352,9 @@ def test_a_line_between_groups_has_the_busiest_link_of_all_its_cables() -> None:
     assert len(picture.rows) == 9  # three racks and three leaves with two spines
     links = fabric.links
     leaf = fabric.names.index("leaf1")
-    mine = [
-        row
-        for row in range(len(links))
-        if leaf in (links.source[row], links.target[row])
-        and any(fabric.names[v].startswith("node") for v in (links.source[row], links.target[row]))
-    ]
-    assert max(mine) in picture.rows
+    at_leaf = (links.source == leaf) | (links.target == leaf)
+    of_hosts = (fabric.slots[links.source] > 0) | (fabric.slots[links.target] > 0)
+    assert np.flatnonzero(at_leaf & of_hosts).max() in picture.rows
     assert isinstance(picture.shape, Points)
     texts = [level.text for level in picture.shape.levels]
     assert texts == ["3 racks", "3 leaf switches", "2 tier-2 switches"]

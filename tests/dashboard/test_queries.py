@@ -1,28 +1,31 @@
-"""What pages read, in few statements; the search over all."""
+"""What pages read, in few statements; the search over all; parameters that name what is another user's."""
 
 from __future__ import annotations
 
+import ast
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import cast
 
 import numpy as np
 import pytest
+from streamlit.testing.v1 import AppTest
 
 from almanac.demo.fill import CLUSTER
 from bench.dashboard.statements import CountingDatabase
+from dashboard.queries import door, job
 from dashboard.queries import fabric as views
-from dashboard.queries import job
 from dashboard.queries.caching import cached_in_order, cached_pair, cached_placement
-from dashboard.queries.changes import cached_comparison
 from dashboard.queries.circuits import cached_plan, visible_plans
 from dashboard.queries.clusters import cached_clusters
 from dashboard.queries.history import history
 from dashboard.queries.overview import cached_findings, overview
 from dashboard.queries.search import search
 from dashboard.queries.simulated import simulated, whole_runs
-from dashboard.state.viewer import Viewer
+from dashboard.state.viewer import Access, Viewer
 from mapping import evaluate
 from mapping.checks.catalog import check
 from mapping.checks.error_limits import ErrorLimits, port_errors
@@ -30,13 +33,14 @@ from mapping.service.placing import subject_of
 from mapping.traffic.device_names import link_text
 from registry.database.driver import Database
 from registry.database.local.server import ServerAddress
+from registry.errors import UnknownName
 from registry.pages.fabric import read_fabric_history
 from registry.pages.placements import open_placement
 from registry.records.placements.records import PRESENT
 from registry.registry import Registry
 from tests.dashboard.conftest import MARKUP, RESCANNED, SCANNED, Filled
-from tests.support import servers
-from tests.support.apps import address, page
+from tests.support import paths, servers
+from tests.support.apps import FABRIC, JOB, PAGES, address, page, seen_by, whole
 
 SEEN, OWN = Viewer(), Viewer(only="x")
 
@@ -59,12 +63,6 @@ def counted(registry: Registry) -> tuple[Registry, list[str]]:
     return Registry(cast(Database, database)), database.statements
 
 
-def comparison(registry: Registry) -> None:
-    line = views.cached_fabric_history(registry, "tree", None).timeline
-    assert line is not None
-    cached_comparison(registry, "tree", line.states[0], line.states[-1])
-
-
 def fabric(registry: Registry, at: datetime | None, placement: str | None) -> None:
     found = read_fabric_history(registry.database, "tree", at, counters=True)
     views.fabric_view(registry, found, at, placement, SEEN)
@@ -77,24 +75,14 @@ def job_page(registry: Registry, second: str, first: str) -> None:
     assert cached_in_order(second, found) is not None
 
 
-def placement_page(registry: Registry, placement: str) -> None:
-    found, key = job.owner(registry, placement, SEEN)
-    assert key == "ndr/4711"
-    job.job_file(registry, key, SEEN)
-    cached_placement(registry, found.stored.id)
-
-
 ASKED: dict[str, tuple[Callable[[Registry, Filled], object], int, int]] = {
-    "clusters": (lambda registry, _: cached_clusters(registry), 1, 0),
     "overview": (lambda registry, _: overview(registry, "tree", RESCANNED), 3, 1),
     "history": (lambda registry, _: history(registry, SEEN), 3, 1),  # the measured runs are one
     "one user's history": (lambda registry, _: history(registry, OWN), 4, 2),
-    "changes": (lambda registry, _: comparison(registry), 2, 0),
     "fabric": (lambda registry, _: fabric(registry, None, None), 3, 1),
     "the past": (lambda registry, _: fabric(registry, SCANNED, None), 3, 1),
     "a placement on the fabric": (lambda registry, of: fabric(registry, None, of.alone), 3, 1),
     "a job": (lambda registry, of: job_page(registry, of.second, of.first), 3, 0),
-    "a placement": (lambda registry, of: placement_page(registry, of.second), 3, 0),
     "a pair": (lambda registry, of: cached_pair(registry, of.second, of.first), 1, 1),
     "the newest job": (lambda registry, _: job.newest(registry, SEEN), 3, 1),
 }
@@ -236,14 +224,10 @@ def test_links_guids_and_parts_of_names_are_found_but_no_jobs_and_users_of_other
         name = link_text(fabric, 0)
         (hit,) = search(registry, info, name.replace(":", " : "), SEEN)
         assert (hit.kind, hit.address["link"]) == ("link", name)
-    with filled.connect() as registry:
-        info = cached_clusters(registry).infos["tree"]
         assert {hit.label for hit in search(registry, info, "NODE001", SEEN)} >= {"node0010", "node0011"}
         (hit,) = search(registry, info, "bold", SEEN)
         assert hit.label == f"9 · {MARKUP} · eve"
         assert search(registry, info, "nothing-like-it", SEEN) == []
-    with filled.connect() as registry:
-        info = cached_clusters(registry).infos["tree"]
         mallory = Viewer(only="mallory")
         assert search(registry, info, "eve", mallory) == []
         assert search(registry, info, "bold", mallory) == []
@@ -259,3 +243,117 @@ def test_the_field_opens_a_single_hit_and_lists_several(filled: Filled) -> None:
     app.text_input(key="search").set_value("node0010").run()
     assert address(app) == {"cluster": "tree", "host": "node0010"}
     assert not app.exception
+
+
+PLACEMENTS = ("placement", "a", "b", "beside", "map", "run", "plan", "link", "load", "inside")
+JOBS = ("job", "text", "user", "cluster", "cluster a", "cluster b", "application")
+OTHER = (
+    *("at", "from", "to", "since", "until", "range", "live", "wall", "tab", "show", "colour", "shape"),
+    *("compare", "links", "curve", "outcome", "metric", "rule", "page", "gain", "over", "state"),
+    *("host", "switch", "device", "down", "drain", "slow", "add"),
+)
+"""Parameters of the address: those that may name a placement or a result, a job, and the others."""
+PICKED = re.compile(
+    r"(?:query_params(?:\.get|\.get_all|\.pop)?[([]|named\(|any_of\(|tabbed\(|parsed_moment\()\"([a-z ]+)\""
+    r"|(?:choose|moment|at_least|chips|text_field|toggle|timeline)\(\s*\"[^\"]*\",\s*\"([a-z ]+)\""
+)
+"""Where the pages read a parameter."""
+READS = re.compile(
+    r"\b(cached_placement|cached_pair|_both|cached_plan|whole_runs|cached_page|cached_choices|cached_ingests)\b"
+    r"|registry\.(placements|jobs|job_pages|simulations|circuit_plans|measured_runs|runs|advices|traces|running)\b"
+)
+"""Functions and stores that know no viewer."""
+ALLOWED = {"placement_search.py"}
+"""It saves what it finds for the job that is shown; it reads nothing by an id of the address."""
+
+
+def sources(*folders: str) -> Iterator[Path]:
+    for folder in folders:
+        yield from sorted((paths.ROOT / "dashboard" / folder).rglob("*.py"))
+
+
+def test_every_parameter_of_a_page_is_tried() -> None:
+    known = {*PLACEMENTS, *JOBS, *OTHER}
+    used = {
+        name
+        for path in sources("views", "widgets")
+        for found in PICKED.findall(path.read_text("utf-8"))
+        for name in found
+        if name
+    }
+    assert {"placement", "job", "run", "plan", "load", "beside"} <= used
+    assert used <= known, used - known
+
+
+def test_pages_read_what_belongs_to_users_through_the_door_only() -> None:
+    wrong = {
+        f"{path.name}: {line}"
+        for path in sources("views", "widgets", "components", "tables", "figures")
+        for line in ast.unparse(ast.parse(path.read_text("utf-8"))).splitlines()
+        if READS.search(line) and not line.startswith("from registry.") and path.name not in ALLOWED
+    }
+    assert not wrong
+
+
+def shown(app: AppTest, identity: str) -> str:
+    """Return all of a page and its address, with an id and the present time left out."""
+    kinds = " ".join(element.type for element in app.main)
+    text = "\n".join((whole(app), str(sorted(address(app).items())), kinds))
+    text = text.replace(identity, "ID").replace(identity.rpartition("/")[2], "ID")
+    return re.sub(r"\d\d:\d\d:\d\d|\d+ (second|minute)s? ago", "", text)
+
+
+@pytest.mark.parametrize("name", [*PAGES, JOB])
+def test_another_users_placement_or_job_is_as_unknown_as_one_that_is_not_there(
+    filled: Filled, name: str
+) -> None:
+    missing = "p" + "0" * (len(filled.second) - 1)
+    access = Access(only="eve")
+    pairs = [(parameter, filled.second, missing) for parameter in PLACEMENTS]
+    pairs += [(parameter, "ndr/4711", "ndr/9999") for parameter in ("job", "text", "load")]
+    for parameter, others, none in pairs:
+        seen = [seen_by(access, filled.connect, name, **{parameter: given}) for given in (others, none)]
+        real, unreal = map(shown, seen, (others, none))
+        assert real == unreal, (name, parameter)
+        assert "4711" not in real, (name, parameter)
+
+
+@pytest.mark.parametrize("parameter", [*OTHER, *JOBS])
+@pytest.mark.parametrize("name", [FABRIC, JOB])
+def test_no_other_parameter_shows_a_placement_beside_it(filled: Filled, name: str, parameter: str) -> None:
+    given = {"cluster": "ndr", "placement": filled.second, parameter: filled.first}
+    app = seen_by(Access(only="eve"), filled.connect, name, **given)
+    assert not re.search(r"(?<!\d)4711(?!\d)", whole(app) + str(address(app)))
+    assert not {"ranks", "strategy"} & {column for table in app.dataframe for column in table.value.columns}
+
+
+def test_the_owner_opens_what_others_do_not(filled: Filled) -> None:
+    with filled.connect() as registry:
+        user = registry.jobs.read("4711").job.user
+        own, other = Viewer(only=user), Viewer(only="eve")
+        assert door.placement(registry, filled.second, own).stored.id == filled.second
+        assert door.pair(registry, filled.first, filled.second, own)[0].stored.id == filled.first
+        assert door.job(registry, "4711", "ndr", own).stored.job.user == user
+        for viewer, name in ((other, filled.second), (other, filled.alone), (own, filled.alone)):
+            refused(registry, name, viewer)
+        assert door.placement(registry, filled.alone, Viewer()).stored.id == filled.alone
+        assert door.choices(registry, other).users == ("eve",)
+        assert "hpcg" not in " ".join(door.choices(registry, other).applications)
+
+
+def refused(registry: Registry, name: str, viewer: Viewer) -> None:
+    for read in (
+        lambda: door.placement(registry, name, viewer),
+        lambda: door.pair(registry, name, name, viewer),
+    ):
+        with pytest.raises(UnknownName) as caught:
+            read()
+        assert (caught.value.kind, caught.value.name, caught.value.close) == ("placement", name, ())
+
+
+def test_ingest_runs_name_nothing_of_others(filled: Filled) -> None:
+    with filled.connect() as registry:
+        everything, limited = (door.ingests(registry, viewer) for viewer in (Viewer(), Viewer(only="eve")))
+        assert any(run.files for run in everything.runs)
+        assert {text for run in limited.runs for text in (*run.files, *run.warnings)} == {door.HIDDEN}
+        assert [len(run.files) for run in limited.runs] == [len(run.files) for run in everything.runs]

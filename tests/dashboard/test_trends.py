@@ -94,8 +94,6 @@ def test_a_chart_has_limits_in_the_unit_of_the_cost_and_layers_that_have_rows() 
     assert table["limit"].iloc[8] == pytest.approx(quality.limit[8] * 1.0)
     assert table["limit"].isna().sum() == 5
     assert tables.points(WORSE, quality, np.arange(10), "hop_bytes")["limit"].isna().all()
-    judged = judge(WORSE)
-    table = tables.points(WORSE, judged, np.arange(10), "congestion_seconds")
     assert table["centre"].iloc[8] == 2.0  # median of the placements before, of bound 1 s
     drawn = drawings.sparkline(table, "cg on c", "Worst link (ms)", 1e-3, LIGHT)
     marks = [layer["mark"]["type"] for layer in drawn.spec["layer"]]
@@ -113,9 +111,7 @@ def test_a_chart_marks_what_got_worse_and_takes_no_text_for_an_expression() -> N
     nasty = series([2.0] * 8 + [5.0], application=(NASTY,) * 9, strategy=(NASTY,) * 9)
     table = tables.points(nasty, judge(nasty), np.arange(9), "congestion_seconds")
     drawn = drawings.sparkline(table, f"{NASTY} on c", "Worst link (s)", 1.0, DARK)
-    made = spec(
-        alt.LayerChart.from_dict({**drawn.spec, "data": {"values": []}})
-    )  # checked against the schema
+    made = spec(alt.LayerChart.from_dict({**drawn.spec, "data": {"values": []}}))  # fits the schema
     assert made["layer"][-1]["transform"] == [{"filter": "datum.flagged"}]
     assert drawn.rows.loc[drawn.rows["flagged"], "placement"].tolist() == ["p8"]
     assert made["description"].startswith(f"{NASTY} on c")
@@ -124,10 +120,8 @@ def test_a_chart_marks_what_got_worse_and_takes_no_text_for_an_expression() -> N
 
 def test_the_list_has_all_costs_and_the_text_of_a_placement_the_worst() -> None:
     table = tables.placements_table(WORSE, judge(WORSE), np.asarray([8, 0]))
-    assert table["placement"].tolist() == ["p8", "p0"]
-    assert table["Worst link"].tolist() == [5.0, 2.0]
-    assert table["over bound"].tolist() == [5.0, 2.0]
-    assert table["regression"].tolist() == [True, False]
+    columns = ["placement", "Worst link", "over bound", "regression"]
+    assert table[columns].to_numpy().tolist() == [["p8", 5.0, 5.0, True], ["p0", 2.0, 2.0, False]]
     named = series([2e-3], job=("4711",))
     assert tables.option_text(named, 0) == "cg · job 4711 · 2 ms · greedy · 2026-01-01 00:00:00 UTC · p0"
 
@@ -210,22 +204,13 @@ def placed(nothing: Connect) -> MeasuredRun:
         registry.save(Intake(cluster="toy", observed_at=at(0), fabric=fat_tree(), profiles=(pairs,)))
         fabric = registry.fabrics.read("toy").fabric
         hosts = tuple(fabric.names[host] for host in fabric.hosts[:2].tolist())
-        request = PlacementRequest(
-            profile="pairs", cluster="toy", hosts=hosts, slots=2, options=SearchOptions(steps=100)
-        )
-        found = place(registry, request).record_id
-    return MeasuredRun(
-        cluster="toy",
-        application="wrf",
-        program="x",
-        ranks=4,
-        launcher="MPICH 4",
-        hosts=hosts,
-        slots=(2, 2),
-        placement=found,
-        started_at=at(0),
-        wall_seconds=1.0,
-    )
+        few: dict[str, Any] = {"slots": 2, "options": SearchOptions(steps=100)}
+        found = place(
+            registry, PlacementRequest(profile="pairs", cluster="toy", hosts=hosts, **few)
+        ).record_id
+    ran: dict[str, Any] = {"cluster": "toy", "application": "wrf", "program": "x", "launcher": "MPICH 4"}
+    ran |= {"ranks": 4, "slots": (2, 2), "started_at": at(0), "wall_seconds": 1.0, "placement": found}
+    return MeasuredRun(hosts=hosts, **ran)
 
 
 def save(connect: Connect, run: MeasuredRun, *seconds: float) -> None:

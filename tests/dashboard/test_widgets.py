@@ -140,17 +140,14 @@ def bar() -> None:
 
     now = datetime.now(UTC)
     sizes = dict.fromkeys(
-        ("observations", "contents", "hosts", "switches", "adapters", "cables", "version"), 1
+        ["observations", "contents", "hosts", "switches", "adapters", "cables", "version"], 1
     )
     infos = {
         name: ClusterInfo(
-            name=name,
-            snapshot="s",
-            first_observed_at=now - timedelta(days=2),
-            last_observed_at=now - timedelta(hours=hours, seconds=5),
-            **sizes,
+            name=name, snapshot="s", first_observed_at=now - timedelta(days=2), last_observed_at=last, **sizes
         )
         for name, hours in (("alpha", 3), ("beta", 5))
+        for last in (now - timedelta(hours=hours, seconds=5),)
     }
     with bar.draw("Title", list(infos), all_clusters=False):
         bar.ages(infos, now)
@@ -236,15 +233,9 @@ def test_each_state_has_its_own_colour_icon_and_word_and_obeys_no_markup() -> No
 
 def test_markup_and_addresses_become_plain_text() -> None:
     for text, expected in (
-        ("node0001", "node0001"),
-        ("a  b\n", "a b"),
-        ("**x**", r"\*\*x\*\*"),
-        ("a_b", r"a\_b"),
-        ("<b>", r"\<b\>"),
-        ("# x\n- y", r"\# x \- y"),
-        (":red[x] $y$ `z`", r"\:red\[x\] \$y\$ \`z\`"),
-        ("www.x", "www\N{WORD JOINER}\\.x"),
-        ("x@y", "x\\@\N{WORD JOINER}y"),
+        *(("node0001", "node0001"), ("a  b\n", "a b"), ("**x**", r"\*\*x\*\*"), ("a_b", r"a\_b")),
+        *(("<b>", r"\<b\>"), ("# x\n- y", r"\# x \- y"), (":red[x] $y$ `z`", r"\:red\[x\] \$y\$ \`z\`")),
+        *(("www.x", "www\N{WORD JOINER}\\.x"), ("x@y", "x\\@\N{WORD JOINER}y")),
     ):
         assert plain(text) == expected
 

@@ -173,9 +173,8 @@ def nginx(folder: Path, upstream: str) -> Iterator[int]:
         text = text.replace(told, put)
     head = f"daemon off;\npid {folder}/pid;\nerror_log {folder}/log;\nevents {{}}\n"
     head += "user root;\n" if os.geteuid() == 0 else ""
-    head += (
-        f"http {{\naccess_log off;\nclient_body_temp_path {folder}/body;\nproxy_temp_path {folder}/proxy;\n"
-    )
+    head += f"http {{\naccess_log off;\nclient_body_temp_path {folder}/body;\n"
+    head += f"proxy_temp_path {folder}/proxy;\n"
     (folder / "nginx.conf").write_text(f"{head}{text}}}\n")
 
     def answers() -> bool:
