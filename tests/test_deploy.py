@@ -1,7 +1,8 @@
-"""Compose file, Dockerfile, units of systemd, example configuration: valid, safe, and they start for real."""
+"""Compose file, Dockerfile, units of systemd, example configuration: valid, safe; how to cite."""
 
 from __future__ import annotations
 
+import datetime
 import json
 import os
 import re
@@ -9,6 +10,7 @@ import shlex
 import shutil
 import signal
 import subprocess
+import tomllib
 import urllib.error
 import urllib.request
 from pathlib import Path
@@ -20,6 +22,7 @@ import yaml
 from almanac.service.collectors import ALMANAC
 from almanac.service.configuration import read_service
 from almanac.settings import load_settings
+from tests.support import paths
 from tests.support.launchers import executable
 from tests.support.paths import DATA, ROOT
 from tests.support.waiting import PATIENCE, comes_true
@@ -196,3 +199,32 @@ def test_a_compose_client_accepts_the_file(processes: None) -> None:
         env=environment,
     )
     assert done.returncode == 0, done.stderr
+
+
+CITATION = yaml.safe_load((paths.ROOT / "CITATION.cff").read_text("utf-8"))
+PROJECT = tomllib.loads((paths.ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+
+
+def test_the_citation_is_of_this_version_and_complete() -> None:
+    for key in ("cff-version", "message", "title", "type", "abstract", "authors", "keywords"):
+        assert CITATION[key], key
+    assert CITATION["version"] == PROJECT["version"]
+    assert CITATION["license"] == PROJECT["license"]
+    assert isinstance(CITATION["date-released"], datetime.date)
+    assert CITATION["authors"][0]["name"]
+
+
+def test_every_paper_that_is_reproduced_is_a_reference() -> None:
+    years = [one["year"] for one in CITATION["references"]]
+    pages = (paths.ROOT / "docs" / "explanation" / "papers").glob("*.md")
+    assert years == sorted(int(page.stem.rpartition("-")[2]) for page in pages)
+    for one in CITATION["references"]:
+        assert one["title"]
+        assert all(author["family-names"] for author in one["authors"])
+
+
+def test_the_readme_says_how_to_cite() -> None:
+    section = (paths.ROOT / "README.md").read_text("utf-8").split("\n## Cite\n")[1].split("\n## ")[0]
+    assert "CITATION.cff" in section
+    assert PROJECT["version"] in section
+    assert str(CITATION["date-released"].year) in section
