@@ -291,7 +291,7 @@ def start(
 
 
 def ended(process: subprocess.Popen[str]) -> tuple[int, list[str], str]:
-    """The exit code, the lines printed by the ranks in their order, and the messages, without Open MPI's own."""
+    """The exit code, the lines that ranks print, in order, and the messages without Open MPI's own."""
     printed, messages = process.communicate(timeout=300)
     ours = [line for line in messages.splitlines(keepends=True) if "plm:rsh: Warning: " not in line]
     return process.returncode, sorted(printed.splitlines()), "".join(ours)

@@ -212,6 +212,8 @@ def two_rails(*hosts: tuple[str, str]) -> Fabric:
 
 def test_a_host_that_lost_a_rail_stays_with_its_group() -> None:
     fabric = two_rails(("n1", "ab"), ("n2", "a"), ("n3", "ab"), ("n4", "cd"), ("n5", "d"), ("n6", "cd"))
+    nameless = replace(fabric, names=(*fabric.names[:-1], "--"))
+    assert "SwitchName=switch Switches=a,c" in write("slurm-topology", nameless)
     assert write("slurm-topology", fabric) == (
         "# Slurm topology/tree, from the wiring as it was seen\n"
         "# a: a, b\n"

@@ -255,6 +255,11 @@ def test_names_come_from_xtprocadmin_by_node_number_also_in_one_folder(tmp_path:
         (nodes([(0, 0, 0)]), "no cable", None),
         (" NID (HEX) NODENAME TYPE STATUS MODE\n 1 0x2 c0-0c0s0n1 service up\n", "differ", 2),
         (" NID (HEX) NODENAME TYPE STATUS MODE\n" + " 1 0x1 c0-0c0s0n1 service up\n" * 2, "is repeated", 3),
+        (
+            " NID (HEX) NODENAME TYPE STATUS MODE\n 1 0x1 c0-0c0s0n1 a up\n 2 0x2 c0-0c0s0n1 a up\n",
+            "is repeated",
+            3,
+        ),
     ],
 )
 def test_a_wrong_line_of_cray_is_named(text: str, reason: str, line: int | None) -> None:

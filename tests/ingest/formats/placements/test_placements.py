@@ -213,6 +213,7 @@ WRONG_LINE = "expected `rank N=HOST slot=CPU`"
           for text in ("rank 0=a slo", "rank 0=a slot=\n", "rank 0=a b slot=0\n", "rank -1=a slot=0\n")),
         (openmpi_rankfile, "rank 0=a slot=0\nnode1 slots=2\n", 2, WRONG_LINE),
         (openmpi_rankfile, "# nothing\n", None, "no ranks found"),
+        (placement_csv, "rank,host\n0,a\n#1,b\n", 3, "rank is not a whole number of at most 8 digits"),
         (placement_csv, "rank,host,host\n", 1, "expected one column host"),
         (placement_csv, "rank,slot\n0,1\n", 1, "expected one column host"),
         (placement_csv, "rank,host\n0,a,1\n", 2, "3 cells, but there are 2 columns"),

@@ -165,6 +165,9 @@ def test_sizes_and_weights_of_vertices_are_skipped_and_an_empty_line_is_a_lonely
     assert found.ranks == 4
     assert bytes_of(profile_of(metis_graph, "3 1\n2\n1\n\n")) == {(0, 1): 1, (1, 0): 1}
     assert not metis_graph.recognise("2 1\nx\n1\n", "f")
+    assert not metis_graph.recognise(
+        "2 1\n" + "2\n1\n" * 20000, "f"
+    )  # more rows than vertices in a head cut off
 
 
 @pytest.mark.parametrize(
