@@ -61,14 +61,7 @@ LEVELS = {
         "selfcheck traffic",
         "service",
     ),
-    "dashboard": (
-        "layouts server state widgets",
-        "components tables",
-        "figures",
-        "queries",
-        "views",
-        "app",
-    ),
+    "dashboard": ("layouts server state widgets", "components tables", "figures", "queries", "views", "app"),
 }
 """Packages from the ground up: each may import those on lower levels and itself."""
 CYPHER = re.compile(r"\b(MATCH|MERGE|CREATE|UNWIND|RETURN)\s+[\w($:]")
