@@ -29,7 +29,6 @@ from registry.model import Ints
 from tests.support import paths
 
 EXAMPLE = paths.ROOT / "docs" / "examples" / "plug-ins"
-STRATEGY_NAMES = [one.name for one in STRATEGIES if not one.refines]
 REFINER_NAMES = [one.name for one in STRATEGIES if one.refines]
 OWN = [
     *(rule for name in ("greedy", "layout", "random") for rule in rules("strategies", name)),

@@ -48,16 +48,16 @@ def of_mapping(value: float) -> tuple[str, ...]:
     return (f"{value:g}", f"{value:.2f}", "three") if value > 0 else percent(value)
 
 
-def of_circuits(value: float) -> tuple[str, ...]:
-    return percent(value) if isinstance(value, float) else (f"{value} ", f"{value})")
-
-
 @pytest.mark.parametrize(
     ("known", "place", "written"),
     [
         (said(), lambda key: ("2011, ", "2020, ", "2004, "), of_mapping),
         (said(VALUES), lambda key: f"{key[:4]}, ", percent),
-        (claims(), lambda key: "section ", of_circuits),
+        (
+            claims(),
+            lambda key: "section ",
+            lambda value: percent(value) if isinstance(value, float) else (f"{value} ", f"{value})"),
+        ),
     ],
     ids=["mapping", "simulation", "circuits"],
 )

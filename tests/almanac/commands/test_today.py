@@ -124,7 +124,6 @@ def test_congestion_shows_the_given_name_of_a_profile(loaded: Almanac, tmp_path:
     assert found["jobs"][0]["application"] == "recorded"
     text = loaded.ok("congestion", "ft").out
     assert "1 (ann weather) 100%" in text
-    assert "profile" in text
     assert "recorded" not in text
     assert loaded.json("job", "show", "1")["profile"] == "weather"
     assert "weather" in loaded.ok("job", "show", "1").out
