@@ -82,7 +82,7 @@ def hosts_in(output: str) -> list[str]:
 
 
 def messages(output: str) -> list[str]:
-    return [line for line in output.splitlines() if not line[:1].isdigit()]
+    return [line for line in output.splitlines() if not (line[:1].isdigit() or "srun: job " in line)]
 
 
 @pytest.fixture
