@@ -85,7 +85,7 @@ $(VENV)/.installed-dashboard: $(VENV)/.python pyproject.toml constraints.txt
 $(VENV)/.installed-dev: $(VENV)/.python pyproject.toml constraints.txt
 	$(PIP) install --constraint constraints.txt --editable '.[dev,docs,dashboard,login,serve,py2neo,otf2]'
 	NUMBA_CACHE_DIR=$(CURDIR)/build/kernels $(BIN)/almanac doctor --warm
-	$(BIN)/pytest --collect-only --quiet > build/collected  # compiles the tests and what they import to bytecode
+	$(BIN)/pytest --collect-only --quiet > /dev/null  # compiles the tests and what they import to bytecode
 	@touch $@ $(VENV)/.installed $(VENV)/.installed-dashboard
 
 $(VENV)/.installed-bench: $(VENV)/.installed-dev

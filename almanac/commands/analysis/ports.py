@@ -99,10 +99,11 @@ def _row(port: PortUse, table: PortTable) -> list[str]:
     least = ">= " if port.at_least else ""
     estimated = [_percent(port.estimated_sent_share), _percent(port.estimated_received_share)]
     if math.isnan(table.estimate.iterations_per_second):
-        estimated = [_seconds(port.estimated_sent_seconds), _seconds(port.estimated_received_seconds)]
+        seconds = port.estimated_sent_seconds, port.estimated_received_seconds
+        estimated = [_amount(value, units.SECONDS) for value in seconds]
     use = _percent(port.sent_share, least), _percent(port.received_share, least)
     if table.is_since_reset:
-        use = _bytes(port.sent_bytes), _bytes(port.received_bytes)
+        use = _amount(port.sent_bytes, units.BYTES), _amount(port.received_bytes, units.BYTES)
     rest = len(port.jobs) - MAX_NAMED_JOBS
     return [
         port.name,
@@ -127,9 +128,5 @@ def _percent(share: float, least: str = "") -> str:
     return "" if math.isnan(share) else f"{least}{100 * share:.1f}"
 
 
-def _bytes(count: float) -> str:
-    return "" if math.isnan(count) else units.text(count, units.BYTES)
-
-
-def _seconds(seconds: float) -> str:
-    return "" if math.isnan(seconds) else units.text(seconds, units.SECONDS)
+def _amount(value: float, unit: str) -> str:
+    return "" if math.isnan(value) else units.text(value, unit)

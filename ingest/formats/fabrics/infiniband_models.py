@@ -47,6 +47,8 @@ MODELS: Mapping[int, Model] = MappingProxyType(
     }
 )
 """Models by device id, of the vendor `VENDOR`."""
+UNKNOWN = Model(0.0, 0.0)
+"""Any other model: no cable is slow for it."""
 VENDOR = 0x2C9
 """Vendor id that scans print for these models."""
 
@@ -70,9 +72,8 @@ def possible_rates(devices: Mapping[int, Device]) -> Iterator[tuple[Device, Port
                 pair = min(device.model, peer.model), max(device.model, peer.model)
                 between[pair].append((device, port, port.rate))
     for (one, other), ends in between.items():
-        models = [MODELS[model] for model in (one, other) if model in MODELS]
-        best = min((model.best for model in models), default=0.0) if len(models) == 2 else 0.0
-        lowest = min((model.lowest for model in models), default=0.0) if len(models) == 2 else 0.0
+        first, second = MODELS.get(one, UNKNOWN), MODELS.get(other, UNKNOWN)
+        best, lowest = min(first.best, second.best), min(first.lowest, second.lowest)
         (usual, count), *_ = Counter(rate for *_, rate in ends).most_common(1)
         if count < NEARLY_ALL * len(ends):
             usual = 0.0
