@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Container, Iterable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Any
+from itertools import combinations
+from typing import Any, TypeVar
 
 from ingest.formats.jobs.hostlists import expand
 from ingest.parsed import Count, Parsed, counted
@@ -15,6 +16,7 @@ from registry.errors import InputError, InvalidValue
 from registry.model import Job, as_utc
 from registry.model.rank_order import shared
 
+_T = TypeVar("_T")
 NOTHING = frozenset({"", "(null)", "null", "none", "n/a", "unknown", "none assigned"})
 """Texts for a missing value in Slurm's output, in lower case."""
 _OTHER_STEPS = frozenset({"batch", "extern", "interactive"})
@@ -31,7 +33,17 @@ _BEFORE_END = _BEFORE_START.union(
     ("RUNNING", "SUSPENDED", "COMPLETING", "RESIZING", "SIGNALING", "STAGE_OUT", "STOPPED")
 )
 _STATE = re.compile(r"[A-Z_]+")
-_ID = re.compile(r"\d[\d_+]*(?:\[[\d,%:-]*\.{0,3}\]?)?(?:\.\w+)?$", re.A)
+STATE_CELL = re.compile(r"[A-Z_]+(?: by \d+|\+)?", re.A)
+"""A state as in a table, such as ``CANCELLED by 0``."""
+COUNT_CELL = re.compile(r"\d*", re.A)
+TIME_CELL = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\S*|Unknown|None|N/A|", re.A | re.I)
+"""A time, or a word for a missing one."""
+ID_CELL = re.compile(r"\d[\d_+]*(?:\[[\d,%:-]*\.{0,3}\]?)?(?:\.\w+)?", re.A)
+"""Number of a job, of elements of an array, of a component or of a step."""
+_LISTED = 3
+"""Most records left out that a warning describes."""
+_IN_TWO_TEXTS = 16
+"""Most surplus ``|`` of a row that are looked for in two columns at once."""
 _TASKS = re.compile(r"(\d{1,9})(?:\(x(\d{1,9})\))?", re.A)
 _DISTRIBUTIONS = ("block", "cyclic", "plane", "arbitrary")
 DIAGNOSTIC = re.compile(r"(?:squeue|sacct|scontrol|slurm\w*)(?:: (?:error|warning|info|debug)| error): .*")
@@ -68,12 +80,15 @@ class JobList:
         Number of ignored earlier runs of requeued jobs.
     diagnostics : int
         Number of ignored lines that the tool printed on standard error.
+    left_out : list of InputError
+        Why records could not be read.
     """
 
     path: str
     requeued: bool = False
     runs: int = 0
     diagnostics: int = 0
+    left_out: list[InputError] = field(default_factory=list)
     _jobs: dict[str, Job] = field(default_factory=dict)
     jobs_left: int = MAX_JOBS
     hosts_left: int = MAX_JOB_HOSTS
@@ -85,6 +100,14 @@ class JobList:
                 self.diagnostics += 1
             else:
                 yield number, line
+
+    def attempt(self, read: Callable[[], _T]) -> _T | None:
+        """Return what `read` returns; None if it raises `InputError`: its record is left out."""
+        try:
+            return read()
+        except InputError as error:
+            self.left_out.append(error)
+            return None
 
     def add(self, job: Job, where: Where) -> None:
         """Add a job.
@@ -106,64 +129,57 @@ class JobList:
         self._jobs[job.id] = job
 
     def parsed(self, *notes: Count) -> Parsed:
-        """Return the jobs with warnings; raise `InputError` if there are no jobs."""
+        """Return the jobs with warnings; raise `InputError` if there are none that can be read."""
         if not self._jobs:
-            raise InputError("no jobs found", path=self.path)
+            raise next(iter(self.left_out), InputError("no jobs found", path=self.path))
         runs = (self.runs, "earlier run of requeued jobs is", "earlier runs of requeued jobs are", "ignored")
         said = "the tool's own diagnostics: jobs may be missing"
         diagnostics = (self.diagnostics, "line is", "lines are", said)
-        return Parsed(jobs=tuple(self._jobs.values()), warnings=tuple(counted(*notes, runs, diagnostics)))
-
-
-def cells_between_bars(
-    line: str, columns: Sequence[str], free_text: Sequence[str], where: Where
-) -> dict[str, str]:
-    """Return the cells of a row by column; surplus ones are joined again.
-
-    Parameters
-    ----------
-    line : str
-        Cells separated by ``|``.
-    columns : sequence of str
-        Names of the columns.
-    free_text : sequence of str
-        Columns in which users may write ``|``, the most likely first: surplus cells are from there.
-    where : Where
-        Location of the row, for errors.
-    """
-    cells = line.split("|")
-    surplus = len(cells) - len(columns)
-    free = next((columns.index(name) for name in free_text if name in columns), None)
-    if surplus < 0 or (surplus and free is None):
-        raise where.error(f"the row has {len(cells)} cells, not {len(columns)}: is it truncated?")
-    if surplus and free is not None:
-        cells[free : free + surplus + 1] = ["|".join(cells[free : free + surplus + 1])]
-    return dict(zip(columns, cells, strict=True))
+        first = (InputError(one.reason, line=one.line, text=one.text) for one in self.left_out[:_LISTED])
+        why = "left out: " + "; ".join(map(str, first)) + "; ..." * (len(self.left_out) > _LISTED)
+        unread = (len(self.left_out), "record is", "records are", why)
+        warnings = counted(unread, *notes, runs, diagnostics)
+        return Parsed(jobs=tuple(self._jobs.values()), warnings=tuple(warnings))
 
 
 class RowsBetweenBars:
-    """Rows with ``|`` between columns, of several lines where users have written line ends.
+    """Rows with ``|`` between columns, with ``|`` and line ends where users have written them.
 
     Parameters
     ----------
     columns : sequence of str
         Names of the columns.
+    free_text : sequence of str
+        Columns in which users may write ``|``, the most likely first.
     texts : container of str
-        Columns in which users may write line ends, except the name.
-    job, state, name : str
-        Names of the columns of a job's number, its state and its name.
+        Those in which users may write line ends, except the name.
+    name : str
+        Name of the column of a job's name.
+    signs : mapping of str to pattern
+        What all cells of a column look like; the first two are those of a job's number and its state.
     """
 
     def __init__(
-        self, columns: Sequence[str], texts: Container[str], *, job: str, state: str, name: str
+        self,
+        columns: Sequence[str],
+        free_text: Sequence[str],
+        texts: Container[str],
+        *,
+        name: str,
+        signs: Mapping[str, re.Pattern[str]],
     ) -> None:
         at = {column: index for index, column in enumerate(columns)}
+        self._columns = columns
         self._last = len(columns) - 1
         self._text = min((index for column, index in at.items() if column in texts), default=len(columns))
         self._name = at.get(name, len(columns))
         self._open_ended = self._name == self._last or columns[-1] in texts
-        signs = ((at.get(job), _ID), (at.get(state), _STATE))
-        self._signs = [(index, sign) for index, sign in signs if index is not None and index < self._text]
+        self._free = [at[column] for column in free_text if column in at]
+        self._signs = {at[column]: sign for column, sign in signs.items() if column in at}
+        heads = [at[column] for column in signs if column in at][:2]
+        self._heads = {index: self._signs[index] for index in heads if index < self._text}
+        if heads[0] not in self._heads:
+            self._heads = {}
 
     def split(self, lines: Iterable[tuple[int, str]]) -> Iterator[tuple[int, str]]:
         """Yield the number and text of each row; empty lines between rows are skipped."""
@@ -178,18 +194,53 @@ class RowsBetweenBars:
                 bars += line.count("|")
         yield from self._whole(row)
 
+    def cells(self, line: str, where: Where) -> dict[str, str]:
+        """Return the cells of a row by column.
+
+        Surplus ones belong to the column of free text, or to the two, that make most of the others look like
+        cells of their columns.
+        """
+        cells = line.split("|")
+        surplus = len(cells) - len(self._columns)
+        if surplus < 0 or (surplus and not self._free):
+            raise where.error(f"the row has {len(cells)} cells, not {len(self._columns)}: is it truncated?")
+        best = max(self._joined(cells, surplus), key=self._fitting) if surplus else cells
+        return dict(zip(self._columns, best, strict=True))
+
+    def _joined(self, cells: Sequence[str], surplus: int) -> Iterator[list[str]]:
+        """Yield the cells with the surplus ones in one column of free text, then in two of them."""
+        for free in self._free:
+            yield _join(cells, free, surplus)
+        for one, other in combinations(sorted(self._free), 2) if surplus <= _IN_TWO_TEXTS else ():
+            for count in range(1, surplus):
+                yield _join(_join(cells, one, count), other, surplus - count)
+
+    def _fitting(self, cells: Sequence[str]) -> int:
+        """Return how many cells look like cells of their columns."""
+        return sum(sign.fullmatch(cells[at].strip()) is not None for at, sign in self._signs.items())
+
     def _begins(self, line: str, bars: int) -> bool:
-        """Return True if a line begins a row; `bars` is the number of ``|`` in the row before."""
+        """Return True if a line begins a row; `bars` is the number of ``|`` in the row before.
+
+        A row that is cut off begins like any other, so that it is not taken for text of the one before.
+        """
         cells = line.split("|")
         if bars < min(self._text, self._name):  # no text yet: the row before was cut off
             return True
-        if bars >= self._last and (len(cells) == self._last + 1 or not self._signs):
+        if bars >= self._last and (len(cells) == self._last + 1 or not self._heads):
             return True
-        if not self._signs:
+        whole = len(cells) - (len(cells) <= self._last)  # the last cell may be cut off
+        if not self._heads or whole <= (min(self._heads) if bars >= self._last else self._last):
             return False
-        if len(cells) > (self._text if bars >= self._last else self._last):
-            return all(sign.match(cells[index].strip()) for index, sign in self._signs)
-        return bars >= self._last and len(cells) == self._name + 1 and _ID.match(cells[0]) is not None
+        first = min(self._free, default=self._last)
+        return any(
+            all(
+                sign.fullmatch(cells[at + shift * (at > first)].strip()) is not None
+                for at, sign in self._heads.items()
+                if at + shift * (at > first) < whole
+            )
+            for shift in range(max(1, min(len(cells) - self._last, _IN_TWO_TEXTS)))
+        )
 
     def _whole(self, row: Sequence[tuple[int, str]]) -> Iterator[tuple[int, str]]:
         """Yield a row; lines without ``|`` behind its last column are rows of their own, which are wrong."""
@@ -199,6 +250,11 @@ class RowsBetweenBars:
         if row:
             yield row[0][0], "\n".join(line for _, line in row[:end])
         yield from ((number, line) for number, line in row[end:] if line.strip())
+
+
+def _join(cells: Sequence[str], at: int, surplus: int) -> list[str]:
+    """Return the cells with one and the surplus ones behind it as one."""
+    return [*cells[:at], "|".join(cells[at : at + surplus + 1]), *cells[at + surplus + 1 :]]
 
 
 def present(text: str) -> str:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
+from functools import partial
 from typing import Any
 
 from ingest.formats.jobs import slurm_fields as slurm
@@ -32,15 +33,20 @@ def recognise(head: str, path: str) -> bool:
 
 
 def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
-    """Return the jobs of one file; a job without required fields is an error."""
+    """Return the jobs of one file; a job without required fields is left out."""
     (file,) = files
     found = slurm.JobList(file.path, requeued=True)
     for index, record in enumerate(items(file, "jobs")):
         where = Where(file.path, text=f"jobs[{index}]")
-        if not isinstance(record, dict):
-            raise where.error("a job is not a JSON object")
-        found.add(_accounted(record, where) if "time" in record else _queued(record, where), where)
+        if job := found.attempt(partial(_job, record, where)):
+            found.add(job, where)
     return found.parsed()
+
+
+def _job(record: Any, where: Where) -> Job:
+    if not isinstance(record, dict):
+        raise where.error("a job is not a JSON object")
+    return _accounted(record, where) if "time" in record else _queued(record, where)
 
 
 def _queued(record: Mapping[str, Any], where: Where) -> Job:

@@ -14,6 +14,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 
 from ingest.formats.jobs import slurm_fields as slurm
 from ingest.formats.jobs.slurm_fields import Where
@@ -29,6 +30,9 @@ _USE = (
 )
 _NEEDED = ("jobid", "state", "nodelist")
 _COUNTS = ("ntasks", "alloccpus", "ncpus")
+_SIGNS = {"jobid": slurm.ID_CELL, "state": slurm.STATE_CELL}
+_SIGNS |= dict.fromkeys(("nnodes", *_COUNTS), slurm.COUNT_CELL)
+_SIGNS |= dict.fromkeys(("submit", "start", "end"), slurm.TIME_CELL)
 _FREE_TEXT = ("submitline", "jobname", "comment", "admincomment", "systemcomment", "workdir")
 """Columns in which users may write ``|``, the most likely first."""
 _LINES = frozenset({"submitline", "comment", "admincomment", "systemcomment"})
@@ -66,36 +70,45 @@ def recognise(head: str, path: str) -> bool:
 
 
 def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
-    """Return the jobs of one file; a step without its job, and truncated column names, are errors."""
+    """Return the jobs of one file; truncated column names are an error, rows that do not fit are left out."""
     (file,) = files
     records: dict[str, _Record] = {}
     found = slurm.JobList(file.path)
-    for row in _rows(file.path, found.lines(file)):
-        identity = row.text("jobid")
-        job_id, _, step = identity.partition(".")
-        if not job_id or not job_id[0].isdigit():
-            raise row.where.error("the row has no job number")
-        if not step:
-            found.runs += job_id in records
-            records[job_id] = _Record(row)
-        elif job_id in records:
-            records[job_id].steps.append(row)
-        else:
-            raise row.where.error(f"step {identity} precedes the row of its job")
+    for row in _rows(found, file):
+        found.runs += found.attempt(partial(_add, row, records)) or 0
     for job_id, record in records.items():
-        found.add(_job(job_id, record), record.job.where)
+        if job := found.attempt(partial(_job, job_id, record)):
+            found.add(job, record.job.where)
     return found.parsed()
 
 
-def _rows(path: str, lines: Iterator[tuple[int, str]]) -> Iterator[_Row]:
+def _add(row: _Row, records: dict[str, _Record]) -> bool:
+    """Add a row to the record of its job; return True if it replaces an earlier run of the job."""
+    identity = row.text("jobid")
+    job_id, _, step = identity.partition(".")
+    if not job_id or not job_id[0].isdigit():
+        raise row.where.error("the row has no job number")
+    if not step:
+        again = job_id in records
+        records[job_id] = _Record(row)
+        return again
+    if job_id not in records:
+        raise row.where.error(f"step {identity} precedes the row of its job")
+    records[job_id].steps.append(row)
+    return False
+
+
+def _rows(found: slurm.JobList, file: SourceFile) -> Iterator[_Row]:
+    lines = found.lines(file)
     title = next((at for at in lines if at[1].strip() and not at[1].startswith("#")), None)
     if title is None:
         return
-    columns = _columns(title[1], Where(path, *title))
-    rows = slurm.RowsBetweenBars(columns, _LINES, job="jobid", state="state", name="jobname")
+    columns = _columns(title[1], Where(file.path, *title))
+    rows = slurm.RowsBetweenBars(columns, _FREE_TEXT, _LINES, name="jobname", signs=_SIGNS)
     for number, line in rows.split(lines):
-        where = Where(path, number, line)
-        yield _Row(where, slurm.cells_between_bars(line, columns, _FREE_TEXT, where))
+        where = Where(file.path, number, line)
+        if cells := found.attempt(partial(rows.cells, line, where)):
+            yield _Row(where, cells)
 
 
 def _columns(line: str, where: Where) -> list[str]:

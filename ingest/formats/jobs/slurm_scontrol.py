@@ -16,6 +16,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import partial
 
 from ingest.formats.jobs import slurm_fields as slurm
 from ingest.formats.jobs.hostlists import expand
@@ -111,9 +112,9 @@ def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
     guessed = 0
     outside: list[int] = []
     for record in _records(file.path, found.lines(file), outside):
-        job = _job(record)
-        found.add(job, Where(file.path, *record.lines[0]))
-        guessed += bool(job.hosts) and not record.has_slots()
+        if job := found.attempt(partial(_job, record)):
+            found.add(job, Where(file.path, *record.lines[0]))
+            guessed += bool(job.hosts) and not record.has_slots()
     rest = f"outside of any job's record: left out, line {outside[0]} first" if outside else ""
     return found.parsed((guessed, *_WITHOUT_DETAILS), (len(outside), "line is", "lines are", rest))
 

@@ -14,6 +14,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
+from functools import partial
 from itertools import pairwise
 
 from ingest.formats.jobs import slurm_fields as slurm
@@ -41,6 +42,7 @@ _FREE_TEXT = ("COMMAND", "NAME", "COMMENT", "WORK_DIR")
 _LINES = frozenset({"COMMAND", "COMMENT"})
 """Columns besides the name in which users may write line ends."""
 _ID = re.compile(r"\d[\d_+]*(?:\[[\d,%:-]*\.{0,3}\]?)?", re.A)
+_SIGNS = dict.fromkeys(_TIMES, slurm.TIME_CELL) | dict.fromkeys(("NODES", "CPUS"), slurm.COUNT_CELL)
 _DATE = re.compile(r"[A-Z][a-z]{2} [A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d \d{4}", re.A)
 _ELAPSED = re.compile(r"(?:(\d{1,5})-)?(?:(\d{1,2}):)?(\d{1,2}):(\d\d)", re.A)
 """Days, hours, minutes and seconds of the column TIME."""
@@ -56,15 +58,16 @@ def recognise(head: str, path: str) -> bool:
 
 
 def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
-    """Return the jobs of one file; a row that does not fit the columns, and a repeated job, are errors."""
+    """Return the jobs of one file; a repeated job is an error, rows that do not fit are left out."""
     (file,) = files
     found = slurm.JobList(file.path)
+    seen_at = options.observed_at or file.modified_at
     cleaning = without = 0
-    for cells, where in _rows(file.path, found.lines(file)):
-        job = _job(cells, where, options.observed_at or file.modified_at)
-        found.add(job, where)
-        cleaning += job.state == "COMPLETING" and _hosts_text(cells) != ""
-        without += bool(job.hosts) and "CPUS" not in cells
+    for cells, where in _rows(found, file):
+        if job := found.attempt(partial(_job, cells, where, seen_at)):
+            found.add(job, where)
+            cleaning += job.state == "COMPLETING" and _hosts_text(cells) != ""
+            without += bool(job.hosts) and "CPUS" not in cells
     return found.parsed(
         (
             without,
@@ -86,8 +89,9 @@ def _is_title(line: str) -> bool:
     return "JOBID" in words and ("ST" in words or "STATE" in words) and any(name in words for name in _HOSTS)
 
 
-def _rows(path: str, lines: Iterator[tuple[int, str]]) -> Iterator[tuple[dict[str, str], Where]]:
+def _rows(found: slurm.JobList, file: SourceFile) -> Iterator[tuple[dict[str, str], Where]]:
     """Yield the cells of each job by column."""
+    path, lines = file.path, found.lines(file)
     first = next((at for at in lines if not _is_skipped(at[1])), None)
     if first is None:
         return
@@ -102,15 +106,16 @@ def _rows(path: str, lines: Iterator[tuple[int, str]]) -> Iterator[tuple[dict[st
     if not columns:
         for number, line in lines:
             where = Where(path, number, line)
-            if line.strip():
-                yield _by_width(title, line, where), where
+            if line.strip() and (by_width := found.attempt(partial(_by_width, title, line, where))):
+                yield by_width, where
         return
     state = "ST" if "ST" in columns else "STATE"
-    rows = slurm.RowsBetweenBars(columns, _LINES, job="JOBID", state=state, name="NAME")
+    signs = {"JOBID": _ID, state: slurm.STATE_CELL, **_SIGNS}
+    rows = slurm.RowsBetweenBars(columns, _FREE_TEXT, _LINES, name="NAME", signs=signs)
     for number, line in rows.split(lines):
         where = Where(path, number, line)
-        cells = slurm.cells_between_bars(line, columns, _FREE_TEXT, where)
-        yield {name: cell.strip() for name, cell in cells.items()}, where
+        if cells := found.attempt(partial(rows.cells, line, where)):
+            yield {name: cell.strip() for name, cell in cells.items()}, where
 
 
 def _is_skipped(line: str) -> bool:

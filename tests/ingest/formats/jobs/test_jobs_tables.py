@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from datetime import UTC, datetime, timedelta
 from types import ModuleType
 
@@ -96,7 +97,7 @@ def test_any_name_of_a_job_is_kept(name: str) -> None:
         ([HEAD, JOB.replace("node[1-2]", "node1")], 2, "NodeList names 1 hosts, but NNodes is 2"),
         ([HEAD, JOB.replace("COMPLETED", "")], 2, "not a job state"),
         ([HEAD, STEP], 2, "step 7.0 precedes the row of its job"),
-        ([HEAD, JOB, "|" + STEP.partition("|")[2]], 3, "the row has no job number"),
+        ([HEAD, "|" + STEP.partition("|")[2]], 2, "the row has no job number"),
         ([HEAD], None, "no jobs found"),
         (["# nothing"], None, "no jobs found"),
     ],
@@ -380,7 +381,10 @@ def test_lines_behind_a_whole_record_are_left_out_and_counted() -> None:
     assert [job.id for job in parsed.jobs] == ["45", "46"]
     line = WRAP.count("\n") + 2
     assert parsed.warnings[-1] == f"2 lines are outside of any job's record: left out, line {line} first"
-    assert "truncated" in refusal(slurm_scontrol, f"{WRAP}\n" + OTHER[:200]).reason
+    (warning,) = parse(slurm_scontrol, f"{WRAP}\n" + OTHER[:200]).warnings
+    assert warning.startswith(
+        f"1 record is left out: line {WRAP.count(chr(10)) + 2}: the record has no NodeList="
+    )
 
 
 def row(job: int, script: str, *, at: int) -> str:
@@ -400,13 +404,33 @@ def test_every_row_of_sacct_is_read_wherever_the_submit_line_is(at: int, script:
     assert hosts == {str(k): (f"n{k}", f"n{k + 1}") for k in (10, 20, 30)}
 
 
-def test_a_truncated_row_of_sacct_is_refused_and_takes_no_other_row_with_it() -> None:
-    head = f"{COLUMNS}|SubmitLine"
+def test_a_truncated_row_is_left_out_and_takes_no_other_row_with_it() -> None:
     cut = row(20, "x", at=6)
-    for length in (5, 12, 25):
-        error = refusal(slurm_sacct, "\n".join([head, cut[:length], row(30, "y\n\nz", at=6)]))
-        assert error.reason.endswith("is it truncated?")
-        assert error.line == 2
+    for length, after in itertools.product((5, 12, 25, 30), ("", row(30, "y\n\nz", at=6))):
+        rows = [f"{COLUMNS}|SubmitLine", row(10, "x", at=6), cut[:length], after]
+        parsed = parse(slurm_sacct, "\n".join(rows))
+        assert [job.id for job in parsed.jobs] == ["10", "30"][: 1 + bool(after)]
+        assert parsed.warnings[0].startswith("1 record is left out: line 3: the row has "), length
+        assert parsed.warnings[0].endswith(f": is it truncated? in {cut[:length]!r}")
+
+
+@pytest.mark.parametrize("name", ["a|b", "7|x", "|", "R|8|RUNNING"])
+@pytest.mark.parametrize("script", ["", "x", "y|z", "8\n|\n"])
+@pytest.mark.parametrize(
+    ("module", "head", "form", "column"),
+    [
+        (slurm_sacct, COLUMNS, "{}|{}|1|4|COMPLETED|n{}", "SubmitLine"),
+        (slurm_squeue, "JOBID|NAME|USER|STATE|START_TIME|NODELIST", "{}|{}|ann|RUNNING|N/A|n{}", "COMMAND"),
+    ],
+)
+def test_bars_in_names_and_commands_move_no_host_to_another_job(
+    module: ModuleType, head: str, form: str, column: str, name: str, script: str
+) -> None:
+    end = f"|{script}" if script else ""
+    rows = [form.format(k, name if k == 2 else "w", k) + end for k in (1, 2, 3)]
+    parsed = parse(module, "\n".join([head + f"|{column}" * bool(script), *rows]))
+    facts = [(job.id, job.name, job.hosts) for job in parsed.jobs]
+    assert facts == [("1", "w", ("n1",)), ("2", name, ("n2",)), ("3", "w", ("n3",))]
 
 
 def test_all_columns_with_a_script_of_several_lines_are_read() -> None:

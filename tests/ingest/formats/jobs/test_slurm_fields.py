@@ -80,13 +80,17 @@ def test_counts_slots_and_tasks_of_hosts() -> None:
         slurm.parse_tasks_per_node("3,2(x2)", 2, HERE)
 
 
-def test_surplus_cells_go_back_to_the_column_of_free_text() -> None:
-    columns = ["ID", "NAME", "STATE"]
-    found = slurm.cells_between_bars("1|a|b|R", columns, ("NAME",), HERE)
-    assert found == {"ID": "1", "NAME": "a|b", "STATE": "R"}
-    for line, free in (("1|a|b|R", ()), ("1|a", ("NAME",))):
-        with pytest.raises(InputError, match="cells, not 3: is it truncated"):
-            slurm.cells_between_bars(line, columns, free, HERE)
+def test_surplus_cells_go_back_to_the_columns_of_free_text() -> None:
+    columns = ["ID", "NAME", "STATE", "TEXT"]
+    signs = {"ID": slurm.ID_CELL, "STATE": slurm.STATE_CELL}
+    for free, line in ((("TEXT", "NAME"), "1|a|b|R|x||y"), ((), "1|a|R|x|y"), (("NAME",), "1|a|R")):
+        rows = slurm.RowsBetweenBars(columns, free, ("TEXT",), name="NAME", signs=signs)
+        if len(free) == 2:
+            found = rows.cells(line, HERE)
+            assert found == {"ID": "1", "NAME": "a|b", "STATE": "R", "TEXT": "x||y"}
+        else:
+            with pytest.raises(InputError, match="cells, not 4: is it truncated"):
+                rows.cells(line, HERE)
 
 
 def test_a_repeated_job_is_an_error_or_another_run() -> None:
