@@ -357,6 +357,10 @@ class InconsistentGraph(DatabaseError):
     """
 
 
+class RegistryBusy(DatabaseError):
+    """The registry was written to in every attempt to read it at one moment."""
+
+
 class WritersPaused(DatabaseError):
     """A backup is being written, so no data may change for a moment; the transaction is tried again."""
 

@@ -20,7 +20,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any, NoReturn, Self, TypeVar
 
 from registry.database.address import fault, shown
-from registry.database.local.damage import damage_text
+from registry.database.local.damage import REMEDY, damage_text
 from registry.database.local.files import ServerFiles
 from registry.database.read_only import writing_word
 from registry.database.values import incoming, outgoing
@@ -297,6 +297,8 @@ class Database:
         if _is_unanswered(error) or isinstance(error, AuthError):
             raise _unavailable(self.uri, self._name, error) from error
         damaged = damage_text(self.folder)
+        if self.folder is not None and not damaged and _is_torn(error):
+            damaged = f"if it comes again, files are damaged: {REMEDY}"
         reason = f"the database refused: {_one_line(error)}{damaged and f'; {damaged}'}"
         raise DatabaseError(reason, text=statement) from error
 

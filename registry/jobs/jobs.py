@@ -24,6 +24,7 @@ from registry.fabrics.observations import lock_cluster
 from registry.jobs.allocations import HostSlots, save_allocations, unknown_hosts
 from registry.jobs.attachments import Attachment, save_attachments
 from registry.model import Job
+from registry.model.job import FINAL_STATES
 from registry.model.views import one_line
 from registry.name_lists import list_names
 from registry.profile_names import find_profile
@@ -99,7 +100,10 @@ RETURN collect(j.id) AS ids
 SAME_START = timedelta(minutes=2)
 """Largest difference of two starts of a job that are the same one."""
 
-IS_RUNNING = "j.started_at <= $at AND (j.ended_at IS NULL OR j.ended_at > $at)"
+IS_RUNNING = (
+    "j.started_at <= $at AND (j.ended_at > $at OR "
+    f"(j.ended_at IS NULL AND NOT coalesce(j.state, '') IN {list(FINAL_STATES)}))"
+)
 
 
 def with_allocation_and_profile(carried: str = "") -> str:
@@ -364,16 +368,16 @@ def stored_jobs(rows: Sequence[dict[str, Any]]) -> list[StoredJob]:
 def _merge(known: StoredJob, given: StoredJob) -> StoredJob:
     """Return one job of two records: each field of the newer one, or of the older one if it is empty.
 
-    A job that has ended runs again only if it started again. A start that differs little is the same one:
-    some sources compute it.
+    A job that has ended runs again only if it started again, after its end or, if that is unknown, after it
+    was seen to have ended. A start that differs little is the same one: some sources compute it.
     """
     newer, older = (given, known) if given.as_of >= known.as_of else (known, given)
     plain = {name: getattr(newer.job, name) or getattr(older.job, name) for name in JOB_FIELDS}
-    started, ended = newer.job.started_at, older.job.ended_at
+    started = newer.job.started_at
     if older.job.started_at and started and abs(started - older.job.started_at) <= SAME_START:
         plain["started_at"] = older.job.started_at
-    if ended is not None and newer.job.ended_at is None:
-        if started is not None and started >= ended:
+    if older.job.has_ended and not newer.job.has_ended:
+        if started is not None and started >= (older.job.ended_at or older.as_of):
             plain["ended_at"] = None
         else:
             plain["state"] = older.job.state or plain["state"]

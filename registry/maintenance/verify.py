@@ -14,11 +14,18 @@ from pathlib import Path
 from typing import Any
 
 from registry.database.backups.backup import Watch, read_one_state, read_section
-from registry.database.backups.sections import all_nodes, known_counts
+from registry.database.backups.sections import all_nodes, known_counts, lost_records
 from registry.database.driver import Database, Transaction
 from registry.database.labels import LABELS
 from registry.database.local.damage import present_damage
-from registry.errors import AlmanacError, DatabaseError, InputError
+from registry.errors import (
+    AlmanacError,
+    DatabaseError,
+    DatabaseUnavailable,
+    InputError,
+    RegistryBusy,
+    SchemaVersionError,
+)
 from registry.fabrics import derived
 from registry.fabrics.fabrics import derived_graph
 from registry.fabrics.facts import LinkFact
@@ -80,7 +87,9 @@ def verify(database: Database, progress: Progress = silent) -> Verification:
     try:
         found = _read(database, progress)
     except DatabaseError as error:
-        if not files:
+        if database.folder is None or isinstance(
+            error, DatabaseUnavailable | RegistryBusy | SchemaVersionError
+        ):
             raise
         reason = f"the records cannot be read: {error.reason}"
         found = Verification(checked={}, findings=(_file_finding("", reason),))
@@ -114,6 +123,7 @@ def _read(database: Database, progress: Progress) -> Verification:
         if done != total or all_nodes(database) < sum(counts[label] for label in LABELS):
             reason = f"{total:,} records are counted and {done:,} can be read"
             findings.append(_file_finding("", reason))
+        findings += (_file_finding("", reason) for reason in lost_records(database, counts))
         clusters = database.read(lambda transaction: transaction.run(_OBSERVED))[0]["names"]
         for number, cluster in enumerate(sorted(clusters)):
             progress("comparing derived graphs", number, len(clusters))

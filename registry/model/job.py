@@ -14,6 +14,13 @@ Time = datetime | str
 """A time as functions accept it: UTC if it has no zone; a text is in the format of ISO 8601."""
 
 
+FINAL_STATES = (
+    *("BOOT_FAIL", "CANCELLED", "COMPLETED", "DEADLINE", "FAILED", "NODE_FAIL", "OUT_OF_MEMORY"),
+    *("PREEMPTED", "REVOKED", "TIMEOUT"),
+)
+"""States of jobs that have ended, also if their source has no time of the end."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Job:
     """A job as reported by a scheduler.
@@ -57,6 +64,11 @@ class Job:
     source: str = ""
 
     __repr__ = one_line
+
+    @property
+    def has_ended(self) -> bool:
+        """True if it has an end, or a state that only ended jobs have."""
+        return self.ended_at is not None or self.state in FINAL_STATES
 
     def __post_init__(self) -> None:
         if not self.id or not isinstance(self.id, str):

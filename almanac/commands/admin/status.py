@@ -79,7 +79,7 @@ def doctor(as_json: bool, launchers: bool, cluster: str | None, warm: bool) -> N
     try:
         with open_registry() as registry:
             checks += _database(registry)
-            checks += [*_files(), *_data(registry)]
+            checks += [*_files(), *_records(registry), *_data(registry)]
     except DatabaseError as error:
         checks.append(Check("database", "failed", str(error)))
         unreachable = isinstance(error, DatabaseUnavailable)
@@ -206,6 +206,30 @@ def _database(registry: Registry) -> Iterator[Check]:
     answer = time.perf_counter() - begin
     yield Check("database", "ok", f"{database.kind} at {database.uri}, answers in {answer * 1e3:.1f} ms")
     yield Check("schema", "ok", f"version {version}")
+
+
+def _records(registry: Registry) -> Iterator[Check]:
+    """Check whether all that is counted can be read."""
+    from registry.database.backups.backup import read_one_state
+    from registry.database.backups.sections import known_counts, lost_records
+    from registry.database.local.damage import REMEDY
+    from registry.errors import DatabaseError, DatabaseUnavailable, RegistryBusy
+
+    database = registry.database
+    try:
+        counts, lost = read_one_state(
+            database, lambda _: (counts := known_counts(database), lost_records(database, counts))
+        )
+    except RegistryBusy as error:
+        yield Check("records", "warning", error.reason)
+        return
+    except DatabaseUnavailable:
+        raise
+    except DatabaseError as error:
+        counts, lost = {}, [error.reason]
+    remedy = REMEDY if database.folder is not None else "almanac db verify reads all"
+    seen = f"{'; '.join(lost[:3])}: {remedy}" if lost else f"{sum(counts.values()):,} can be read"
+    yield Check("records", "failed" if lost else "ok", seen)
 
 
 def _files() -> Iterator[Check]:

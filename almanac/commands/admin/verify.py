@@ -57,7 +57,8 @@ def verify(with_repair: bool, as_json: bool) -> None:
             say(line)
         checked = sum(first.checked.values())
         kinds = ", ".join(f"{count:,} {NAMES[label]}" for label, count in sorted(first.checked.items()))
-        say(f"{checked:,} records compared with their content: {kinds}" if checked else "nothing is stored")
+        nothing = "no record can be read" if first.has_damaged_files else "nothing is stored"
+        say(f"{checked:,} records compared with their content: {kinds}" if checked else nothing)
         say(_summary(last, done is not None))
     if last.damaged or (done is not None and done.deleted):
         click.get_current_context().exit(EXIT_PROBLEMS)

@@ -24,7 +24,7 @@ from registry.database.backups.sections import (
 from registry.database.driver import Database
 from registry.database.pause import Pause, writers_paused
 from registry.database.schema import MIGRATIONS, check_version
-from registry.errors import DatabaseError
+from registry.errors import DatabaseError, RegistryBusy
 from registry.progress import Progress, silent
 
 T = TypeVar("T")
@@ -118,7 +118,7 @@ def read_one_state(database: Database, work: Callable[[Watch], T]) -> T:
                 raise
             watch.check()
             return result
-    raise DatabaseError("the registry was written to in every attempt to read it: run the command again")
+    raise RegistryBusy("the registry was written to in every attempt to read it: run the command again")
 
 
 class Watch:

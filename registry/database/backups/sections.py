@@ -21,6 +21,14 @@ PAGE_ROWS = 10_000
 COUNT_NODES = "MATCH (n:{label}) RETURN count(n) AS count"
 COUNT_ALL_NODES = "MATCH (n) WHERE NOT n:Schema RETURN count(n) AS count"
 COUNT_RELATIONSHIPS = "MATCH (:{source})-[r:{type}]->(:{target}) RETURN count(r) AS count"
+COUNT_FROM_TARGETS = """
+MATCH (b:{target})
+WITH b
+MATCH (b)<-[r:{type}]-(:{source})
+RETURN count(r) AS count
+"""
+"""Reads the relationships, which counting them from their sources does not."""
+COUNT_IDS = "MATCH (n:{label}) RETURN count(n.id) AS count"
 COUNT_ALL_RELATIONSHIPS = "MATCH ()-[r]->() RETURN count(r) AS count"
 JOINS = MappingProxyType({f"{one.source}-{one.type}->{one.target}": one for one in RELATIONSHIPS})
 """Relationships by the name of their section."""
@@ -59,15 +67,36 @@ def known_counts(database: Database) -> dict[str, int]:
     return counts
 
 
+def lost_records(database: Database, counts: Mapping[str, int]) -> list[str]:
+    """Return what cannot be read of the counted records, one text for each section.
+
+    Files of a server that are damaged while it runs, or after it was killed, show in nothing else.
+    """
+    found = []
+    for label in LABELS:
+        read = count(database, COUNT_IDS.format(label=label))
+        if read != counts[label]:
+            found.append(f"{counts[label]:,} {label} records are counted and {read:,} can be read")
+    for name, kind in JOINS.items():
+        statement = COUNT_FROM_TARGETS.format(source=kind.source, type=kind.type, target=kind.target)
+        read = count(database, statement)
+        if read != counts[name]:
+            found.append(f"{name} has {counts[name]:,} relationships by its sources, {read:,} by its targets")
+    return found
+
+
 def section_counts(database: Database) -> dict[str, int]:
-    """Return `known_counts` of a database that has nothing else.
+    """Return `known_counts` of a database that has nothing else, and of which all can be read.
 
     Raises
     ------
     DatabaseError
-        There are other labels or relationships.
+        There are other labels or relationships, or records are lost.
     """
     counts = known_counts(database)
+    lost = lost_records(database, counts)
+    if lost:
+        raise DatabaseError(f"records of the database are lost: {'; '.join(lost)}; {REMEDY}")
     nodes = sum(counts[label] for label in LABELS)
     unknown_nodes = count(database, COUNT_ALL_NODES) - nodes
     unknown_relationships = count(database, COUNT_ALL_RELATIONSHIPS) - (sum(counts.values()) - nodes)

@@ -238,12 +238,15 @@ def test_the_time_of_an_iteration_is_stated_or_that_of_the_newest_trace(known: R
     assert known.job_pages.page(JobFilter()).rows[0].stored.iteration_from == "stated"
 
 
-def test_a_job_that_ended_runs_again_only_if_it_started_again(known: Registry) -> None:
-    done = replace(running(), state="COMPLETED", ended_at=at(9))
+@pytest.mark.parametrize("end", [at(9), None])
+def test_a_job_that_ended_runs_again_only_if_it_started_again(known: Registry, end: datetime | None) -> None:
+    done = replace(running(), state="COMPLETED", ended_at=end)
     save(known, done, when=at(10))
-    save(known, replace(running(), started_at=None), when=at(11))  # a list that was made before the end
-    job = known.jobs.read("4711").job
-    assert (job.state, job.started_at, job.ended_at) == ("COMPLETED", at(2), at(9))
+    for started in (None, at(2)):
+        save(known, replace(running(), started_at=started), when=at(11))  # a list from before the end
+        job = known.jobs.read("4711").job
+        assert (job.state, job.started_at, job.ended_at) == ("COMPLETED", at(2), end)
+        assert known.running("toy", at(12)).jobs == ()
     save(known, replace(running(), started_at=at(12)), when=at(13))  # put back into the queue
     job = known.jobs.read("4711").job
     assert (job.state, job.started_at, job.ended_at) == ("RUNNING", at(12), None)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
 from registry.database.backups.restore import restore
+from registry.database.backups.sections import section_counts
 from registry.database.local.damage import (
     REMEDY,
     damage,
@@ -19,6 +21,8 @@ from registry.database.local.damage import (
 )
 from registry.database.local.files import ServerFiles
 from registry.database.local.server import ensure_server, stop
+from registry.errors import DatabaseError
+from registry.maintenance.verify import verify
 from tests.support import paths
 
 DUMP = paths.DATA / "dumps" / "schema-5.dump"
@@ -96,6 +100,27 @@ def test_without_digests_lengths_and_names_are_compared(files: ServerFiles, way:
         assert len(found) == 1
         assert path.name.split(".")[0] in found[0]
     files.digests.write_bytes(digests)
+
+
+@pytest.mark.parametrize(
+    "pattern", ["Device_0_in_edges.*", "Device_0_out_edges.*", "LINK_0.*", "Content_0.[0-9]*"]
+)
+def test_lost_records_of_a_server_that_was_killed_are_found_by_reading(
+    files: ServerFiles, pattern: str, tmp_path: Path
+) -> None:
+    copy = ServerFiles(tmp_path)
+    shutil.copytree(files.data, copy.data)
+    copy.digests.unlink()
+    (path,) = copy.data.glob(f"databases/almanac/{pattern}.bucket")
+    whole = path.read_bytes()
+    path.write_bytes(whole[:2000] + bytes(len(whole) - 2000))
+    with ensure_server(tmp_path, idle_seconds=300).connect() as database:
+        found = verify(database)
+        with pytest.raises(DatabaseError, match=REMEDY):
+            section_counts(database)
+    stop(tmp_path)
+    assert damage(tmp_path) == ()
+    assert found.has_damaged_files
 
 
 def test_damage_is_noted_until_the_data_are_replaced(tmp_path: Path) -> None:
