@@ -116,6 +116,9 @@ def check_backup(path: Path, check: Callable[[Records], None] | None = None) -> 
     if header.schema > MIGRATIONS[-1].version:
         reason = f"the backup has schema version {header.schema}, this program {MIGRATIONS[-1].version}"
         raise InputError(f"{reason}: {upgrade_advice()}", path=path)
+    unknown = sorted(header.counts.keys() - {*LABELS, *JOINS})
+    if unknown:
+        raise InputError(f"the header counts records of the unknown {unknown[0]!r}", path=path, line=1)
     checked = _checked(path, header)
     if check is not None:
         check(checked)

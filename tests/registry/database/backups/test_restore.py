@@ -356,7 +356,7 @@ def written_lines(path: Path, lines: list[Any]) -> Path:
         *({"counts": counts} for counts in COUNTS),
         {"counts": {"Cluster": 2, "Content": 1}},
         {"counts": {"Cluster": 1}},
-        {"counts": {**OF_TWO["counts"], "Stranger": 1}},  # type: ignore[dict-item]
+        *({"counts": {**OF_TWO["counts"], "Stranger": n}} for n in (0, 1)),  # type: ignore[dict-item]
         {"version": True},
         {"version": 1.0},
         {"version": "1"},
