@@ -33,6 +33,12 @@ PORT_STATES = ("active", "down", "disabled", "training", "initialize", "armed")
 trying to come up. ``initialize``, ``armed``: a link that the subnet manager has not activated.
 """
 ACTIVE, DOWN, DISABLED, TRAINING, INITIALIZE, ARMED = range(len(PORT_STATES))
+NEARLY_ALL = 0.9
+"""Part of similar cables that must have one speed before each slower one is a fault of its own."""
+FAR_BELOW = 0.5
+"""Part of a speed up to which a cable is far below it: it lost lanes, or trained at an older speed."""
+MANY = 3
+"""Smallest number of similar cables that show what is usual."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

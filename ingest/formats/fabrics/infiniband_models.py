@@ -13,14 +13,10 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
 from ingest.rates import link_rate
+from registry.model.links import FAR_BELOW, MANY, NEARLY_ALL
 
 if TYPE_CHECKING:
     from ingest.formats.fabrics.infiniband import Device, Port
-
-NEARLY_ALL = 0.9
-"""Part of the cables between two models that must have one rate before a much lower one is slow."""
-FAR_BELOW = 0.5
-"""Part of that rate up to which a cable is slow."""
 
 
 class Model(NamedTuple):
@@ -62,7 +58,7 @@ def possible_rates(devices: Mapping[int, Device]) -> Iterator[tuple[Device, Port
     """Yield each end of a slow cable, with the data bytes/s at which it could run.
 
     A cable is slow if it is below the lowest rate of both models, or far below nearly all other cables
-    between the same two models, wherever they are.
+    between the same two models, wherever they are, or if nearly all of these are below the speed of both.
     """
     between: dict[tuple[int, int], list[tuple[Device, Port, float]]] = defaultdict(list)
     for device in devices.values():
@@ -77,8 +73,9 @@ def possible_rates(devices: Mapping[int, Device]) -> Iterator[tuple[Device, Port
         (usual, count), *_ = Counter(rate for *_, rate in ends).most_common(1)
         if count < NEARLY_ALL * len(ends):
             usual = 0.0
+        all_below = len(ends) >= 2 * MANY and 0 < usual < best
         for device, port, rate in ends:
-            if rate < lowest:
+            if rate < lowest or (all_below and rate <= usual):
                 yield device, port, best
             elif rate <= FAR_BELOW * usual:
                 yield device, port, usual

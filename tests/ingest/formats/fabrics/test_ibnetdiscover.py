@@ -227,6 +227,15 @@ def test_a_cable_far_below_nearly_all_of_the_same_two_models_is_noted() -> None:
     assert of_models([unknown] + [0] * 10, [2e9] * 9 + [1e9]) == {}
 
 
+def test_cables_of_two_models_that_nearly_all_run_below_both_could_be_faster() -> None:
+    quantum, ndr, hdr = 0xD2F0, 0x1021, GIGABITS["HDR"] * 4e9 / 8
+    assert of_models([quantum] + [ndr] * 10, [12.5e9] * 9 + [hdr]) == pytest.approx(
+        {end: hdr for n in range(1, 10) for end in (f"leaf:{n}", f"h{n}:1")}
+    )
+    assert of_models([quantum] + [ndr] * 8, [12.5e9] * 4 + [hdr] * 4) == {}
+    assert of_models([quantum] + [ndr] * 2, [12.5e9] * 2) == {}
+
+
 def test_a_vendor_has_its_own_models() -> None:
     slow = scan_text(("leaf", 1, "a mlx5_0", 1), ("leaf", 2, "b mlx5_0", 1), rate="4xSDR")
     for vendor, noted in (("0x2c9", 4), ("0x1175", 0)):
