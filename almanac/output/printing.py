@@ -308,7 +308,12 @@ def _cell_text(cell: Any) -> str:
     return visible(str(cell))
 
 
+def time_text(moment: datetime) -> str:
+    """Return a time in UTC as JSON and options of commands have it: exact, in ISO 8601."""
+    return moment.isoformat().replace("+00:00", "Z")
+
+
 def _time_text(value: Any) -> Any:
     if isinstance(value, datetime):
-        return value.isoformat().replace("+00:00", "Z")
+        return time_text(value)
     raise TypeError(f"{type(value).__name__} cannot be written as JSON")

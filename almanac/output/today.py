@@ -10,7 +10,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from almanac.output.printing import visible
+from almanac.output.printing import time_text, visible
 from almanac.output.running_jobs import link_name
 from registry import units
 from registry.fabrics.changes import in_words, summary
@@ -127,7 +127,11 @@ def today_lines(today: Today) -> list[str]:
 
 
 def _changes_command(today: Today) -> str:
-    return f"almanac cluster changes {shlex.quote(today.cluster)} --from {today.since:%Y-%m-%dT%H:%M:%SZ}"
+    """Return the command that prints all changes, from the first scan if none is from before the period."""
+    first = None if today.changes is None else today.changes.start
+    since = today.since.replace(microsecond=0)
+    start = since if first is None or first < since else first
+    return f"almanac cluster changes {shlex.quote(today.cluster)} --from {time_text(start)}"
 
 
 def _section(title: str, entries: Sequence[str], command: str, most: int) -> list[str]:
@@ -165,13 +169,16 @@ def _changes(today: Today) -> list[str]:
 
 
 def _findings(findings: Sequence[Finding]) -> list[str]:
-    """Return the numbers of findings, then those of each check with the first one; notes are only counted."""
+    """Return the numbers of findings, then those of each check with the first one.
+
+    Notes are only counted if there is anything worse.
+    """
     severities = Counter(str(one.severity) for one in findings)
     numbers = [units.counted(count, name) for name, count in severities.items()]
     lines = [", ".join(numbers) or "no problems found"]
     for (severity, heading), group in groupby(findings, key=lambda one: (str(one.severity), one.heading)):
         first, *others = group
-        if severity != "note":
+        if severity != "note" or len(severities) == 1:
             lines.append(f"{severity}, {heading} ({1 + len(others):,}): {first.text}")
     return lines
 

@@ -8,7 +8,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from mapping.checks.finding import Finding, Severity, Subject, some
-from registry.model import HOST, Fabric, Guids, Ints, claimed_name, format_guid
+from registry.model import HOST, Fabric, Guids, Ints, claimed_name, format_guid, is_made_up
+from registry.model.host_names import without_domain
 
 
 def find(subject: Subject) -> Iterator[Finding]:
@@ -16,6 +17,7 @@ def find(subject: Subject) -> Iterator[Finding]:
     fabric = subject.fabric
     yield from _descriptions(fabric)
     yield from _unnamed(fabric)
+    yield from _described(fabric)
     adapters = fabric.adapters
     owner = [adapters.names[adapter] for adapter in adapters.port_adapter.tolist()]
     devices = np.concatenate((adapters.guid, fabric.guid[fabric.switches]))
@@ -42,6 +44,37 @@ def _unnamed(fabric: Fabric) -> Iterator[Finding]:
     if names:
         text = f"{len(names)} adapters have no machine's name and count as hosts of their own: {some(names)}"
         yield Finding(Severity.NOTE, names[0], text, len(names), group="unnamed")
+
+
+def _described(fabric: Fabric) -> Iterator[Finding]:
+    """Return findings for hosts that keep a name by their GUIDs, while their adapters tell another's or none.
+
+    Nothing is said of a fabric whose adapters' descriptions do not start with the names of their hosts.
+    """
+    adapters = fabric.adapters
+    own = [without_domain(claimed_name(name) or name) for name in fabric.names]
+    told = [without_domain(text.split(maxsplit=1)[0]) if text.strip() else "" for text in adapters.names]
+    rows = list(zip(adapters.host.tolist(), told, adapters.names, adapters.guid.tolist(), strict=True))
+    right = {host: guid for host, name, _, guid in reversed(rows) if name == own[host]}
+    if 2 * len(right) < len(set(adapters.host.tolist()) - set(fabric.unnamed.tolist())):
+        return
+    owner = {own[host]: f"{fabric.names[host]} ({format_guid(guid)})" for host, guid in right.items()}
+    twice, lost = defaultdict[str, dict[int, str]](dict), dict[int, str]()
+    for host, name, description, guid in rows:
+        if name != own[host] and name in owner:
+            twice[name].setdefault(host, f"{fabric.names[host]} ({format_guid(guid)})")
+        elif host not in right and not is_made_up(fabric.names[host]):
+            lost.setdefault(host, f"{fabric.names[host]} ({format_guid(guid)}, {description!r})")
+    for name, others in sorted(twice.items()):
+        who = some([owner[name], *others.values()])
+        reason = f"{len(others) + 1} hosts describe themselves as {name}: {who}"
+        yield Finding(Severity.WARNING, name, reason, len(others) + 1)
+    if lost:
+        reason = f"{len(lost)} hosts are known by their GUIDs only, not by their descriptions: "
+        subject = fabric.names[next(iter(lost))]
+        yield Finding(
+            Severity.NOTE, subject, reason + some([*lost.values()]), len(lost), group="descriptions"
+        )
 
 
 def _repeated(guids: Guids, names: list[str], what: str) -> Iterator[Finding]:

@@ -140,8 +140,8 @@ def _slower(fabric: Fabric, row: int, usual: float, others: str) -> Finding:
 def _speeds(speeds: Floats, counts: Longs, usual: int, what: str) -> str:
     """Return how many cables of a kind run at which speed, and which one is usual if most have it."""
     total, shown = int(counts.sum()), [text(float(speed), RATE) for speed in speeds]
-    parts = [f"{count:,} at {speed}" for speed, count in zip(shown, counts.tolist(), strict=True)]
-    start = f"of {total:,} {what} run "
+    first, *others = (f"{count:,} at {speed}" for speed, count in zip(shown, counts.tolist(), strict=True))
+    parts = [first.replace(" at ", f" of {total:,} run at "), *others]
     if 2 * counts[usual] > total and usual == len(speeds) - 1:
-        return f"{start}{', '.join(parts[:-1])}, usual is {shown[usual]} ({counts[usual]:,} cables)"
-    return f"{start}{', '.join(parts)}"
+        parts[-1] = f"usual is {shown[usual]} ({counts[usual]:,} cables)"
+    return f"{what}: {', '.join(parts)}"

@@ -261,10 +261,12 @@ def _plain(value: Any) -> Any:
     """Return a value of the database as one that JSON can represent."""
     from datetime import datetime
 
+    from almanac.output.printing import time_text
+
     if isinstance(value, bytes | bytearray):
         return f"<{len(value)} bytes>"
     if isinstance(value, datetime):
-        return value.isoformat().replace("+00:00", "Z")
+        return time_text(value)
     if isinstance(value, list | tuple):
         return [_plain(item) for item in value]
     if isinstance(value, dict):

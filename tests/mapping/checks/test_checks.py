@@ -166,7 +166,7 @@ def test_adapters_far_below_their_model_are_found_in_real_scans() -> None:
     assert all(text.endswith("runs at 1 GB/s, both ends support 50 GB/s") for text in texts)
     hdr100, mixed = (one.text for one in found if one.severity is Severity.NOTE)
     assert hdr100.endswith("- cpu# run at 12.5 GB/s, both ends support 25 GB/s: is it set so?")
-    assert "run 1 at 1.705 GB/s, 1 at 4 GB/s, usual is 6.818 GB/s (14 cables)" in mixed
+    assert "1 of 16 run at 1.705 GB/s, 1 at 4 GB/s, usual is 6.818 GB/s (14 cables)" in mixed
 
 
 def test_a_fabric_whose_cables_are_nearly_all_slow_has_one_finding() -> None:
@@ -217,10 +217,10 @@ def test_a_slow_cable_among_others_of_its_kind_is_found_in_a_fabric_of_two_speed
 @pytest.mark.parametrize(
     ("prefix", "slow", "text"),
     [
-        ("n", 16, "of 64 cables leaf - n# run 16 at 12.5 GB/s, usual is 25 GB/s (48 cables)"),
-        ("n", 32, "of 64 cables leaf - n# run 32 at 12.5 GB/s, 32 at 25 GB/s"),
-        ("n", 40, "of 64 cables leaf - n# run 40 at 12.5 GB/s, 24 at 25 GB/s"),
-        ("", 16, "of 64 hosts' cables run 16 at 12.5 GB/s, usual is 25 GB/s (48 cables)"),
+        ("n", 16, "cables leaf - n#: 16 of 64 run at 12.5 GB/s, usual is 25 GB/s (48 cables)"),
+        ("n", 32, "cables leaf - n#: 32 of 64 run at 12.5 GB/s, 32 at 25 GB/s"),
+        ("n", 40, "cables leaf - n#: 40 of 64 run at 12.5 GB/s, 24 at 25 GB/s"),
+        ("", 16, "hosts' cables: 16 of 64 run at 12.5 GB/s, usual is 25 GB/s (48 cables)"),
     ],
 )
 def test_a_kind_of_two_speeds_is_one_note_with_the_numbers(prefix: str, slow: int, text: str) -> None:
