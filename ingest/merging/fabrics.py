@@ -39,7 +39,7 @@ from registry.model import (
     format_guid,
     is_made_up,
 )
-from registry.model.host_names import same_hosts
+from registry.model.host_names import doubtful, same_hosts
 
 REPRESENTING = "switches that represent others"
 """Kind of a line that is no disagreement: one source shows one switch for several of the other."""
@@ -197,7 +197,10 @@ def _name(a: Fabric, w: int, b: Fabric, v: int, notes: Disagreements) -> str:
     """Return the name of a vertex of both sources: that of the first unless it was made up."""
     one, two = a.names[w], b.names[v]
     host = a.kind[w] == HOST
-    if one == two or is_made_up(two) or (host and (claimed_name(two) or same_hosts([two], [one]))):
+    same = same_hosts([two], [one]) if host else {}
+    if one == two or is_made_up(two) or (host and (claimed_name(two) or same)):
+        for text in doubtful(same):
+            notes.add("domains", text)
         return one
     if is_made_up(one) and two not in a.names:
         return two

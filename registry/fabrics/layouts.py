@@ -20,7 +20,7 @@ from registry.fabrics.known_names import host_of_guid
 from registry.fabrics.timeline import time_or_latest
 from registry.model import Fabric, Time, as_utc, format_guid
 from registry.model.host_layout import HostLayout
-from registry.model.host_names import same_hosts
+from registry.model.host_names import doubtful, same_hosts
 from registry.model.views import one_line
 
 LAYOUT = RecordKind(name="layout", label="HostLayout", owner=OF_CLUSTER)
@@ -110,6 +110,7 @@ def match_hosts(layouts: Sequence[HostLayout], fabric: Fabric) -> HostMatch:
     names = {fabric.names[vertex] for vertex in fabric.hosts.tolist()}
     same = same_hosts((layout.name for layout in layouts), names)
     known: dict[str, HostLayout] = {}
+    named = dict[str, str]()
     unknown, warnings = [], []
     for layout in layouts:
         by_guid = {owner[guid] for guid in layout.nic_guid.tolist() if guid in owner}
@@ -124,10 +125,12 @@ def match_hosts(layouts: Sequence[HostLayout], fabric: Fabric) -> HostMatch:
             continue
         if by_name and by_name != host:
             warnings.append(f"the layout named {layout.name} has adapters of host {host}: taken as {host}'s")
+        if not by_guid:
+            named[layout.name] = host
         if host in known:
             raise InvalidValue("HostLayout.name", f"two layouts of host {host}")
         known[host] = layout
-    return HostMatch(known, tuple(unknown), tuple(warnings))
+    return HostMatch(known, tuple(unknown), (*warnings, *doubtful(named)))
 
 
 def _unknown(layout: HostLayout, names: Collection[str]) -> UnknownName:

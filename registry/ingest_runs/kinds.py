@@ -28,9 +28,10 @@ from registry.ingest_runs.unknown import (
     known_sweeps,
     warn_or_reject,
 )
-from registry.jobs.allocations import join_new_hosts, unknown_host, unknown_hosts, unseen_hosts
+from registry.jobs.allocations import join_new_hosts, known_hosts, unknown_host, unseen_hosts
 from registry.jobs.jobs import batches, save_jobs
 from registry.model import CounterSweep, Fabric, IntendedWiring, Trace, join_wiring
+from registry.model.host_names import doubtful
 from registry.model.intake import Intake, Receipt, Saved
 from registry.profiles import save_profile
 from registry.progress import Progress
@@ -334,7 +335,8 @@ def _save_first_jobs(saving: Saving) -> Saved:
     jobs = saving.intake.jobs
     saving.progress("saving jobs", 0, len(jobs))
     hosts = {host for job in jobs for host in job.hosts}
-    unknown = unknown_hosts(saving.transaction, saving.cluster, hosts)
+    known = known_hosts(saving.transaction, saving.cluster, hosts)
+    unknown = tuple(name for name in sorted(hosts) if name not in known)
     lacking = set(unknown)
     affected = sum(not lacking.isdisjoint(job.hosts) for job in jobs)
     lacks = f"the fabric lacks {len(unknown)} of the {len(hosts)} hosts of these jobs"
@@ -347,7 +349,7 @@ def _save_first_jobs(saving: Saving) -> Saved:
     )
     time = saving.intake.observed_at or saving.moment
     new = save_jobs(saving.transaction, saving.cluster, batches(jobs)[0], time, saving.seq)
-    return Saved(new=new, unknown_hosts=unknown, warnings=warnings)
+    return Saved(new=new, unknown_hosts=unknown, warnings=(*doubtful(known), *warnings))
 
 
 def _describe_jobs(intake: Intake, receipt: Receipt | None) -> Iterator[str]:

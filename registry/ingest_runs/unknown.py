@@ -14,7 +14,7 @@ from registry.errors import AlmanacError, UnknownName
 from registry.fabrics.layouts import match_hosts
 from registry.model import CounterSweep, Fabric, HostOrder
 from registry.model.host_layout import HostLayout
-from registry.model.host_names import same_hosts
+from registry.model.host_names import doubtful, same_hosts
 
 NAMES_SHOWN = 5
 """Names that a warning lists."""
@@ -62,7 +62,8 @@ def known_placements(
     without the hosts of some ranks is of no use.
     """
     hosts = {fabric.names[vertex] for vertex in fabric.hosts.tolist()}
-    lacking = {order: set(order.hosts) - same_hosts(order.hosts, hosts).keys() for order in orders}
+    same = {order: same_hosts(order.hosts, hosts) for order in orders}
+    lacking = {order: set(order.hosts) - same[order].keys() for order in orders}
     placed = tuple(order for order in orders if not lacking[order])
     left_out = [order for order in orders if lacking[order]]
     unknown = tuple(sorted(set().union(*lacking.values())))
@@ -73,7 +74,8 @@ def known_placements(
         reject=strict or not placed,
         error=lambda: UnknownName("host", unknown[0], sorted(hosts), path=left_out[0].name or None),
     )
-    return Known(placed, unknown, warnings)
+    taken = {name: host for order in placed for name, host in same[order].items()}
+    return Known(placed, unknown, (*doubtful(taken), *warnings))
 
 
 def known_layouts(

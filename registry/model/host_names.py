@@ -8,7 +8,7 @@ letter: addresses such as ``10.0.0.1`` are never shortened. See docs/reference/f
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 
 def without_domain(name: str) -> str:
@@ -39,3 +39,16 @@ def same_hosts(names: Iterable[str], known: Iterable[str]) -> dict[str, str]:
         if len(asking) == len(owning) == 1 and owning[0] not in found:
             found[asking[0]] = owning[0]
     return found
+
+
+def doubtful(same: Mapping[str, str]) -> tuple[str, ...]:
+    """Return a warning, or none, about names that `same_hosts` matched though both are in full and differ."""
+    pairs = [
+        f"{name} is taken as {known}"
+        for name, known in same.items()
+        if name != known and without_domain(name) != name and without_domain(known) != known
+    ]
+    if not pairs:
+        return ()
+    more = f" and {len(pairs) - 1:,} more" if len(pairs) > 1 else ""
+    return (f"{pairs[0]}{more}, though the domains differ: correct the names if these are other hosts",)

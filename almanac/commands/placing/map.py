@@ -21,6 +21,7 @@ from almanac.output.printing import note, print_json, say, write_text
 if TYPE_CHECKING:
     from mapping.evaluation.report import PlacementReport
     from mapping.launchers.catalog import Launch
+    from mapping.placement.case import PlacementCase
     from mapping.service.request import PlacementRequest
     from registry.progress import Progress
 
@@ -88,6 +89,7 @@ def command(
     if case.job_profile:
         attached = f"profile {case.job_profile} is attached to job {case.job}"
         note(f"warning: {attached}, and {case.profile.name} is placed")
+    _note_domains(case)
     if reports[0].measured:
         note(f"ranks in order: {reports[0].measured}")
     if as_json:
@@ -102,6 +104,15 @@ def command(
                 say(f"launch: {launch.command}")
     if not all(one.placement.complete for one in reports):
         click.get_current_context().exit(130)
+
+
+def _note_domains(case: PlacementCase) -> None:
+    """Note hosts that are taken for others of another domain."""
+    from registry.model.host_names import doubtful
+
+    found = case.fabric.known_vertices(case.host_names)
+    for text in doubtful({name: case.fabric.names[vertex] for name, vertex in found.items()}):
+        note(f"warning: {text}")
 
 
 def _find_placements(

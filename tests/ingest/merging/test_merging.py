@@ -434,6 +434,9 @@ def test_hosts_are_the_same_in_short_and_in_full(tmp_path: Path) -> None:
     assert fabric(intake).size == "4 hosts, 3 switches, 8 cables"
     assert "node2527.cluster.example" in fabric(intake).names
     assert not [line for line in intake.warnings if "node25" in line]
+    intake = merged(FULL_NAMES, written(tmp_path, "topology.conf", LEAVES.replace("]", "].x.org")))
+    assert fabric(intake).size == "4 hosts, 3 switches, 8 cables"
+    assert len([line for line in intake.warnings if "x.org is taken as node25" in line]) == 4
 
 
 INFINIBAND = DATA / "infiniband"

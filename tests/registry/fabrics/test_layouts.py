@@ -45,6 +45,8 @@ def test_a_layout_belongs_to_the_host_of_its_guid_or_else_of_its_name() -> None:
     assert list(matched.known) == ["b", "a"]
     assert matched.warnings == ("the layout named n0001 has adapters of host b: taken as b's",)
     assert match_hosts([LAYOUT], fabric()) == ({"n0001": LAYOUT}, (), ())
+    (doubt,) = match_hosts([named("a.x.org")], fabric(("a.y.org", "b"))).warnings
+    assert doubt.startswith("a.x.org is taken as a.y.org, though the domains differ")
     matched = match_hosts([named(""), named("n0002"), named("a")], fabric())
     assert list(matched.known) == ["a"]
     nameless, unknown = map(str, matched.unknown)
