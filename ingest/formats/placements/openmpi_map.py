@@ -4,7 +4,8 @@ Two reports are read: ``mpirun --display-map`` or ``--display-devel-map`` (``Dat
 processes below it), and ``--report-bindings`` (``[HOST:pid] MCW rank N bound to ...``, on standard error).
 Open MPI 5 and PRRTE's ``prterun`` call them ``--display map`` and ``--display bind``, write ``Rank N`` and
 name a job ``prterun-HOST-PID@1``. Output of the program may be between these lines. Each daemon repeats the
-map, so it may occur several times: all must agree. These reports do not contain relative names and ranks of
+map, so it may occur several times: all must agree. A rank is once in a host's block, and once in what a
+process reports. These reports do not contain relative names and ranks of
 spawned jobs. Tested with Open MPI 4.1.4; the lines of Open MPI 5 follow PRRTE's source and published outputs.
 """
 
@@ -27,7 +28,7 @@ _PROCESS = re.compile(
 )
 _PROC = re.compile(r"\s*Data for proc: \[(\[\d+,\d+\]|[^\s\[\],]+@\d+),(\d{1,8})\]\s*", re.A)
 _BOUND = re.compile(
-    rf"\[({HOST})(?::\d+)?\] (?:MCW rank|Rank) (\d{{1,8}}) (?:is not bound|bound to)\b.*", re.A
+    rf"\[({HOST})(?::(\d+))?\] (?:MCW rank|Rank) (\d{{1,8}}) ((?:is not bound|bound to)\b.*)", re.A
 )
 
 
@@ -50,16 +51,18 @@ def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
 def _rows(file: SourceFile) -> Iterator[RankHost]:
     """Yield each rank with its host, as often as it occurs in the file."""
     host: str | None = None
+    block = ""
     jobs: set[str] = set()
     for number, line in enumerate(file.lines(), start=1):
         if (bound := _BOUND.fullmatch(line)) is not None:
-            yield RankHost(int(bound[2]), bound[1], number, line)
+            name, process, rank, binding = bound.groups()
+            yield RankHost(int(rank), name, number, line, binding.rstrip(), f"process {process or number}")
         elif (node := _NODE.fullmatch(line)) is not None:
-            host = node[1]
-        elif (process := _PROCESS.fullmatch(line) or _PROC.fullmatch(line)) is not None:
+            host, block = node[1], f"block {number}"
+        elif (placed := _PROCESS.fullmatch(line) or _PROC.fullmatch(line)) is not None:
             if host is None:
                 raise InputError("a process outside of any node", path=file.path, line=number, text=line)
-            jobs.add(process[1])
+            jobs.add(placed[1])
             if len(jobs) > 1:
                 raise InputError("maps of two jobs", path=file.path, line=number, text=line)
-            yield RankHost(int(process[2]), host, number, line)
+            yield RankHost(int(placed[2]), host, number, line, part=block)

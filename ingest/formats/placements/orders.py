@@ -19,12 +19,18 @@ MAX_RANKS = 1 << 24
 
 
 class RankHost(NamedTuple):
-    """A rank and its host, with the number and text of the line in the file."""
+    """A rank and its host, with the number and text of the line in the file.
+
+    In a file that may repeat a report, `binding` is what must be the same in each, and `part` what the line
+    belongs to, such as a process or a host's block: a rank is once in each part.
+    """
 
     rank: int
     host: str
     line: int
     text: str | None = None
+    binding: str = ""
+    part: str = ""
 
 
 def significant(file: SourceFile) -> Iterator[tuple[int, str]]:
@@ -86,7 +92,7 @@ def placement_by_rank(
     format : str
         Name of the format.
     repeats : bool
-        True to accept repeated ranks on the same host.
+        True to accept a rank again in another part, on the same host with the same binding.
 
     Raises
     ------
@@ -94,9 +100,12 @@ def placement_by_rank(
         There are no ranks, or a rank is repeated or missing.
     """
     found: dict[int, RankHost] = {}
+    parts: set[tuple[int, str]] = set()
     for row in rows:
         first = found.setdefault(row.rank, row)
-        if first is not row and not (repeats and first.host == row.host):
+        same = (first.host, first.binding) == (row.host, row.binding) and (row.rank, row.part) not in parts
+        parts.add((row.rank, row.part))
+        if first is not row and not (repeats and same):
             reason = f"rank {row.rank} is repeated on {row.host}, first in line {first.line} on {first.host}"
             raise InputError(reason, path=file.path, line=row.line, text=row.text)
     ranks = max(found, default=-1) + 1
