@@ -18,7 +18,7 @@ from platformdirs import user_config_path, user_data_path
 
 from almanac.secret_files import read_secret
 from almanac.setting_values import keep_rule, limits, names, number, only_user, truth
-from registry.database.address import ELSEWHERE, shown
+from registry.database.address import credentials, shown
 from registry.errors import AlmanacError, ConfigError
 from registry.progress import Progress, silent
 
@@ -230,8 +230,8 @@ def load_settings(
     uri = given.pick("db")
     if uri == "embedded":
         uri = None
-    if uri is not None and "@" in uri:
-        raise ConfigError("db", f"{shown(uri)!r}: {ELSEWHERE}")
+    if uri is not None and (wrong := credentials(uri)):
+        raise ConfigError("db", f"{shown(uri)!r}: {wrong}")
     if uri is not None and "://" not in uri:
         raise ConfigError("db", f"{uri!r} is not a URI such as bolt://localhost:7687")
     home = given.folder("home", user_data_path("almanac"))

@@ -22,7 +22,7 @@ from neo4j._async_compat.network._bolt_socket import BoltSocketBase as BoltSocke
 from neo4j.exceptions import AuthError
 
 import registry.database.driver
-from registry.database.address import ELSEWHERE, fault, shown
+from registry.database.address import ELSEWHERE, MORE, fault, shown
 from registry.database.bulk_writes import ProgressTransaction
 from registry.database.driver import Database, Transaction
 from registry.database.local.server import ServerAddress
@@ -452,7 +452,14 @@ def test_an_interrupt_in_the_middle_of_an_answer_keeps_nothing(
 
 
 @pytest.mark.parametrize(
-    "uri", ["bolt://localhost:7687", "neo4j+s://fabric.example", "bolt://[::1]:7687", "bolt://10.0.0.1"]
+    "uri",
+    [
+        "bolt://localhost:7687",
+        "neo4j+s://fabric.example",
+        "bolt://[::1]",
+        "bolt://10.0.0.1",
+        "neo4j://x?policy=eu",
+    ],
 )
 def test_an_address_is_used_and_shown_as_it_is(uri: str) -> None:
     assert fault(uri) == ""
@@ -481,4 +488,16 @@ def test_credentials_are_refused_and_masked(uri: str) -> None:
     with pytest.raises(DatabaseUnavailable, match="holds a user or a password") as caught:
         Database.connect(uri)
     assert host in str(caught.value)
+    assert "secret" not in f"{shown(uri)} {caught.value} {caught.value.uri}"
+
+
+@pytest.mark.parametrize(
+    "end",
+    ["?password=secret", ":7687/?user=u&password=secret", "?policy=eu&x=secret", "#secret", ";p=secret"],
+)
+def test_what_follows_host_and_port_is_refused_and_masked(end: str) -> None:
+    uri = f"bolt://host{end}"
+    assert fault(uri) == MORE
+    with pytest.raises(DatabaseUnavailable, match=r"only \?policy=NAME may follow") as caught:
+        Database.connect(uri)
     assert "secret" not in f"{shown(uri)} {caught.value} {caught.value.uri}"
