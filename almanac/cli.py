@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import importlib
 import json
-import re
 import sys
 from collections.abc import Sequence
 
@@ -170,6 +169,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 def _report(error: Exception, words: Sequence[str]) -> int:
     """Print an error of the program or of a file and return its exit code; raise any other error again."""
+    from almanac.options.common import option_of
     from almanac.output.printing import note
     from registry.errors import AlmanacError, DatabaseUnavailable, InputError, InvalidValue
 
@@ -178,20 +178,12 @@ def _report(error: Exception, words: Sequence[str]) -> int:
     if not isinstance(error, AlmanacError):
         raise error
     if isinstance(error, InvalidValue):
-        error.reason = _option_of(error.field, words) + error.reason.removeprefix(error.field)
+        error.reason = error.named(option_of(error.field, (word.partition("=")[0] for word in words)))
     if "--json" in words:
         _print_json_error(type(error).__name__, error.reason, error.path, error.line, error.text)
     else:
         note(f"almanac: {error}")
     return EXIT_UNREACHABLE if isinstance(error, DatabaseUnavailable) else EXIT_FAILED
-
-
-def _option_of(field: str, words: Sequence[str]) -> str:
-    """Return the option of the command line that gave a field its value, else the field in plain words."""
-    option = f"--{field.rpartition('.')[2].replace('_', '-')}"
-    if any(word.partition("=")[0] == option for word in words):
-        return option
-    return re.sub(r"(?<=[a-z])(?=[A-Z])|[._]", " ", field).lower()
 
 
 def _print_json_error(

@@ -62,5 +62,5 @@ def keep_rule(key: str, text: str | None) -> str:
     try:
         Keep.parse(rule)
     except InvalidValue as error:
-        raise ConfigError(key, error.reason.removeprefix(f"{error.field}: ")) from error
+        raise ConfigError(key, error.what) from error
     return rule

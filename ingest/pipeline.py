@@ -243,7 +243,7 @@ def _parse(format: Format, group: SourceGroup, options: Options, progress: Progr
         try:
             parsed = undo_double_counting(format.parser().parse(files, options), options.divide, part.path)
         except InvalidValue as error:
-            raise InputError(str(error), path=part.path) from error
+            raise InputError(error.named(), path=part.path) from error
         yield Source(group=part, format=format.name, parsed=parsed)
 
 
@@ -290,7 +290,11 @@ def read(
         options["attribute"] = given
     elif given is not None:
         options["rate" if wanted == "fabric" else "weight"] = given
-    chosen = Options(graph=wanted, **options)
+    try:
+        chosen = Options(graph=wanted, **options)
+    except InvalidValue as error:
+        name = error.field.removeprefix("Options.")
+        raise InvalidValue("capacity" if name == "rate" else name, error.what) from None
     sources = _sources(_recognise_graph(path, chosen), chosen, silent)
     if len(sources) > 1:
         raise InputError(f"has {len(sources)} sources: read them one by one", path=str(path))

@@ -32,6 +32,7 @@ Errors have fields for pages and commands; ``str(error)`` is one line. Nothing b
 from __future__ import annotations
 
 import copyreg
+import re
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -97,6 +98,17 @@ class InvalidValue(AlmanacError, ValueError):
     def __init__(self, field: str, reason: str) -> None:
         self.field = field
         super().__init__(f"{field}: {reason}")
+
+    @property
+    def what(self) -> str:
+        """What is wrong, without the field."""
+        return self.reason.removeprefix(f"{self.field}: ")
+
+    def named(self, name: str = "") -> str:
+        """Return what is wrong with a name that the user knows for the field; default: the field in words."""
+        field = re.sub(r"^(Intake|Options)\.", "", self.field)
+        words = re.sub(r"(?<=[a-z])(?=[A-Z])|[._]", " ", field).lower()
+        return f"{name or words}: {self.what}"
 
 
 class InputError(AlmanacError):

@@ -58,7 +58,7 @@ class Row:
         InputError
             A value that its option does not accept, or options that exclude each other.
         """
-        from registry.errors import AlmanacError, InputError
+        from registry.errors import AlmanacError, InputError, InvalidValue
 
         try:
             with _row.make_context("row", self._words(), parent=context) as own:
@@ -66,7 +66,8 @@ class Row:
         except click.ClickException as error:
             raise InputError(error.format_message(), path=self.path, line=self.line) from error
         except AlmanacError as error:
-            raise InputError(str(error), path=self.path, line=self.line) from error
+            reason = error.named() if isinstance(error, InvalidValue) else str(error)
+            raise InputError(reason, path=self.path, line=self.line) from error
         return request
 
     def _words(self) -> list[str]:

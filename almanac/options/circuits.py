@@ -73,7 +73,7 @@ def read_circuits(path: str, nodes: int, hosts: Sequence[str] = ()) -> Topology:
     try:
         return Topology.of(nodes, pairs)
     except InvalidValue as error:
-        raise InputError(str(error), path=path) from error
+        raise InputError(error.named(), path=path) from error
 
 
 def read_weights(path: str, ranks: int) -> Floats:

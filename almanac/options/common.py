@@ -181,6 +181,12 @@ def seed_option(function: F) -> F:
     return click.option("--seed", type=seeds, default=0, show_default=True, help=help)(function)
 
 
+def option_of(field: str, options: Iterable[str]) -> str:
+    """Return the option, among these, that gives a field its value; empty if none does."""
+    option = f"--{field.rpartition('.')[2].replace('_', '-')}"
+    return option if option in options else ""
+
+
 class Time(click.ParamType[datetime]):
     """Type of an option that takes a time, as `registry.units.moment_of`: ISO 8601, ``7d``, ``yesterday``."""
 

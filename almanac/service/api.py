@@ -31,7 +31,7 @@ from almanac.prometheus import Gauges, read_gauges
 from almanac.service.connections import Gate, limited_connection
 from almanac.service.questions import QUESTIONS
 from almanac.service.service import Service
-from registry.errors import AlmanacError, ConfigError, DatabaseError, UnknownName
+from registry.errors import AlmanacError, ConfigError, DatabaseError, InvalidValue, UnknownName
 from registry.version import code_version
 
 WORKERS = 8
@@ -210,9 +210,8 @@ async def _answer_error(request: Request, error: Exception) -> Response:
     if isinstance(error, DatabaseError):
         status = 503
         request.app.state.service.check_soon()
-    return _problem(
-        status, type(error).__name__, error.reason, path=error.path, line=error.line, text=error.text
-    )
+    reason = error.named() if isinstance(error, InvalidValue) else error.reason
+    return _problem(status, type(error).__name__, reason, path=error.path, line=error.line, text=error.text)
 
 
 async def _answer_invalid(request: Request, error: Exception) -> Response:

@@ -31,7 +31,7 @@ from typing import Any
 from almanac.secret_files import read_secret
 from almanac.settings import Settings
 from ingest.options import Options
-from registry.errors import AlmanacError, ConfigError
+from registry.errors import ConfigError, InvalidValue
 
 DEFAULT_ADDRESS, DEFAULT_PORT = "127.0.0.1", 8600
 TOKEN_FILE = "serve.token"  # noqa: S105 - a file name
@@ -187,8 +187,8 @@ def _collector(table: _Table) -> Task:
         )
     except ConfigError:
         raise
-    except AlmanacError as error:
-        raise table.error("cluster", error.reason) from error
+    except InvalidValue as error:
+        raise table.error(error.field.rpartition(".")[2], error.what) from error
     return _task(table, table.words("command"), options)
 
 

@@ -31,7 +31,7 @@ from dashboard.views.fabric_colours import (
 from dashboard.widgets.address import set_address
 from dashboard.widgets.bar import time_range
 from dashboard.widgets.controls import parsed_moment, timeline, toggle
-from dashboard.widgets.messages import plain, show_no_fabric, show_unknown
+from dashboard.widgets.messages import plain, reason_of, show_no_fabric, show_unknown
 from mapping.traffic.counter_history import CounterHistory
 from registry.errors import InvalidValue, UnknownName
 from registry.model import Bools
@@ -166,7 +166,7 @@ def _picked(view: FabricView) -> Item | None:
     except UnknownName as error:
         show_unknown(error, error.kind)
     except InvalidValue as error:
-        st.error(plain(str(error)))
+        st.error(reason_of(error))
     return None
 
 

@@ -8,7 +8,7 @@ from functools import partial
 import streamlit as st
 
 from dashboard.widgets import outside
-from dashboard.widgets.messages import plain
+from dashboard.widgets.messages import plain, reason_of
 from dashboard.widgets.tables import download
 from mapping.launchers import catalog
 from registry.errors import InvalidPlacement
@@ -37,7 +37,7 @@ def _dialog(opened: OpenPlacement, hosts: Sequence[str], name: str) -> None:
     try:
         content = catalog.write(name, stored.placement, fabric)
     except InvalidPlacement as error:
-        st.warning(plain(str(error)), icon=":material/block:")
+        st.warning(reason_of(error), icon=":material/block:")
         return
     file = f"{stored.id}-{name}.{'csv' if name == 'csv' else 'txt'}"
     st.markdown(f"**{plain(name)}** of placement {plain(stored.id)}, {stored.placement.ranks:,} ranks")

@@ -17,7 +17,7 @@ from dashboard.tables.columns import in_units
 from dashboard.tables.links import LOADS, loaded_links
 from dashboard.tables.sharing import pairs_table
 from dashboard.widgets.controls import choose
-from dashboard.widgets.messages import plain, show_error
+from dashboard.widgets.messages import plain, reason_of, show_error
 from dashboard.widgets.tables import csv_text, download, picked_row, share_bar
 from mapping.traffic.device_names import find_link, link_text
 from mapping.traffic.short_names import full_link, short_link
@@ -130,7 +130,7 @@ def _chosen_link(fabric: Fabric, rows: Longs) -> int | None:
         if wanted is not None and wanted not in by_name:
             by_name[wanted] = find_link(fabric, wanted)
     except AlmanacError as error:
-        st.warning(plain(str(error)))
+        st.warning(reason_of(error))
         st.query_params.pop("link")
     name = choose(
         "Ranks on link",

@@ -27,7 +27,7 @@ from dashboard.tables.what_if import effects, seconds_more, totals
 from dashboard.views import picking
 from dashboard.widgets.cards import card, number
 from dashboard.widgets.controls import choose, moment, parsed_moment, toggle
-from dashboard.widgets.messages import plain, show_no_fabric, show_unknown
+from dashboard.widgets.messages import plain, reason_of, show_no_fabric, show_unknown
 from dashboard.widgets.navigation import job_link
 from dashboard.widgets.states import State
 from dashboard.widgets.tables import csv_text, download
@@ -92,7 +92,7 @@ def _compared(registry: Registry, view: FabricView, change: Change, rule: str, s
         consequences = cached_what_if(registry, view.cluster, view.live, drawn, change, routing)
     except (InvalidValue, UnknownName) as error:
         # the error may name jobs of others
-        st.error(plain(str(error)) if site.viewer.only is None else "This change leaves a job without hosts.")
+        st.error(reason_of(error) if site.viewer.only is None else "This change leaves a job without hosts.")
         return
     _numbers(consequences.what_if)
     with st.container(border=True):

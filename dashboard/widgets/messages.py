@@ -7,7 +7,7 @@ import re
 import streamlit as st
 
 from dashboard.widgets.address import set_address
-from registry.errors import AlmanacError, DatabaseUnavailable, SchemaVersionError, UnknownName
+from registry.errors import AlmanacError, DatabaseUnavailable, InvalidValue, SchemaVersionError, UnknownName
 
 _ADDRESS = re.compile(r"(://|www(?=\.)|@)", re.IGNORECASE)
 """Parts of web addresses after which an invisible character is put, so that they do not become links."""
@@ -27,6 +27,11 @@ def plain(text: str) -> str:
     return _PUNCTUATION.sub(r"\\\1", unlinked)
 
 
+def reason_of(error: AlmanacError) -> str:
+    """Return what an error says, escaped for Markdown, with fields of data types in plain words."""
+    return plain(error.named() if isinstance(error, InvalidValue) else str(error))
+
+
 def show_error(error: AlmanacError) -> None:
     """Show an expected error and what to do about it."""
     if isinstance(error, DatabaseUnavailable):
@@ -37,7 +42,7 @@ def show_error(error: AlmanacError) -> None:
     elif isinstance(error, SchemaVersionError):
         st.error(f"**The database was written by another version.** {plain(str(error))}")
     else:
-        st.error(plain(str(error)))
+        st.error(reason_of(error))
 
 
 def show_unknown(error: UnknownName, parameter: str) -> None:

@@ -583,6 +583,8 @@ def test_what_is_not_asked_for_is_refused(tmp_path: Path) -> None:
         read_file(next(DATA.glob("slurm/squeue*.txt")))
     with pytest.raises(InvalidValue, match="weight: not with capacity"):
         read_file(scan, capacity=1.0, weight=1.0)
+    with pytest.raises(InvalidValue, match=r"^capacity: must be finite"):
+        read_file(scan, capacity=-1.0)
     with pytest.raises(InputError, match="edges have no 'cost': the file has no weights"):
         read_file(written(tmp_path, "graph.graph", METIS), capacity="cost")
     with pytest.raises(InputError, match="an edge without bytes: in Python"):

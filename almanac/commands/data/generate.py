@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from almanac.options.common import OUTPUT, open_registry
+from almanac.options.common import OUTPUT, open_registry, option_of
 from almanac.output.json.stored_data import generated_to_json
 from almanac.output.printing import note, print_json, write_bytes
 
@@ -97,7 +97,8 @@ def _command(generator: Generator) -> click.Command:
         try:
             _run(generator, values)
         except InvalidValue as error:
-            raise click.UsageError(str(error)) from error
+            given = [option for parameter in options for option in parameter.opts]
+            raise click.UsageError(error.named(option_of(error.field, given))) from error
 
     return click.Command(generator.name, params=options, callback=run, help=generator.explained())
 

@@ -265,6 +265,7 @@ def test_wrong_values_are_named_with_key_and_file(tmp_path: Path) -> None:
         (SCAN.replace('["ibnetdiscover", "-C", "mlx5_0"]', '"ls"'), "serve.collectors[0].command", "list"),
         (SCAN.replace('["ibnetdiscover", "-C", "mlx5_0"]', "[]"), "serve.collectors[0].command", "list"),
         (SCAN.replace('cluster = "hpc1"\n', ""), "serve.collectors[0].cluster", "is missing"),
+        (SCAN.replace("hpc1", "a/b"), "serve.collectors[0].cluster", "'a/b' is no name"),
         (SCAN.replace("= 900", "= 0"), "serve.collectors[0].interval_seconds", "from 1 to"),
         (SCAN.replace("interval_seconds = 900", ""), "serve.collectors[0].interval_seconds", "is missing"),
         (SCAN + "timeout_seconds = inf\n", "serve.collectors[0].timeout_seconds", "from 1 to"),
