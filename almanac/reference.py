@@ -24,7 +24,8 @@ export` (`FORMAT` alone: standard output), of a result as option `--export`. Tab
 the columns that do not fit; a pipe gets all of them.
 
 TIME is a time in ISO 8601 (`2026-11-21T08:00:00Z`, UTC if it has no zone), or a span before now: `7d`, `12h`,
-`30m`, `90s`, `2w`, `yesterday` (`1d`).
+`30m`, `90 minutes`, `-1h`, `2w`, `yesterday` (`1d`); or `now`, or `today` (midnight, UTC). The HTTP API and
+addresses of pages (`?at=7d`) take the same.
 """
 
 

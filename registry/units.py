@@ -20,8 +20,8 @@ _STEPS = {
     HOPS: ((1.0, "hops"),),
 }
 
-_SPAN = re.compile(r"(\d{1,9}) ?(s|min|m|h|d|w)(?: ago)?", re.A)
-_SPAN_SECONDS = {"s": 1, "m": 60, "min": 60, "h": 3600, "d": 86_400, "w": 604_800}
+_SPAN = re.compile(r"-?(\d{1,9}) ?(s|m|h|d|w|sec|min|(?:second|minute|hour|day|week)s?)(?: ago)?", re.A)
+_SPAN_SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 604_800}
 MOMENTS = "2026-11-21T08:00:00Z, 7d, 12h or yesterday"
 """Examples of what `moment_of` takes."""
 
@@ -82,8 +82,9 @@ def moment_of(text: str, now: datetime) -> datetime:
     Parameters
     ----------
     text : str
-        A time in ISO 8601, UTC if it has no zone; or a span before `now`: a whole number of ``s``, ``m`` (or
-        ``min``), ``h``, ``d`` or ``w``; or ``now`` or ``yesterday``, which is ``1d``.
+        A time in ISO 8601, UTC if it has no zone; or a span before `now`, with or without a minus or ``ago``:
+        a whole number of ``s``, ``m``, ``h``, ``d`` or ``w``, also in full (``90 minutes``); or ``now``;
+        ``today``, the last midnight in UTC; or ``yesterday``, which is ``1d``.
     now : datetime
         Present time, with a zone.
 
@@ -96,7 +97,9 @@ def moment_of(text: str, now: datetime) -> datetime:
     span = _SPAN.fullmatch({"yesterday": "1d", "now": "0s"}.get(word, word))
     try:
         if span is not None:
-            return now.astimezone(UTC) - timedelta(seconds=int(span[1]) * _SPAN_SECONDS[span[2]])
+            return now.astimezone(UTC) - timedelta(seconds=int(span[1]) * _SPAN_SECONDS[span[2][0]])
+        if word == "today":
+            return now.astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
         moment = datetime.fromisoformat(text)
         return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
     except OverflowError as error:

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from typing import Annotated, Any
 
 from fastapi import Depends, Path, Query, Request
-from pydantic import AfterValidator
+from pydantic import BeforeValidator
 
 from almanac.commands.analysis.today import DAY, rare_formats
 from almanac.options.common import require_cluster, require_names
@@ -35,8 +35,8 @@ from mapping.service.placing import subject_of
 from mapping.service.ports import read_ports
 from mapping.service.today import read_today
 from mapping.traffic.quality import regressions
-from registry.model import as_utc
 from registry.registry import Registry
+from registry.units import MOMENTS, moment_of
 
 LONGEST_NAME = 200
 
@@ -55,11 +55,12 @@ def error_limits(request: Request) -> ErrorLimits:
     return limits
 
 
-def _in_utc(time: datetime | None) -> datetime | None:
+def _moment(text: object) -> object:
+    """Return the time that a text of a query means, as for options of the command line."""
     try:
-        return None if time is None else as_utc(time)
-    except OverflowError as error:
-        raise ValueError("is before the year 1 or after the year 9999 in UTC") from error
+        return moment_of(text, datetime.now(UTC)) if isinstance(text, str) else text
+    except ValueError as error:
+        raise ValueError(f"{text!r} is not a time such as {MOMENTS}") from error
 
 
 Opened = Annotated[Registry, Depends(opened)]
@@ -68,8 +69,8 @@ ClusterName = Annotated[str, Path(max_length=LONGEST_NAME, description="Name of 
 OfCluster = Annotated[str | None, Query(max_length=LONGEST_NAME, description="Only of this cluster.")]
 Moment = Annotated[
     datetime | None,
-    AfterValidator(_in_utc),
-    Query(description="ISO 8601, UTC if it has no zone (default: now)."),
+    BeforeValidator(_moment),
+    Query(description=f"A time such as {MOMENTS}; UTC if it has no zone (default: now)."),
 ]
 Top = Annotated[int, Query(ge=1, le=1000, description="Maximum number of rows.")]
 Limit = Annotated[int, Query(ge=1, le=10_000, description="Maximum number of rows, the newest.")]

@@ -13,7 +13,7 @@ import streamlit as st
 from dashboard.widgets.address import set_address
 from dashboard.widgets.messages import plain
 from registry.errors import UnknownName
-from registry.model import as_utc
+from registry.units import MOMENTS, moment_of
 
 STOPS = 100
 """Largest number of changes that a slider of time stops at; the newest ones."""
@@ -314,7 +314,7 @@ def parsed_moment(parameter: str, instead: str = "the default") -> datetime | No
     text = st.query_params.get(parameter)
     given = _parsed(text)
     if text is not None and given is None:
-        st.warning(f"{plain(repr(text))} is not a time such as 2026-11-21T08:00: {instead} is shown.")
+        st.warning(f"{plain(repr(text))} is not a time such as {MOMENTS}: {instead} is shown.")
     return given
 
 
@@ -361,9 +361,11 @@ def _number(text: str | None) -> float | None:
 
 
 def _parsed(text: str | None) -> datetime | None:
+    """Return the time that a text means, spans before the end of this minute; None if it is no time."""
+    end = datetime.now(UTC).replace(second=59, microsecond=0)  # the same for all that is drawn and cached
     try:
-        return None if text is None else as_utc(datetime.fromisoformat(text))
-    except (ValueError, OverflowError):
+        return None if text is None else moment_of(text, end)
+    except ValueError:
         return None
 
 

@@ -9,6 +9,7 @@ from typing import Protocol
 from registry.errors import InvalidValue
 from registry.model.arguments import first_repeat
 from registry.model.views import one_line
+from registry.units import MOMENTS, moment_of
 
 Time = datetime | str
 """A time as functions accept it: UTC if it has no zone; a text is in the format of ISO 8601."""
@@ -92,18 +93,18 @@ class HasJob(Protocol):
 
 
 def as_utc(moment: Time, label: str = "time") -> datetime:
-    """Return a time in UTC; a time without a zone is taken as UTC.
+    """Return a time in UTC; a time without a zone is taken as UTC, a text as by `registry.units.moment_of`.
 
     Raises
     ------
     InvalidValue
-        A text that is no time in the format of ISO 8601, such as ``2026-11-23T08:00``.
+        A text that is no time.
     """
     if isinstance(moment, str):
         try:
-            moment = datetime.fromisoformat(moment)
+            return moment_of(moment, datetime.now(UTC))
         except ValueError as error:
-            raise InvalidValue(label, f"{moment!r} is no time such as 2026-11-23T08:00+01:00") from error
+            raise InvalidValue(label, f"{moment!r} is no time such as {MOMENTS}") from error
     if not isinstance(moment, datetime):
         raise InvalidValue(label, f"must be a datetime or text, not {moment!r}")
     return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)

@@ -115,6 +115,7 @@ def test_the_slider_stops_at_each_change_and_wrong_texts_are_reported() -> None:
     assert "Colour can be red, blue" in warnings
     slider = drawn(controls, at="2026-01-03T00:00:01").select_slider[0]
     assert slider.value == "2026-01-03T00:00:00+00:00"
+    assert drawn(controls, at="-1h").select_slider[0].value != "now"
     assert [text for text in slider.options if "wiring" in text] == ["03 Jan 00:00 · wiring"]
     assert slider.options[-1] == "now"
     assert 3 <= len(slider.options) <= 102

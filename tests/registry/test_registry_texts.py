@@ -115,7 +115,8 @@ NOW = datetime(2026, 11, 28, 7, 30, tzinfo=UTC)
         *(("7d", timedelta(days=7)), ("12h", timedelta(hours=12)), ("30m", timedelta(minutes=30))),
         *(("30 min ago", timedelta(minutes=30)), ("90s", timedelta(seconds=90))),
         *((" 2W ", timedelta(weeks=2)), ("0d", timedelta()), ("now", timedelta())),
-        ("Yesterday", timedelta(days=1)),
+        *(("Yesterday", timedelta(days=1)), ("today", timedelta(hours=7, minutes=30))),
+        *(("-1h", timedelta(hours=1)), ("90 minutes", timedelta(hours=1.5)), ("1 day ago", timedelta(1))),
     ],
 )
 def test_a_span_is_before_now(text: str, before: timedelta) -> None:
@@ -133,7 +134,7 @@ def test_a_time_is_in_utc_unless_it_has_a_zone(text: str) -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        *("", "d", "7", "7x", "-7d", "7.5d", "soon", "\N{ARABIC-INDIC DIGIT ONE}d", "999999999w", "7d 3h"),
+        *("", "d", "7", "7x", "--7d", "7.5d", "soon", "\N{ARABIC-INDIC DIGIT ONE}d", "999999999w", "7d 3h"),
         "0001-01-01T00:00+23:00",
     ],
 )

@@ -29,6 +29,7 @@ from ingest.options import Options
 from mapping.checks.error_limits import ErrorLimits
 from registry.errors import ConfigError, DatabaseUnavailable
 from registry.registry import Registry
+from registry.units import MOMENTS
 from tests.almanac.conftest import Almanac
 from tests.support.busy_cluster import PROPOSED, advise, fill, job, place
 from tests.support.waiting import PATIENCE, comes_true
@@ -121,7 +122,7 @@ OUT_OF_RANGE = (
 COMMANDS = {
     "/clusters": "cluster list",
     "/clusters/toy": "cluster show toy",
-    "/clusters/toy?at=2030-01-01": "cluster show toy --at 2030-01-01",
+    "/clusters/toy?at=now": "cluster show toy --at now",
     "/clusters/toy/changes": "cluster changes toy",
     "/clusters/toy/changes?end=2030-01-01T00:00:00Z": "cluster changes toy --to 2030-01-01",
     "/clusters/toy/checks": "cluster check toy --fail-on never",
@@ -194,6 +195,7 @@ def test_errors_are_json(client: Client, filled: Registry) -> None:
     assert client.problem("/jobs?cluster=tow")[0] == 404
     assert client.problem("/nosuch")[:2] == (404, "HTTPError")
     assert client.problem("/clusters", method="DELETE")[0] == 405
+    assert client.problem("/clusters/toy?at=soon")[2].endswith("is not a time such as " + MOMENTS)
     limit = (400, "UsageError", "limit: Input should be greater than or equal to 1")
     assert client.problem("/jobs?limit=0") == limit
     for path in ("/jobs?limit=1000000", "/clusters/toy?at=soon", f"/clusters/{'x' * 201}", *OUT_OF_RANGE):
