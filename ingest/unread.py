@@ -32,7 +32,8 @@ _TEXTS = (
         "`lstopo --of xml` for the layout of a host, and the log of NCCL_DEBUG=INFO for rings and trees",
     ),
     (
-        r'"(?:workload_graph|ctrl_?[dD]eps|data_?[dD]eps)"\s*:',
+        r'"(?:workload_graph|ctrl_?[dD]eps|data_?[dD]eps)"\s*:'
+        r'|"(?:node_?)?type"\s*:\s*"(?:COMM_(?:COLL|SEND|RECV)|COMP|MEM_(?:LOAD|STORE)|METADATA)_NODE"',
         "a Chakra trace as JSON: give PyTorch's execution traces of which it was made "
         "(ExecutionTraceObserver, one file per rank)",
     ),
@@ -40,6 +41,10 @@ _TEXTS = (
         r'"traceEvents"\s*:',
         "a trace of PyTorch's profiler (Kineto, Chrome's format): give execution traces "
         "(ExecutionTraceObserver, one file per rank)",
+    ),
+    (
+        r'\A\s*(?:\{\s*"(?:ports|systems)"\s*:\s*)?\[\s*\{[\s\S]{0,9999}"(?:system(?:ID|_name|_guid))"\s*:',
+        "UFM's list of ports or systems, without the cables: give /ufmRest/resources/links",
     ),
     (
         r'"NetworkNodes"\s*:',

@@ -197,6 +197,8 @@ FILES: dict[str, tuple[str | bytes, tuple[str, ...]]] = {
     "NCCL": ('<!-- made by x -->\n<system version="1">\n  <cpu numaid="0">\n', ("NCCL", "lstopo --of xml")),
     "Chakra": ('{\n "workload_graph": [\n {"Id": 1, "ctrlDeps": []}]}', ("Chakra", "ExecutionTraceObserver")),
     "Chakra of the jsonizer": ('{"version": "0.0.4"}\n{"id": "1", "dataDeps": ["2"]}', ("Chakra",)),
+    "Chakra by its nodes": ('{"nodes": [{"id": 1, "type": "COMM_COLL_NODE"}]}', ("Chakra", "Execution")),
+    "UFM ports": ('{"ports": [{"guid": "1", "systemID": "2"}]}', ("UFM's list of ports", "resources/links")),
     "Kineto": ('{"schemaVersion": 1, "traceEvents": [{}]}', ("Kineto", "ExecutionTraceObserver")),
     "UTF-16": (CSV.encode("utf-16"), ("UTF-16", "iconv")),
     "UTF-16, big end": (CSV.encode("utf-16-be"), ("UTF-16", "iconv")),

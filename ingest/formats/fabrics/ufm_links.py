@@ -30,12 +30,15 @@ _LABEL = re.compile(r"\d+(?:/\d+)*+")
 """Label of a switch's port: its number, or cage and port as on the box (``1/3/1``)."""
 _CHIP = re.compile(r"[A-Z]\d+/U\d+/\d+")
 """Label of a port of a chip of a director: ``L12/U1/17``."""
-_BEGINNING = re.compile(r"\s*\[\s*\{")
+_BEGINNING = re.compile(r'\s*(?:\{[^\[{]{0,2000}?"links"\s*:\s*)?\[\s*\{')
 _KEYS = [re.compile(rf'"{key}"\s*:') for key in ("source_guid", "source_port", "destination_guid")]
 
 
 def recognise(head: str, path: str) -> bool:
-    """Return True if the text is a list of objects with the GUIDs of two ends, in any order of keys."""
+    """Return True if the text is a list of objects with the GUIDs of two ends, in any order of keys.
+
+    The list may be the value of ``links`` in an object, as tools that save it make it.
+    """
     return _BEGINNING.match(head) is not None and all(key.search(head) for key in _KEYS)
 
 
@@ -43,7 +46,10 @@ def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
     """Return the fabric of one list."""
     (file,) = files
     rows, ends, names = Rows(file.path), list[tuple[_End, _End, int, Place]](), dict[int, str]()
-    for spot, link in Spot(file.path).objects(load_json(file)):
+    whole, value = Spot(file.path), load_json(file)
+    if isinstance(value, dict):
+        whole, value = whole.at("links"), value.get("links")
+    for spot, link in whole.objects(value):
         source, target = _end(link, "source", spot), _end(link, "destination", spot)
         width = str(link.get("width", "")).lower().removeprefix("ib_").removesuffix("x")
         place = Place(file.path, text=str(link.get("name", "")))

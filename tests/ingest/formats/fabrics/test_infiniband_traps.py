@@ -431,8 +431,11 @@ def test_links_with_labels_or_with_cable_info_first_are_recognised_and_read(
     name: str, switches: list[str]
 ) -> None:
     content = raw(f"formats/ufm_links_{name}.json")
-    assert catalog.recognise(file(content).as_group()).name == "ufm-links"
+    wrapped = f'{{"total": 10, "links": {content}}}'
+    for text in (content, wrapped):
+        assert catalog.recognise(file(text).as_group()).name == "ufm-links"
     found = scanned("ufm-links", content)
+    assert cables_of(scanned("ufm-links", wrapped)) == cables_of(found)
     assert [found.names[switch] for switch in found.switches] == switches
     assert (len(found.hosts), len(cables_of(found))) == (6, 10)
     assert {(switches[0], 3, "u4", 1), (switches[1], 32, switches[2], 4)} <= set(cables_of(found))
@@ -461,6 +464,7 @@ def test_a_device_of_unknown_kind_is_refused() -> None:
     bare = {key: value for key, value in LABELLED[0].items() if key not in FIELDS}
     reason = "neither source_port_node_description nor source_port_dname"
     refused("ufm-links", json.dumps([bare | {"source_port_dname": "?"}]), reason)
+    refused("ufm-links", json.dumps({"links": [bare | {"source_guid": "?"}]}), r"links\[0\]: source_guid")
 
 
 def test_two_machines_of_one_name_that_were_never_seen_are_two_hosts() -> None:
