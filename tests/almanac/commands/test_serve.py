@@ -266,7 +266,8 @@ def test_pages_are_sent_to_pages_of_this_machine_only(tmp_path: Path, processes:
             port = urlsplit(served.url).port or 0
             for host in ("localhost", "127.0.0.1", "[::1]"):
                 assert upgraded(port, f"{host}:{port}", f"http://{host}:{port}") == 101
-                assert upgraded(port, f"{host}:{port}", "http://evil.example") == 403
+                for other in ("evil.example", f"{host}:{port + 1}", host, "localhost:1", f"{host}.x:{port}"):
+                    assert upgraded(port, f"{host}:{port}", f"http://{other}") == 403
             for host in ("evil.example", f"evil.example:{port}", "localhost.evil.example"):
                 assert upgraded(port, host, f"http://{host}") == 403
     finally:
