@@ -257,12 +257,9 @@ def functions() -> tuple[Function, ...]:
     )
 
 
-def test_files_are_short() -> None:
+def test_files_are_short_and_few_functions_are_longer_than_a_screen() -> None:
     lines = {relative(path): len(path.read_text("utf-8").splitlines()) for path in modules()}
     assert {name: count for name, count in lines.items() if count > MOST_LINES} == {}
-
-
-def test_few_functions_are_longer_than_a_screen() -> None:
     long = [one.place for one in functions() if one.lines > LONG]
     assert len(long) <= MOST_LONG, long
 

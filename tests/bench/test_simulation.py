@@ -66,12 +66,9 @@ def test_resamples_are_judged_row_by_row() -> None:
     assert interval(np.arange(1001.0)) == (25.0, 975.0)
 
 
-def test_orders_compare_one_number_after_the_other_and_ignore_rounding() -> None:
+def test_orders_ignore_rounding_and_regret_is_of_the_placements_that_a_metric_puts_first() -> None:
     values = [(1.0, 5.0), (1.0, 3.0), (1.0 + 1e-12, 3.0), (0.5, 9.0)]
     assert _order(values).tolist() == [3.0, 1.0, 1.0, 0.0]
-
-
-def test_regret_is_of_the_placements_that_a_metric_puts_first() -> None:
     order = {"m": np.array([0.0, 0.0, 2.0])}
     seconds = np.array([3.0, 2.0, 1.0])
     case = Case(fabric="f", program="p", kinds=("a", "b", "c"), values=order, plain=order, seconds=seconds)

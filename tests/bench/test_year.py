@@ -219,11 +219,8 @@ def test_no_host_runs_two_jobs_at_once_and_a_quarter_runs_now() -> None:
         busy |= dict.fromkeys(job.hosts, job.ended_at or NOW)
 
 
-def test_a_job_has_a_slot_for_each_rank_of_its_profile() -> None:
+def test_a_month_is_the_same_for_a_seed_and_its_jobs_have_a_slot_for_each_rank() -> None:
     for one in month(NOW, HOSTS, 200, seed=1):
         if one.profile is not None:
             assert sum(one.job.slots) == one.job.ranks == profiles()[one.profile].ranks
-
-
-def test_the_same_seed_gives_the_same_month() -> None:
     assert month(NOW, HOSTS, 100, seed=3) == month(NOW, HOSTS, 100, seed=3)

@@ -156,14 +156,11 @@ def test_an_empty_file_is_no_unknown_format() -> None:
         assert not isinstance(caught.value, UnknownFormat)
 
 
-def test_two_formats_that_claim_a_file_are_both_named() -> None:
+def test_two_formats_of_a_file_are_named_and_several_files_need_a_format_made_of_several() -> None:
     known = FORMATS.find("libtopomap")
     twins = Catalog("format", [replace(known, name=name) for name in ("one", "two")])
     with pytest.raises(InputError, match="could be one and two: choose one with --format"):
         catalog.recognise(group(b"num: 1\n"), twins)
-
-
-def test_several_files_are_one_source_only_for_formats_made_of_several() -> None:
     for second, path in ((b"something else\n", "file1"), (b"num: 2\n", "here")):
         with pytest.raises(UnknownFormat) as caught:
             catalog.recognise(group(b"num: 1\n", second))

@@ -436,13 +436,10 @@ GIGABITS_OF_4X = {
 """What vendors print of a four-lane link's data rate, in Gbit/s."""
 
 
-def test_four_lanes_carry_the_data_rate_that_vendors_print_and_all_but_fdr_are_round() -> None:
+def test_four_lanes_carry_what_vendors_print_all_but_fdr_are_round_and_width_multiplies() -> None:
     found = {speed: link_rate(4, speed) * 8 / 1e9 for speed in LANE_BYTES}
     assert found == pytest.approx(GIGABITS_OF_4X, rel=2e-4)
     assert {speed for speed, rate in found.items() if rate != GIGABITS_OF_4X[speed]} == {"FDR"}
-
-
-def test_width_multiplies() -> None:
     assert [link_rate(width, "EDR") for width in WIDTHS] == [width * 3.125e9 for width in WIDTHS]
 
 

@@ -35,14 +35,11 @@ from tests.support.kernels import from_python
 from tests.support.search_problems import problem_on
 
 
-def test_each_name_is_that_of_its_module() -> None:
+def test_each_name_is_that_of_its_module_and_dir_and_help_list_what_is_public() -> None:
     assert mapping.place is place
     assert all(getattr(mapping, name).__name__ == name for name in mapping.__all__)
     with pytest.raises(AttributeError, match="'plaice'"):
         mapping.plaice  # noqa: B018
-
-
-def test_dir_and_help_list_what_is_public() -> None:
     assert dir(mapping) == sorted(mapping.__all__)
     shown = pydoc.plain(pydoc.render_doc(mapping))
     assert all(name in shown for name in mapping.__all__)
@@ -55,14 +52,11 @@ def test_importing_the_package_loads_no_numpy() -> None:
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
-def test_results_are_in_the_order_of_the_pieces() -> None:
+def test_results_are_in_the_order_of_the_pieces_and_the_error_of_one_is_raised() -> None:
     assert each(lambda piece: piece * piece, range(5)) == [0, 1, 4, 9, 16]
     assert each(str, [7]) == ["7"]
     assert each(str, []) == []
     assert cores() >= 1
-
-
-def test_the_error_of_a_piece_is_raised() -> None:
     with pytest.raises(ZeroDivisionError):
         each(lambda piece: 1 // piece, [2, 1, 0])
 

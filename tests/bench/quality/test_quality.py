@@ -444,14 +444,11 @@ def test_slots_are_the_leaves_of_their_host() -> None:
     assert second.slot.tolist() == list(range(12))
 
 
-def test_groups_of_a_machine_are_its_tree() -> None:
+def test_groups_of_a_machine_are_its_tree_and_uneven_slots_are_taken_in_order() -> None:
     fabric = extended_generalised_fat_tree((2, 3), (1, 1))
     given = ring_on(fabric, 6, shape=Shape(groups=(2,)))
     (tree,) = hierarchies(given, given.allocation)
     assert (tree.kind, tree.arities, tree.costs) == ("groups", (3, 2), (8, 8))
-
-
-def test_uneven_slots_are_taken_in_order() -> None:
     given = ring_on(torus((4,), slots=2), 6, slots=[2, 2, 1, 1])
     (tree,) = hierarchies(given, given.allocation)
     assert (tree.kind, tree.arities) == ("slots in order", (2, 3))

@@ -81,11 +81,8 @@ def test_a_fat_tree_has_a_host_for_five_ranks_and_a_cube_has_its_ranks(ranks: in
     assert np.bincount(profile.sender).max() == 6  # neighbours inside
 
 
-def test_the_largest_fat_tree_has_a_host_for_exactly_five_ranks() -> None:
+def test_limits_are_of_measured_sizes_and_the_largest_fat_tree_has_a_host_for_five_ranks() -> None:
     assert len(fat_tree(100_000).hosts) == 20_000
-
-
-def test_limits_are_set_at_sizes_that_are_measured() -> None:
     for name, line in LINES.items():
         assert set(line.limits) <= set(line.sizes), name
         assert list(line.sizes) == sorted(line.sizes), name

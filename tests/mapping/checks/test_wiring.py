@@ -358,12 +358,9 @@ def test_spellings_of_one_device(device: str, names: tuple[str, ...]) -> None:
         assert devices_of(name) == [device], name
 
 
-def test_a_name_may_end_with_the_label_of_its_port() -> None:
+def test_a_name_may_end_with_the_label_of_its_port_and_is_ambiguous_if_it_fits_two_devices() -> None:
     assert devices_of("node01 IB Port 1", "IB Port 1") == ["node01"]
     assert devices_of("node01 IB Port 1", "IB Port 2") == []
-
-
-def test_a_name_that_fits_two_devices_is_ambiguous() -> None:
     assert devices_of("node03") == ["node03.one.org", "node03.two.org"]
     assert devices_of("node03.one.org") == ["node03.one.org"]
     assert devices_of("leaf") == ["leaf-ib0", "leaf_IB7"]

@@ -373,13 +373,10 @@ def test_all_workers_end_when_one_has_met_the_bounds() -> None:
     check_optimum("hop-bytes", workers=2)
 
 
-def test_optimal_ranks_in_order_are_not_searched() -> None:
+def test_optimal_ranks_in_order_are_not_searched_and_other_distances_have_no_bound() -> None:
     options = SearchOptions(objective="hop-bytes", seconds=200.0)
     report = report_placement(around(range(8), range(8), options=options))
     assert (report.placement.steps, report.placement.strategy, report.is_optimal) == (0, "in-order", True)
-
-
-def test_hop_bytes_by_other_distances_have_no_bound() -> None:
     options = SearchOptions(objective="hop-bytes", steps=1000)
     case = around(*MIXED, costs=CostModel(distance="switches"), options=options)
     assert not report_placement(case).is_optimal

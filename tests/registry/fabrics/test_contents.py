@@ -46,12 +46,9 @@ def test_each_part_of_the_wiring_changes_the_hash() -> None:
     assert len({content_hash(canonical(fabric)) for fabric in variants}) == len(variants)
 
 
-def test_time_and_tables_are_no_part_of_the_wiring() -> None:
+def test_time_tables_and_the_order_of_parallel_cables_are_no_part_of_the_wiring() -> None:
     scan = replace(fat_tree(), observed_at=at(0), tables=tree_tables())
     assert content_hash(canonical(scan)) == content_hash(canonical(fat_tree()))
-
-
-def test_parallel_cables_without_ports_are_ordered_by_capacity() -> None:
     one = Fabric.from_arcs(list("ab"), [0, 0, 1], [1, 1, 0], [1.0, 2.0, 3.0])
     other = Fabric.from_arcs(list("ab"), [1, 0, 0], [0, 1, 1], [3.0, 2.0, 1.0])
     assert content_hash(canonical(one)) == content_hash(canonical(other))

@@ -268,14 +268,11 @@ def test_errors_that_a_list_has_for_the_first_time_grew_from_zero_since_the_list
     }
 
 
-def test_two_lists_without_errors_are_a_growth_of_nothing() -> None:
+def test_sums_of_many_parts_are_those_of_all_at_once_and_those_of_no_errors_nothing() -> None:
     (none,) = growth([errors_of(0, {}), errors_of(5, {})])
     assert (len(none), none.start, none.end) == (0, at(0), at(5))
     assert len(total([none, none])) == 0
     assert list(growth([sweep(0, {}), errors_of(5, {(1, 1): {"rcv_errors": 5}})])) == []
-
-
-def test_sums_of_many_parts_are_those_of_all_at_once() -> None:
     sweeps = [sweep(minute, {(1, 1): {"rcv_errors": minute**2, "xmit_bytes": 5}}) for minute in range(40)]
     whole = total(growth(sweeps))
     assert (whole.pieces, whole.column("rcv_errors").tolist()) == (39, [39**2])

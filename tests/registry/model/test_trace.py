@@ -83,13 +83,10 @@ def test_a_run_that_cannot_be_is_refused(changed: dict[str, Any]) -> None:
     assert caught.value.field == f"Simulation.{''.join(changed)}"
 
 
-def test_a_trace_may_hold_no_messages() -> None:
+def test_a_profile_is_counted_from_a_trace_which_may_hold_no_messages() -> None:
     none = trace(at=[], sender=[], receiver=[], bytes=[], tag=[])
     assert (len(none), none.total_bytes, none.span_seconds) == (0, 0.0, 0.0)
     assert (none.profile().ranks, none.profile().pairs) == (3, 0)
-
-
-def test_a_profile_is_counted_from_a_trace() -> None:
     counted = trace().profile(name="run", self_edges=2)
     assert (counted.name, counted.self_edges, counted.ranks) == ("run", 2, 3)
     assert traffic_of(counted) == {(0, 1): (12.0, 2), (1, 2): (0.0, 1), (2, 0): (2.0**40, 1)}

@@ -228,13 +228,10 @@ def test_what_cannot_be_is_shown(parser: ModuleType, old: str, new: str, reason:
     assert error.line is not None
 
 
-def test_files_without_counters_are_errors() -> None:
+def test_files_without_counters_are_errors_and_a_cut_number_is_no_smaller_one() -> None:
     texts = ('Errors for "x"\n', "# a comment\n", "guid,port,xmit_bytes\n")
     for parser, text in zip(TEXTS, texts, strict=True):
         assert "no port counters found" in refusal(parser, text).reason
-
-
-def test_a_cut_number_is_not_taken_for_a_smaller_one() -> None:
     whole = by_port(sweep_of(perfquery, WIDE), "xmit_bytes")
     for size in range(40, 500, 23):
         with suppress(InputError):

@@ -329,14 +329,11 @@ def test_the_template_is_a_dragonfly_of_nine_groups_with_a_host_on_each_edge_por
     assert all(list(graph[host]) == [host.split("j")[0]] for host in hosts)
 
 
-def test_the_numbers_of_ports_are_those_of_the_links_on_the_chip() -> None:
+def test_ports_are_numbered_as_on_the_chip_and_the_table_has_the_links_with_their_speeds() -> None:
     for text, first in ((TEMPLATE, 1), (TEMPLATE.replace('"x1000c0r1a0l1"', '"none"'), NO_PORT)):
         fabric = fabric_in(parsed(text))
         ports = fabric.links.source_port[fabric.links.source == fabric.names.index("x1000c0r1")]
         assert sorted(ports.tolist()) == [first, 2, 3, 4, 5, 6, 7]
-
-
-def test_the_table_has_the_links_between_switches_with_their_speeds() -> None:
     table, template = parsed(TABLE), parsed(TEMPLATE)
     assert between_switches(fabric_in(table)) == between_switches(fabric_in(template))
     assert "the table contains no hosts: ingest it together with the template" in table.warnings

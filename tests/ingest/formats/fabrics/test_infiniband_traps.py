@@ -328,14 +328,11 @@ def test_columns_are_found_by_name_and_a_database_without_links_is_incomplete() 
 # ibdiagnet2.net_dump
 
 
-def test_guids_without_zeros_labels_of_ports_and_comments_change_nothing() -> None:
+def test_guids_without_zeros_labels_and_comments_change_nothing_but_the_time_at_the_head() -> None:
     labels = swap(NET, r"^   1/(\d+) ", r"   sw1p\1s2 ")
     comment = NET.replace('"leaf07", Mellanox', '# a comment\n"leaf07", Mellanox')
     for text in (NET.replace(": 0x0002c9", ": 0x2c9"), labels, comment):
         assert same(scanned("ibdiagnet-net", text), scanned("ibdiagnet-net", NET))
-
-
-def test_comments_at_the_head_have_the_time() -> None:
     head = "# This file was made\n# Running timestamp : 2022-08-25 17:45:38 UTC +0000\n\n"
     found = parsed("ibdiagnet-net", head + NET)
     assert fabric_in(found).observed_at == datetime(2022, 8, 25, 17, 45, 38, tzinfo=UTC)
@@ -456,11 +453,8 @@ def test_without_descriptions_labels_tell_switches_from_hosts() -> None:
     assert "ndr1" in of_links(half).names
 
 
-def test_the_width_of_older_versions_is_read() -> None:
+def test_the_width_of_older_versions_is_read_and_a_device_of_unknown_kind_refused() -> None:
     assert of_links([LABELLED[0] | {"width": "IB_2x"}]).links.capacity.tolist() == [12.5e9] * 2
-
-
-def test_a_device_of_unknown_kind_is_refused() -> None:
     bare = {key: value for key, value in LABELLED[0].items() if key not in FIELDS}
     reason = "neither source_port_node_description nor source_port_dname"
     refused("ufm-links", json.dumps([bare | {"source_port_dname": "?"}]), reason)

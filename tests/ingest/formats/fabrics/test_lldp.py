@@ -220,14 +220,11 @@ def test_files_named_in_short_are_those_of_the_devices_that_neighbours_name_in_f
     assert parsed.warnings == ()
 
 
-def test_files_named_in_full_are_those_of_the_devices_that_neighbours_name_in_short() -> None:
+def test_a_device_is_one_whether_files_or_neighbours_name_it_in_short_or_in_full() -> None:
     leaf = reports(("swp1", "node1", "ifname", "eth0", ""))
     node = reports(("eth0", "leaf1", "ifname", "swp1", ""))
     parsed = named({"leaf1.cluster.local": leaf, "node1.cluster.local": node})
     assert cables_of(fabric_in(parsed)) == [("leaf1", 1, "node1", 0)]
-
-
-def test_a_device_that_some_neighbours_name_in_short_and_some_in_full_is_one() -> None:
     short = reports(("eth0", "leaf1", "ifname", "swp1", ""))
     parsed = named({"node1": short, "node2": reports(("eth0", "leaf1.cluster.local", "ifname", "swp2", ""))})
     assert cables_of(fabric_in(parsed)) == [("leaf1.cluster.local", k, f"node{k}", 0) for k in (1, 2)]
@@ -286,13 +283,10 @@ def test_cables_of_which_both_ends_report_aliases_only_are_joined_in_order_with_
     assert "2 cables are known by neither port's own name" in parsed.warnings[0]
 
 
-def test_two_cables_that_each_one_end_alone_reports_are_two() -> None:
+def test_what_one_end_alone_reports_is_a_cable_and_its_description_makes_no_switch() -> None:
     leaf = reports(("Ethernet0", "spine", "local", "etp31", "Ethernet120"))
     parsed = named({"leaf": leaf, "spine": reports(("Ethernet124", "leaf", "local", "etp2", "Ethernet4"))})
     assert cables_of(fabric_in(parsed)) == [("leaf", 0, "spine", 120), ("leaf", 4, "spine", 124)]
     assert parsed.warnings[0].startswith("2 cables are reported by one end only")
-
-
-def test_a_hosts_description_that_is_no_name_of_a_port_does_not_make_it_a_switch() -> None:
     station = reports(("swp1", "node1", "mac", "0c:42:a1:00:00:01", "embedded LLDP agent 1"))
     assert hosts(fabric_in(named({"leaf1": station}))) == ["node1"]

@@ -444,13 +444,10 @@ def test_all_columns_with_a_script_of_several_lines_are_read() -> None:
     assert found(slurm_sacct, changed) == found(slurm_sacct, text)
 
 
-def test_names_and_commands_of_squeue_may_have_several_lines() -> None:
+def test_names_and_commands_of_squeue_and_names_of_steps_may_have_several_lines() -> None:
     text = "JOBID|NAME|ST|CPUS|NODELIST|COMMAND\n7|a\n\nb|R|4|n1|x\n\ny | z\n8|c|R|4|n2|d\n"
     facts = [(job.id, job.hosts, job.name) for job in found(slurm_squeue, text).values()]
     assert facts == [("7", ("n1",), "a\n\nb"), ("8", ("n2",), "c")]
-
-
-def test_names_of_steps_may_have_empty_lines() -> None:
     text = read("slurm/scontrol_show_steps.txt").decode()
     names = [line for line in text.splitlines() if " Name=" in line]
     changed = text.replace(names[0], names[0].replace(" Name=", " Name=a\n\nb"))

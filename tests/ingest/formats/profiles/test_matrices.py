@@ -227,13 +227,10 @@ def npy(header: str, content: bytes = np.zeros(4).tobytes()) -> bytes:
     return b"\x93NUMPY\x01\x00" + len(text).to_bytes(2, "little") + text + content
 
 
-def test_the_header_of_an_array_that_python_2_wrote_is_read_without_a_warning() -> None:
+def test_a_header_of_python_2_is_read_without_a_warning_and_one_of_no_python_is_refused() -> None:
     data = npy("{'descr': '<f8', 'fortran_order': False, 'shape': (2L, 2L), }", np.ones(4).tobytes())
     profile = profile_of(npz, data, path="a.npy")
     assert (profile.ranks, profile.bytes.tolist()) == (2, [1, 1])
-
-
-def test_a_header_that_is_no_text_of_python_is_refused() -> None:
     negative = "{'descr': '<f8', 'fortran_order': False, 'shape': (-2, -2)}"
     for header in ("{'descr': '<f8', 'shape': (2, 2", "{'shape': 'x", "", "[" * 9000, negative):
         assert "array" in refusal(npz, npy(header), path="a.npy").reason, header[:40]

@@ -200,14 +200,11 @@ def test_no_more_ranks_move_than_are_allowed(moves: int) -> None:
     assert curve.within(moves).moved <= moves
 
 
-def test_a_perfect_placement_stays() -> None:
+def test_a_perfect_placement_stays_and_a_free_host_takes_a_rank_without_moving_another() -> None:
     curve = curve_from(nearly_perfect(0), steps=3000)
     assert [point.moved for point in curve.points] == [0]
     assert curve.chosen() is curve.points[0]
     assert mapping.advise(curve) == ()
-
-
-def test_a_free_host_takes_a_rank_without_moving_another() -> None:
     start = [0, 1, 2, 3, 12, 5, 6, 7]  # rank 4 is far off, its place is free
     curve = curve_from(start, moves=1, objective="hop-bytes", steps=4000)
     assert [point.moved for point in curve.points] == [0, 1]

@@ -116,12 +116,9 @@ def last(problem: Problem, start: Ints, steps: int) -> float:
     return found.value
 
 
-def test_a_ring_of_ranks_is_laid_around_a_ring_of_hosts() -> None:
+def test_a_ring_is_laid_around_a_ring_of_hosts_into_free_slots_and_hosts_with_room() -> None:
     problem = ring_problem(10, 10)
     assert last(problem, problem.slot_host.copy(), 50_000) == 10.0
-
-
-def test_free_slots_are_used_and_ranks_share_a_host_with_room() -> None:
     problem = ring_problem(12, 2)
     far = np.array([0, int(np.argmax(problem.routes.distances[0]))], np.int32)
     assert last(problem, far, 1000) == 2.0

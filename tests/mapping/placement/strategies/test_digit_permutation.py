@@ -245,16 +245,10 @@ def noisy(seed: int) -> Profile:
     return shuffled(Profile.from_edges(source[apart], target[apart], size[apart], ranks=120), seed)
 
 
-def test_axes_with_different_bytes_and_other_light_traffic_form_a_grid() -> None:
+def test_axes_of_different_bytes_a_shuffled_wave_front_and_numbers_row_by_row_are_recognised() -> None:
     check(rank_coordinates(problem_of(noisy(5))), [6, 5, 4], np.random.default_rng(5).permutation(120))
-
-
-def test_a_shuffled_wave_front_is_recognised() -> None:
     places = rank_coordinates(problem_of(shuffled(lu(64), 3)))
     check(places, [8, 8], np.random.default_rng(3).permutation(64))
-
-
-def test_numbers_row_by_row_are_kept() -> None:
     places = sure(rank_coordinates(problem_of(stencil((6, 3, 5), 27, bytes=(9, 3, 1)))))
     assert places.tolist() == [list(place) for place in itertools.product(range(6), range(3), range(5))]
 
