@@ -7,7 +7,7 @@ leaves the registry unchanged.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -290,11 +290,7 @@ def read(
         options["attribute"] = given
     elif given is not None:
         options["rate" if wanted == "fabric" else "weight"] = given
-    try:
-        chosen = Options(graph=wanted, **options)
-    except InvalidValue as error:
-        name = error.field.removeprefix("Options.")
-        raise InvalidValue("capacity" if name == "rate" else name, error.what) from None
+    chosen = _graph_options(wanted, options)
     sources = _sources(_recognise_graph(path, chosen), chosen, silent)
     if len(sources) > 1:
         raise InputError(f"has {len(sources)} sources: read them one by one", path=str(path))
@@ -309,6 +305,15 @@ def read(
     for text in source.parsed.warnings:
         warn(text, stacklevel=2)
     return found
+
+
+def _graph_options(wanted: str | None, options: Mapping[str, Any]) -> Options:
+    """Return the options of `read`; an error names its parameters."""
+    try:
+        return Options(graph=wanted, **options)
+    except InvalidValue as error:
+        name = error.field.removeprefix("Options.")
+        raise InvalidValue("capacity" if name == "rate" else name, error.what) from None
 
 
 def _recognise_graph(path: str | Path, options: Options) -> list[tuple[Format, SourceGroup]]:
