@@ -17,7 +17,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ingest.merging.disagreements import MOST
+from ingest.merging.cables import Cables, Row, merge_cables
+from ingest.merging.disagreements import MOST, Disagreements
 from ingest.merging.fabrics import SourceFabric, merge_fabrics
 from ingest.merging.same_cluster import require_same_cluster, shared_devices
 from ingest.options import Options
@@ -316,6 +317,45 @@ def test_a_bundle_with_another_number_of_cables_is_reported() -> None:
             f"leaf01 - spine01 has {here} cables in the first and {there} in the second: the first is taken"
         )
         assert found.cable_count == first.cable_count
+
+
+def cables(*rows: tuple[float, int, int, int, bool]) -> Cables:
+    """Cables from vertex 0 to 1: bytes/s, ports at both ends, number, and whether the bytes/s are assumed."""
+    found = [Row(0, 1, *one[:3], NO_PORT, NO_PORT, *one[3:]) for one in rows]
+    return Cables(rows=found, linked=np.ones(2, np.bool_), ports=rows[0][1] != NO_PORT)
+
+
+NO, WRONG_WIDTH, WRONG_SPEED = NO_PORT, "cables in the first and", "bytes/s in the first and"
+LEFT_OUT = "is only in b: it is left out"
+
+
+@pytest.mark.parametrize(
+    ("one", "two", "kept", "notes"),
+    [
+        ([(9, NO, NO, 1, False)], [(27, NO, NO, 3, False)], [(9, NO, NO, 1, False)], []),
+        ([(9, NO, NO, 1, True)], [(6, NO, NO, 3, False)], [(2, NO, NO, 1, False)], []),
+        ([(9, NO, NO, 2, True)], [(6, NO, NO, 2, False)], [(6, NO, NO, 2, False)], []),
+        ([(9, NO, NO, 2, False)], [(6, NO, NO, 2, False)], [(9, NO, NO, 2, False)], [WRONG_SPEED]),
+        ([(9, NO, NO, 2, False)], [(9, 1, 1, 1, True)], [(9, NO, NO, 2, False)], [WRONG_WIDTH]),
+        ([(9, NO, NO, 1, False)], [(3, 1, 2, 1, True), (3, 3, 4, 1, True)],
+         [(9, 1, 2, 1, False), (9, 3, 4, 1, False)], []),
+        ([(9, 1, NO, 1, False)], [(9, 1, 2, 1, False), (9, 3, 4, 1, False)], [(9, 1, 2, 1, False)],
+         [LEFT_OUT]),
+        ([(1, 1, 2, 1, True)], [(2, 1, 2, 1, True)], [(1, 1, 2, 1, True)], []),
+        ([(1, 1, 2, 1, True)], [(2, 1, 2, 1, False)], [(2, 1, 2, 1, False)], []),
+        ([(1, 1, 2, 1, False)], [(2, 1, 2, 1, True)], [(1, 1, 2, 1, False)], []),
+        ([(1, 1, 2, 1, False)], [(2, 1, 2, 1, False)], [(1, 1, 2, 1, False)], [WRONG_SPEED]),
+        ([(1e6, 1, 2, 1, False)], [(1e6 + 1.0000005, 1, 2, 1, False)], [(1e6, 1, 2, 1, False)], []),
+    ],
+)  # fmt: skip
+def test_cables_between_two_vertices_of_two_sources(
+    one: list[Any], two: list[Any], kept: list[Any], notes: list[str]
+) -> None:
+    said = Disagreements("a", "b")
+    assert merge_cables(cables(*one), cables(*two), ["x", "y"], said) == list(cables(*kept).rows)
+    lines = list(said.lines())
+    assert len(lines) == len(notes)
+    assert all(note in line for note, line in zip(notes, lines, strict=True))
 
 
 # properties

@@ -8,14 +8,14 @@ from typing import Any
 
 import pytest
 
-from registry.database.backups.backup import backup
+from registry.database.backups.backup import backup, read_section
 from registry.database.backups.backup_file import records
 from registry.database.backups.restore import restore
 from registry.database.driver import Database
 from registry.errors import InputError
 from registry.maintenance.clusters import rename_cluster
 from registry.maintenance.deletion import delete_job, delete_observation, delete_profile
-from registry.maintenance.integrity import GRAPH, ORPHAN, UNREADABLE, WRONG_ID, Finding
+from registry.maintenance.integrity import FILE, GRAPH, ORPHAN, UNREADABLE, WRONG_ID, Finding
 from registry.maintenance.repair import repair
 from registry.maintenance.verify import require_intact, verify
 from registry.registry import Registry
@@ -239,6 +239,19 @@ def test_a_backup_of_a_damaged_registry_is_restored_on_demand_only(stored: Regis
     assert database.query("MATCH (n) WHERE NOT n:Schema RETURN n")[1] == []
     restore(database, tmp_path / "x")
     assert [one.id for one in damaged(database)] == [identity]
+
+
+def test_a_record_that_is_counted_but_not_read_is_found(
+    stored: Registry, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def all_but_one_job(database: Database, section: str) -> list[Any]:
+        found = list(read_section(database, section))
+        return found[1:] if section == "Job" else found
+
+    monkeypatch.setattr("registry.maintenance.verify.read_section", all_but_one_job)
+    (lost,) = (one.reason for one in damaged(stored.database) if one.problem == FILE)
+    counted, read = (int(word.replace(",", "")) for word in lost.split() if word[0].isdigit())
+    assert counted == read + 1
 
 
 def test_what_other_commands_leave_is_no_damage(stored: Registry) -> None:

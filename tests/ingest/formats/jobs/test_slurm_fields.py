@@ -70,14 +70,43 @@ def test_states_times_and_ids_and_steps_are_those_of_slurm() -> None:
 
 
 def test_counts_slots_and_tasks_of_hosts() -> None:
-    assert (slurm.parse_count("", "CPUS", HERE), slurm.parse_count("12", "CPUS", HERE)) == (0, 12)
-    with pytest.raises(InputError, match="CPUS is not a number: '-1'"):
-        slurm.parse_count("-1", "CPUS", HERE)
+    assert [slurm.parse_count(text, "CPUS", HERE) for text in ("", "12", "9" * 9)] == [0, 12, 999_999_999]
+    for text in ("-1", "1" * 10):
+        with pytest.raises(InputError, match=f"CPUS is not a number: '{text}'"):
+            slurm.parse_count(text, "CPUS", HERE)
     assert [slurm.even_slots(*given) for given in ((7, 3), (0, 2), (5, 0))] == [(3, 3, 3), (1, 1), ()]
     assert slurm.parse_tasks_per_node("3,2(x2)", 3, HERE) == (3, 2, 2)
     assert slurm.parse_tasks_per_node("4", 3, HERE) == (4, 4, 4)
     with pytest.raises(InputError, match="not the tasks of 2 hosts"):
         slurm.parse_tasks_per_node("3,2(x2)", 2, HERE)
+
+
+def test_slots_that_cannot_be_are_an_even_share_and_a_job_without_hosts_has_none_that_are_guessed() -> None:
+    cases: tuple[tuple[tuple[int, ...], tuple[int, ...], bool], ...]
+    cases = (((2, 0), (1, 1), True), ((2, 1), (2, 1), False), ((), (), False))
+    for slots, shared, guessed in cases:
+        about = slurm.make_job(
+            HERE, state="", times=(None,) * 3, hosts="ab"[: len(slots)], slots=slots, ranks=len(slots),
+            guessed=not slots, id="7",
+        )  # fmt: skip
+        assert (about.slots, about.guessed) == (shared, guessed)
+
+
+@pytest.mark.parametrize(
+    ("columns", "lines", "rows"),
+    [
+        ("JOBID STATE", ["7", "8|RUNNING"], ["7", "8|RUNNING"]),
+        ("JOBID STATE", ["cut off"], ["cut off"]),
+        ("JOBID STATE TEXT NODES", ["7|R|of", "8|R|no row", "it|n1"], ["7|R|of\n8|R|no row\nit|n1"]),
+        ("JOBID STATE TEXT NODES", ["7|R|of", "8|R||n1"], ["7|R|of", "8|R||n1"]),
+    ],
+)
+def test_lines_that_begin_no_row_belong_to_the_row_before(
+    columns: str, lines: list[str], rows: list[str]
+) -> None:
+    signs = {"JOBID": slurm.ID_CELL, "STATE": slurm.STATE_CELL}
+    reader = slurm.RowsBetweenBars(columns.split(), ("TEXT",), ("TEXT",), name="NAME", signs=signs)
+    assert [row for _, row in reader.split(enumerate(lines))] == rows
 
 
 def test_surplus_cells_go_back_to_the_columns_of_free_text() -> None:

@@ -363,6 +363,7 @@ def test_the_best_order_by_congestion_is_another_one() -> None:
 def test_a_tie_is_decided_by_the_links_of_the_network() -> None:
     none = np.zeros(1, np.int32)
     other = Candidate(none, "congestion_seconds", 2.0, 1.0)
-    for value, network, better in ((2.0, 0.5, True), (2.0, 1.0, False), (2.1, 0.5, False), (1.9, 3.0, True)):
+    cases = ((2.0, 0.5, True), (2.0, 1.0, False), (2.1, 0.5, False), (1.9, 3.0, True), (2 - 1e-12, 1, False))
+    for value, network, better in cases:
         one = Candidate(none, "congestion_seconds", value, network)
         assert digit_search._is_better(one, other) is better

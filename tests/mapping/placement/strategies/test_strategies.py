@@ -137,6 +137,15 @@ def test_recursive_bisection_takes_the_slots_closest_to_the_first_host() -> None
     assert sorted(found.tolist()) == [6, 7, 8]
 
 
+def test_a_part_is_cut_with_the_switches_between_its_vertices_only() -> None:
+    # Units 0 and 1 are 2 apart, by switch 2; switch 3 is attached to unit 0, switch 4 is behind it.
+    path = weighted_graph(np.array([4, 3, 0, 2]), np.array([3, 0, 2, 1]), np.ones(4), 5)
+    part = bisection._Part(
+        np.arange(2), path[:2, :2], [np.zeros(1, np.int32)] * 2, np.ones(2, np.int64), path
+    )
+    assert bisection._between(part).toarray().tolist() == path.toarray()[:4, :4].tolist()
+
+
 def test_parts_have_exactly_the_room_of_branches_roomiest_first() -> None:
     assert multilevel.fill(np.array([2, 4, 3, 4]), 9).tolist() == [0, 4, 1, 4]
     assert multilevel.fill(np.array([2, 4]), 6).tolist() == [2, 4]
