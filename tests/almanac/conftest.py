@@ -20,6 +20,13 @@ TREE = paths.DATA / "infiniband" / "fattree2-64-traffic"
 SCAN, TABLES = TREE / "ibnetdiscover.txt", TREE / "opensm-lfts.dump"
 PROFILE = paths.DATA / "openmpi" / "npb_cg_S_16.tar.gz"
 """A fat tree of 64 hosts with its forwarding tables, and a profile of 16 ranks."""
+SLURM = {
+    "SLURM_JOB_NODELIST": "node[0001-0004,0033]",
+    "SLURM_TASKS_PER_NODE": "4(x3),2(x2)",
+    "SLURM_NTASKS": "16",
+    "SLURM_JOB_ID": "77",
+    "SLURM_CLUSTER_NAME": "ft",
+}
 
 
 @dataclass(frozen=True)

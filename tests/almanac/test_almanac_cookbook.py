@@ -30,14 +30,9 @@ FIRST = datetime(2026, 1, 1, 8, tzinfo=UTC)
 HOUR = timedelta(hours=1)
 HOSTS = tuple(f"node{number:04}" for number in range(1, 9))
 GIVEN: dict[str, str] = {
-    "cluster": "tree",
-    "start": "2026-01-01T08:30:00Z",
-    "end": "2026-01-01T09:30:00Z",
-    "at": "2026-01-01T09:30:00Z",
-    "host": "node0001",
-    "switch": "leaf01",
-    "profile": "cg",
-}
+    "cluster": "tree", "start": "2026-01-01T08:30:00Z", "end": "2026-01-01T09:30:00Z",
+    "at": "2026-01-01T09:30:00Z", "host": "node0001", "switch": "leaf01", "profile": "cg",
+}  # fmt: skip
 Rows = list[dict[str, Any]]
 
 

@@ -18,7 +18,7 @@ import pytest
 from almanac.job_environment import read_environment
 from registry.maintenance import sizes
 from registry.progress import Progress
-from tests.almanac.conftest import PROFILE, SCAN, TABLES, TREE, Almanac
+from tests.almanac.conftest import PROFILE, SCAN, SLURM, TABLES, TREE, Almanac
 from tests.support.dask_cluster import DaskCluster
 from tests.support.paths import DATA
 
@@ -153,13 +153,6 @@ def test_an_interrupted_search_keeps_what_it_found(loaded: Almanac, monkeypatch:
 FILES = ("--fabric", SCAN, "--fabric", TABLES)
 WHERE = ("--cluster", "ft", "--hosts", "node[0001-0004,0033-0036]", "--slots", 2)
 RANDOM, IN_ORDER = (("--strategy", name, "--steps", 1) for name in ("random", "in-order"))
-SLURM = {
-    "SLURM_JOB_NODELIST": "node[0001-0004,0033]",
-    "SLURM_TASKS_PER_NODE": "4(x3),2(x2)",
-    "SLURM_NTASKS": "16",
-    "SLURM_JOB_ID": "77",
-    "SLURM_CLUSTER_NAME": "ft",
-}
 
 
 def placed(almanac: Almanac, *more: object) -> dict[str, Any]:

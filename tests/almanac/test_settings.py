@@ -17,6 +17,7 @@ from almanac.kernel_cache import VARIABLE, choose_kernel_cache
 from almanac.secret_files import read_secret
 from almanac.settings import environment_of, load_settings
 from registry.errors import ConfigError, InputError
+from tests.almanac.conftest import SLURM
 
 
 def config(tmp_path: Path, text: str) -> dict[str, str]:
@@ -158,15 +159,6 @@ def test_a_secret_file_is_created_once_and_refused_if_others_can_read_it(tmp_pat
             read_secret(path, "some_file")
         assert caught.value.key == "some_file"
         assert "hidden" not in str(caught.value)
-
-
-SLURM = {
-    "SLURM_JOB_NODELIST": "node[0001-0004,0033]",
-    "SLURM_TASKS_PER_NODE": "4(x3),2(x2)",
-    "SLURM_NTASKS": "16",
-    "SLURM_JOB_ID": "77",
-    "SLURM_CLUSTER_NAME": "ft",
-}
 
 
 def test_hosts_slots_and_ranks_are_those_of_slurm_or_a_host_file(tmp_path: Path) -> None:

@@ -30,17 +30,9 @@ __all__ = ["planner"]
 MOST = 4
 """Statements of a page that nobody looked at before: three, and one for the bar, which all viewers share."""
 MORE = {
-    "overview": 9,
-    "a job": 5,
-    "a placement": 6,
-    "two placements": 5,
-    "a link": 6,
-    "a switch": 6,
-    "errors on the map": 6,
-    "ranks on a link": 7,
-    "history of a switch": 7,
-    "errors of a link": 8,
-}
+    "overview": 9, "a job": 5, "a placement": 6, "two placements": 5, "a link": 6, "a switch": 6,
+    "errors on the map": 6, "ranks on a link": 7, "history of a switch": 7, "errors of a link": 8,
+}  # fmt: skip
 """Statements of further pages, whose results all viewers share until something is saved. Overview: three
 for the checks of the fabric, two for the counters of a period, one for the regressions. A job and two
 placements: one for measured runs. A placement: one more that finds its job. Fabric: two for the counters of a

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from registry.model.intake import Intake
 from registry.registry import Registry
+from tests.support.fat_tree import at, fat_tree
 from tests.support.full_cluster import FullCluster, fill_all
 
 
@@ -18,3 +20,10 @@ def server_kind(request: pytest.FixtureRequest) -> str:
 def full(registry: Registry) -> FullCluster:
     """Fill the registry; return the ids of what was saved."""
     return fill_all(registry)
+
+
+@pytest.fixture
+def toy(registry: Registry) -> Registry:
+    """Return a registry with a fabric seen at the first minute."""
+    registry.save(Intake(cluster="toy", observed_at=at(0), fabric=fat_tree()))
+    return registry

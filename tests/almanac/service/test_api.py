@@ -120,8 +120,7 @@ OUT_OF_RANGE = (
     "/jobs?limit=nan",
 )
 COMMANDS = {
-    "/clusters": "cluster list",
-    "/clusters/toy": "cluster show toy",
+    "/clusters": "cluster list", "/clusters/toy": "cluster show toy",
     "/clusters/toy?at=now": "cluster show toy --at now",
     "/clusters/toy/changes": "cluster changes toy",
     "/clusters/toy/changes?end=2030-01-01T00:00:00Z": "cluster changes toy --to 2030-01-01",
@@ -131,19 +130,14 @@ COMMANDS = {
     "/clusters/toy/congestion?at=2030-01-01&network=true": "congestion toy --at 2030-01-01 --network",
     "/clusters/toy/ports?at=2030-01-01&top=2": "ports toy --at 2030-01-01 --top 2",
     "/clusters/toy/today?since=2020-01-01": "today toy --since 2020-01-01 --fail-on never",
-    "/jobs": "job list",
-    "/jobs?cluster=toy&limit=2": "job list --cluster toy",
-    "/jobs/7": "job show 7",
-    "/jobs/8?cluster=toy": "job show 8 --cluster toy",
-    "/profiles": "profile list",
-    "/profiles/ring": "profile show ring",
-    "/placements": "history placements",
+    "/jobs": "job list", "/jobs?cluster=toy&limit=2": "job list --cluster toy", "/jobs/7": "job show 7",
+    "/jobs/8?cluster=toy": "job show 8 --cluster toy", "/profiles": "profile list",
+    "/profiles/ring": "profile show ring", "/placements": "history placements",
     "/placements?cluster=toy&job=7&limit=1": "history placements --cluster toy --job 7 --top 1",
     "/placements?application=cg": "history placements --application cg",
-    "/placements/regressions": "history regressions",
-    "/simulations": "history simulations",
+    "/placements/regressions": "history regressions", "/simulations": "history simulations",
     "/circuit-plans?cluster=toy": "history circuits --cluster toy",
-}
+}  # fmt: skip
 
 
 def test_every_answer_is_that_of_its_command(client: Client, filled: Registry, almanac: Almanac) -> None:

@@ -170,6 +170,8 @@ def test_an_all_reduce_sends_what_the_lower_bound_asks_for(k: int, algorithm: st
     """2 S (k-1)/k from each rank; Patarasuk and Yuan 2009."""
     edges = expand("all-reduce", np.arange(k), 1000.0, algorithm=algorithm, domain=1 if k % 2 else 2)
     assert np.allclose(sent(edges, k), 2 * 1000 * (k - 1) / k)
+    if algorithm != "hierarchical":
+        assert edges.messages.tolist() == [2 * (k - 1) * k // len(edges.source)] * len(edges.source)
 
 
 @given(k=st.integers(2, 40), operation=st.sampled_from(["all-gather", "reduce-scatter", "all-to-all"]))

@@ -247,6 +247,9 @@ def test_things_above_a_third_that_leave_no_room_are_packed() -> None:
     assert throughput_bound(tight, fast).throughput == pytest.approx(1 / 9)
     odd = of(nx.path_graph(4), [7.0, 7.0, 7.0, 3.0])  # balance: 8, heaviest: 7, truly 10
     assert by_name(odd, fast)[PIGEONHOLE] == 1 / 10
+    # below 21 the largest is alone, and its node and that of the next leave no room for both 7
+    alone = by_name(of(nx.path_graph(4), [14.0, 12.0, 7.0, 7.0]), machine(2, max_degree=1, link_speed=1e9))
+    assert alone[bounds.PACKING] == pytest.approx(1 / 21, rel=1e-5)
 
 
 def test_edges_that_no_link_could_carry_hold_their_ends_together_and_pairs_are_packed() -> None:
@@ -273,6 +276,7 @@ def test_what_exceeds_the_ports_of_a_cluster_or_the_links_of_the_switch_is_found
     # what all nodes send is bounded by the links of the switch
     found = by_name(of(nx.complete_graph(12)), machine(6, max_degree=5, max_edges=6, link_speed=1.0))
     assert found[bounds.LINKS] < min(value for name, value in found.items() if name != bounds.LINKS)
+    assert found[bounds.LINKS] == pytest.approx(1 / 3, rel=0.01)  # a node of load C sends 12 - C, up to C * C
 
 
 def test_no_work_is_bounded_by_nothing_and_one_node_reaches_the_balance() -> None:

@@ -255,13 +255,9 @@ def test_the_tables_of_a_torus_lock_without_virtual_lanes_as_the_wiring_check_wa
 WEIGHTED, EQUAL = VARIANTS
 """With latencies, by which SimGrid weighs flows; and without, where all weigh the same."""
 SHARES = {
-    "one-link": (1e-6, 2e-4),
-    "two-flows": (1e-3, 1e-3),
-    "ring": (1e-3, 1e-3),
-    "fat-tree": (0.01, 2e-3),
-    "uniform-torus": (0.08, 0.05),
-    "parking-lot": (1e-3, 0.121),
-}
+    "one-link": (1e-6, 2e-4), "two-flows": (1e-3, 1e-3), "ring": (1e-3, 1e-3), "fat-tree": (0.01, 2e-3),
+    "uniform-torus": (0.08, 0.05), "parking-lot": (1e-3, 0.121),
+}  # fmt: skip
 """How far the last message may be from SimGrid's, as a share of it, and the mean over all.
 
 The mean where SimGrid weighs flows the same: a latency here counts too.

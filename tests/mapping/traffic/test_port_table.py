@@ -157,6 +157,13 @@ def test_reset_and_full_counters_are_lower_bounds() -> None:
     assert port.at_least
 
 
+def test_after_one_sweep_only_counted_ports_have_sent_something() -> None:
+    first = CounterDeltas.since_reset(sweep(0, {(LEAF_GUID, 1): {"xmit_bytes": 5, "rcv_bytes": 7}}))
+    found = table(first, shared(fat_tree()), {}).bytes_since_reset
+    assert found[:, (row := link_of(fat_tree(), "leaf0", 1))].tolist() == [5, 7]
+    assert np.isnan(np.delete(found, row, axis=1)).all()
+
+
 def test_bundles_of_cables_are_named_by_both_ends() -> None:
     fabric = fat_tree()
     unknown = np.full(len(fabric.links), -1)

@@ -32,13 +32,6 @@ def save(registry: Registry, *sweeps: CounterSweep) -> Receipt:
     return registry.save(Intake(cluster="toy", counters=sweeps, source="ibqueryerrors", files=("f",)))
 
 
-@pytest.fixture
-def toy(registry: Registry) -> Registry:
-    """A registry with a fabric seen at the first minute."""
-    registry.save(Intake(cluster="toy", observed_at=at(0), fabric=fat_tree()))
-    return registry
-
-
 def moments(registry: Registry) -> list[datetime]:
     return [one.at for one in registry.counters.list("toy")]
 

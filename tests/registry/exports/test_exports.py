@@ -39,14 +39,10 @@ from tests.support.kubernetes import ValidationError, validated
 from tests.support.small_fabrics import adapter_fabrics, plain_fabrics
 
 READERS: dict[str, Parser] = {
-    "node-link": NODE_LINK,
-    "graphml": GRAPHML,
-    "csv": links_csv,
-    "libtopomap": libtopomap,
-    "slurm-topology": slurm_topology,
-    "slurm-block": slurm_topology,
+    "node-link": NODE_LINK, "graphml": GRAPHML, "csv": links_csv, "libtopomap": libtopomap,
+    "slurm-topology": slurm_topology, "slurm-block": slurm_topology,
     "slurm-topology-yaml": slurm_topology_yaml,
-}
+}  # fmt: skip
 TREES = ("slurm-topology", "slurm-topology-yaml")
 
 

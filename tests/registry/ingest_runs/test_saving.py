@@ -31,13 +31,6 @@ from tests.support.full_cluster import HOSTS
 
 
 @pytest.fixture
-def toy(registry: Registry) -> Registry:
-    """A registry with a fabric seen at the first minute."""
-    registry.save(Intake(cluster="toy", observed_at=at(0), fabric=fat_tree()))
-    return registry
-
-
-@pytest.fixture
 def small(toy: Registry, monkeypatch: pytest.MonkeyPatch) -> Registry:
     """A registry that takes three jobs a transaction."""
     monkeypatch.setattr(jobs_module, "JOBS_A_TRANSACTION", 3)

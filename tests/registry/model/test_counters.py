@@ -73,6 +73,9 @@ def test_a_reset_or_a_full_counter_leaves_a_lower_bound() -> None:
     whole = [sweep(k, {(1, 1): {"rcv_errors": 9}}, full) for k, full in enumerate(("", "rcv_errors", ""))]
     assert total(tuple(growth(whole[:2]))).saturated.tolist() == [[True]]
     assert total(tuple(growth(whole))).saturated.tolist() == [[False]]  # known at the end only
+    unknown = sweep(2, {(1, 1): {"xmit_wait": 1}, (2, 1): {"rcv_errors": 1}})
+    later = sweep(3, {(1, 1): {"xmit_wait": 2}, (2, 1): {"rcv_errors": 2}})
+    assert total(tuple(growth([*whole[:2], unknown, later]))).saturated[0].any()
 
 
 def ports(*values: int) -> dict[tuple[int, int], dict[str, int]]:
@@ -85,6 +88,8 @@ AFTER_100_200_300 = {
     "reset": (10, 20, 30),
     "idle": (100, 200, 300),
     "one port reset": (100, 200, 290),
+    "all reset to half": (50, 100, 150),
+    "one of two ports": (90, 200),
 }
 
 

@@ -171,13 +171,9 @@ def test_gilmore_lawler_without_assignment_is_the_weaker_bound(monkeypatch: pyte
 
 
 LIMITS = {
-    "hop_bytes.MAX_GROUPS": 0,
-    "hop_bytes.MAX_LEVELS": 2,
-    "partition.MAX_EIGEN_RANKS": 0,
-    "hop_bytes.MAX_TABLE": 5,
-    "cables.MAX_PAIRS": 0,
-    "network_parts.MAX_CLIQUE_WORK": 0,
-}
+    "hop_bytes.MAX_GROUPS": 0, "hop_bytes.MAX_LEVELS": 2, "partition.MAX_EIGEN_RANKS": 0,
+    "hop_bytes.MAX_TABLE": 5, "cables.MAX_PAIRS": 0, "network_parts.MAX_CLIQUE_WORK": 0,
+}  # fmt: skip
 
 
 @settings(max_examples=150)

@@ -120,6 +120,15 @@ def test_bounds_are_what_their_proofs_say() -> None:
     assert found["distances"] == pytest.approx(6.0 / 2.0)  # four pairs are one circuit away, two are two
     more = pinned_bounds(reconfigure_problems.every_pair(4), replace(limits, max_edges=6), range(4))
     assert [bound.throughput for bound in more] == list(found.values())  # ports allow four circuits
+    # three circuits: three pairs are two circuits away, and no flows share a port
+    tree = machine(4, max_degree=3, max_edges=3, link_speed=6.0)
+    three = pinned_bounds(reconfigure_problems.every_pair(4), tree, range(4))
+    assert [bound.throughput for bound in three] == pytest.approx([6.0, 6.0, np.inf, 6.0 / 3.0])
+    # eight nodes of two ports: 2, 2, 2 and 1 of the others are 1, 2, 3 and 4 circuits away
+    wide = machine(8, max_degree=2, max_edges=8, link_speed=8.0)
+    assert pinned_bounds(reconfigure_problems.every_pair(8), wide, range(8))[-1].throughput == pytest.approx(
+        1
+    )
     best = next_circuits(
         reconfigure_problems.every_pair(4), limits, ring(4), range(4), FEW, reconfiguration_seconds=0.0
     )
