@@ -75,23 +75,15 @@ def degrees(fabric: Fabric, kind: Longs) -> Counter[tuple[int, int]]:
 
 
 MACHINES: dict[str, Callable[[], Fabric]] = {
-    "torus": lambda: torus((4, 3, 2)),
-    "mesh": lambda: mesh((3, 4)),
-    "hypercube": lambda: hypercube(4),
+    "torus": lambda: torus((4, 3, 2)), "mesh": lambda: mesh((3, 4)), "hypercube": lambda: hypercube(4),
     "percs": lambda: percs(5),
     "xgft": lambda: extended_generalised_fat_tree((3, 2, 2), (1, 2, 3), cables=(1, 2, 1)),
-    "director tree": lambda: director_tree(50, 4, 2, 4, ports=8, cables=1),
-    "juropa": juropa_like,
-    "ranger": ranger_like,
-    "dragonfly": lambda: dragonfly(4, 2, 2),
-    "tianhe3": lambda: tianhe3(2, 3, chips=5),
-    "irregular": irregular,
-    "autonet": autonet,
-    "hyperx": lambda: hyperx((3, 4), 2, widths=(1, 2)),
-    "slim-fly": lambda: slim_fly(4, 1),
-    "rail-pods": lambda: rail_pods(RailPods(2, 2, 4, rails=2, spines=2)),
+    "director tree": lambda: director_tree(50, 4, 2, 4, ports=8, cables=1), "juropa": juropa_like,
+    "ranger": ranger_like, "dragonfly": lambda: dragonfly(4, 2, 2), "tianhe3": lambda: tianhe3(2, 3, chips=5),
+    "irregular": irregular, "autonet": autonet, "hyperx": lambda: hyperx((3, 4), 2, widths=(1, 2)),
+    "slim-fly": lambda: slim_fly(4, 1), "rail-pods": lambda: rail_pods(RailPods(2, 2, 4, rails=2, spines=2)),
     "chordal-ring": lambda: chordal_ring(16, 4),
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("name", MACHINES)

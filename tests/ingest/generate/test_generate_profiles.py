@@ -446,35 +446,23 @@ def test_the_two_programs_are_not_the_same_traffic_in_proportion() -> None:
 
 
 WRONG: dict[str, Callable[[], object]] = {
-    "mg.ranks": lambda: mg(48),
-    "mg.points": lambda: mg(64, points=100),
-    "ft.ranks": lambda: ft(48),
-    "is.ranks": lambda: integer_sort(48),
-    "is.keys": lambda: integer_sort(64, keys=3),
-    "ep.ranks": lambda: ep(0),
-    "lulesh.side": lambda: lulesh(0),
+    "mg.ranks": lambda: mg(48), "mg.points": lambda: mg(64, points=100), "ft.ranks": lambda: ft(48),
+    "is.ranks": lambda: integer_sort(48), "is.keys": lambda: integer_sort(64, keys=3),
+    "ep.ranks": lambda: ep(0), "lulesh.side": lambda: lulesh(0),
     "hpcg.points": lambda: hpcg((2, 2, 2), points=(12, 16, 16)),
-    "random.partners": lambda: random(4, partners=4),
-    "random.skew": lambda: random(4, partners=1, skew=-1),
-    "ring.bytes": lambda: ring(4, bytes=0),
-    "all_to_all.ranks": lambda: all_to_all(10_000),
-    "collective.groups": lambda: collective("all-reduce", 6, groups=4),
-    "bt.ranks": lambda: nas.bt(60),
-    "sp.points": lambda: nas.sp(64, points=7),
-    "sp.steps": lambda: nas.sp(64, steps=0),
-    "cg.ranks": lambda: nas.cg(48),
-    "lu.grid": lambda: nas.lu(48),
-    "snap.grid": lambda: snap((0, 4)),
+    "random.partners": lambda: random(4, partners=4), "random.skew": lambda: random(4, partners=1, skew=-1),
+    "ring.bytes": lambda: ring(4, bytes=0), "all_to_all.ranks": lambda: all_to_all(10_000),
+    "collective.groups": lambda: collective("all-reduce", 6, groups=4), "bt.ranks": lambda: nas.bt(60),
+    "sp.points": lambda: nas.sp(64, points=7), "sp.steps": lambda: nas.sp(64, steps=0),
+    "cg.ranks": lambda: nas.cg(48), "lu.grid": lambda: nas.lu(48), "snap.grid": lambda: snap((0, 4)),
     "snap.chunk": lambda: snap((2, 2), points=(10, 1, 1), chunk=4),
     "sweep3d.mesh": lambda: sweep3d((2, 3), mesh=(2, 2, 1)),
-    "sweep3d.block": lambda: sweep3d((2, 2), angles=6, block=4),
-    "stencil.points": lambda: stencil((4, 4), 7),
+    "sweep3d.block": lambda: sweep3d((2, 2), angles=6, block=4), "stencil.points": lambda: stencil((4, 4), 7),
     "stencil.bytes": lambda: stencil((4, 4), 9, bytes=(1.0,)),
     "renumbered.order": lambda: renumbered(stencil((2, 2), 5), np.zeros(4, int)),
-    "kkt.side": lambda: kkt(301),
-    "crankshaft.nodes": lambda: crankshaft(7),
+    "kkt.side": lambda: kkt(301), "crankshaft.nodes": lambda: crankshaft(7),
     "product_traffic.ranks": lambda: product_traffic(kkt(1), 9),
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("field", WRONG)

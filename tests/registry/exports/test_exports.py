@@ -36,7 +36,7 @@ from registry.model import HOST, SWITCH, Fabric, Ports
 from registry.model.links import DOWN, PORT_COLUMNS
 from tests.support.inputs import damaged, fabric_of, file, read, survives
 from tests.support.kubernetes import ValidationError, validated
-from tests.support.small_fabrics import adapter_fabrics, plain_fabrics
+from tests.support.small_fabrics import adapter_fabrics, cabled, plain_fabrics
 
 READERS: dict[str, Parser] = {
     "node-link": NODE_LINK, "graphml": GRAPHML, "csv": links_csv, "libtopomap": libtopomap,
@@ -225,6 +225,8 @@ def test_a_host_on_two_leaves_does_not_join_them() -> None:
     fabric = two_rails(("login", "ab"), ("n1", "a"), ("n2", "a"), ("n3", "b"), ("n4", "b"))
     groups = [tier.hosts for tier in tiers(fabric).tiers if tier.hosts]
     assert groups == [("n3", "n4"), ("n1", "n2"), ("login",)]
+    either = two_rails(("n1", "ab"), ("n2", "ac"), ("n3", "a"))  # the group that comes first
+    assert [tier.hosts for tier in tiers(either).tiers if tier.hosts] == [("n2",), ("n1", "n3")]
     assert len(set(host_distances(read_back("slurm-topology", fabric)).values())) == 3
 
 
@@ -366,6 +368,12 @@ def test_a_scanned_tree_has_its_middle_at_the_top_and_no_switch_with_a_single_on
     chain += "SwitchName=d Nodes=n1\nSwitchName=e Switches=f\nSwitchName=f Nodes=n2"
     (root, *leaves) = tiers(without_levels(fabric_of(slurm_topology, chain))).tiers
     assert (root.name, set(root.children), len(leaves)) == ("c", {"d", "f"}, 2)
+
+
+def test_the_speed_of_a_switch_is_the_least_of_those_below_it() -> None:
+    chain = cabled("2-3 3-4 4-5 4-6 6-7 0-5 1-7", 2, [9, 9, 9, 2, 5, 1, 1])  # 6 is left out, at its least
+    no_tree = cabled("0-2 1-3 2-4 2-5 3-4 3-5", 2, [1, 1, 2, 2, 3, 3])
+    assert [tiers(fabric).tiers[0].capacity for fabric in (chain, no_tree)] == [2, 4]
 
 
 @given(trees())

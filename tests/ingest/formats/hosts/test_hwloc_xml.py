@@ -112,24 +112,17 @@ OUTSIDE = '<!DOCTYPE topology [<!ENTITY a SYSTEM "file:///etc/passwd">]><topolog
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        (BOMB, "entity"),
-        (OUTSIDE, "entity"),
-        ("<topology", "unclosed"),
-        ("not xml", "syntax"),
-        ("<html/>", "hwloc"),
-        ("<topology/>", "no object"),
-        ('<topology version="4.0"/>', "version"),
-        (xml(""), "no core"),
-        (xml('<object type="Core" cpuset="0xzz"/>'), "cpuset"),
+        (BOMB, "entity"), (OUTSIDE, "entity"), ("<topology", "unclosed"), ("not xml", "syntax"),
+        ("<html/>", "hwloc"), ("<topology/>", "no object"), ('<topology version="4.0"/>', "version"),
+        (xml(""), "no core"), (xml('<object type="Core" cpuset="0xzz"/>'), "cpuset"),
         (xml('<object type="Core" cpuset="-1"/>'), "cpuset"),
-        (xml('<object type="Core" cpuset="0x1ffffffff"/>'), "cpuset"),
-        (xml(node(0, 1) + core(2)), "NUMA"),
+        (xml('<object type="Core" cpuset="0x1ffffffff"/>'), "cpuset"), (xml(node(0, 1) + core(2)), "NUMA"),
         (xml(core(1) + core(1)), "twice"),
         (xml(core(1) + '<object type="OSDev" osdev_type="x"/>'), "osdev_type"),
         (xml(core(1) + '<object type="NUMANode" cpuset="0x1"/>'), "os_index"),
         (xml("<a>" * 500 + "</a>" * 500), "deep"),
     ],
-)
+)  # fmt: skip
 def test_what_cannot_be_read_is_refused(text: str, words: str) -> None:
     with pytest.raises(InputError, match=words) as error:
         layout_of(text)

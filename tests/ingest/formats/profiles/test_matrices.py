@@ -111,22 +111,15 @@ def test_the_lower_triangle_of_a_symmetric_file_is_expanded() -> None:
 @pytest.mark.parametrize(
     ("old", "new", "line", "reason"),
     [
-        ("symmetric", "diagonal", 1, "banner"),
-        ("real", "pattern", 1, "--parts P"),
-        ("real", "complex", 1, "--parts P"),
-        ("symmetric", "skew-symmetric", 1, "cannot be bytes"),
-        ("3 3 3", "3 3", 4, "expected the line of sizes"),
-        ("3 3 3", "3 4 3", 4, "not square"),
-        ("3 3 3", "3 3 4", None, "truncated"),
-        ("2 1 5", "1 2 5", 6, "above the diagonal"),
-        ("2 1 5", "4 1 5", 6, "outside the matrix"),
-        ("2 1 5", "0 1 5", 6, "outside the matrix"),
-        ("2 1 5", "2 1.5 5", 6, "outside the matrix"),
-        ("2 1 5", "2 1", 6, "2 numbers instead of 3"),
-        ("2 1 5", "2 1 -5", None, "--parts P"),
-        ("2 1 5", "2 1 five", 6, "not a finite number"),
+        ("symmetric", "diagonal", 1, "banner"), ("real", "pattern", 1, "--parts P"),
+        ("real", "complex", 1, "--parts P"), ("symmetric", "skew-symmetric", 1, "cannot be bytes"),
+        ("3 3 3", "3 3", 4, "expected the line of sizes"), ("3 3 3", "3 4 3", 4, "not square"),
+        ("3 3 3", "3 3 4", None, "truncated"), ("2 1 5", "1 2 5", 6, "above the diagonal"),
+        ("2 1 5", "4 1 5", 6, "outside the matrix"), ("2 1 5", "0 1 5", 6, "outside the matrix"),
+        ("2 1 5", "2 1.5 5", 6, "outside the matrix"), ("2 1 5", "2 1", 6, "2 numbers instead of 3"),
+        ("2 1 5", "2 1 -5", None, "--parts P"), ("2 1 5", "2 1 five", 6, "not a finite number"),
     ],
-)
+)  # fmt: skip
 def test_faults_of_a_matrix_market_file_are_named(old: str, new: str, line: int | None, reason: str) -> None:
     error = refusal(matrix_market, SYMMETRIC.replace(old, new))
     assert reason in error.reason
