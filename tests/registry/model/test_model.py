@@ -132,8 +132,9 @@ def test_ranks_take_slots_by_ascending_rank_within_a_host() -> None:
     assert (caught.value.ranks, caught.value.slots) == (4, 3)
     placement = Placement(host_of_rank=np.array([1, 0, 1]), allocation=allocation, strategy="given")
     assert placement.slot_of_rank.tolist() == [0, 0, 1]
-    with pytest.raises(InvalidPlacement):
-        Placement(host_of_rank=np.array([0, 0, 1]), allocation=allocation, strategy="given")
+    for full in ([0, 0, 1], [1, 2]):  # vertex 2 is not allocated
+        with pytest.raises(InvalidPlacement):
+            Placement(host_of_rank=np.array(full), allocation=allocation, strategy="given")
     ordered = HostOrder(hosts=("b", "a", "b")).on(fabric)
     assert ordered.host_of_rank.tolist() == [1, 0, 1]
     assert (ordered.allocation.hosts.tolist(), ordered.allocation.slots.tolist()) == ([1, 0], [2, 1])
