@@ -173,7 +173,7 @@ def _once(links: Iterable[Ends], root: Spot) -> None:
     seen: set[str] = set()
     for ends in links:
         for end in ends:
-            if end in seen or ends[0] == ends[1]:
+            if end in seen:
                 raise root.error("a port has two links", end)
             seen.add(end)
 

@@ -303,6 +303,16 @@ def test_capacities_of_a_source_without_ports_are_of_each_cable() -> None:
     assert sum("has 1 bytes/s in the first and 2.5e+10" in warning for warning in warnings) == 6
 
 
+def test_another_adapter_of_the_same_name_is_not_the_one_before() -> None:
+    scan = fabric_of(TREE)
+    for count in (1, len(scan.adapters)):
+        first = np.arange(len(scan.adapters)) < count
+        other = replace(scan.adapters, guid=scan.adapters.guid + first.astype(np.uint64) * 2**32)
+        ports = other.port_guid + first[other.port_adapter].astype(np.uint64) * 2**32
+        found, _ = both(scan, replace(scan, adapters=replace(other, port_guid=ports)))
+        assert len(found.adapters) == len(scan.adapters) + count
+
+
 def test_a_bundle_with_another_number_of_cables_is_reported() -> None:
     scan = fabric_of(TREE)
     arcs = [(a, b) for a in range(len(scan)) for b in scan.neighbour[scan.indptr[a] : scan.indptr[a + 1]]]

@@ -116,6 +116,7 @@ OUTSIDE = '<!DOCTYPE topology [<!ENTITY a SYSTEM "file:///etc/passwd">]><topolog
         ("<html/>", "hwloc"), ("<topology/>", "no object"), ('<topology version="4.0"/>', "version"),
         (xml(""), "no core"), (xml('<object type="Core" cpuset="0xzz"/>'), "cpuset"),
         (xml('<object type="Core" cpuset="-1"/>'), "cpuset"),
+        (xml(f'<object type="Core" cpuset="0x1{",0x0" * 4097}"/>'), "not a set of hardware threads"),
         (xml('<object type="Core" cpuset="0x1ffffffff"/>'), "cpuset"), (xml(node(0, 1) + core(2)), "NUMA"),
         (xml(core(1) + core(1)), "twice"),
         (xml(core(1) + '<object type="OSDev" osdev_type="x"/>'), "osdev_type"),

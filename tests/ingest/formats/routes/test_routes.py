@@ -391,6 +391,12 @@ def test_the_same_tables_in_another_dress(text: str) -> None:
     assert same(tables_of(dialects.OPENSM_LFTS, text), TABLES)
 
 
+def test_tables_may_end_with_different_lids() -> None:
+    longer = MADE.replace("Unicast lids [0-17]", "Unicast lids [0-18]", 1).replace("17 lids", "18 lids", 1)
+    found = tables_of(dialects.OPENSM_LFTS, longer).ports
+    assert np.array_equal(found, np.pad(TABLES.ports, ((0, 0), (0, 1)), constant_values=NO_ROUTE))
+
+
 @pytest.mark.parametrize("ending", [" # unknown node and type", " # ", ""])
 def test_lids_without_a_known_owner_are_read_and_counted(ending: str) -> None:
     parsed = parse(dialects.OPENSM_LFTS, re.sub(r" # .*", ending, MADE))
