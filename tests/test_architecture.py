@@ -66,20 +66,12 @@ LEVELS = {
 """Packages from the ground up: each may import those on lower levels and itself."""
 CYPHER = re.compile(r"\b(MATCH|MERGE|CREATE|UNWIND|RETURN)\s+[\w($:]")
 ONLY_IN = {
-    "neo4j": {"registry/database/driver.py"},
-    "py2neo": {"registry/interchange.py"},
-    "streamlit": {"dashboard/"},
-    "altair": {"dashboard/"},
-    "PIL": {"dashboard/"},
-    "pandas": {"dashboard/", "registry/interchange.py"},
-    "pyarrow": set(),
-    "click": {"almanac/"},
-    "rich": {"almanac/"},
-    "fastapi": {"almanac/service/"},
-    "uvicorn": {"almanac/service/"},
-    "dask": {"mapping/cluster.py"},
-    "distributed": {"mapping/cluster.py"},
-}
+    "neo4j": {"registry/database/driver.py"}, "py2neo": {"registry/interchange.py"},
+    "streamlit": {"dashboard/"}, "altair": {"dashboard/"}, "PIL": {"dashboard/"},
+    "pandas": {"dashboard/", "registry/interchange.py"}, "pyarrow": set(), "click": {"almanac/"},
+    "rich": {"almanac/"}, "fastapi": {"almanac/service/"}, "uvicorn": {"almanac/service/"},
+    "dask": {"mapping/cluster.py"}, "distributed": {"mapping/cluster.py"},
+}  # fmt: skip
 
 
 FORBIDDEN_CLASSES = {"Standing", "Found", "Posed", "Question", "Sighting", "Seen", "Kept", "Lane", "Crew"}

@@ -375,28 +375,19 @@ def test_other_devices_do_not_fit() -> None:
 @pytest.mark.parametrize(
     ("name", "labels", "part", "port"),
     [
-        ("SAT-20IB0", "Port 21|21|P21|IB1/21", "", 21),
-        ("SAT-20IB0", "1/5/2|Blade 1_Port 1/5", "", NO_PORT),
+        ("SAT-20IB0", "Port 21|21|P21|IB1/21", "", 21), ("SAT-20IB0", "1/5/2|Blade 1_Port 1/5", "", NO_PORT),
         ("SAT-IB1-A", "Blade 16_Port 2/20|L16/U2/P20", "L16/U2", 20),
-        ("SAT-IB1-A", "Blade 1_Port 1/7", "L01/U1", 7),
-        ("SAT-IB1-A", "Blade 20_Port 2/3", "L20/U2", 3),
-        ("SAT-IB1-A", "Port 20", "", NO_PORT),
-        (f"{DIRECTOR}/L16/U2", "Port 20", "L16/U2", 20),
-        ("sat37", "SAT37 ibp11s0f0", "ibp11s0f0", 1),
-        ("sat37", "IBP203S0F0", "ibp203s0f0", 1),
-        ("sat37", "ibp203s0f1", "ibp203s0f1", NO_PORT),
-        ("sat37", "mlx5_0|Port 1", "", NO_PORT),
+        ("SAT-IB1-A", "Blade 1_Port 1/7", "L01/U1", 7), ("SAT-IB1-A", "Blade 20_Port 2/3", "L20/U2", 3),
+        ("SAT-IB1-A", "Port 20", "", NO_PORT), (f"{DIRECTOR}/L16/U2", "Port 20", "L16/U2", 20),
+        ("sat37", "SAT37 ibp11s0f0", "ibp11s0f0", 1), ("sat37", "IBP203S0F0", "ibp203s0f0", 1),
+        ("sat37", "ibp203s0f1", "ibp203s0f1", NO_PORT), ("sat37", "mlx5_0|Port 1", "", NO_PORT),
         ("node01", "mlx5_1|MLX5-1|HCA-2|HCA-2 Port 1|2/1|ib1", "mlx5_1", 1),
-        ("node01", "mlx5_1/2|mlx5_1:2", "mlx5_1", 2),
-        ("node01", "ib4|slot 3", "", NO_PORT),
-        ("node01", "mlx5_4", "mlx5_4", NO_PORT),
-        ("node01-ib1", "Port 1", "mlx5_1", 1),
-        ("node02", "Port 1|port 1", "mlx5_0", 1),
-        ("node04", "HCA-1", "HCA-1", NO_PORT),
-        ("node04", "HCA-1/2", "HCA-1", 2),
-        ("node9", "mlx5_0", "mlx5_0", NO_PORT),
+        ("node01", "mlx5_1/2|mlx5_1:2", "mlx5_1", 2), ("node01", "ib4|slot 3", "", NO_PORT),
+        ("node01", "mlx5_4", "mlx5_4", NO_PORT), ("node01-ib1", "Port 1", "mlx5_1", 1),
+        ("node02", "Port 1|port 1", "mlx5_0", 1), ("node04", "HCA-1", "HCA-1", NO_PORT),
+        ("node04", "HCA-1/2", "HCA-1", 2), ("node9", "mlx5_0", "mlx5_0", NO_PORT),
     ],
-)
+)  # fmt: skip
 def test_labels_of_ports(name: str, labels: str, part: str, port: int) -> None:
     for label in labels.split("|"):
         match = NAMES.find(name, label)

@@ -31,25 +31,19 @@ from tests.support.sure import sure
 from tests.support.switch_trees import cables_of, rows_of
 
 SAMPLES: tuple[tuple[str, tuple[str, ...]], ...] = (
-    ("slurm-topology", ("formats/topology.conf",)),
-    ("slurm-topology", ("formats/topology_block.conf",)),
+    ("slurm-topology", ("formats/topology.conf",)), ("slurm-topology", ("formats/topology_block.conf",)),
     ("slurm-show-topology", ("slurm/scontrol_show_topology.txt",)),
-    ("slurm-topology-yaml", ("formats/topology.yaml",)),
-    ("topograph-labels", ("formats/k8s_nodes.json",)),
-    ("topograph-model", ("formats/topograph_model.yaml",)),
-    ("ibtopo", ("formats/llnl.topo",)),
-    ("lldp", ("lldp/node1.json", "lldp/leaf1.json")),
-    ("lldp", ("lldp/node1.json0", "lldp/leaf1.json0")),
+    ("slurm-topology-yaml", ("formats/topology.yaml",)), ("topograph-labels", ("formats/k8s_nodes.json",)),
+    ("topograph-model", ("formats/topograph_model.yaml",)), ("ibtopo", ("formats/llnl.topo",)),
+    ("lldp", ("lldp/node1.json", "lldp/leaf1.json")), ("lldp", ("lldp/node1.json0", "lldp/leaf1.json0")),
     ("slingshot", ("formats/slingshot_fabric_template.json.gz",)),
     ("slingshot", ("formats/slingshot_stt_show_fabric.txt.gz",)),
     ("opareport", ("formats/opareport_topology.xml.gz",)),
     ("netloc", ("netloc/eth-nodes.ndat", "netloc/eth-phy-paths.ndat")),
     ("cray", ("formats/xtprocadmin.txt", "public/sample.xtdb2proc.gz")),
-    ("bluegene-p", ("formats/bgp_coords.txt",)),
-    ("myrinet-pm", ("formats/myrinet_pm.conf",)),
-    ("graphml", ("graphs/leaves.graphml",)),
-    ("node-link", ("graphs/leaves.json",)),
-)
+    ("bluegene-p", ("formats/bgp_coords.txt",)), ("myrinet-pm", ("formats/myrinet_pm.conf",)),
+    ("graphml", ("graphs/leaves.graphml",)), ("node-link", ("graphs/leaves.json",)),
+)  # fmt: skip
 each_sample = pytest.mark.parametrize(
     ("format", "names"), SAMPLES, ids=[f"{format} {names[0]}" for format, names in SAMPLES]
 )
