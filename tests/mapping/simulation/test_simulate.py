@@ -456,6 +456,13 @@ def test_at_the_saturating_scale_a_trace_is_offered_in_the_time_that_it_needs() 
         saturating_scale(trace((0.0, 0, 1, 10)), run)
 
 
+@pytest.mark.parametrize("mode", MODES)
+def test_a_host_that_forwards_nothing_takes_what_a_direct_cable_brings(mode: str) -> None:
+    fabric = cabled("0-2 1-2 0-1", 2)
+    found = simulate(fabric, placed(fabric, [0, 1]), send((0, 1, 1, 0.0)), mode=mode)
+    assert (found.packet_hops, found.link_bytes.sum()) == (1, 1)
+
+
 def level_of(messages: Messages, mode: str, options: Options) -> Level:
     """Return a simulation over a ring of three that has run to its end."""
     fabric = torus([3], capacity=1e9)

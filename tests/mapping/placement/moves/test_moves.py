@@ -38,6 +38,27 @@ def curve_of(seconds: dict[int, float]) -> Curve:
     return replace(curve, points=points)
 
 
+def test_the_first_point_is_kept_beside_a_better_one_with_as_many_moved(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def found(self: Any, most: int) -> None:
+        hosts, first = self._found[0]
+        self._found += [
+            (hosts, first._replace(congestion_seconds=first.congestion_seconds * part)) for part in (0.9, 0.8)
+        ]
+
+    monkeypatch.setattr(remapping._CurveSearch, "_search", found)
+    fabric, profile, _ = ring(4, 4)
+    allocation = Allocation.of(fabric, [0, 1, 2, 3])
+    pins = {0: fabric.names[1]}
+    curve = mapping.remap_few(
+        fabric, profile, allocation, present=in_order(4, allocation), pins=pins, steps=10
+    )
+    first, better = curve.points
+    assert (first.moved, better.moved) == (2, 2)
+    assert better.score.congestion_seconds == 0.8 * first.score.congestion_seconds
+
+
 def test_advice_weighs_seconds_saved_against_ranks_to_migrate() -> None:
     curve = curve_of({0: 10.0, 2: 8.0, 8: 7.0})
     two, eight = mapping.advise(curve, iterations=10, rank_seconds=3.0, iterations_left=50)
