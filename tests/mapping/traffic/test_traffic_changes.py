@@ -244,6 +244,8 @@ def test_ranks_on_drained_hosts_send_and_receive_nothing(case: Jobs, data: st.Da
         assert effect.lost_ranks == gone.sum()
         assert effect.lost_hosts == ((fabric.names[host],) if gone.any() else ())
         assert effect.unreachable_pairs == 0
+    lost = [one.lost_ranks > 0 for one in found.jobs_by_effect()]
+    assert lost == sorted(lost, reverse=True)
 
 
 @settings(max_examples=40)

@@ -127,6 +127,7 @@ def test_the_unit_of_a_libtopomap_is_the_largest_that_makes_weights_whole() -> N
     fabric = torus((4, 4), capacity=rates)
     assert unit(fabric) == pytest.approx(rates[1] / 11)
     assert "0 1(11) 3(11) 4(3) 12(3)" in write("libtopomap", fabric)
+    assert unit(cabled("0-2 1-2", 2, [1000.0, 1001.0])) == 1.0
 
 
 def below(fabric: Fabric) -> dict[str, frozenset[str]]:
@@ -246,6 +247,7 @@ def test_blocks_are_the_groups_of_hosts() -> None:
     assert write("slurm-block", fabric).splitlines()[1:] == [*lines, "BlockSizes=4"]
     found = read_back("slurm-block", fabric)
     assert set(below(found).values()) == set(below(read_back("slurm-topology", fabric)).values())
+    assert write("slurm-block", two_rails(("a1", "x"), ("a2", "x"), ("b", "y"))).endswith("BlockSizes=1\n")
 
 
 def test_switches_of_a_dragonfly_are_all_below_one() -> None:

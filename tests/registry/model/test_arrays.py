@@ -58,6 +58,7 @@ on, arcs, edges = Allocation.of, Fabric.from_arcs, Profile.from_edges
         (lambda: arcs("ab", [0], [1], 1.0), "Fabric.names: must be a sequence, not 'ab'"),
         (lambda: arcs(["a", "b"], [0.5], [1], 1.0), "Links.source: must be whole numbers"),
         (lambda: arcs(["a", "b"], [0, 1], [1], 1.0), "Links.target: has 1 entries, not 2"),
+        (lambda: Links.of([0], [1], [1.0], cables=[0]), "Links.cables: must be at least 1"),
         (lambda: arcs(["a", "b"], [0, 1], [1, 0], [1.0] * 3), "Links.capacity: has 3 entries, not 2"),
         (lambda: arcs(["a", "b"], [0], [1], 1.0, slots=1.5), "Fabric.slots: must be whole numbers"),
         (lambda: arcs(["a", "b"], [0], [1], 1.0, slots=[1]), "Fabric.slots: has 1 entries, not 2"),

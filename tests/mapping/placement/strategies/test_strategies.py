@@ -401,6 +401,14 @@ def test_greedy_is_algorithm_1_of_the_paper(problem: Problem, near: str, ties: s
     assert found.tolist() == algorithm_1(problem, near=near, ties=ties, start=start)
 
 
+@pytest.mark.parametrize("near", greedy.NEAR)
+def test_greedy_is_algorithm_1_where_many_ways_are_shortest(near: str) -> None:
+    fabric, random = extended_generalised_fat_tree((4, 4), (1, 3)), rng()
+    ends, sizes = random.integers(16, size=(2, 80)), random.random(80)
+    problem = on_all_hosts(fabric, Profile.from_edges(*ends, sizes, ranks=16))
+    assert greedy.place_ranks(problem, rng(), near=near).tolist() == algorithm_1(problem, near=near)
+
+
 def cube(hosts: list[int]) -> Problem:
     """Figure 1: vertex xyz of a cube has number 4x + 2y + z; the guest is the path 1-0-3-2."""
     ends = np.array([(u, u ^ bit) for u in range(8) for bit in (1, 2, 4)])
