@@ -31,19 +31,10 @@ HOSTS: dict[str, Any] = {"hosts": ("node1", "node2", "node3"), "slots": (2,)}
 NAMES = ("x", "", "-", "../up", "/abs", "a.7.prof", "a!b", "0")
 """Other names of files."""
 CHOICES: tuple[dict[str, Any], ...] = (
-    {},
-    {},
-    {},
-    {"rate": 12.5e9},
-    HOSTS,
-    {"allow_missing_ranks": True},
-    {"transposed": True, "divide": 2},
-    {"parts": 3},
-    {"collectives": "tree"},
-    {"collectives": "hierarchical", "domain": 2},
-    {"collectives": "recursive-doubling", "allow_missing_ranks": True},
-    {"kinds": ("S", "R")},
-)
+    {}, {}, {}, {"rate": 12.5e9}, HOSTS, {"allow_missing_ranks": True}, {"transposed": True, "divide": 2},
+    {"parts": 3}, {"collectives": "tree"}, {"collectives": "hierarchical", "domain": 2},
+    {"collectives": "recursive-doubling", "allow_missing_ranks": True}, {"kinds": ("S", "R")},
+)  # fmt: skip
 """Options that a case may have; parsers that a choice does not concern ignore it."""
 
 

@@ -364,16 +364,11 @@ def test_disabled_ports_and_links_that_come_up() -> None:
 
 def link(**changes: object) -> str:
     item = {
-        "source_guid": "0x0002c90000100800",
-        "source_port": "17",
-        "destination_guid": "0002c90000f03900",
-        "destination_port": 1,
-        "source_port_dname": "L12/U1/17",
-        "destination_port_dname": "HCA-1/1",
-        "width": "2x",
-        "source_port_node_description": "core1:L12/U1/17",
+        "source_guid": "0x0002c90000100800", "source_port": "17", "destination_guid": "0002c90000f03900",
+        "destination_port": 1, "source_port_dname": "L12/U1/17", "destination_port_dname": "HCA-1/1",
+        "width": "2x", "source_port_node_description": "core1:L12/U1/17",
         "destination_port_node_description": "node0057 mlx5_0",
-    }
+    }  # fmt: skip
     return json.dumps([item | changes])
 
 

@@ -153,17 +153,11 @@ def made(**changes: object) -> HostLayout:
 @pytest.mark.parametrize(
     ("field", "value"),
     [
-        ("core_domain", [0, 0, 0, 0]),
-        ("core_domain", [0, 0, 1, 2]),
-        ("core_cpu", [0, 1, 1, 3]),
-        ("core_cpu", [0, 1, 2]),
-        ("distance", [[10.0, 20.0]]),
-        ("distance", [[10.0, 0.0], [20.0, 10.0]]),
-        ("distance", [[10.0, float("nan")], [20.0, 10.0]]),
-        ("nic_near", [[True]]),
-        ("nic_guid", [1, 2]),
+        ("core_domain", [0, 0, 0, 0]), ("core_domain", [0, 0, 1, 2]), ("core_cpu", [0, 1, 1, 3]),
+        ("core_cpu", [0, 1, 2]), ("distance", [[10.0, 20.0]]), ("distance", [[10.0, 0.0], [20.0, 10.0]]),
+        ("distance", [[10.0, float("nan")], [20.0, 10.0]]), ("nic_near", [[True]]), ("nic_guid", [1, 2]),
     ],
-)
+)  # fmt: skip
 def test_a_layout_that_does_not_fit_itself_is_refused(field: str, value: object) -> None:
     assert made().cores == 4
     with pytest.raises(InvalidValue):

@@ -166,20 +166,15 @@ def test_sizes_and_weights_of_vertices_are_skipped_and_an_empty_line_is_a_lonely
 @pytest.mark.parametrize(
     ("text", "line", "reason"),
     [
-        ("2 1 001\n2 5\n1\n", 3, "weight is missing"),
-        ("2 1\n2\n3\n", 3, "does not exist"),
-        ("2 1\n2\n0\n", 3, "does not exist"),
-        ("2 1\n1\n2\n", 2, "next to itself"),
-        ("2 1\n2\n", 2, "truncated"),
-        ("2 1\n2\n1\n2\n", 4, "more lines"),
-        ("3 1\n2\n3\n\n", None, "one end only"),
-        ("2 1 001\n2 5\n1 6\n", None, "two weights"),
-        ("2 2\n2\n1\n", 1, "2 ends"),
-        ("2 1\n2\nx\n", 3, "whole numbers"),
+        ("2 1 001\n2 5\n1\n", 3, "weight is missing"), ("2 1\n2\n3\n", 3, "does not exist"),
+        ("2 1\n2\n0\n", 3, "does not exist"), ("2 1\n1\n2\n", 2, "next to itself"),
+        ("2 1\n2\n", 2, "truncated"), ("2 1\n2\n1\n2\n", 4, "more lines"),
+        ("3 1\n2\n3\n\n", None, "one end only"), ("2 1 001\n2 5\n1 6\n", None, "two weights"),
+        ("2 2\n2\n1\n", 1, "2 ends"), ("2 1\n2\nx\n", 3, "whole numbers"),
         ("2 1 7\n2\n1\n", 1, "expected the header"),
         ("2 1 001\n2 99999999999999999999\n1 99999999999999999999\n", 2, "too large"),
     ],
-)
+)  # fmt: skip
 def test_faults_of_a_graph_are_named(text: str, line: int | None, reason: str) -> None:
     error = refusal(metis_graph, text)
     assert reason in error.reason

@@ -59,22 +59,17 @@ def test_name_is_the_given_one_else_the_files() -> None:
 @pytest.mark.parametrize(
     ("row", "reason"),
     [
-        ("0,1,nan,1,p2p", "bytes is not finite"),
-        ("0,1,inf,1,p2p", "bytes is not finite"),
-        ("0,1,-1,1,p2p", "bytes is negative"),
-        ("0,1,,1,p2p", "bytes is not a number"),
-        ("0,1,1_0,1,p2p", "bytes is not a number"),
-        ("0,1,0x10,1,p2p", "bytes is not a number"),
-        ("0,1,٣,1,p2p", "bytes is not a number"),
-        ("a,1,1,1,p2p", "src is not a number"),
+        ("0,1,nan,1,p2p", "bytes is not finite"), ("0,1,inf,1,p2p", "bytes is not finite"),
+        ("0,1,-1,1,p2p", "bytes is negative"), ("0,1,,1,p2p", "bytes is not a number"),
+        ("0,1,1_0,1,p2p", "bytes is not a number"), ("0,1,0x10,1,p2p", "bytes is not a number"),
+        ("0,1,٣,1,p2p", "bytes is not a number"), ("a,1,1,1,p2p", "src is not a number"),
         ("0.5,1,1,1,p2p", "src is not a whole number below 2^53"),
-        ("0,99999999,1,1,p2p", "dst is not a rank below 16777216"),
-        ("0,1,1,-3,p2p", "messages is negative"),
+        ("0,99999999,1,1,p2p", "dst is not a rank below 16777216"), ("0,1,1,-3,p2p", "messages is negative"),
         ("0,1,1,1e300,p2p", "messages is not a whole number below 2^53"),
         ("0,1,1,1", "4 cells, but there are 5 columns"),
         ("0,1,1,1,p2p,9", "6 cells, but there are 5 columns"),
     ],
-)
+)  # fmt: skip
 def test_a_bad_row_is_refused_with_its_line(row: str, reason: str) -> None:
     head = '# made\n\nsrc,dst,bytes,messages,kind\n0,1,1,1,"two\nlines"\n\n'
     error = refusal(edge_csv, f"{head}{row}\n0,1,x,1,p2p\n")
@@ -232,21 +227,17 @@ def test_what_a_rank_sends_to_itself_is_dropped_and_counted() -> None:
     ("row", "reason"),
     [
         ("9,0,64,8,1", "dst is not a rank below 4, the declared number"),
-        ("9,7,0,8,1", "src is not a rank below 4, the declared number"),
-        ("9,-1,0,8,1", "src is negative"),
+        ("9,7,0,8,1", "src is not a rank below 4, the declared number"), ("9,-1,0,8,1", "src is negative"),
         ("9,99999999,0,8,1", "src is not a rank below 16777216"),
         ("9,0.5,0,8,1", "src is not a whole number below 2^53"),
-        ("2.25,0,1,8,1", "t_us goes backwards, from 2.5 to 2.25"),
-        ("nan,0,1,8,1", "t_us is not finite"),
-        ("inf,0,1,8,1", "t_us is not finite"),
-        ("1e300,0,1,8,1", "t_us is more than 2^53"),
-        ("soon,0,1,8,1", "t_us is not a number"),
-        ("9,0,1,-8,1", "bytes is negative"),
+        ("2.25,0,1,8,1", "t_us goes backwards, from 2.5 to 2.25"), ("nan,0,1,8,1", "t_us is not finite"),
+        ("inf,0,1,8,1", "t_us is not finite"), ("1e300,0,1,8,1", "t_us is more than 2^53"),
+        ("soon,0,1,8,1", "t_us is not a number"), ("9,0,1,-8,1", "bytes is negative"),
         ("9,0,1,0.5,1", "bytes is not a whole number below 2^53"),
         ("9,0,1,8,4294967296", "tag is not a number of 32 bits"),
         ("9,0,1,8", "4 cells, but there are 5 columns"),
     ],
-)
+)  # fmt: skip
 def test_trace_csv_a_bad_row_is_refused_with_its_line(row: str, reason: str) -> None:
     head = "# made\n# ranks: 4\n\nt_us,src,dst,bytes,tag\n1,0,1,8,1\n\n2.5,1,0,8,1\n"
     error = refusal(trace_csv, f"{head}{row}\n8,0,1,8,1\n")
