@@ -405,7 +405,7 @@ def test_greedy_is_algorithm_1_of_the_paper(problem: Problem, near: str, ties: s
 def test_greedy_is_algorithm_1_where_many_ways_are_shortest(near: str) -> None:
     fabric, random = extended_generalised_fat_tree((4, 4), (1, 3)), rng()
     ends, sizes = random.integers(16, size=(2, 80)), random.random(80)
-    problem = on_all_hosts(fabric, Profile.from_edges(*ends, sizes, ranks=16))
+    problem = on_all_hosts(fabric, Profile.from_edges(ends[0], ends[1], sizes, ranks=16))
     assert greedy.place_ranks(problem, rng(), near=near).tolist() == algorithm_1(problem, near=near)
 
 
