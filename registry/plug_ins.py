@@ -28,7 +28,7 @@ MOST_TEXT = 100
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
 _OF_EVERY_ENTRY = ("name", "target", "about", "package")
 
-E = TypeVar("E")
+T = TypeVar("T")
 
 
 class PlugInError(AlmanacError):
@@ -69,7 +69,7 @@ class BrokenPlugIn:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PlugIns(Generic[E]):
+class PlugIns(Generic[T]):
     """A group of entry points and how its objects become entries of a table.
 
     Attributes
@@ -85,11 +85,11 @@ class PlugIns(Generic[E]):
     """
 
     group: str
-    entry: Callable[..., E]
+    entry: Callable[..., T]
     needs: tuple[str, ...] = ()
     values: dict[str, Any] = field(default_factory=dict)
 
-    def load(self, taken: Collection[str]) -> Iterator[E | BrokenPlugIn]:
+    def load(self, taken: Collection[str]) -> Iterator[T | BrokenPlugIn]:
         """Load the plug-ins of the group, in the order of their names.
 
         Parameters
@@ -109,7 +109,7 @@ class PlugIns(Generic[E]):
                 yield BrokenPlugIn(name=point.name, package=_package(point), reason=reason, cause=error)
             names.add(point.name)
 
-    def _entry(self, point: EntryPoint, taken: Collection[str]) -> E:
+    def _entry(self, point: EntryPoint, taken: Collection[str]) -> T:
         """Return the entry of a plug-in, or raise what is wrong with it."""
         if not _NAME.fullmatch(point.name):
             raise ValueError("the name may have letters, digits and - _ . only")

@@ -47,14 +47,14 @@ def _unnamed(fabric: Fabric) -> Iterator[Finding]:
 
 
 def _described(fabric: Fabric) -> Iterator[Finding]:
-    """Return findings for hosts that keep a name by their GUIDs, while their adapters tell another's or none.
+    """Return findings for hosts that keep a name by their GUIDs, by adapters with another name or none.
 
     Nothing is said of a fabric whose adapters' descriptions do not start with the names of their hosts.
     """
     adapters = fabric.adapters
     own = [without_domain(claimed_name(name) or name) for name in fabric.names]
-    told = [without_domain(text.split(maxsplit=1)[0]) if text.strip() else "" for text in adapters.names]
-    rows = list(zip(adapters.host.tolist(), told, adapters.names, adapters.guid.tolist(), strict=True))
+    described = [without_domain(text.split(maxsplit=1)[0]) if text.strip() else "" for text in adapters.names]
+    rows = list(zip(adapters.host.tolist(), described, adapters.names, adapters.guid.tolist(), strict=True))
     right = {host: guid for host, name, _, guid in reversed(rows) if name == own[host]}
     if 2 * len(right) < len(set(adapters.host.tolist()) - set(fabric.unnamed.tolist())):
         return

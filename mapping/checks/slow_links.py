@@ -17,7 +17,7 @@ HOSTS, SWITCHES = "hosts' cables", "cables between switches"
 OTHER_GENERATION = 8.0
 """Factor from which nearly all cables are rather misread by a tool than set to their speed."""
 MOST = 4
-"""Largest number of kinds of different speeds that one finding tells of."""
+"""Largest number of kinds of different speeds that one finding names."""
 
 
 def find(subject: Subject) -> Iterator[Finding]:
@@ -109,11 +109,11 @@ def _unusual(fabric: Fabric, kinds: dict[str, list[int]], known: set[int]) -> It
     A kind by names that has one speed explains it: two kinds of hosts may well differ.
     """
     each = fabric.links.capacity / fabric.links.cables
-    told, explained, mixed, different = set(known), set[int](), list[str](), list[int]()
+    reported, explained, mixed, different = set(known), set[int](), list[str](), list[int]()
     for what, rows in kinds.items():
         speeds, counts = np.unique(each[rows], return_counts=True)
         usual = len(counts) - 1 - int(np.argmax(counts[::-1])) if rows else 0
-        slower = [row for row in rows if each[row] < speeds[-1] and row not in told]
+        slower = [row for row in rows if each[row] < speeds[-1] and row not in reported]
         if rows and counts[usual] >= NEARLY_ALL * len(rows):
             slower = [row for row in slower if each[row] < speeds[usual]]
             others = f"{counts[usual]:,} of {len(rows):,} {what} run at {text(float(speeds[usual]), RATE)}"
@@ -122,7 +122,7 @@ def _unusual(fabric: Fabric, kinds: dict[str, list[int]], known: set[int]) -> It
             different += slower
             mixed.append(_speeds(speeds, counts, usual, what))
         explained.update(rows if len(rows) >= MANY else ())
-        told.update(slower)
+        reported.update(slower)
     if mixed:
         more = f"; and {len(mixed) - MOST:,} more kinds of cables" if len(mixed) > MOST else ""
         first = cable_text(fabric, different[0])
