@@ -73,7 +73,7 @@ def sharers_of(
 ) -> dict[str, list[str]]:
     """Return for each running job the jobs on its links, with the statements of `cached_traffic`."""
     found: dict[str, list[str]] = {}
-    running = {one.cluster for one in jobs if one.job.started_at is not None and one.job.ended_at is None}
+    running = {one.cluster for one in jobs if one.job.started_at is not None and not one.job.has_ended}
     for cluster in sorted(running & clusters.keys()):
         shared = cached_traffic(registry, clusters[cluster], None).shared
         found |= {f"{cluster}/{job}": others for job, others in sharers(shared, viewer).items()}

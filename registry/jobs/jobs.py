@@ -100,10 +100,8 @@ RETURN collect(j.id) AS ids
 SAME_START = timedelta(minutes=2)
 """Largest difference of two starts of a job that are the same one."""
 
-IS_RUNNING = (
-    "j.started_at <= $at AND (j.ended_at > $at OR "
-    f"(j.ended_at IS NULL AND NOT coalesce(j.state, '') IN {list(FINAL_STATES)}))"
-)
+NOT_ENDED = f"(j.ended_at IS NULL AND NOT coalesce(j.state, '') IN {list(FINAL_STATES)})"
+IS_RUNNING = f"j.started_at <= $at AND (j.ended_at > $at OR {NOT_ENDED})"
 
 
 def with_allocation_and_profile(carried: str = "") -> str:

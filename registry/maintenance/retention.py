@@ -19,6 +19,7 @@ from registry.database.driver import Database, Transaction
 from registry.errors import InvalidValue
 from registry.fabrics.observations import lock_cluster
 from registry.ingest_runs.runs import FAILED, RUN
+from registry.jobs.jobs import NOT_ENDED
 from registry.maintenance.deletion import carry_out, delete_observations
 from registry.maintenance.dependents import Deleted
 from registry.maintenance.rules import ALL, DAILY, NONE, Item, Keep
@@ -61,9 +62,9 @@ _SIMULATED, _MEASURED = (
     for label in ("Simulation", "MeasuredRun")
 )
 
-_OF_RUNNING_JOBS = """
+_OF_RUNNING_JOBS = f"""
 MATCH (j:Job)-[:HAS_PLACEMENT]->(p:Placement)
-WHERE j.cluster = $cluster AND j.ended_at IS NULL
+WHERE j.cluster = $cluster AND {NOT_ENDED}
 RETURN collect(DISTINCT p.id) AS ids
 """
 

@@ -14,6 +14,7 @@ from registry.database.driver import Transaction
 from registry.database.record_store import OF_CLUSTER, Join, NewRecord, RecordKind, Records, known_ids
 from registry.errors import UnknownName
 from registry.fabrics.as_of import require_cluster
+from registry.jobs.jobs import NOT_ENDED
 from registry.model import as_utc
 from registry.model.measured_run import MeasuredRun, StoredMeasuredRun
 from registry.profile_names import ranks_of_profiles
@@ -25,9 +26,9 @@ MEASURED_RUN = RecordKind(
 _FIELDS = tuple(field.name for field in fields(MeasuredRun))
 _LISTS = ("hosts", "slots", "other_jobs")
 
-_OTHER_JOBS = """
+_OTHER_JOBS = f"""
 MATCH (j:Job)
-WHERE j.cluster = $cluster AND j.started_at < $end AND (j.ended_at IS NULL OR j.ended_at > $start)
+WHERE j.cluster = $cluster AND j.started_at < $end AND (j.ended_at > $start OR {NOT_ENDED})
       AND j.job <> $job
 RETURN collect(j.job) AS jobs
 """

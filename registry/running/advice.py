@@ -11,7 +11,7 @@ from registry.database.driver import Transaction
 from registry.database.record_store import Join, NewRecord, RecordKind, Store, known_ids
 from registry.errors import UnknownName
 from registry.fabrics.observations import lock_cluster
-from registry.jobs.jobs import job_key
+from registry.jobs.jobs import IS_RUNNING, job_key
 from registry.model import Time, as_utc
 
 _TO_JOB = Join("HAS_ADVICE", "Job", incoming=True)
@@ -24,7 +24,7 @@ WITH j, collect(a) AS advices
 RETURN advices[size(advices) - 1] AS advice
 """
 
-_RUNS = "($at IS NULL OR (j.started_at <= $at AND (j.ended_at IS NULL OR j.ended_at > $at)))"
+_RUNS = f"($at IS NULL OR ({IS_RUNNING}))"
 
 _LIST = f"""
 MATCH (j:Job)-[:HAS_ADVICE]->(a:Advice)
