@@ -74,11 +74,11 @@ ONLY_IN = {
 }  # fmt: skip
 
 
-FORBIDDEN_CLASSES = {"Standing", "Found", "Posed", "Question", "Sighting", "Seen", "Kept", "Lane", "Crew"}
-"""Class names that do not say what the class is (a leading underscore does not help)."""
 MOST_LINES, MOST_PARAMETERS, LONG, MOST_LONG = 700, 8, 60, 1
-DOCUMENTED_FROM, COMPARED_FROM = 15, 10
-"""Lines from which a private function has a docstring, and from which two bodies must differ."""
+COMPARED_FROM = 10
+"""Lines from which two bodies must differ."""
+BUDGET = {"lines": 105_500, "files": 725, "folders": 84}
+"""Most of the product; lowered whenever it gets lighter, never raised without a word in the message."""
 
 
 def modules(part: str = "") -> list[Path]:
@@ -154,15 +154,6 @@ def test_each_package_has_a_level_and_imports_only_packages_below_it(part: str) 
             if other != mine and level[other] >= level[mine]:
                 wrong.append(f"{path} imports {name}")
     assert wrong == []
-
-
-def test_every_package_names_its_input_and_output() -> None:
-    for path in (path for path in modules() if path.name == "__init__.py"):
-        module = nodes(path)[0]
-        assert isinstance(module, ast.Module)
-        lines = (ast.get_docstring(module) or "").splitlines()
-        assert any(line.startswith("Input: ") for line in lines), relative(path)
-        assert any(line.startswith("Output: ") for line in lines), relative(path)
 
 
 def test_each_library_is_imported_in_one_place() -> None:
@@ -249,22 +240,17 @@ def functions() -> tuple[Function, ...]:
     )
 
 
-def test_files_are_short_and_few_functions_are_longer_than_a_screen() -> None:
+def test_files_are_short_and_within_the_budget_and_few_functions_are_longer_than_a_screen() -> None:
     lines = {relative(path): len(path.read_text("utf-8").splitlines()) for path in modules()}
     assert {name: count for name, count in lines.items() if count > MOST_LINES} == {}
+    found = {
+        "lines": sum(lines.values()),
+        "files": len(lines),
+        "folders": len({Path(name).parent for name in lines}),
+    }
+    assert {name: count for name, count in found.items() if count > BUDGET[name]} == {}
     long = [one.place for one in functions() if one.lines > LONG]
     assert len(long) <= MOST_LONG, long
-
-
-def test_longer_private_functions_have_a_docstring() -> None:
-    assert [
-        one.place
-        for one in functions()
-        if one.node.name.startswith("_")
-        and not one.node.name.startswith("__")
-        and one.lines >= DOCUMENTED_FROM
-        and not ast.get_docstring(one.node)
-    ] == []
 
 
 def test_public_functions_have_few_parameters() -> None:
@@ -285,16 +271,6 @@ def test_no_two_functions_have_the_same_body() -> None:
         if body and (body[-1].end_lineno or 0) - body[0].lineno + 1 >= COMPARED_FROM:
             bodies.setdefault(ast.dump(ast.Module(body, [])), []).append(one.place)
     assert [places for places in bodies.values() if len(places) > 1] == []
-
-
-def test_classes_are_named_after_what_they_are() -> None:
-    wrong = [
-        f"{relative(path)}: {node.name}"
-        for path in modules()
-        for node in nodes(path)
-        if isinstance(node, ast.ClassDef) and node.name.lstrip("_") in FORBIDDEN_CLASSES
-    ]
-    assert wrong == []
 
 
 def test_texts_are_in_plain_english() -> None:

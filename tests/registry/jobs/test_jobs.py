@@ -19,12 +19,6 @@ from registry.registry import Registry
 from tests.support.fat_tree import at, fat_tree
 
 
-@pytest.fixture
-def known(registry: Registry) -> Registry:
-    registry.save(Intake(cluster="toy", observed_at=at(0), fabric=fat_tree()))
-    return registry
-
-
 def save(registry: Registry, *jobs: Job, when: datetime | None = None, cluster: str = "toy") -> Receipt:
     return registry.save(Intake(cluster=cluster, observed_at=when, jobs=jobs))
 
@@ -37,33 +31,33 @@ def running(job: str = "4711", hosts: tuple[str, ...] = ("node02", "node00")) ->
     return Job(id=job, hosts=hosts, source="scontrol", **texts, **times, **ranks)
 
 
-def test_a_saved_job_is_read_back_and_ran_on_devices_in_order_with_slots(known: Registry) -> None:
-    assert save(known, running(), when=at(3)).new("jobs") == 1
-    stored = known.jobs.read("4711")
+def test_a_saved_job_is_read_back_and_ran_on_devices_in_order_with_slots(toy: Registry) -> None:
+    assert save(toy, running(), when=at(3)).new("jobs") == 1
+    stored = toy.jobs.read("4711")
     assert (stored.id, stored.cluster, stored.profile, stored.as_of) == ("toy/4711", "toy", None, at(3))
     assert stored.job == running()
-    _, rows = known.database.query(
+    _, rows = toy.database.query(
         "MATCH (:Job {id: 'toy/4711'})-[:RAN_ON]->(:Allocation)-[o:ON]->(d:Device) "
         "RETURN d.name, o.order, o.slots ORDER BY o.order"
     )
     assert rows == [("node02", 0, 1), ("node00", 1, 2)]
-    before = known.database.query("MATCH (n) RETURN count(n)")[1]
-    assert save(known, running(), when=at(4)).new("jobs") == 0
-    assert known.database.query("MATCH (n) RETURN count(n)")[1] == before
+    before = toy.database.query("MATCH (n) RETURN count(n)")[1]
+    assert save(toy, running(), when=at(4)).new("jobs") == 0
+    assert toy.database.query("MATCH (n) RETURN count(n)")[1] == before
 
 
-def test_a_later_record_updates_a_job_and_an_earlier_one_fills_what_is_open(known: Registry) -> None:
+def test_a_later_record_updates_a_job_and_an_earlier_one_fills_what_is_open(toy: Registry) -> None:
     done = Job(id="4711", state="COMPLETED", ended_at=at(9), source="sacct")
     early = Job(id="4712", state="COMPLETED", ended_at=at(9))
-    save(known, running(), when=at(3))
-    assert save(known, done, early, when=at(10)).new("jobs") == 2
-    save(known, running("4712"), when=at(3))
+    save(toy, running(), when=at(3))
+    assert save(toy, done, early, when=at(10)).new("jobs") == 2
+    save(toy, running("4712"), when=at(3))
     for name in ("4711", "4712"):
-        stored = known.jobs.read(name)
+        stored = toy.jobs.read(name)
         assert (stored.job.state, stored.job.ended_at, stored.as_of) == ("COMPLETED", at(9), at(10))
         assert (stored.job.hosts, stored.job.user) == (running().hosts, "eve")
-    save(known, running("1"), Job(id="1", state="COMPLETED"))  # two records in one intake are joined
-    job = known.jobs.read("1").job
+    save(toy, running("1"), Job(id="1", state="COMPLETED"))  # two records in one intake are joined
+    job = toy.jobs.read("1").job
     assert (job.state, job.hosts) == ("COMPLETED", running().hosts)
 
 
@@ -91,130 +85,130 @@ TURNED = shown(running(hosts=("node00", "node02")), (2, 2), guessed=True)
     ],
 )
 def test_guessed_slots_do_not_replace_better_ones_of_the_same_hosts(
-    known: Registry, records: list[tuple[Job, int]], hosts: Any, slots: Any, guessed: bool
+    toy: Registry, records: list[tuple[Job, int]], hosts: Any, slots: Any, guessed: bool
 ) -> None:
     for record, minute in records:
-        assert save(known, replace(record, state=f"AT {minute}"), when=at(minute)).new("jobs") == 1
-    job = known.jobs.read("4711").job
+        assert save(toy, replace(record, state=f"AT {minute}"), when=at(minute)).new("jobs") == 1
+    job = toy.jobs.read("4711").job
     assert (job.hosts, job.slots, job.guessed) == (hosts, slots, guessed)
     assert job.state == f"AT {max(minute for _, minute in records)}"
 
 
-def test_allocations_are_shared_and_the_later_of_two_counts(known: Registry) -> None:
-    save(known, Job(id="1", state="PENDING"), when=at(1))
+def test_allocations_are_shared_and_the_later_of_two_counts(toy: Registry) -> None:
+    save(toy, Job(id="1", state="PENDING"), when=at(1))
     allocations = "MATCH (a:Allocation) RETURN count(a)"
-    assert known.database.query(allocations)[1] == [(0,)]
-    save(known, running("1"), running("2"), running("3", hosts=("node00", "node02")), when=at(2))
-    assert known.jobs.read("1").job.hosts == running().hosts
-    assert known.database.query(allocations)[1] == [(2,)]
-    save(known, running("1", hosts=("node01",)), when=at(4))
-    assert known.jobs.read("1").job.hosts == ("node01",)
+    assert toy.database.query(allocations)[1] == [(0,)]
+    save(toy, running("1"), running("2"), running("3", hosts=("node00", "node02")), when=at(2))
+    assert toy.jobs.read("1").job.hosts == running().hosts
+    assert toy.database.query(allocations)[1] == [(2,)]
+    save(toy, running("1", hosts=("node01",)), when=at(4))
+    assert toy.jobs.read("1").job.hosts == ("node01",)
     ran = "MATCH (:Job {job: '1'})-[r:RAN_ON]->() RETURN count(r)"
-    assert known.database.query(ran)[1] == [(2,)]  # both are kept
+    assert toy.database.query(ran)[1] == [(2,)]  # both are kept
 
 
-def test_a_job_with_an_unknown_host_is_saved_and_says_so(known: Registry) -> None:
+def test_a_job_with_an_unknown_host_is_saved_and_says_so(toy: Registry) -> None:
     second, third = running("2", hosts=("login", "node00")), running("3", hosts=("login",))
-    receipt = save(known, running("1"), second, third)
+    receipt = save(toy, running("1"), second, third)
     assert receipt.new("jobs") == 3
     assert receipt.unknown_hosts == ("login",)
     assert receipt.warnings[-1].startswith("2 of 3 jobs ran on hosts that the fabric lacks: login; ")
-    assert known.jobs.read("2").job.hosts == ("login", "node00")
-    assert known.jobs.unknown_hosts(known.jobs.read("2")) == ("login",)
-    assert known.jobs.unknown_hosts(known.jobs.read("1")) == ()
+    assert toy.jobs.read("2").job.hosts == ("login", "node00")
+    assert toy.jobs.unknown_hosts(toy.jobs.read("2")) == ("login",)
+    assert toy.jobs.unknown_hosts(toy.jobs.read("1")) == ()
     joined = "MATCH (:Job {job: '2'})-[:RAN_ON]->(:Allocation)-[:ON]->(d) RETURN collect(d.name)"
-    assert known.database.query(joined)[1] == [(["node00"],)]
+    assert toy.database.query(joined)[1] == [(["node00"],)]
 
 
-def test_a_host_that_a_later_scan_contains_is_joined_to_the_jobs_that_named_it(known: Registry) -> None:
-    save(known, running("1", hosts=("new1", "node00", "new2")), running("2", hosts=("new2", "node01")))
+def test_a_host_that_a_later_scan_contains_is_joined_to_the_jobs_that_named_it(toy: Registry) -> None:
+    save(toy, running("1", hosts=("new1", "node00", "new2")), running("2", hosts=("new2", "node01")))
     grown = fat_tree()
     joined = "MATCH (j:Job)-[:RAN_ON]->(:Allocation)-[o:ON]->(d) WITH j, o, d ORDER BY j.job, o.order"
     for number, renamed in ((5, {"node02": "new2"}), (6, {"node02": "new2", "node03": "new1"})):
         names = tuple(renamed.get(name, name) for name in grown.names)
-        known.save(Intake(cluster="toy", observed_at=at(number), fabric=replace(grown, names=names)))
+        toy.save(Intake(cluster="toy", observed_at=at(number), fabric=replace(grown, names=names)))
         hosts = ["node00", "new2"] if number == 5 else ["new1", "node00", "new2"]
-        _, rows = known.database.query(f"{joined} RETURN j.job, collect(d.name), collect(o.slots)")
+        _, rows = toy.database.query(f"{joined} RETURN j.job, collect(d.name), collect(o.slots)")
         assert rows == [("1", hosts, [1, 2, 3][-len(hosts) :]), ("2", ["new2", "node01"], [1, 2])]
-    assert known.jobs.unknown_hosts(known.jobs.read("1")) == ()
-    assert known.jobs.read("1").job.hosts == ("new1", "node00", "new2")
+    assert toy.jobs.unknown_hosts(toy.jobs.read("1")) == ()
+    assert toy.jobs.read("1").job.hosts == ("new1", "node00", "new2")
 
 
 @pytest.mark.parametrize("strict", [True, False])
-def test_unknown_hosts_are_an_error_on_demand_or_if_no_host_is_known(known: Registry, strict: bool) -> None:
-    before = known.database.query("MATCH (n) RETURN count(n)")[1]
+def test_unknown_hosts_are_an_error_on_demand_or_if_no_host_is_known(toy: Registry, strict: bool) -> None:
+    before = toy.database.query("MATCH (n) RETURN count(n)")[1]
     jobs = (running("1"), running("2", hosts=("nod00",)))
     with pytest.raises(UnknownName) as caught:
-        known.save(Intake(cluster="toy", jobs=jobs if strict else jobs[1:], strict=strict))
+        toy.save(Intake(cluster="toy", jobs=jobs if strict else jobs[1:], strict=strict))
     assert (caught.value.kind, caught.value.name, caught.value.close[0]) == ("host", "nod00", "node00")
-    assert known.database.query("MATCH (n) RETURN count(n)")[1] == before
+    assert toy.database.query("MATCH (n) RETURN count(n)")[1] == before
 
 
-def test_a_host_that_was_there_once_is_known_and_a_switch_is_none(known: Registry) -> None:
+def test_a_host_that_was_there_once_is_known_and_a_switch_is_none(toy: Registry) -> None:
     with pytest.raises(UnknownName):
-        save(known, running(hosts=("leaf0",)))
+        save(toy, running(hosts=("leaf0",)))
     with pytest.raises(UnknownName, match="no fabric of cluster 'other' has been ingested"):
-        save(known, running(), cluster="other")
-    known.save(Intake(cluster="toy", observed_at=at(5), fabric=fat_tree(leaves=1)))
-    assert save(known, running(hosts=("node03",))).new("jobs") == 1
+        save(toy, running(), cluster="other")
+    toy.save(Intake(cluster="toy", observed_at=at(5), fabric=fat_tree(leaves=1)))
+    assert save(toy, running(hosts=("node03",))).new("jobs") == 1
 
 
-def test_a_job_is_found_by_its_id_and_its_cluster(known: Registry) -> None:
-    save(known, running())
-    known.save(Intake(cluster="two", observed_at=at(0), fabric=fat_tree()))
+def test_a_job_is_found_by_its_id_and_its_cluster(toy: Registry) -> None:
+    save(toy, running())
+    toy.save(Intake(cluster="two", observed_at=at(0), fabric=fat_tree()))
     with pytest.raises(UnknownName) as caught:
-        known.jobs.read("471")
+        toy.jobs.read("471")
     assert caught.value.close == ("4711",)
     with pytest.raises(UnknownName, match="it is in cluster toy"):
-        known.jobs.read("4711", "two")
+        toy.jobs.read("4711", "two")
     with pytest.raises(UnknownName, match="there is no cluster 'other'; known: toy, two"):
-        known.jobs.read("4711", "other")
-    save(known, running(hosts=("node01",)), cluster="two")
+        toy.jobs.read("4711", "other")
+    save(toy, running(hosts=("node01",)), cluster="two")
     with pytest.raises(UnknownName, match=r"^job 4711 is in clusters toy and two; add --cluster NAME$"):
-        known.jobs.read("4711")
-    assert known.jobs.read("4711", "two").job.hosts == ("node01",)
+        toy.jobs.read("4711")
+    assert toy.jobs.read("4711", "two").job.hosts == ("node01",)
 
 
-def test_jobs_are_listed_latest_started_first(known: Registry) -> None:
-    known.save(Intake(cluster="two", observed_at=at(0), fabric=fat_tree()))
-    save(known, Job(id="a"), Job(id="b", started_at=at(1)), Job(id="c", started_at=at(2)))
-    save(known, Job(id="d", started_at=at(3)), cluster="two")
-    assert [stored.job.id for stored in known.jobs.list("toy")] == ["c", "b", "a"]
-    assert [stored.job.id for stored in known.jobs.list()] == ["d", "c", "b", "a"]
+def test_jobs_are_listed_latest_started_first(toy: Registry) -> None:
+    toy.save(Intake(cluster="two", observed_at=at(0), fabric=fat_tree()))
+    save(toy, Job(id="a"), Job(id="b", started_at=at(1)), Job(id="c", started_at=at(2)))
+    save(toy, Job(id="d", started_at=at(3)), cluster="two")
+    assert [stored.job.id for stored in toy.jobs.list("toy")] == ["c", "b", "a"]
+    assert [stored.job.id for stored in toy.jobs.list()] == ["d", "c", "b", "a"]
 
 
-def test_the_profile_attached_last_is_the_one_a_job_ran(known: Registry) -> None:
+def test_the_profile_attached_last_is_the_one_a_job_ran(toy: Registry) -> None:
     sizes = {"a": 1.0, "b": 2.0}
     profiles = (Profile.from_edges([0], [1], [size], name=name) for name, size in sizes.items())
-    known.save(Intake(profiles=tuple(profiles)))
-    save(known, running(), running("4712"))
+    toy.save(Intake(profiles=tuple(profiles)))
+    save(toy, running(), running("4712"))
     for job, profile, reason in (("4711", "x", "no profile 'x'"), ("1", "a", "no job '1'")):
         with pytest.raises(UnknownName, match=reason):
-            known.jobs.attach(job, profile)
+            toy.jobs.attach(job, profile)
     for wrong, reason in (({"4713": "a"}, "no job '4713'"), ({"4712": "x"}, "no profile 'x'")):
         with pytest.raises(UnknownName, match=reason):
-            known.jobs.attach_many("toy", {"4711": "a", **wrong})
-    assert known.jobs.read("4711").profile is None
+            toy.jobs.attach_many("toy", {"4711": "a", **wrong})
+    assert toy.jobs.read("4711").profile is None
     ran = "MATCH (:Job)-[r:RAN]->() RETURN count(r)"
     for _ in range(2):
-        known.jobs.attach_many("toy", {"4711": "a", "4712": "a"})
-    identity = known.profiles.read("a").id
-    assert [known.jobs.read(job).profile for job in ("4711", "4712")] == [identity, identity]
-    assert known.database.query(ran)[1] == [(2,)]
-    identity = known.jobs.attach("4711", "b")
-    assert known.jobs.attach("4711", identity) == identity
-    assert known.jobs.read("4711").profile == identity == known.profiles.read("b").id
-    assert known.database.query(ran)[1] == [(3,)]
+        toy.jobs.attach_many("toy", {"4711": "a", "4712": "a"})
+    identity = toy.profiles.read("a").id
+    assert [toy.jobs.read(job).profile for job in ("4711", "4712")] == [identity, identity]
+    assert toy.database.query(ran)[1] == [(2,)]
+    identity = toy.jobs.attach("4711", "b")
+    assert toy.jobs.attach("4711", identity) == identity
+    assert toy.jobs.read("4711").profile == identity == toy.profiles.read("b").id
+    assert toy.database.query(ran)[1] == [(3,)]
 
 
-def test_the_time_of_an_iteration_is_stated_or_that_of_the_newest_trace(known: Registry) -> None:
-    save(known, running())
+def test_the_time_of_an_iteration_is_stated_or_that_of_the_newest_trace(toy: Registry) -> None:
+    save(toy, running())
     plain = Profile.from_edges([0], [1], [2.0], name="plain")
-    known.save(Intake(profiles=(plain,)))
+    toy.save(Intake(profiles=(plain,)))
 
     def attached(profile: str, seconds: float | None = None) -> tuple[float | None, str]:
-        known.jobs.attach("4711", profile, iteration_seconds=seconds)
-        stored = known.jobs.read("4711")
+        toy.jobs.attach("4711", profile, iteration_seconds=seconds)
+        stored = toy.jobs.read("4711")
         return stored.iteration_seconds, stored.iteration_from
 
     def traced(*times: float) -> None:
@@ -222,7 +216,7 @@ def test_the_time_of_an_iteration_is_stated_or_that_of_the_newest_trace(known: R
         columns: dict[str, Any] = {"sender": zero, "receiver": zero + 1}
         columns |= {"bytes": zero.astype(np.int64), "tag": zero}
         messages = Trace(ranks=2, at=np.array(times), **columns)
-        known.save(Intake(profiles=(messages.profile(name="traced"),), traces=(messages,)))
+        toy.save(Intake(profiles=(messages.profile(name="traced"),), traces=(messages,)))
 
     assert attached("plain") == (None, "")
     assert attached("plain", 2.5) == (2.5, "stated")
@@ -234,32 +228,32 @@ def test_the_time_of_an_iteration_is_stated_or_that_of_the_newest_trace(known: R
     for wrong in (0.0, -1.0, math.inf, math.nan):
         with pytest.raises(InvalidValue, match="above zero"):
             attached("traced", wrong)
-    assert known.job_pages.open("4711").stored.iteration_seconds == 3.0
-    assert known.job_pages.page(JobFilter()).rows[0].stored.iteration_from == "stated"
+    assert toy.job_pages.open("4711").stored.iteration_seconds == 3.0
+    assert toy.job_pages.page(JobFilter()).rows[0].stored.iteration_from == "stated"
 
 
 @pytest.mark.parametrize("end", [at(9), None])
-def test_a_job_that_ended_runs_again_only_if_it_started_again(known: Registry, end: datetime | None) -> None:
+def test_a_job_that_ended_runs_again_only_if_it_started_again(toy: Registry, end: datetime | None) -> None:
     done = replace(running(), state="COMPLETED", ended_at=end)
-    save(known, done, when=at(10))
+    save(toy, done, when=at(10))
     for started in (None, at(2)):
-        save(known, replace(running(), started_at=started), when=at(11))  # a list from before the end
-        job = known.jobs.read("4711").job
+        save(toy, replace(running(), started_at=started), when=at(11))  # a list from before the end
+        job = toy.jobs.read("4711").job
         assert (job.state, job.started_at, job.ended_at) == ("COMPLETED", at(2), end)
-        assert known.running("toy", at(12)).jobs == ()
-    save(known, replace(running(), started_at=at(12)), when=at(13))  # put back into the queue
-    job = known.jobs.read("4711").job
+        assert toy.running("toy", at(12)).jobs == ()
+    save(toy, replace(running(), started_at=at(12)), when=at(13))  # put back into the queue
+    job = toy.jobs.read("4711").job
     assert (job.state, job.started_at, job.ended_at) == ("RUNNING", at(12), None)
-    save(known, done, when=at(14))
-    assert known.jobs.read("4711").job.state == "COMPLETED"
+    save(toy, done, when=at(14))
+    assert toy.jobs.read("4711").job.state == "COMPLETED"
 
 
-def test_a_computed_start_does_not_change_with_each_list(known: Registry) -> None:
-    save(known, running(), when=at(3))
-    assert save(known, replace(running(), started_at=at(3)), when=at(4)).new("jobs") == 0
-    assert known.jobs.read("4711").job.started_at == at(2)
-    save(known, replace(running(), started_at=at(30)), when=at(31))
-    assert known.jobs.read("4711").job.started_at == at(30)
+def test_a_computed_start_does_not_change_with_each_list(toy: Registry) -> None:
+    save(toy, running(), when=at(3))
+    assert save(toy, replace(running(), started_at=at(3)), when=at(4)).new("jobs") == 0
+    assert toy.jobs.read("4711").job.started_at == at(2)
+    save(toy, replace(running(), started_at=at(30)), when=at(31))
+    assert toy.jobs.read("4711").job.started_at == at(30)
 
 
 def fabric(*hosts: str) -> Fabric:

@@ -109,19 +109,6 @@ def test_lines_that_begin_no_row_belong_to_the_row_before(
     assert [row for _, row in reader.split(enumerate(lines))] == rows
 
 
-def test_surplus_cells_go_back_to_the_columns_of_free_text() -> None:
-    columns = ["ID", "NAME", "STATE", "TEXT"]
-    signs = {"ID": slurm.ID_CELL, "STATE": slurm.STATE_CELL}
-    for free, line in ((("TEXT", "NAME"), "1|a|b|R|x||y"), ((), "1|a|R|x|y"), (("NAME",), "1|a|R")):
-        rows = slurm.RowsBetweenBars(columns, free, ("TEXT",), name="NAME", signs=signs)
-        if len(free) == 2:
-            found = rows.cells(line, HERE)
-            assert found == {"ID": "1", "NAME": "a|b", "STATE": "R", "TEXT": "x||y"}
-        else:
-            with pytest.raises(InputError, match="cells, not 4: is it truncated"):
-                rows.cells(line, HERE)
-
-
 def test_a_repeated_job_is_an_error_or_another_run() -> None:
     once, again = JobList("jobs.txt"), JobList("jobs.txt", requeued=True)
     for jobs in (once, again):
