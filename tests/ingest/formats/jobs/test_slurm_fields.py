@@ -82,9 +82,7 @@ def test_counts_slots_and_tasks_of_hosts() -> None:
 
 
 def test_slots_that_cannot_be_are_an_even_share_and_a_job_without_hosts_has_none_that_are_guessed() -> None:
-    cases: tuple[tuple[tuple[int, ...], tuple[int, ...], bool], ...]
-    cases = (((2, 0), (1, 1), True), ((2, 1), (2, 1), False), ((), (), False))
-    for slots, shared, guessed in cases:
+    for slots, shared, guessed in (([2, 0], (1, 1), True), ([2, 1], (2, 1), False), ([], (), False)):
         about = slurm.make_job(
             HERE, state="", times=(None,) * 3, hosts="ab"[: len(slots)], slots=slots, ranks=len(slots),
             guessed=not slots, id="7",
