@@ -76,7 +76,7 @@ def test_all_times_are_of_the_month_before_the_demonstration(registry: Registry,
     seen = registry.fabrics.observations(CLUSTER)
     jobs = [stored.job for stored in registry.jobs.list(CLUSTER)]
     sweeps = registry.counters.recent(CLUSTER, timedelta(hours=2))
-    assert timedelta(0) <= datetime.now(UTC) - moment < timedelta(hours=1)
+    assert moment <= datetime.now(UTC)
     times = [moment - one.at for one in seen]
     assert times == [history.MONTH, history.BEFORE_LOSS, history.LOST, history.MOVED]
     assert [one.source == generated_data.SOURCE for one in seen] == [True, True, True, False]
