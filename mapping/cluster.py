@@ -323,7 +323,10 @@ def _run(work: bytes, name: str, shared: Sequence[Any]) -> Any:
 
 @contextlib.contextmanager
 def _interrupted_if(stopped: Callable[[], bool]) -> Iterator[None]:
-    """Raise KeyboardInterrupt in the block once a function, which another thread calls, returns True."""
+    """Raise KeyboardInterrupt in the block if a function, which another thread calls, returns True.
+
+    Again after `PATIENCE` if the block goes on: Python drops an exception that arrives in a finaliser.
+    """
     thread = ctypes.c_ulong(threading.get_ident())
     set_exception = ctypes.pythonapi.PyThreadState_SetAsyncExc
     ended, lock = threading.Event(), threading.Lock()
@@ -335,7 +338,7 @@ def _interrupted_if(stopped: Callable[[], bool]) -> Iterator[None]:
                     with lock:
                         if not ended.is_set():
                             set_exception(thread, ctypes.py_object(KeyboardInterrupt))
-                    return
+                    ended.wait(PATIENCE)
 
     threading.Thread(target=watch, daemon=True, name="stop").start()
     try:

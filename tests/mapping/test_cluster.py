@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 import dask.config
@@ -69,6 +70,16 @@ def test_an_interrupt_yields_what_tasks_have_found(dask: DaskCluster, tmp_path: 
         assert found.stopped
         assert {0, 1, 2}.issubset(ended)
         assert all(one.result() > 0 for one in ended.values())
+
+
+def test_a_task_that_loses_an_interrupt_gets_another(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cluster, "PATIENCE", 0.01)
+    with pytest.raises(KeyboardInterrupt), cluster._interrupted_if(lambda: True):
+        with suppress(KeyboardInterrupt):
+            while True:
+                pass
+        while True:
+            pass
 
 
 def test_tasks_of_a_caller_that_is_killed_end(dask: DaskCluster, tmp_path: Path) -> None:
