@@ -253,8 +253,7 @@ def test_every_command_has_a_page_with_all_options(tmp_path: Path) -> None:
         for parameter in command.params:
             if isinstance(parameter, click.Option):
                 assert parameter.opts[0].replace("-", "\\-") in page, words
-    program = (tmp_path / "man" / "almanac.1").read_text("utf-8")
-    assert "\n.B \\&almanac cluster\n" in program
+    assert "\n.B \\&almanac cluster\n" in (tmp_path / "man" / "almanac.1").read_text("utf-8")
     assert "almanac map" in man_page("", cli)
     assert len(list((tmp_path / "man").iterdir())) == 1 + len(list(commands()))
 

@@ -196,8 +196,7 @@ def test_details_are_shown(limited: Connect) -> None:
 @pytest.mark.parametrize("name", ["", "fabric", "planner"])
 def test_a_drawing_that_cannot_be_stored_is_drawn(limited: Connect, name: str, readonly: ReadOnly) -> None:
     assert draw_fabric(RING, free).layout.form == FREE
-    app = shown(limited, name, cluster="ring")
-    assert len(app.get("bidi_component")) == 1
+    assert len(shown(limited, name, cluster="ring").get("bidi_component")) == 1
     (refused,) = readonly.refused
     assert "refused" in refused
 

@@ -133,8 +133,7 @@ def test_a_busy_link_leads_to_its_owners_over_time_and_its_ranks(connect: Connec
     last = owners[owners["time"] == owners["time"].max()]
     assert last["share"].sum() == pytest.approx(float(rates.share[row]), rel=1e-5)
     assert numbers(app)["Measured"] == f"{100 * rates.share[row]:.3g} %"
-    ranks = page(connect, FABRIC, link=link, show="ranks")
-    assert len(table(ranks, "from rank")) > 0
+    assert len(table(page(connect, FABRIC, link=link, show="ranks"), "from rank")) > 0
 
 
 def test_another_job_on_a_link_its_ends_and_its_other_direction_can_be_chosen(

@@ -94,8 +94,7 @@ def test_a_placement_has_a_box_per_host_with_its_ranks_up_to_the_most() -> None:
     ranks = [f"host {allocation.hosts[0]}: ranks {', '.join(map(str, range(20)))}"]
     assert titles(text, "rect") == [*ranks, f"host {allocation.hosts[1]}: ranks 20, 21, 22, 23"]
     assert "..." in text
-    few = in_order(3, allocation)._repr_svg_()
-    assert titles(few, "rect")[1].endswith("ranks none")
+    assert titles(in_order(3, allocation)._repr_svg_(), "rect")[1].endswith("ranks none")
     names = [str(number) for number in range(MOST_HOSTS + 3)]
     ring = Fabric.from_arcs(names, range(len(names)), np.roll(range(len(names)), 1), 1.0)
     text = picture(in_order(5, Allocation.of(ring, names)))

@@ -93,15 +93,13 @@ def test_the_worst_links_are_listed_with_both_times_and_the_ranks_that_load_one(
     links = table(app, "from", "to", "kind")
     columns = [name for name in links.columns if name.startswith(("In order", "Found"))]
     assert len(columns) == 2
-    worst = links[columns].max(axis=1)
-    assert worst.is_monotonic_decreasing
+    assert links[columns].max(axis=1).is_monotonic_decreasing
     app.selectbox(key="choose link").set_value(links.iloc[0]["from"]).run()
     assert not app.exception
     pairs = table(app, "from rank", "to rank")
     assert len(pairs) > 0
     assert "link" in address(app)
-    again = page(filled.connect, JOBS, **address(app))
-    assert table(again, "from rank", "to rank").equals(pairs)
+    assert table(page(filled.connect, JOBS, **address(app)), "from rank", "to rank").equals(pairs)
     unknown = page(filled.connect, JOBS, placement=filled.second, link="nowhere:1", tab="links")
     assert "nowhere" in messages(unknown)
 

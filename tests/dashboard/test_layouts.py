@@ -191,8 +191,7 @@ def test_a_torus_is_found_without_coordinates_and_each_slice_is_a_panel() -> Non
     drawing = draw_fabric(torus((4, 3, 5)))
     assert drawing.layout.form == GRID
     assert drawing.layout.sizes is not None
-    last = drawing.layout.sizes.tolist()[2:]
-    assert len(drawing.cells.panels) == int(np.prod(last))
+    assert len(drawing.cells.panels) == int(np.prod(drawing.layout.sizes.tolist()[2:]))
     assert {panel.block for panel in drawing.cells.panels} == {3}
 
 

@@ -74,12 +74,15 @@ def test_an_interrupt_yields_what_tasks_have_found(dask: DaskCluster, tmp_path: 
 
 def test_a_task_that_loses_an_interrupt_gets_another(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cluster, "PATIENCE", 0.01)
-    with pytest.raises(KeyboardInterrupt), cluster._interrupted_if(lambda: True):
-        with suppress(KeyboardInterrupt):
-            while True:
-                pass
-        while True:
-            pass
+
+    def run() -> None:
+        with cluster._interrupted_if(lambda: True):
+            with suppress(KeyboardInterrupt):
+                comes_true(lambda: False)
+            comes_true(lambda: False)
+
+    with pytest.raises(KeyboardInterrupt):
+        run()
 
 
 def test_tasks_of_a_caller_that_is_killed_end(dask: DaskCluster, tmp_path: Path) -> None:

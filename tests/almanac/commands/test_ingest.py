@@ -105,8 +105,7 @@ def scanned(almanac: Almanac) -> Almanac:
 def test_a_job_on_hosts_that_a_cluster_lacks_is_saved_unless_strict(scanned: Almanac, tmp_path: Path) -> None:
     jobs = (DATA / "slurm" / "scontrol_show_jobs_d.txt").read_text()
     path = written("jobs.txt", jobs.replace("node[0001-0016]", "node[0901-0916]"))(tmp_path)
-    error = scanned.error("ingest", path, "--cluster", "ft", "--strict")
-    assert "node0901" in error["reason"]
+    assert "node0901" in scanned.error("ingest", path, "--cluster", "ft", "--strict")["reason"]
     assert scanned.json("job", "list") == []
     for _ in range(2):  # the same file again is not passed over as known
         refused = scanned.refused("ingest", path, "--cluster", "ft", code=5)

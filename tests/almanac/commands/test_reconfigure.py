@@ -154,8 +154,7 @@ def test_an_applied_plan_leaves_nothing_to_gain(switched: Almanac, hosts: Hosts)
     applied = switched.json(*OPTICAL, "--applied", first["circuit_plan"][:8])
     assert applied["circuit_plan"] == first["circuit_plan"]
     assert sorted(applied["circuits"]) == sorted([one["a"], one["b"]] for one in first["circuits"])
-    again = found(switched)["present"]
-    assert again["throughput"] == pytest.approx(first["throughput"])
+    assert found(switched)["present"]["throughput"] == pytest.approx(first["throughput"])
     shown = switched.ok("reconfigure", "--cluster", "opt", *FEW)
     assert ("whose ranks stay" in shown.out, "saved as r" in shown.out) == (True, True)
     assert "which have no profile: 3" in shown.err

@@ -260,6 +260,5 @@ def test_others_scripts_are_kept(offline: Almanac, tmp_path: Path, monkeypatch: 
     offline.ok(*install, "/opt/almanac")
     assert script.read_text() == tried.out
     conf.write_text("clifilterplugins=lua\n")
-    again = offline(*install, "/opt/other")
-    assert "has CliFilterPlugins=lua already" in again.err
+    assert "has CliFilterPlugins=lua already" in offline(*install, "/opt/other").err
     assert '"/opt/other"' in script.read_text()

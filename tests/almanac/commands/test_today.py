@@ -105,8 +105,7 @@ def test_without_running_jobs_or_profiles_the_remedy_is_shown(loaded: Almanac, t
     loaded.ok("advise", "jobs", "ft")
     run(loaded, tmp_path, OTHER)
     assert "almanac job attach JOB PROFILE" in loaded.ok("advise", "jobs", "ft").err
-    before = loaded.error("congestion", "ft", "--at", "2025-08-06T10:00")
-    assert before["error"] == "UnknownName"
+    assert loaded.error("congestion", "ft", "--at", "2025-08-06T10:00")["error"] == "UnknownName"
     run(loaded, tmp_path, shown_by_slurm("7", "u", "node[0001-0008]", "x", tasks=12))
     loaded.ok("job", "attach", "7", "cg")
     refused = loaded.refused("advise", "jobs", "ft")

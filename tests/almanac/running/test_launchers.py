@@ -321,8 +321,7 @@ def test_placed_and_in_order_runs_are_of_one_program_whatever_the_master_is(
     assert (crossed.placed, straight.placed) == (True, False)
     programs = {one.described["program"] for one in (straight, crossed, same)}
     assert len(programs) == 1
-    other = prepared([*WORDS[:-1], "4"])
-    assert other.described["program"] not in programs
+    assert prepared([*WORDS[:-1], "4"]).described["program"] not in programs
 
 
 @pytest.fixture
