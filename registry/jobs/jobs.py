@@ -24,7 +24,7 @@ from registry.fabrics.observations import lock_cluster
 from registry.jobs.allocations import HostSlots, save_allocations, unknown_hosts
 from registry.jobs.attachments import Attachment, save_attachments
 from registry.model import Job
-from registry.model.job import FINAL_STATES
+from registry.model.job import NOT_ENDED
 from registry.model.views import one_line
 from registry.name_lists import list_names
 from registry.profile_names import find_profile
@@ -100,7 +100,6 @@ RETURN collect(j.id) AS ids
 SAME_START = timedelta(minutes=2)
 """Largest difference of two starts of a job that are the same one."""
 
-NOT_ENDED = f"(j.ended_at IS NULL AND NOT coalesce(j.state, '') IN {list(FINAL_STATES)})"
 IS_RUNNING = f"j.started_at <= $at AND (j.ended_at > $at OR {NOT_ENDED})"
 
 

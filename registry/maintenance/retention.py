@@ -19,10 +19,10 @@ from registry.database.driver import Database, Transaction
 from registry.errors import InvalidValue
 from registry.fabrics.observations import lock_cluster
 from registry.ingest_runs.runs import FAILED, RUN
-from registry.jobs.jobs import NOT_ENDED
 from registry.maintenance.deletion import carry_out, delete_observations
 from registry.maintenance.dependents import Deleted
 from registry.maintenance.rules import ALL, DAILY, NONE, Item, Keep
+from registry.model.job import NOT_ENDED
 from registry.progress import Progress, silent
 
 OBSERVATIONS_A_TRANSACTION = 20

@@ -20,6 +20,8 @@ FINAL_STATES = (
     *("PREEMPTED", "REVOKED", "TIMEOUT"),
 )
 """States of jobs that have ended, also if their source has no time of the end."""
+NOT_ENDED = f"(j.ended_at IS NULL AND NOT coalesce(j.state, '') IN {list(FINAL_STATES)})"
+"""Condition on a stored job ``j`` without an end."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -14,8 +14,8 @@ from registry.database.driver import Transaction
 from registry.database.record_store import OF_CLUSTER, Join, NewRecord, RecordKind, Records, known_ids
 from registry.errors import UnknownName
 from registry.fabrics.as_of import require_cluster
-from registry.jobs.jobs import NOT_ENDED
 from registry.model import as_utc
+from registry.model.job import NOT_ENDED
 from registry.model.measured_run import MeasuredRun, StoredMeasuredRun
 from registry.profile_names import ranks_of_profiles
 
