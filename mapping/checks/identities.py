@@ -47,9 +47,9 @@ def _unnamed(fabric: Fabric) -> Iterator[Finding]:
 
 
 def _described(fabric: Fabric) -> Iterator[Finding]:
-    """Return findings for hosts that keep a name by their GUIDs, by adapters with another name or none.
+    """Return findings for hosts whose adapters describe another host or none, so that GUIDs identify them.
 
-    Nothing is said of a fabric whose adapters' descriptions do not start with the names of their hosts.
+    There are none in a fabric whose adapters' descriptions do not start with the names of their hosts.
     """
     adapters = fabric.adapters
     own = [without_domain(claimed_name(name) or name) for name in fabric.names]

@@ -213,7 +213,7 @@ def _records(registry: Registry) -> Iterator[Check]:
     from registry.database.backups.backup import read_one_state
     from registry.database.backups.sections import known_counts, lost_records
     from registry.database.local.damage import REMEDY
-    from registry.errors import DatabaseError, DatabaseUnavailable, RegistryBusy
+    from registry.errors import DatabaseError, DatabaseUnavailable, RegistryBusy, SchemaVersionError
 
     database = registry.database
     try:
@@ -223,7 +223,7 @@ def _records(registry: Registry) -> Iterator[Check]:
     except RegistryBusy as error:
         yield Check("records", "warning", error.reason)
         return
-    except DatabaseUnavailable:
+    except (DatabaseUnavailable, SchemaVersionError):  # not by damage
         raise
     except DatabaseError as error:
         counts, lost = {}, [error.reason]
