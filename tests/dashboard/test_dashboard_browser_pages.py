@@ -148,6 +148,10 @@ def home(processes: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
         with Registry.open(home=place, idle_seconds=300) as registry:
             ingest(registry, [TREE / "ibnetdiscover.txt"], Options(cluster="tree"))
             registry.save(Intake(cluster="tree", jobs=(JOB,), source="test", observed_at=datetime.now(UTC)))
+            ingest(registry, [TREE / "ibnetdiscover.txt"], Options(cluster="traced"))
+            registry.save(Intake(cluster="traced", jobs=(JOB,), observed_at=datetime.now(UTC)))
+            registry.save(Intake(profiles=(PROFILE,)))
+            registry.jobs.attach("77", registry.profiles.list()[0].id, cluster="traced")
         yield place
     finally:
         stop(place)
@@ -181,7 +185,6 @@ def test_new_data_or_a_restarted_database_need_no_reload(visitor: Visitor, home:
         ingest(registry, [TREE / "before.ibnetdiscover"], Options(cluster="tree", observed_at=now))
         other = replace(JOB, id="78", hosts=("node0002",), slots=(1,), ranks=1)
         registry.save(Intake(cluster="tree", jobs=(other,), source="another", observed_at=now))
-        registry.save(Intake(cluster="tree", profiles=(PROFILE,)))
         profile = registry.profiles.list()[0].id
         registry.jobs.attach("77", profile, cluster="tree")
         short = SearchOptions(steps=100)
@@ -200,7 +203,7 @@ def test_new_data_or_a_restarted_database_need_no_reload(visitor: Visitor, home:
 
 def test_a_refresh_keeps_a_dialog_and_what_is_typed_in_it(visitor: Visitor, hasty: Served) -> None:
     page = visitor(WIDE)
-    page.goto(f"{hasty.url}/jobs?job=tree/77")
+    page.goto(f"{hasty.url}/jobs?job=traced/77")
     ready(page, "Jobs")
     page.get_by_role("button", name="Find better placement").click()
     seconds = page.get_by_role("dialog").get_by_role("spinbutton", name="Seconds")
