@@ -19,7 +19,7 @@ from mapping.traffic.device_names import link_text
 from mapping.traffic.quality import judge
 from mapping.traffic.shared_load import against_counters
 from registry.errors import UnknownName
-from registry.maintenance.sizes import file_bytes, free_bytes, stored_sizes
+from registry.upkeep.retention import file_bytes, free_bytes, stored_sizes
 
 if TYPE_CHECKING:
     from registry.model import Fabric

@@ -18,14 +18,14 @@ from platformdirs import user_config_path, user_data_path
 
 from almanac.secret_files import read_secret
 from almanac.setting_values import keep_rule, limits, names, number, only_user, truth
-from registry.database.address import credentials, shown
+from registry.database.driver import credentials, shown
 from registry.errors import AlmanacError, ConfigError
 from registry.progress import Progress, silent
 
 if TYPE_CHECKING:
     from mapping.checks.error_limits import ErrorLimits
-    from registry.maintenance.retention import Rules
     from registry.registry import Registry
+    from registry.upkeep.retention import Rules
 
 DEFAULT_IDLE_SECONDS = 900.0
 DEFAULT_WAIT_SECONDS = 60.0
@@ -89,7 +89,7 @@ class Settings:
     bit_error_rate : float
         Symbol errors per bit that are only noted.
     keep : mapping of str to str
-        Rules of retention by their keys; see `registry.maintenance.rules`.
+        Rules of retention by their keys; see `registry.upkeep.retention`.
     """
 
     db: str | None
@@ -145,8 +145,7 @@ class Settings:
         ConfigError
             The rule of counters cannot be applied to them.
         """
-        from registry.maintenance.retention import Rules
-        from registry.maintenance.rules import Keep
+        from registry.upkeep.retention import Keep, Rules
 
         try:
             return Rules(**{key.removeprefix("keep_"): Keep.parse(rule) for key, rule in self.keep.items()})

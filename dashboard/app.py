@@ -34,8 +34,8 @@ from dashboard.widgets.messages import plain, show_error, show_login, show_nobod
 from dashboard.widgets.navigation import link_to
 from mapping.checks.error_limits import ErrorLimits
 from registry.errors import AlmanacError, DatabaseUnavailable
-from registry.fabrics.fabrics import ClusterInfo
 from registry.registry import Registry
+from registry.store.fabrics import ClusterInfo
 
 ICON = """<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 32 32" fill="#0b6e8f" stroke="#0b6e8f">
 <path d="M8 8 6 25M8 8 16 25M24 8 16 25M24 8 26 25M8 8 26 25M24 8 6 25" fill="none" stroke-width="1.5"/>

@@ -16,9 +16,8 @@ from ingest.options import Options
 from ingest.parsed import Parsed
 from ingest.reading.source import SourceFile, SourceGroup
 from ingest.unread import explain
-from registry.catalog import Catalog, Entry
+from registry.catalog import Catalog, Entry, PlugIns
 from registry.errors import InputError, UnknownFormat
-from registry.plug_ins import PlugIns
 
 
 class Parser(Protocol):

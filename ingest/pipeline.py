@@ -24,12 +24,12 @@ from ingest.options import Options
 from ingest.parsed import undo_double_counting
 from ingest.reading.source import SourceGroup, read_paths
 from registry.errors import InputError, InvalidValue, UnknownFormat
-from registry.fabrics.fabrics import Snapshot
-from registry.ingest_runs.runs import Attempt, RunInfo
 from registry.model import Fabric, Profile
 from registry.model.intake import Intake, Receipt, Saved
 from registry.progress import Progress, silent
-from registry.version import code_version
+from registry.store.fabrics import Snapshot
+from registry.store.ingest_runs import Attempt, RunInfo
+from registry.units import code_version
 
 
 class Saves(Scans, Protocol):

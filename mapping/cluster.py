@@ -29,7 +29,7 @@ from typing import TYPE_CHECKING, Any
 from registry.errors import AlmanacError
 from registry.installation import require
 from registry.progress import Progress, silent
-from registry.version import code_version
+from registry.units import code_version
 
 if TYPE_CHECKING:
     from distributed import Client

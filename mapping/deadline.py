@@ -10,7 +10,7 @@ from numbers import Real
 from typing import Any
 
 from registry.errors import InvalidValue
-from registry.model.arguments import whole_number
+from registry.model.views import whole_number
 
 ROUNDS = 100
 """Least number of rounds that a limit in steps is divided into, so that a schedule has enough points."""

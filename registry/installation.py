@@ -3,6 +3,8 @@
 An optional part is an extra of ``pyproject.toml``. The project is on no package index, so ``pip install
 'fabric-almanac[NAME]'`` would find nothing: a checkout is installed again with the extra, for any other
 installation the packages of the extra are installed by name.
+
+Room on the file system of a folder, and how much of it the files of folders take.
 """
 
 from __future__ import annotations
@@ -10,14 +12,16 @@ from __future__ import annotations
 import json
 import re
 import shlex
+import shutil
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from importlib.metadata import PackageNotFoundError, distribution, metadata, version
 from importlib.util import find_spec
 from pathlib import Path
 
 from registry.errors import MissingExtra
-from registry.version import code_version
+from registry.units import code_version
 
 PROGRAM = "fabric-almanac"
 FOR_DEVELOPERS = ("bench", "dev", "docs")
@@ -94,3 +98,27 @@ def _version(name: str) -> str | None:
         return version(name)
     except PackageNotFoundError:
         return None
+
+
+FULL_BYTES = 10_000_000
+"""A file system with less free space is full: the database needs some to finish a transaction."""
+
+
+def no_space(folder: Path) -> str:
+    """Return what is wrong if the file system of a folder is full, else an empty text."""
+    while not folder.exists():
+        folder = folder.parent
+    free = shutil.disk_usage(folder).free
+    if free >= FULL_BYTES:
+        return ""
+    return f"no space left on {folder}, {free // 1_000_000} MB free: make room, then repeat the command"
+
+
+def bytes_of(folders: Iterable[Path]) -> int:
+    """Return the bytes of all files below some folders; files that vanish meanwhile do not count."""
+    total = 0
+    for folder in folders:
+        for path in folder.rglob("*"):
+            with suppress(OSError):
+                total += path.stat().st_size if path.is_file() else 0
+    return total

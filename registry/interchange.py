@@ -15,16 +15,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from registry.errors import InvalidValue
-from registry.fabrics.contents import canonical
-from registry.fabrics.facts import (
-    DEVICE_LISTS,
-    KINDS,
-    DeviceFact,
-    LinkFact,
-    device_facts,
-    link_facts,
-    ordered_fabric,
-)
 from registry.installation import require
 from registry.model import (
     HOST,
@@ -39,13 +29,23 @@ from registry.model import (
     Profile,
     format_guid,
 )
-from registry.model.arguments import content, whole_number
+from registry.model.views import content, whole_number
+from registry.store.derived import (
+    DEVICE_LISTS,
+    KINDS,
+    DeviceFact,
+    LinkFact,
+    device_facts,
+    link_facts,
+    ordered_fabric,
+)
+from registry.store.snapshots import canonical
 
 if TYPE_CHECKING:
     import networkx as nx
     import pandas as pd
 
-    from registry.records.placements.records import StoredPlacementInfo
+    from registry.store.placement_rows import StoredPlacementInfo
 
 _LINK_DATA = ("capacity", "cables", "src_port", "dst_port", "src_guid", "dst_guid")
 _LONGEST_NUMBER = 20
@@ -59,7 +59,7 @@ def to_networkx(
 ) -> nx.MultiDiGraph[str] | nx.DiGraph[int]:
     """Return a fabric as a MultiDiGraph over names, or a profile as a DiGraph over ranks.
 
-    Vertices of a fabric have the fields of `registry.fabrics.facts.DeviceFact` as attributes. Edges, one per
+    Vertices of a fabric have the fields of `registry.store.derived.DeviceFact` as attributes. Edges, one per
     cable and direction, have ``capacity cables src_port dst_port src_guid dst_guid`` (GUIDs of adapters).
     Edges of a profile have ``bytes messages``. Forwarding tables are left out.
     """
@@ -226,7 +226,7 @@ def py2neo_graph(
     ----------
     uri, user, password, name
         See `Registry.open`; those of the local server are returned by
-        ``registry.database.local.server.ensure_server``.
+        ``registry.database.embedded_server.ensure_server``.
 
     Raises
     ------

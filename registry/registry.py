@@ -9,51 +9,47 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from registry.database.driver import Database
-from registry.database.local.damage import damage_text
-from registry.database.local.server import IDLE_SECONDS, ensure_server
+from registry.database.embedded_files import damage_text
+from registry.database.embedded_server import IDLE_SECONDS, ensure_server
 from registry.database.schema import require_schema
 from registry.errors import DatabaseError, DatabaseUnavailable, UnknownName
 from registry.progress import Progress, silent
 
 if TYPE_CHECKING:
-    from registry.counters.counters import Counters
-    from registry.fabrics.drawings import Drawings
-    from registry.fabrics.fabrics import Fabrics, Snapshot
-    from registry.fabrics.intended import Intended
-    from registry.fabrics.layouts import Layouts
-    from registry.ingest_runs.runs import Attempt, RunInfo, Runs
-    from registry.jobs.jobs import Jobs
     from registry.model import Time
     from registry.model.intake import Intake, Receipt
     from registry.model.views import Rows
     from registry.pages.jobs import JobPages
-    from registry.profiles import Profiles
-    from registry.records.circuit_plans import CircuitPlans
-    from registry.records.measured_runs import MeasuredRuns
-    from registry.records.optical_switches import OpticalSwitches
-    from registry.records.placements.placements import Placements
-    from registry.records.simulations import Simulations
-    from registry.records.traces import Traces
-    from registry.running.advice import Advices
-    from registry.running.running_jobs import Running
+    from registry.store.circuit_plans import CircuitPlans, OpticalSwitches
+    from registry.store.counters import Counters
+    from registry.store.fabrics import Fabrics, Snapshot
+    from registry.store.ingest_runs import Attempt, RunInfo, Runs
+    from registry.store.intended import Intended
+    from registry.store.jobs import Jobs
+    from registry.store.layouts import Drawings, Layouts
+    from registry.store.measured_runs import MeasuredRuns
+    from registry.store.placements import Placements
+    from registry.store.profiles import Profiles, Traces
+    from registry.store.running_jobs import Advices, Running
+    from registry.store.simulations import Simulations
 
 _STORES = {
-    "fabrics": "fabrics.fabrics:Fabrics",
-    "profiles": "profiles:Profiles",
-    "jobs": "jobs.jobs:Jobs",
-    "placements": "records.placements.placements:Placements",
-    "counters": "counters.counters:Counters",
-    "intended": "fabrics.intended:Intended",
-    "layouts": "fabrics.layouts:Layouts",
-    "runs": "ingest_runs.runs:Runs",
-    "advices": "running.advice:Advices",
-    "drawings": "fabrics.drawings:Drawings",
+    "fabrics": "store.fabrics:Fabrics",
+    "profiles": "store.profiles:Profiles",
+    "jobs": "store.jobs:Jobs",
+    "placements": "store.placements:Placements",
+    "counters": "store.counters:Counters",
+    "intended": "store.intended:Intended",
+    "layouts": "store.layouts:Layouts",
+    "runs": "store.ingest_runs:Runs",
+    "advices": "store.running_jobs:Advices",
+    "drawings": "store.layouts:Drawings",
     "job_pages": "pages.jobs:JobPages",
-    "traces": "records.traces:Traces",
-    "simulations": "records.simulations:Simulations",
-    "circuit_plans": "records.circuit_plans:CircuitPlans",
-    "measured_runs": "records.measured_runs:MeasuredRuns",
-    "optical": "records.optical_switches:OpticalSwitches",
+    "traces": "store.profiles:Traces",
+    "simulations": "store.simulations:Simulations",
+    "circuit_plans": "store.circuit_plans:CircuitPlans",
+    "measured_runs": "store.measured_runs:MeasuredRuns",
+    "optical": "store.circuit_plans:OpticalSwitches",
 }
 """Module and class of each kind of stored data, imported when it is first used: a command needs few."""
 
@@ -148,7 +144,7 @@ class Registry:
         return cls(database)
 
     def save(self, intake: Intake, progress: Progress = silent) -> Receipt:
-        """Save an intake in one transaction; very many jobs in several (`registry.ingest_runs.saving`).
+        """Save an intake in one transaction; very many jobs in several (`registry.store.saving`).
 
         Data that are stored already add nothing. An intake that was read from files is recorded in `runs`,
         also if nothing changed or the call failed.
@@ -159,8 +155,8 @@ class Registry:
             No host or device of the jobs, placements, layouts or counters is in the fabric, or not every one
             and `Intake.strict` is set; tables of a cluster without an earlier fabric. With the closest names.
         """
-        from registry.fabrics.observations import draft_observation, restore_identities
-        from registry.ingest_runs.saving import attempt_of, save_intake
+        from registry.store.observations import draft_observation, restore_identities
+        from registry.store.saving import attempt_of, save_intake
 
         started_at = intake.started_at or datetime.now(UTC)
         try:
@@ -198,7 +194,7 @@ class Registry:
 
     def running(self, cluster: str, at: Time | None = None) -> Running:
         """Return the jobs that run on a cluster at a time, with their fabric."""
-        from registry.running.running_jobs import running
+        from registry.store.running_jobs import running
 
         return running(self.database, cluster, at)
 

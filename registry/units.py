@@ -1,4 +1,7 @@
-"""Numbers with units and times for pages and tables, and times that users write."""
+"""Numbers with units and times for pages and tables, and times that users write.
+
+Version of this program, which every record stores.
+"""
 
 from __future__ import annotations
 
@@ -104,3 +107,13 @@ def moment_of(text: str, now: datetime) -> datetime:
         return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
     except OverflowError as error:
         raise ValueError(f"{text!r} is before the year 1 or after the year 9999") from error
+
+
+def code_version() -> str:
+    """Return the version of the installed distribution, or ``unknown`` if none is installed."""
+    from importlib.metadata import PackageNotFoundError, version
+
+    try:
+        return version("fabric-almanac")
+    except PackageNotFoundError:
+        return "unknown"

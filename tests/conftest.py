@@ -26,7 +26,7 @@ sys.dont_write_bytecode = False
 os.environ["NUMBA_CACHE_DIR"] = str(BUILD / "kernels")
 
 from registry.database.driver import Database, Transaction  # noqa: E402
-from registry.database.local.server import ServerAddress, stop  # noqa: E402
+from registry.database.embedded_server import ServerAddress, stop  # noqa: E402
 from registry.database.schema import MIGRATIONS, SCHEMA_ID, WRITE_VERSION, migrate  # noqa: E402
 from tests.support.dask_cluster import DaskCluster  # noqa: E402
 from tests.support.doc_blocks import SAMPLE, Shell, runnable  # noqa: E402

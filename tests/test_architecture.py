@@ -26,21 +26,20 @@ MAY_IMPORT = {
     "dashboard": {"registry", "mapping", "dashboard"},
     "almanac": set(PARTS),
 }
-GROUND = "catalog csv_text errors installation model plug_ins progress units version"
+GROUND = "catalog csv_text errors installation model progress units"
 """What mapping may import of the registry; its package `service` alone may import the rest."""
 LEVELS = {
     "registry": (
-        "name_lists",
-        "csv_text disk_space errors progress units version",
-        "plug_ins",
-        "catalog installation model",
+        "errors progress",
+        "csv_text units",
+        "installation",
+        "catalog",
+        "model",
         "database",
-        "profile_names",
-        "fabrics profiles",
-        "counters jobs",
-        "records",
-        "ingest_runs interchange running",
-        "exports maintenance pages",
+        "store",
+        "interchange",
+        "pages upkeep",
+        "exports",
         "registry",
     ),
     "ingest": (
@@ -77,7 +76,7 @@ ONLY_IN = {
 MOST_LINES, MOST_PARAMETERS, LONG, MOST_LONG = 700, 8, 60, 1
 COMPARED_FROM = 10
 """Lines from which two bodies must differ."""
-BUDGET = {"lines": 105_500, "files": 725, "folders": 84}
+BUDGET = {"lines": 104_800, "files": 666, "folders": 75}
 """Most of the product; lowered whenever it gets lighter, never raised without a word in the message."""
 
 

@@ -28,10 +28,10 @@ def item(path: str, *fixtures: str, server: str | None = None) -> Any:
         (item("dashboard/test_a.py", "embedded_server", "filled"), "server"),
         (item("dashboard/test_a.py", "embedded_server", "browser", "processes"), "system"),
         (item("dashboard/test_a_smoke.py", "embedded_server", "browser", "processes"), "smoke"),
-        (item("registry/jobs/test_a.py", "server_kind", server="neo4j"), "server"),
-        (item("registry/maintenance/test_a.py", "server_kind", server="neo4j"), "system"),
-        (item("registry/maintenance/test_a.py", "server_kind", server="embedded"), "server"),
-        (item("registry/database/backups/test_a.py", "neo4j_server"), "system"),
+        (item("registry/store/test_a.py", "server_kind", server="neo4j"), "server"),
+        (item("registry/upkeep/test_a.py", "server_kind", server="neo4j"), "system"),
+        (item("registry/upkeep/test_a.py", "server_kind", server="embedded"), "server"),
+        (item("registry/upkeep/test_a.py", "neo4j_server"), "system"),
     ],
 )
 def test_a_tier_follows_from_fixtures_and_file(test: Any, expected: str) -> None:

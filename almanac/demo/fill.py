@@ -132,7 +132,7 @@ def stored_moment(registry: Registry) -> datetime | None:
 
 def delete_demonstration(registry: Registry) -> None:
     """Delete the clusters of the demonstration with all their data; profiles stay."""
-    from registry.maintenance.cluster_deletion import delete_cluster
+    from registry.upkeep.clusters import delete_cluster
 
     for cluster in (CLUSTER, OPTICAL):
         with suppress(UnknownName):
@@ -194,7 +194,7 @@ def _save_nightly_placements(registry: Registry, nightly: Sequence[Job], moment:
     from mapping.placement.strategies.baselines import in_order
     from mapping.service.placing import record_of, resolve
     from mapping.service.request import PlacementRequest
-    from registry.records.placements.records import PRESENT
+    from registry.store.placement_rows import PRESENT
 
     request = PlacementRequest(
         profile=PROFILE, job=nightly[-1].id, cluster=CLUSTER, at=moment - history.BEFORE_LOSS
@@ -233,8 +233,8 @@ def _place_last_job(registry: Registry, moment: datetime, progress: Progress) ->
     from mapping.placement.search.options import SearchOptions
     from mapping.service.placing import place, save
     from mapping.service.request import PlacementRequest
-    from registry.records.placements.records import PRESENT
-    from registry.running.advice import AdviceRecord
+    from registry.store.placement_rows import PRESENT
+    from registry.store.running_jobs import AdviceRecord
 
     at = moment - history.MOVED
     request = PlacementRequest(profile=PROFILE, job=JOB, cluster=CLUSTER, at=at)
@@ -262,7 +262,7 @@ def _place_last_job(registry: Registry, moment: datetime, progress: Progress) ->
 
 def _save_measured_runs(registry: Registry, found: PlacementReport, placements: Mapping[str, str]) -> None:
     """Save runs of `JOB` with placements and in order, as `almanac run` would have measured them."""
-    from registry.model.measured_run import MeasuredRun
+    from registry.model.job import MeasuredRun
 
     job = registry.jobs.read(JOB, CLUSTER).job
     assert job.started_at is not None

@@ -18,8 +18,8 @@ import numpy as np
 from almanac.demo.history import MOVED_AT, PORT, moved_job
 from mapping.traffic.device_names import reverse_rows
 from registry.model import CounterSweep, Fabric, Floats, ForwardingTables, Job, Profile
-from registry.model.measured_run import MeasuredRun
-from registry.records.optical_switches import OpticalSwitch
+from registry.model.job import MeasuredRun
+from registry.store.circuit_plans import OpticalSwitch
 
 SOURCE = "made for the demonstration"
 STARTED = timedelta(minutes=65)

@@ -56,7 +56,7 @@ def current_settings(**options: str | None) -> Settings:
 @contextlib.contextmanager
 def open_registry() -> Iterator[Registry]:
     """Open the registry named by the settings; start the embedded server if needed."""
-    from registry.database.local.damage import damage_text
+    from registry.database.embedded_files import damage_text
 
     settings = current_settings()
     with progress_bars() as progress, settings.open_registry(progress) as registry:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from mapping.placement.case import PlacementCase
     from mapping.service.request import PlacementRequest
     from registry.model import Fabric, HostOrder, IntendedWiring, Profile
-    from registry.model.host_layout import HostLayout
+    from registry.model.hosts import HostLayout
 
 F = TypeVar("F", bound=Callable[..., Any])
 FILES = "files"

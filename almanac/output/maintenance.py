@@ -9,10 +9,10 @@ from almanac.output.printing import print_json, say
 
 if TYPE_CHECKING:
     from almanac.options.destructive import Destructive
-    from registry.maintenance.clusters import Move
-    from registry.maintenance.deletion import Deletion
-    from registry.maintenance.repair import Repair
-    from registry.maintenance.retention import Pruned
+    from registry.upkeep.clusters import Move
+    from registry.upkeep.deletion import Deletion
+    from registry.upkeep.retention import Pruned
+    from registry.upkeep.verify import Repair
 
 
 def deletion_lines(deletion: Deletion) -> Iterator[str]:
@@ -73,7 +73,7 @@ def _counts(counts: Mapping[str, int]) -> str:
 
 def repair_lines(repair: Repair) -> Iterator[str]:
     """Yield lines about what was repaired, and every record that was deleted."""
-    from registry.maintenance.dependents import NAMES
+    from registry.upkeep.deletion import NAMES
 
     yield from (f"restored from the derived graph: snapshot {identity}" for identity in repair.restored)
     yield from (f"joined to its cluster again: {identity}" for identity in repair.joined)

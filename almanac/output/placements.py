@@ -206,7 +206,7 @@ def _core_lines(binding: CoreBinding) -> list[str]:
 
 def _remarks(report: PlacementReport) -> list[str]:
     """Return the lines below the table: id, strategy, hosts, moved ranks, cores, background and bounds."""
-    from registry.exports.switch_tree import fold
+    from registry.exports.trees import fold
 
     placement = report.placement
     state = "" if placement.complete else " (interrupted: the best so far)"

@@ -221,8 +221,8 @@ def write_bytes(path: str, content: bytes) -> None:
     InputError
         The file cannot be written.
     """
-    from registry.disk_space import no_space
     from registry.errors import InputError
+    from registry.installation import no_space
 
     target = Path(path)
     part = target.with_name(f".{target.name}.{os.getpid()}.part")

@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, NamedTuple
 from almanac.output.printing import time_text, visible
 from almanac.output.running_jobs import link_name
 from registry import units
-from registry.fabrics.changes import in_words, summary
+from registry.store.changes import in_words, summary
 
 if TYPE_CHECKING:
     from mapping.checks.finding import Finding
     from mapping.service.today import SlowedJob, Today
-    from registry.ingest_runs.runs import RunInfo
+    from registry.store.ingest_runs import RunInfo
 
 WIDTH = 80
 LINES = 2

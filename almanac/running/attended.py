@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 from statistics import median
 from typing import NoReturn
 
-from registry.database.local.end_with_parent import die_with_parent
+from registry.database.supervisor import die_with_parent
 
 _JOB_CONTROL = {signal.SIGTSTP, signal.SIGTTIN, signal.SIGTTOU, signal.SIGCONT}
 _LONGEST_LINE = 1 << 16

@@ -15,7 +15,7 @@ from types import TracebackType
 from typing import Any, NoReturn, Self, TypeVar
 
 from almanac.running.call import Unplaced
-from registry.database.local.end_with_parent import die_with_parent
+from registry.database.supervisor import die_with_parent
 from registry.errors import AlmanacError
 
 T = TypeVar("T")

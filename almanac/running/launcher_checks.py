@@ -19,7 +19,7 @@ from almanac.running.order import Order
 from almanac.running.run import VERIFY_SECONDS, apply_order
 from almanac.running.verification import Unverified, Verification, verify_order
 from registry.errors import AlmanacError
-from registry.model.measured_run import MeasuredRun
+from registry.model.job import MeasuredRun
 
 APPLICATION = "almanac doctor"
 """Application of the measured runs that checks are stored as."""

@@ -110,10 +110,6 @@ class _Stored:
 
 def import_modules() -> None:
     """Import what `order_of_run` needs for a known placement; numpy is not among it."""
-    import registry.fabrics.as_of
-    import registry.profile_names
-    import registry.records.measured_runs
-    import registry.records.placements.best
     import registry.registry  # noqa: F401
     from registry.database.driver import import_driver
 
@@ -197,8 +193,8 @@ def _placed(
 ) -> Order:
     """Return the order of a stored placement or a new one, unless such a one measured worse than in order."""
     from mapping.traffic.measured_gain import worse_orders
-    from registry.jobs.allocations import HostSlots
-    from registry.records.placements.best import best_placement
+    from registry.store.allocations import HostSlots
+    from registry.store.best_placements import best_placement
 
     assert order.profile is not None
     runs = registry.measured_runs.list(order.cluster, order.application)
@@ -282,11 +278,10 @@ def _search(
 
 def _stored(transaction: Transaction, wanted: Wanted, job: JobEnvironment) -> _Stored:
     """Return the ids of what is stored for a run; an unknown name raises `UnknownName`."""
-    from registry.fabrics.as_of import content_as_of, no_fabric, observed_clusters, routing_as_of
-    from registry.fabrics.timeline import FOREVER
-    from registry.jobs.allocations import host_names
     from registry.model.host_names import same_hosts
-    from registry.profile_names import find_profile, newest_profile, ranks_of_profiles
+    from registry.store.allocations import host_names
+    from registry.store.profile_names import find_profile, newest_profile, ranks_of_profiles
+    from registry.store.timeline import FOREVER, content_as_of, no_fabric, observed_clusters, routing_as_of
 
     cluster = wanted.cluster or job.cluster or _only(observed_clusters(transaction))
     if wanted.record:
@@ -311,7 +306,7 @@ def _stored(transaction: Transaction, wanted: Wanted, job: JobEnvironment) -> _S
 
 def cluster_of(registry: Registry, wanted: str | None, job: JobEnvironment) -> str:
     """Return the wanted cluster, else that of the job, else the only one, or raise `Unplaced`."""
-    from registry.fabrics.as_of import observed_clusters
+    from registry.store.timeline import observed_clusters
 
     return wanted or job.cluster or _only(registry.database.read(observed_clusters))
 

@@ -27,7 +27,7 @@ from registry.progress import silent
 
 if TYPE_CHECKING:
     from almanac.settings import Settings
-    from registry.model.measured_run import MeasuredRun
+    from registry.model.job import MeasuredRun
 
 SEARCH_SHARE = 0.6
 """Part of the time for the search itself; the rest is for reading and evaluating."""
@@ -271,7 +271,7 @@ def measure_run(run: Run, steps: Steps | None) -> tuple[int, MeasuredRun | None]
     OSError
         It cannot be started.
     """
-    from registry.model.measured_run import MeasuredRun
+    from registry.model.job import MeasuredRun
 
     begin = datetime.now(UTC)
     code, seconds = attend(run.words, {**os.environ, **run.environment}, steps)

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from almanac.running.call import Call
 from almanac.running.launchers import Launcher
-from registry.database.local.end_with_parent import die_with_parent
+from registry.database.supervisor import die_with_parent
 from registry.errors import AlmanacError
 from registry.model.host_names import without_domain
 

@@ -32,7 +32,7 @@ from almanac.service.connections import Gate, limited_connection
 from almanac.service.questions import QUESTIONS
 from almanac.service.service import Service
 from registry.errors import AlmanacError, ConfigError, DatabaseError, InvalidValue, UnknownName
-from registry.version import code_version
+from registry.units import code_version
 
 WORKERS = 8
 """Questions that are answered at the same time; the others wait."""

@@ -17,8 +17,8 @@ from almanac.service.configuration import OUTPUT, Task
 from almanac.service.entries import FILES, private
 from almanac.service.locks import locked
 from almanac.service.spool import Spool
-from registry.disk_space import bytes_of
 from registry.errors import AlmanacError, shorten
+from registry.installation import bytes_of
 
 GRACE_SECONDS = 5.0
 """Time that a command has to end after SIGTERM, before SIGKILL."""

@@ -19,8 +19,8 @@ from typing import Any, BinaryIO
 
 from ingest.options import Options
 from ingest.reading.source import ANCHOR, STANDARD_INPUT
-from registry.disk_space import no_space
 from registry.errors import AlmanacError, InputError
+from registry.installation import no_space
 
 ENTRY, FILES = "entry.json", "files"
 VERSION = 1

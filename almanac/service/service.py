@@ -18,8 +18,8 @@ from almanac.service.task_states import TaskStates
 from almanac.settings import Settings, environment_of
 from registry.database.schema import current_version
 from registry.errors import AlmanacError, DatabaseError, DatabaseUnavailable
-from registry.ingest_runs.runs import Attempt
 from registry.registry import Registry
+from registry.store.ingest_runs import Attempt
 
 PROBE_SECONDS = 5.0
 """Time between two checks of the database and the spool."""

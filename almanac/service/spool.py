@@ -32,7 +32,6 @@ from almanac.service.entries import (
 )
 from almanac.service.locks import locked
 from ingest.options import Options
-from registry.disk_space import bytes_of, no_space
 from registry.errors import (
     AlmanacError,
     ConfigError,
@@ -41,6 +40,7 @@ from registry.errors import (
     SchemaVersionError,
     WritersPaused,
 )
+from registry.installation import bytes_of, no_space
 from registry.progress import Progress, silent
 
 if TYPE_CHECKING:

@@ -32,7 +32,7 @@ from bench.dashboard.visits import MAP, PATIENCE_MS, SIZE, opened, returned, set
 from bench.support.machine import machine, now
 from bench.support.paths import RESULTS
 from bench.support.served_dashboard import Served, Watch, chromium, serve
-from registry.database.local.server import ensure_server, stop
+from registry.database.embedded_server import ensure_server, stop
 from registry.progress import silent
 from registry.registry import Registry
 

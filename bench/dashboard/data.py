@@ -22,15 +22,15 @@ from bench.dashboard.machine import Machine, cable_ends, damaged, machine, story
 from bench.dashboard.placements import CLUSTER, Era, write_placements
 from bench.dashboard.runs import write_plans, write_simulations
 from registry.database.driver import Transaction
-from registry.database.local.server import ensure_server
+from registry.database.embedded_server import ensure_server
 from registry.errors import InvalidValue
-from registry.fabrics.observations import draft_observation
-from registry.ingest_runs.runs import FAILED, SAVED, UNCHANGED, Attempt, RunResult, record_run
-from registry.ingest_runs.saving import save_all
 from registry.model import CounterSweep, Fabric, Floats
 from registry.model.intake import Intake
 from registry.progress import silent
 from registry.registry import Registry
+from registry.store.ingest_runs import FAILED, SAVED, UNCHANGED, Attempt, RunResult, record_run
+from registry.store.observations import draft_observation
+from registry.store.saving import save_all
 
 PODS, JOBS, PLACEMENTS = 25, 1000, 20_000
 SWEEP_SECONDS = 900

@@ -18,7 +18,7 @@ from almanac.demo.fill import CLUSTER, OPTICAL, fill
 from bench.dashboard.visits import MAP, settle
 from bench.support.paths import ROOT
 from bench.support.served_dashboard import Served, chromium, serve
-from registry.database.local.server import stop
+from registry.database.embedded_server import stop
 from registry.registry import Registry
 
 FOLDER = ROOT / "docs" / "images"

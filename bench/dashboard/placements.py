@@ -23,15 +23,14 @@ from mapping.placement.case import PlacementCase
 from mapping.placement.search.options import SearchOptions
 from mapping.placement.search.placing import place
 from registry.database.driver import Transaction
-from registry.fabrics.observations import lock_cluster
 from registry.model import Allocation, Fabric, Floats, Metrics, Placement
-from registry.model.loaded_links import LoadedLinks
-from registry.model.rank_order import order_of_job
-from registry.records.placements.records import PRESENT, PROPOSED, PlacementRecord
-from registry.records.placements.saving import placement_id, save_placements
+from registry.model.placement import LoadedLinks, order_of_job
 from registry.registry import Registry
-from registry.running.advice import AdviceRecord
-from registry.version import code_version
+from registry.store.observations import lock_cluster
+from registry.store.placement_rows import PRESENT, PROPOSED, PlacementRecord
+from registry.store.placements import placement_id, save_placements
+from registry.store.running_jobs import AdviceRecord
+from registry.units import code_version
 
 CLUSTER = "large"
 SEARCH_STEPS = 1500

@@ -19,12 +19,12 @@ from mapping.service.circuits import CircuitPlanRequest, circuit_case
 from mapping.simulation.messages import from_profile
 from mapping.simulation.options import Options
 from mapping.simulation.simulate import simulate
-from registry.records.optical_switches import OpticalSwitch
-from registry.records.placements.records import StoredPlacement
-from registry.records.simulations import SimulationRecord
 from registry.registry import Registry
-from registry.running.running_jobs import RunningJob
-from registry.version import code_version
+from registry.store.circuit_plans import OpticalSwitch
+from registry.store.placement_rows import StoredPlacement
+from registry.store.running_jobs import RunningJob
+from registry.store.simulations import SimulationRecord
+from registry.units import code_version
 
 REPLAYED = 4
 """Running jobs that are simulated."""

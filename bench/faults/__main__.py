@@ -22,7 +22,7 @@ from bench.faults.trial import Trial, Undisturbed, judge, undisturbed
 from bench.support.machine import machine, now
 from bench.support.paths import RESULTS
 from ingest.catalog import FORMATS
-from registry.database.local.server import stop
+from registry.database.embedded_server import stop
 from tests.fuzz.runs import run
 from tests.fuzz.worker import Task
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bench.support.paths import ROOT
-from registry.database.local.server import stop
+from registry.database.embedded_server import stop
 
 ALMANAC = (sys.executable, "-c", "from almanac.cli import main; main()")
 LIMIT_SECONDS = 300.0

@@ -10,7 +10,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from bench.faults.commands import Case, Outcome, finish, start
-from registry.database.local.files import ServerFiles
+from registry.database.embedded_files import ServerFiles
 
 VICTIMS = ("command", "server")
 

@@ -14,8 +14,8 @@ import psutil
 
 from bench.faults.commands import CASES, at_home, finish, run, start
 from bench.faults.trial import Trial, judge, undisturbed
-from registry.database.backups.restore import previous_path
-from registry.database.local.server import ServerAddress
+from registry.database.embedded_server import ServerAddress
+from registry.upkeep.restore import previous_path
 from tests.support.neo4j_server import await_answer, neo4j
 
 ENTRY_POINT = "org.neo4j.server.CommunityEntryPoint"

@@ -36,7 +36,7 @@ from ingest.generate.irregular import irregular
 from mapping.placement.problem.problem import Problem
 from mapping.simulation.messages import from_trace, saturating_scale
 from registry.model import Fabric, Placement, Profile
-from registry.model.trace import Trace
+from registry.model.profile import Trace
 
 PACKET = 2_048.0
 SEARCHES = {

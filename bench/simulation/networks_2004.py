@@ -41,8 +41,8 @@ from mapping.simulation.messages import Messages, from_profile, from_trace, satu
 from mapping.simulation.options import Options
 from mapping.simulation.simulate import simulate
 from registry.model import Fabric, Placement, Profile
+from registry.model.profile import Trace
 from registry.model.simulation import FLITS, PACKETS, Simulation
-from registry.model.trace import Trace
 
 NETWORKS, SWITCHES = 20, 16
 DRAWN = 10

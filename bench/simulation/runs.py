@@ -22,7 +22,7 @@ from mapping.placement.catalog import Chain
 from mapping.placement.problem.problem import Problem
 from mapping.routing.catalog import build_routes
 from registry.model import Allocation, Fabric, Placement, Profile
-from registry.model.trace import Trace
+from registry.model.profile import Trace
 
 VALUES = Path(__file__).with_name("values.toml")
 RESULTS = paths.RESULTS / "simulation"

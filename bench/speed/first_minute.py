@@ -17,7 +17,7 @@ from pathlib import Path
 from bench.faults.commands import ALMANAC, at_home
 from bench.support.machine import save
 from bench.support.paths import RESULTS, ROOT
-from registry.database.local.server import stop
+from registry.database.embedded_server import stop
 
 RECORD = RESULTS / "first_minute.json"
 DATA = ROOT / "almanac" / "demo_data"

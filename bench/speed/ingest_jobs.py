@@ -27,7 +27,7 @@ from bench.support.separate_process import measure_step
 from ingest.generate.fat_trees import three_level
 from ingest.options import Options
 from ingest.pipeline import ingest, plan
-from registry.database.local.server import ensure_server, stop
+from registry.database.embedded_server import ensure_server, stop
 from registry.model.intake import Intake
 from registry.progress import silent
 from registry.registry import Registry

@@ -28,7 +28,7 @@ from ingest.writers.infiniband import (
     opensm_lfts_blocks,
     three_level_tree,
 )
-from registry.database.local.server import ensure_server, stop
+from registry.database.embedded_server import ensure_server, stop
 from registry.progress import silent
 from registry.registry import Registry
 

@@ -17,7 +17,7 @@ from ingest.formats.profiles.edge_csv import csv_text
 from ingest.generate.patterns import random
 from ingest.options import Options
 from ingest.pipeline import ingest, plan
-from registry.database.local.server import ensure_server, stop
+from registry.database.embedded_server import ensure_server, stop
 from registry.progress import silent
 from registry.registry import Registry
 

@@ -26,7 +26,7 @@ from statistics import median
 from bench.faults.commands import ALMANAC, at_home
 from bench.support.machine import save
 from bench.support.paths import RESULTS, ROOT
-from registry.database.local.server import stop
+from registry.database.embedded_server import stop
 
 RECORD = RESULTS / "known_placement.json"
 DATA = ROOT / "almanac" / "demo_data"

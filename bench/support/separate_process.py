@@ -12,7 +12,7 @@ from pathlib import Path
 import psutil
 
 from bench.support.machine import peak_memory_gb
-from registry.database.local.files import ServerFiles
+from registry.database.embedded_files import ServerFiles
 
 
 def measure_step(step: Callable[[Path, Path], float], files: Path, home: Path) -> dict[str, float]:

@@ -30,13 +30,12 @@ from bench.support.paths import RESULTS
 from bench.year.ingests import measure_ingests
 from bench.year.reads import measure_reads
 from bench.year.writing import History, Sizes
-from registry.database.backups.compact import compact
-from registry.database.local.files import ServerFiles
-from registry.database.local.server import ensure_server, stop
-from registry.maintenance.retention import Rules, prune
-from registry.maintenance.rules import Keep
+from registry.database.embedded_files import ServerFiles
+from registry.database.embedded_server import ensure_server, stop
 from registry.progress import silent
 from registry.registry import Registry
+from registry.upkeep.restore import compact
+from registry.upkeep.retention import Keep, Rules, prune
 
 RECORD = RESULTS / "year.json"
 START = datetime(2025, 1, 1, tzinfo=UTC)

@@ -21,20 +21,20 @@ from mapping.distances.cost_model import CostModel
 from mapping.evaluation.metrics import evaluate_on
 from mapping.evaluation.report import baselines
 from mapping.placement.case import PlacementCase
-from registry.counters.sweeps import Retention, roll_up, save_sweep
 from registry.database.driver import Transaction
-from registry.fabrics.observations import draft_observation, lock_cluster
-from registry.ingest_runs.runs import SAVED, Attempt, RunResult, record_run
-from registry.ingest_runs.saving import save_all
 from registry.model import Allocation, Fabric, Job, Metrics, Placement, Profile
 from registry.model.intake import Intake
-from registry.model.rank_order import order_of_job
+from registry.model.placement import order_of_job
 from registry.progress import silent
-from registry.records.placements.records import PRESENT, PROPOSED, PlacementRecord
-from registry.records.placements.saving import placement_id, save_placements
 from registry.registry import Registry
-from registry.running.advice import AdviceRecord
-from registry.version import code_version
+from registry.store.counters import Retention, roll_up, save_sweep
+from registry.store.ingest_runs import SAVED, Attempt, RunResult, record_run
+from registry.store.observations import draft_observation, lock_cluster
+from registry.store.placement_rows import PRESENT, PROPOSED, PlacementRecord
+from registry.store.placements import placement_id, save_placements
+from registry.store.running_jobs import AdviceRecord
+from registry.store.saving import save_all
+from registry.units import code_version
 
 CLUSTER = "year"
 HOUR, DAY = timedelta(hours=1), timedelta(days=1)

@@ -9,10 +9,10 @@ import pandas as pd
 
 from dashboard.figures.style import DARK, INK, LIGHT, layers
 from dashboard.tables.status import DAY_STATES
-from registry.ingest_runs.runs import OUTCOMES
+from registry.store.ingest_runs import OUTCOMES
 
 OUTCOME_COLOURS = {LIGHT: ("#0b6e8f", "#8a94a6", "#b3262d"), DARK: ("#4cc3ea", "#7d8798", "#f38b21")}
-"""Colour of each of `registry.ingest_runs.runs.OUTCOMES`; failures stand out."""
+"""Colour of each of `registry.store.ingest_runs.OUTCOMES`; failures stand out."""
 OUTCOME_SHAPES = ("circle", "square", "triangle-up")
 """Shape of each outcome."""
 

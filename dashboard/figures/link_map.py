@@ -15,7 +15,7 @@ from dashboard.layouts.drawing import Drawing
 from dashboard.layouts.model import TREE, Cables, Layout
 from dashboard.tables.links import bundles, busier_direction
 from registry.model import SWITCH, Bools, Fabric, Floats, Longs
-from registry.model.port_names import port_names
+from registry.model.fabric import port_names
 
 LINES_LIMIT = 2000
 """Maximum number of cables drawn as lines; more are drawn as cells."""

@@ -13,7 +13,7 @@ from mapping.evaluation.metrics import link_seconds
 from mapping.evaluation.report import PlacementReport
 from registry.errors import shorten
 from registry.model import HOST, Bools, Fabric, Floats, HasFabric, Longs, Placement
-from registry.model.arguments import content
+from registry.model.views import content
 
 WIDTH, HEIGHT, MARGIN = 760, 380, 24
 """Size of a picture and of its margin in pixels."""

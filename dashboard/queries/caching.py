@@ -22,11 +22,11 @@ from mapping.distances.cost_model import CostModel
 from mapping.placement.strategies.baselines import in_order
 from mapping.service.live import Live
 from registry.errors import DatabaseError, DisconnectedAllocation, UnreachablePair
-from registry.fabrics.fabrics import ClusterInfo, Snapshot
-from registry.jobs.jobs import jobs_of_user
 from registry.model import Evaluation, Fabric, Floats
 from registry.pages.placements import OpenPlacement, open_placement, open_placements
 from registry.registry import Registry
+from registry.store.fabrics import ClusterInfo, Snapshot
+from registry.store.jobs import jobs_of_user
 
 CACHED = 16
 """Number of cached fabrics, and of cached placements."""

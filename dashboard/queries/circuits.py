@@ -8,9 +8,9 @@ import streamlit as st
 
 from dashboard.queries.caching import CACHED, KEYS, SHARED, cached_jobs_of_user
 from dashboard.state.viewer import Viewer
-from registry.jobs.jobs import job_key
-from registry.records.circuit_plans import CircuitPlanInfo, StoredCircuitPlan
 from registry.registry import Registry
+from registry.store.circuit_plans import CircuitPlanInfo, StoredCircuitPlan
+from registry.store.jobs import job_key
 
 
 def visible_plans(registry: Registry, viewer: Viewer) -> Sequence[CircuitPlanInfo]:

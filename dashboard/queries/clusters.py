@@ -9,8 +9,8 @@ from datetime import UTC, datetime
 import streamlit as st
 
 from dashboard.queries.caching import KEYS, SHARED
-from registry.fabrics.fabrics import ClusterInfo
 from registry.registry import Registry
+from registry.store.fabrics import ClusterInfo
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -17,13 +17,13 @@ from dashboard.queries.jobs import cached_choices, cached_job, cached_page
 from dashboard.queries.simulated import simulated, whole_runs
 from dashboard.state.viewer import Viewer
 from registry.errors import UnknownName
-from registry.ingest_runs.runs import RunInfo, SourceState
-from registry.jobs.jobs import job_key
 from registry.pages.jobs import JobChoices, JobFile, JobFilter, JobPage, JobRow
 from registry.pages.placements import OpenPlacement
-from registry.records.circuit_plans import StoredCircuitPlan
-from registry.records.simulations import StoredSimulation
 from registry.registry import Registry
+from registry.store.circuit_plans import StoredCircuitPlan
+from registry.store.ingest_runs import RunInfo, SourceState
+from registry.store.jobs import job_key
+from registry.store.simulations import StoredSimulation
 
 HIDDEN = "not shown, as it may name other users' jobs"
 """Text in place of errors, warnings and files of ingest runs for a viewer who is limited to one user."""

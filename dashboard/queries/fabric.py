@@ -22,15 +22,15 @@ from mapping.service.live import Live, imagine
 from mapping.traffic.counter_history import CounterHistory
 from mapping.traffic.shared_load import AgainstCounters, against_counters
 from mapping.traffic.what_if import Change, WhatIf
-from registry.counters.counters import Sweeps, rates_of
 from registry.errors import UnknownName
-from registry.fabrics.fabrics import ClusterInfo, Snapshot
 from registry.model import Fabric, Floats, LinkRates
 from registry.pages.counters import read_growth
 from registry.pages.devices import DeviceHistory, read_device_history
 from registry.pages.fabric import FabricHistory, read_fabric_history
 from registry.pages.placements import OpenPlacement
 from registry.registry import Registry
+from registry.store.counters import Sweeps, rates_of
+from registry.store.fabrics import ClusterInfo, Snapshot
 
 CHANGES_CACHED = 4
 """Number of cached changes."""

@@ -14,9 +14,9 @@ from dashboard.queries.measured import gains_on
 from dashboard.state.viewer import Viewer
 from mapping.traffic.measured_gain import MeasuredGain
 from mapping.traffic.quality import Quality, Regression, judge, regressions
-from registry.fabrics.fabrics import ClusterInfo
-from registry.model.placement_series import PlacementSeries
+from registry.model.placement import PlacementSeries
 from registry.registry import Registry
+from registry.store.fabrics import ClusterInfo
 
 CACHED = 2
 """Number of cached histories."""

@@ -9,9 +9,9 @@ import streamlit as st
 
 from dashboard.queries.caching import KEYS, SHARED
 from dashboard.queries.clusters import cached_clusters
-from registry.ingest_runs.runs import RunInfo
 from registry.pages.ingests import Ingests, read_ingests
 from registry.registry import Registry
+from registry.store.ingest_runs import RunInfo
 
 DAYS = 14
 """Number of days in the grid of sources, today included."""

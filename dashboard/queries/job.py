@@ -15,8 +15,8 @@ from mapping.traffic.fragmentation import Neighbours
 from registry.model import Fabric
 from registry.pages.jobs import JobFile, JobFilter
 from registry.pages.placements import OpenPlacement
-from registry.records.placements.records import PRESENT, StoredPlacementInfo
 from registry.registry import Registry
+from registry.store.placement_rows import PRESENT, StoredPlacementInfo
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

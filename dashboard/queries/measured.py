@@ -8,8 +8,8 @@ import streamlit as st
 
 from dashboard.queries.caching import CACHED, KEYS
 from mapping.traffic.measured_gain import MeasuredGain, measured_gains
-from registry.fabrics.fabrics import ClusterInfo
 from registry.registry import Registry
+from registry.store.fabrics import ClusterInfo
 
 
 def gains_on(

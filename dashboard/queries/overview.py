@@ -17,12 +17,12 @@ from mapping.checks.finding import Finding, Subject
 from mapping.service.live import Live
 from mapping.traffic.counter_history import CounterHistory
 from mapping.traffic.quality import Regression
-from registry.counters.counters import Sweeps, rates_of
-from registry.fabrics.changes import Changes, compare
-from registry.fabrics.fabrics import ClusterInfo, Snapshot
 from registry.model import Fabric, IntendedWiring, LinkRates
 from registry.pages.overview import ClusterOverview, read_overview
 from registry.registry import Registry
+from registry.store.changes import Changes, compare
+from registry.store.counters import Sweeps, rates_of
+from registry.store.fabrics import ClusterInfo, Snapshot
 
 A_DAY = timedelta(days=1)
 CACHED = 8

@@ -12,10 +12,10 @@ from dashboard.state.viewer import Viewer
 from mapping.traffic.device_names import find_device, find_links, link_text
 from mapping.traffic.short_names import short_link, short_names
 from registry.errors import InvalidValue, UnknownName
-from registry.fabrics.fabrics import ClusterInfo
 from registry.model import HOST, Fabric
 from registry.pages.jobs import JobFilter
 from registry.registry import Registry
+from registry.store.fabrics import ClusterInfo
 
 MOST = 8
 """Largest number of hits of a kind."""

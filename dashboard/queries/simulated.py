@@ -8,10 +8,10 @@ from dashboard.queries.caching import KEYS, SHARED, cached_jobs_of_user, cached_
 from dashboard.queries.history import evaluated, history
 from dashboard.state.viewer import Viewer
 from dashboard.tables.simulated import SimulatedRuns
-from registry.model.placement_series import PlacementSeries
+from registry.model.placement import PlacementSeries
 from registry.pages.simulations import open_simulations
-from registry.records.simulations import SimulationInfo, StoredSimulation
 from registry.registry import Registry
+from registry.store.simulations import SimulationInfo, StoredSimulation
 
 LISTS = 2
 """Number of cached histories of placements."""

@@ -15,12 +15,12 @@ from mapping.service.iterations import with_measured_iterations
 from mapping.service.live import Live, pairs_on, traffic
 from mapping.traffic.interference import Interference, interference
 from mapping.traffic.job_loads import RankPairs, rank_pairs
-from registry.counters.counters import rates_of
-from registry.fabrics.fabrics import ClusterInfo
-from registry.jobs.jobs import StoredJob
 from registry.pages.fabric import read_fabric_history
 from registry.pages.placements import OpenPlacement
 from registry.registry import Registry
+from registry.store.counters import rates_of
+from registry.store.fabrics import ClusterInfo
+from registry.store.jobs import StoredJob
 
 TRAFFICS_CACHED = 4
 """Number of clusters and times whose traffic is cached."""

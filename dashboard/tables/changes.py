@@ -8,8 +8,8 @@ import numpy as np
 
 from dashboard.layouts.order import repeat_number
 from dashboard.tables.links import with_removed
-from registry.fabrics.changes import Changes
 from registry.model import NO_PORT, Fabric, Floats, Links, Longs
+from registry.store.changes import Changes
 
 UNCHANGED, FASTER, SLOWER, NEW, GONE = range(1, 6)
 """Kinds of links, the most important last."""

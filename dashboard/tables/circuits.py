@@ -11,7 +11,7 @@ import pandas as pd
 from dashboard.tables.columns import in_utc, numbers
 from registry import units
 from registry.model.circuit_plan import CircuitPlan
-from registry.records.circuit_plans import CircuitPlanInfo, CircuitPlanRecord, StoredCircuitPlan
+from registry.store.circuit_plans import CircuitPlanInfo, CircuitPlanRecord, StoredCircuitPlan
 
 UNCHANGED, REMOVED, INSERTED = STATES = ("stays", "remove", "add")
 """What happens to a circuit."""

@@ -12,7 +12,7 @@ from dashboard.tables.placements import METRICS
 from mapping.traffic.quality import Quality, by_application
 from registry import units
 from registry.model import Longs
-from registry.model.placement_series import PlacementSeries
+from registry.model.placement import PlacementSeries
 
 POINTS = 150
 """Maximum number of placements in a chart: the newest ones."""

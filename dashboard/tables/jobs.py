@@ -10,7 +10,7 @@ from dashboard.state.viewer import Viewer
 from dashboard.tables.columns import in_utc, numbers
 from registry import units
 from registry.pages.jobs import JobRow
-from registry.records.placements.records import StoredPlacementInfo
+from registry.store.placement_rows import StoredPlacementInfo
 
 STATE, JOB, DISTANCE, GAIN = "state", "job", "distance from best", "possible gain"
 SHARED, STARTED = "shares links with", "started"

@@ -11,8 +11,8 @@ import pandas as pd
 from dashboard.layouts.model import Cables
 from registry import units
 from registry.model import Bools, Fabric, Floats, Links, Longs
+from registry.model.fabric import port_names
 from registry.model.links import LINK_COLUMNS
-from registry.model.port_names import port_names
 
 LOADS = {"load": units.BYTES, "capacity": units.RATE}
 """Base units of columns of tables of links."""

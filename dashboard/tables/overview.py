@@ -15,11 +15,10 @@ from mapping.traffic.device_names import link_text
 from mapping.traffic.quality import Regression
 from mapping.traffic.shared_load import HotLink, SharedLoad
 from mapping.traffic.short_names import short_link, short_names, shortened
-from registry.fabrics.changes import Changes, in_words
-from registry.ingest_runs.freshness import FAILING, NO_ALARM, freshness
-from registry.ingest_runs.runs import SourceState
 from registry.model import Floats
-from registry.running.running_jobs import RunningJob
+from registry.store.changes import Changes, in_words
+from registry.store.ingest_runs import FAILING, NO_ALARM, SourceState, freshness
+from registry.store.running_jobs import RunningJob
 from registry.units import counted
 
 NOT_ATTRIBUTED = "not attributed"

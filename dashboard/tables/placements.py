@@ -11,7 +11,7 @@ import pandas as pd
 from dashboard.tables.columns import folded, in_utc
 from registry import units
 from registry.model import Floats, Profile
-from registry.records.placements.records import PRESENT, PROPOSED, StoredPlacement, StoredPlacementInfo
+from registry.store.placement_rows import PRESENT, PROPOSED, StoredPlacement, StoredPlacementInfo
 
 
 class Metric(NamedTuple):

@@ -17,7 +17,7 @@ from mapping.service.live import Live
 from mapping.traffic.counter_history import WAIT, CounterGrowth, CounterHistory
 from mapping.traffic.short_names import short_name, short_port
 from registry.model import Fabric, Floats, Longs
-from registry.model.port_names import end_parts, port_name
+from registry.model.fabric import end_parts, port_name
 from registry.pages.devices import RENAMED, DeviceHistory
 
 NOT_ATTRIBUTED = "not attributed"

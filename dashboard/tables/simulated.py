@@ -13,9 +13,9 @@ from dashboard.tables.columns import in_utc
 from dashboard.tables.placements import METRICS
 from registry import units
 from registry.model import Longs, Simulation
-from registry.model.placement_series import PlacementSeries
+from registry.model.placement import PlacementSeries
 from registry.model.simulation import PERCENTILES
-from registry.records.simulations import SimulationInfo, StoredSimulation
+from registry.store.simulations import SimulationInfo, StoredSimulation
 
 UNITS = {
     "completion": units.SECONDS,

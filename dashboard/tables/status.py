@@ -12,7 +12,8 @@ import pandas as pd
 from dashboard.state.viewer import Viewer
 from dashboard.tables.columns import in_utc
 from registry import units
-from registry.ingest_runs.freshness import (
+from registry.pages.ingests import Ingests
+from registry.store.ingest_runs import (
     FAILING,
     FRESH,
     NEVER,
@@ -20,11 +21,11 @@ from registry.ingest_runs.freshness import (
     NO_CLUSTER,
     OLD,
     STALE,
+    RunInfo,
+    SourceState,
     age_text,
     freshness,
 )
-from registry.ingest_runs.runs import RunInfo, SourceState
-from registry.pages.ingests import Ingests
 
 SIGNS = {FRESH: "●", OLD: "◔", FAILING: "▲", NEVER: "▲", NO_CLUSTER: "○"}
 """Signs of the states of a source: shapes, so that no colour is needed."""
@@ -41,7 +42,7 @@ class Attention(NamedTuple):
     Attributes
     ----------
     state : str
-        One of `registry.ingest_runs.freshness.STATES`.
+        One of `registry.store.ingest_runs.STATES`.
     source : str
         Its format and cluster.
     cause : str

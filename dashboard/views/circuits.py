@@ -35,8 +35,8 @@ from dashboard.widgets.navigation import link_to
 from dashboard.widgets.tables import csv_text, download, keep_selected, picked_row
 from registry import units
 from registry.errors import UnknownName
-from registry.records.circuit_plans import CircuitPlanInfo, StoredCircuitPlan
 from registry.registry import Registry
+from registry.store.circuit_plans import CircuitPlanInfo, StoredCircuitPlan
 
 BEFORE, AFTER, MORE = "before", "after", "more"
 SIDES = {BEFORE: "Before", AFTER: "After", MORE: "Difference"}

@@ -21,10 +21,19 @@ from dashboard.widgets.messages import plain, show_empty, show_unknown
 from dashboard.widgets.states import State, badge
 from dashboard.widgets.tables import csv_text, download, keep_selected, picked_row
 from registry.errors import UnknownName
-from registry.ingest_runs.freshness import FAILING, NEVER, OLD, STALE, age_text, freshness
-from registry.ingest_runs.runs import FAILED, RunInfo, SourceState
 from registry.pages.ingests import Ingests
 from registry.registry import Registry
+from registry.store.ingest_runs import (
+    FAILED,
+    FAILING,
+    NEVER,
+    OLD,
+    STALE,
+    RunInfo,
+    SourceState,
+    age_text,
+    freshness,
+)
 
 ALL = "all"
 DAY = timedelta(days=1)

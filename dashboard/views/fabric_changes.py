@@ -23,9 +23,9 @@ from dashboard.widgets.messages import plain
 from dashboard.widgets.tables import csv_text, download
 from registry import units
 from registry.errors import UnknownName
-from registry.fabrics.changes import Changes, in_words, summary
 from registry.pages.changes import SnapshotDiff, State, Timeline
 from registry.registry import Registry
+from registry.store.changes import Changes, in_words, summary
 
 OFFERED = 500
 """Maximum number of offered states, the newest ones; the address may name any time."""

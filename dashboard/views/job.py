@@ -28,11 +28,11 @@ from dashboard.widgets.states import State
 from mapping.traffic.measured_gain import MeasuredGain
 from registry import units
 from registry.errors import UnknownName
-from registry.ingest_runs.freshness import age_text
-from registry.jobs.jobs import StoredJob
 from registry.pages.jobs import JobFile
 from registry.pages.placements import OpenPlacement
 from registry.registry import Registry
+from registry.store.ingest_runs import age_text
+from registry.store.jobs import StoredJob
 
 TABS = {
     "map": "Map",

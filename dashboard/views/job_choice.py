@@ -15,8 +15,8 @@ from dashboard.tables.placements import placement_text
 from dashboard.widgets.controls import choose, named
 from registry.errors import UnknownName
 from registry.pages.placements import OpenPlacement
-from registry.records.placements.records import PRESENT, StoredPlacementInfo
 from registry.registry import Registry
+from registry.store.placement_rows import PRESENT, StoredPlacementInfo
 
 NO_JOB = "none"
 """Value of `job` in the address for a placement without a job."""

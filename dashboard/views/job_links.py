@@ -25,7 +25,7 @@ from registry import units
 from registry.errors import AlmanacError
 from registry.model import Evaluation, Fabric, Floats, Longs
 from registry.pages.placements import OpenPlacement
-from registry.records.placements.records import PRESENT
+from registry.store.placement_rows import PRESENT
 
 HOTTEST = 50
 """Maximum rows of the table of links."""

@@ -41,10 +41,9 @@ from mapping.service.live import Live
 from mapping.traffic.counter_history import CounterHistory
 from registry import units
 from registry.errors import UnknownName
-from registry.ingest_runs.freshness import FRESH, age_text, freshness
-from registry.ingest_runs.runs import SourceState
 from registry.model import Floats
 from registry.registry import Registry
+from registry.store.ingest_runs import FRESH, SourceState, age_text, freshness
 
 JOB_SOURCES = ("slurm-s", "slurm-json", "pbs", "lsf", "flux")
 """Beginnings of the formats that hold jobs."""

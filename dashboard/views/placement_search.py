@@ -26,8 +26,8 @@ from registry import units
 from registry.errors import AlmanacError
 from registry.pages.placements import OpenPlacement
 from registry.progress import Progress
-from registry.records.placements.records import PRESENT
 from registry.registry import Registry
+from registry.store.placement_rows import PRESENT
 
 OBJECTIVES = {"congestion": ("the worst link", units.SECONDS), "hop-bytes": ("hop-bytes", units.BYTES)}
 """Objectives of a search: displayed text and unit."""

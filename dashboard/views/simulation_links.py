@@ -17,10 +17,10 @@ from dashboard.tables.simulated import letter
 from dashboard.widgets.controls import choose
 from dashboard.widgets.tables import csv_text, download, share_bar
 from mapping.traffic.short_names import full_link
-from registry.fabrics.fabrics import Snapshot
 from registry.model import Simulation
-from registry.records.simulations import StoredSimulation
 from registry.registry import Registry
+from registry.store.fabrics import Snapshot
+from registry.store.simulations import StoredSimulation
 
 BUSIEST = 50
 """Maximum rows of the table of links."""

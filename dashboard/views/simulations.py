@@ -38,8 +38,8 @@ from dashboard.widgets.tables import csv_text, download, keep_selected
 from registry import units
 from registry.errors import UnknownName
 from registry.model import Simulation
-from registry.records.simulations import SimulationInfo
 from registry.registry import Registry
+from registry.store.simulations import SimulationInfo
 
 MOST = 6
 """Maximum number of compared runs."""

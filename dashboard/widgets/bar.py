@@ -10,8 +10,8 @@ from streamlit.delta_generator import DeltaGenerator
 
 from dashboard.widgets.address import set_address
 from registry import units
-from registry.fabrics.fabrics import ClusterInfo
-from registry.ingest_runs.freshness import age_text
+from registry.store.fabrics import ClusterInfo
+from registry.store.ingest_runs import age_text
 
 REFRESH_SECONDS = 30
 """Time between two refreshes of a page."""

@@ -16,7 +16,7 @@ import numpy as np
 from ingest.merging.disagreements import Disagreements
 from ingest.merging.identities import UNKNOWN, has_ports
 from registry.model import LINK_COLUMNS, NO_PORT, Bools, Fabric, Ints, Links
-from registry.model.port_names import port_name
+from registry.model.fabric import port_name
 
 CLOSE = 1e-6
 """Largest relative difference of equal capacities."""

@@ -1,7 +1,7 @@
 """Merging of all sources of one ingest into one `Intake`, with checks between them.
 
 All files of one ingest are one observation of one cluster. Each kind of data is merged by its row of
-`registry.ingest_runs.kinds.KINDS`. Several sources of the fabric are merged by `ingest.merging.fabrics`, each
+`registry.store.saving.KINDS`. Several sources of the fabric are merged by `ingest.merging.fabrics`, each
 filling in what the others lack; forwarding tables must belong to the fabric.
 """
 
@@ -22,9 +22,9 @@ from ingest.options import Options
 from ingest.parsed import Parsed, counted
 from ingest.reading.source import SourceGroup
 from registry.errors import ConfigError, InputError, PoorerSource, UnknownName
-from registry.ingest_runs.kinds import KINDS
 from registry.model import NO_ROUTE, Fabric, ForwardingTables, IntendedWiring, as_utc, format_guid
 from registry.model.intake import WITHOUT_CLUSTER, IngestedData, Intake
+from registry.store.saving import KINDS
 from registry.units import moment_text
 
 _ACTION = re.compile(r": (it is (kept|added|left out)|the first is taken)$")

@@ -13,9 +13,9 @@ import numpy as np
 
 from ingest.merging.identities import UNKNOWN, guids, same_vertices
 from registry.errors import WrongCluster
-from registry.fabrics.fabrics import Snapshot
 from registry.model import HOST, Bools, Fabric, ForwardingTables
 from registry.model.intake import Intake
+from registry.store.fabrics import Snapshot
 from registry.units import moment_text
 
 

@@ -10,9 +10,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from mapping.checks.finding import Finding, Severity, Subject
-from registry.catalog import Catalog, Entry
+from registry.catalog import Catalog, Entry, PlugIns
 from registry.errors import shorten
-from registry.plug_ins import PlugIns
 from registry.progress import Progress, silent
 
 

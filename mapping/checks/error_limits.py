@@ -11,8 +11,8 @@ import numpy as np
 
 from registry.errors import InvalidValue, UnknownName
 from registry.model import NOT_COUNTED, Bools, CounterDeltas, Fabric, Floats, Longs, format_guid
+from registry.model.counter_deltas import sending_ports
 from registry.model.counters import ERRORS
-from registry.model.rates import sending_ports
 
 DEFAULT_LIMITS: Mapping[str, float] = MappingProxyType(
     {

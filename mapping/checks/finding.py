@@ -11,8 +11,8 @@ from mapping.routing.forwarding_tables import bound_tables
 from mapping.routing.kernels.forwarding_tables import TableArrays
 from registry.errors import UnknownName
 from registry.model import CounterDeltas, Fabric, IntendedWiring
-from registry.model.interruption import Losses
-from registry.model.port_names import end_name
+from registry.model.fabric import end_name
+from registry.model.job import Losses
 
 
 class Severity(IntEnum):

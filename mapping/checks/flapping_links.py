@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from mapping.checks.finding import Finding, Severity, Subject
-from registry.model.port_names import port_name
+from registry.model.fabric import port_name
 from registry.units import moment_text
 
 COUNTER = "link_downed"

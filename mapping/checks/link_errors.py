@@ -9,7 +9,7 @@ import numpy as np
 from mapping.checks.error_limits import WORDS, PortErrors
 from mapping.checks.finding import Finding, Severity, Subject, some
 from registry.model import Fabric
-from registry.model.port_names import end_name, port_name
+from registry.model.fabric import end_name, port_name
 from registry.units import moment_text
 
 ELSEWHERE = ("link_downed",)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from mapping.checks.finding import Finding, Severity, Subject, unnamed_text
-from registry.model.interruption import Losses, Vanished
-from registry.model.port_names import port_name
+from registry.model.fabric import port_name
+from registry.model.job import Losses, Vanished
 from registry.units import moment_text
 
 SEVERITIES = {"switch": Severity.ERROR, "host": Severity.WARNING, "cable": Severity.WARNING}

@@ -10,7 +10,7 @@ import numpy as np
 
 from registry.errors import InvalidValue
 from registry.model import Evaluation, Fabric, format_guid
-from registry.model.port_names import End, end_columns, end_name
+from registry.model.fabric import End, end_columns, end_name
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

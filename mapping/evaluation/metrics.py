@@ -34,8 +34,8 @@ from registry.model import (
     Placement,
     Profile,
 )
-from registry.model.arguments import content
-from registry.version import code_version
+from registry.model.views import content
+from registry.units import code_version
 
 
 def evaluate(

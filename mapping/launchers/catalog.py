@@ -15,10 +15,9 @@ from typing import NamedTuple
 import numpy as np
 
 from mapping.launchers.validation import check_placement
-from registry.catalog import Catalog, Entry
+from registry.catalog import Catalog, Entry, PlugIns
 from registry.model import Fabric, HasFabric, HasPlacement, Placement
-from registry.model.arguments import content
-from registry.plug_ins import PlugIns
+from registry.model.views import content
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

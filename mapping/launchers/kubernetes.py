@@ -16,7 +16,7 @@ from typing import Any
 from mapping.launchers.validation import host_names, runs_of_ranks
 from registry.errors import InvalidPlacement
 from registry.model import Fabric, Placement
-from registry.model.kubernetes_nodes import HOST_LABEL, label_lines, node_name
+from registry.model.hosts import HOST_LABEL, label_lines, node_name
 
 ORDER = "fabric-almanac/order"
 """Label of a node with its place in the order of first ranks, from 0."""

@@ -8,7 +8,7 @@ import numpy as np
 
 from registry.errors import InvalidPlacement
 from registry.model import Allocation, Fabric, HasJob, HasPlacement, Ints, Job, Longs, Placement
-from registry.model.arguments import content
+from registry.model.views import content
 
 
 def allocation_on(fabric: Fabric, given: Allocation | Job | HasJob) -> Allocation:

@@ -29,9 +29,8 @@ from registry.model import (
     Placement,
     Profile,
 )
-from registry.model.arguments import content
-from registry.model.host_layout import HostLayout
-from registry.model.views import one_line
+from registry.model.hosts import HostLayout
+from registry.model.views import content, one_line
 
 GIVEN = "given"
 """Name of the present placement among the baselines of a search."""

@@ -15,10 +15,9 @@ import numpy as np
 from mapping.deadline import Deadline
 from mapping.placement.problem.problem import Problem
 from mapping.placement.refine import Candidate
-from registry.catalog import Catalog, Choice, Entry, read_options, split_options
+from registry.catalog import Catalog, Choice, Entry, PlugIns, read_options, split_options
 from registry.errors import InvalidValue, UnknownName
 from registry.model import Ints
-from registry.plug_ins import PlugIns
 
 Strategy = Callable[[Problem, np.random.Generator], Ints]
 """Function that returns a placement by host index; it may ignore pins."""

@@ -13,10 +13,9 @@ from dataclasses import dataclass
 from numpy.typing import ArrayLike
 
 from mapping.routing.routes import ALL_CONNECTED, Routes
-from registry.catalog import Catalog, Choice, Entry, read_options, split_options
+from registry.catalog import Catalog, Choice, Entry, PlugIns, read_options, split_options
 from registry.model import Fabric
-from registry.model.arguments import content
-from registry.plug_ins import PlugIns
+from registry.model.views import content
 
 
 def _routing(name: str, about: str, function: str = "") -> Entry:

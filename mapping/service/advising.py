@@ -23,9 +23,9 @@ from registry.errors import AlmanacError, DatabaseError
 from registry.model import Allocation, Evaluation, Fabric, Job, Placement
 from registry.model.views import one_line
 from registry.progress import Progress, silent
-from registry.records.placements.records import PRESENT
 from registry.registry import Registry
-from registry.running.advice import AdviceRecord
+from registry.store.placement_rows import PRESENT
+from registry.store.running_jobs import AdviceRecord
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

@@ -31,9 +31,9 @@ from registry.errors import InvalidValue
 from registry.model.circuit_plan import BEST, METHODS, PAPER, CircuitPlan, CircuitRoutes
 from registry.model.views import one_line
 from registry.progress import Progress, silent
-from registry.records.circuit_plans import CircuitPlanRecord
 from registry.registry import Registry
-from registry.version import code_version
+from registry.store.circuit_plans import CircuitPlanRecord
+from registry.units import code_version
 
 GIVEN = "given"
 """Name of a first topology that was given as circuits."""
@@ -221,7 +221,7 @@ def save_circuits(registry: Registry, report: CircuitPlanReport) -> CircuitPlanR
     Raises
     ------
     UnknownName, InvalidValue
-        As `registry.records.circuit_plans.CircuitPlans.save`.
+        As `registry.store.circuit_plans.CircuitPlans.save`.
     """
     case = report.case
     record = CircuitPlanRecord(

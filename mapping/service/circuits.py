@@ -13,10 +13,10 @@ from mapping.service.live import Unloaded, placed_jobs
 from registry.errors import InvalidValue, WrongRanks
 from registry.model import Ints, Placement, Time
 from registry.model.views import one_line
-from registry.profiles import StoredProfile
-from registry.records.optical_switches import OpticalSwitch
 from registry.registry import Registry
-from registry.running.running_jobs import Running, RunningJob
+from registry.store.circuit_plans import OpticalSwitch
+from registry.store.profiles import StoredProfile
+from registry.store.running_jobs import Running, RunningJob
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,7 +11,7 @@ from mapping.traffic.interference import interference
 from mapping.traffic.shared_load import SharedLoad
 from registry.errors import UnknownName
 from registry.model import Bools, Floats
-from registry.model.rates import LinkRates
+from registry.model.counter_deltas import LinkRates
 from registry.registry import Registry
 
 MEASURED = "measured"

@@ -20,12 +20,11 @@ from registry.errors import (
     UnreachablePair,
 )
 from registry.model import Fabric, Placement, Time
-from registry.model.loaded_links import LoadedLinks
-from registry.model.rank_order import order_of_job
+from registry.model.placement import LoadedLinks, order_of_job
 from registry.model.views import one_line
 from registry.progress import Progress, silent
 from registry.registry import Registry
-from registry.running.running_jobs import Running, RunningJob
+from registry.store.running_jobs import Running, RunningJob
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

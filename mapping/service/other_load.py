@@ -10,7 +10,7 @@ from mapping.placement.strategies.baselines import in_order
 from mapping.service.live import traffic
 from mapping.traffic.job_loads import Loader
 from registry.model import Allocation, Fabric, HostOrder, Placement
-from registry.model.measured_run import MeasuredRun
+from registry.model.job import MeasuredRun
 from registry.registry import Registry
 
 

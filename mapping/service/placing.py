@@ -22,14 +22,14 @@ from mapping.placement.strategies.baselines import in_order
 from mapping.service.request import PlacementRequest
 from mapping.traffic.measured_gain import worse_orders
 from registry.errors import DatabaseError, InvalidValue, UnknownName
-from registry.fabrics.fabrics import Snapshot
-from registry.jobs.jobs import StoredJob
 from registry.model import Allocation, Evaluation, HostOrder, Metrics, Placement, Time
 from registry.progress import Progress, silent
-from registry.records.placements.records import PROPOSED, PlacementRecord, StoredPlacement
-from registry.records.placements.saving import rank_order
 from registry.registry import Registry
-from registry.version import code_version
+from registry.store.fabrics import Snapshot
+from registry.store.jobs import StoredJob
+from registry.store.placement_rows import PROPOSED, PlacementRecord, StoredPlacement
+from registry.store.placements import rank_order
+from registry.units import code_version
 
 BACKGROUND = "PlacementRequest.background"
 """Field that errors of the background name."""

@@ -7,12 +7,12 @@ from dataclasses import dataclass, field
 
 from mapping.distances.cost_model import CostModel
 from mapping.placement.search.options import SearchOptions
-from registry.jobs.jobs import StoredJob
 from registry.model import HostOrder, Time
-from registry.model.host_layout import HostLayout
+from registry.model.hosts import HostLayout
 from registry.model.views import one_line
-from registry.profiles import StoredProfile
-from registry.records.placements.records import StoredPlacement
+from registry.store.jobs import StoredJob
+from registry.store.placement_rows import StoredPlacement
+from registry.store.profiles import StoredProfile
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

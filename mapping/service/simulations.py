@@ -17,14 +17,14 @@ from mapping.simulation import simulate as simulation_module
 from mapping.simulation.messages import Messages, from_profile, from_trace, saturating_scale
 from mapping.simulation.options import Options
 from registry.errors import UnknownName, WrongRanks
-from registry.fabrics.fabrics import Snapshot
 from registry.model import Fabric, HostOrder, Placement, Profile, Simulation, Time, Trace
 from registry.model.views import one_line
-from registry.profiles import StoredProfile
 from registry.progress import Progress, silent
-from registry.records.simulations import SimulationRecord
 from registry.registry import Registry
-from registry.version import code_version
+from registry.store.fabrics import Snapshot
+from registry.store.profiles import StoredProfile
+from registry.store.simulations import SimulationRecord
+from registry.units import code_version
 
 SATURATE = "saturate"
 """Scale of a trace at which the first placement's run saturates the network."""

@@ -17,13 +17,12 @@ from mapping.service.placing import subject_of
 from mapping.traffic.interference import interference
 from mapping.traffic.shared_load import HotLink, JobLoad
 from registry.errors import UnknownName
-from registry.fabrics.changes import Changes
-from registry.ingest_runs.freshness import FRESH, OLD, Freshness, freshness
-from registry.ingest_runs.runs import FAILED, RunInfo
 from registry.model.views import one_line
 from registry.progress import Progress, silent
 from registry.registry import Registry
-from registry.running.advice import StoredAdvice
+from registry.store.changes import Changes
+from registry.store.ingest_runs import FAILED, FRESH, OLD, Freshness, RunInfo, freshness
+from registry.store.running_jobs import StoredAdvice
 
 SLOWED = 1.05
 """Smallest slowdown, and smallest gain of advice, that is reported."""

@@ -10,8 +10,8 @@ import numpy as np
 
 from registry.errors import InvalidValue
 from registry.model import Floats, Ints, Longs, Profile
+from registry.model.profile import Trace
 from registry.model.simulation import Simulation
-from registry.model.trace import Trace
 
 MOST_BYTES = 1 << 50
 """Size of the largest message."""

@@ -13,8 +13,8 @@ from mapping.simulation.messages import Messages, check_messages
 from mapping.simulation.options import Options
 from registry.errors import DeadlockFound, InvalidPlacement, UnknownName
 from registry.model import Fabric, HasFabric, HasPlacement, Longs, Placement
-from registry.model.arguments import content, whole_number
 from registry.model.simulation import MODES, PACKETS, Simulation
+from registry.model.views import content, whole_number
 from registry.progress import Progress, silent
 
 

@@ -15,7 +15,7 @@ import numpy as np
 from mapping.traffic.short_names import short_name
 from registry.errors import InvalidValue, UnknownName
 from registry.model import HOST, SWITCH, Fabric, Longs
-from registry.model.port_names import adapter_names, end_parts
+from registry.model.fabric import adapter_names, end_parts
 
 KINDS = {"switch": SWITCH, "host": HOST}
 """Kinds of vertices by name."""

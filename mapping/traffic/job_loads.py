@@ -16,7 +16,7 @@ from mapping.routing.host_traffic import HostTraffic, host_traffic
 from mapping.routing.routes import Routes
 from registry.errors import InvalidPlacement
 from registry.model import Bools, Fabric, Floats, Ints, Longs, Placement, Profile
-from registry.model.loaded_links import LoadedLinks
+from registry.model.placement import LoadedLinks
 from registry.model.views import one_line
 
 

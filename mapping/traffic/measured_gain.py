@@ -15,7 +15,7 @@ from functools import cache
 from math import comb
 from statistics import median
 
-from registry.model.measured_run import StoredMeasuredRun
+from registry.model.job import StoredMeasuredRun
 from registry.model.views import one_line
 
 NEEDED = 3

@@ -13,8 +13,8 @@ from mapping.checks.error_limits import PortErrors
 from mapping.traffic.device_names import link_text
 from mapping.traffic.shared_load import AgainstCounters, SharedLoad, against_counters
 from registry.model import HOST, NOT_COUNTED, Fabric, Floats, LinkRates, Longs
-from registry.model.port_names import port_name
-from registry.model.rates import sending_ports
+from registry.model.counter_deltas import sending_ports
+from registry.model.fabric import port_name
 from registry.model.views import one_line
 
 

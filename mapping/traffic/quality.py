@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from registry.model.arrays import Bools, Floats, Longs, freeze
-from registry.model.placement_series import PlacementSeries
+from registry.model.placement import PlacementSeries
 from registry.model.views import one_line
 
 WINDOW = 20

@@ -19,7 +19,7 @@ from mapping.distances.background import ADDED, Background
 from mapping.evaluation.loaded_links import LoadedLink, link_with
 from registry.errors import InvalidValue, UnknownName
 from registry.model import Fabric, Floats, Ints, Longs
-from registry.model.loaded_links import LoadedLinks
+from registry.model.placement import LoadedLinks
 from registry.model.views import one_line
 
 

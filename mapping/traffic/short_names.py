@@ -7,7 +7,7 @@ from collections import Counter
 from functools import lru_cache
 
 from registry.model import Fabric
-from registry.model.port_names import ENDS, End, end_name, end_parts
+from registry.model.fabric import ENDS, End, end_name, end_parts
 
 ARROW = " → "
 FABRICS_CACHED = 4

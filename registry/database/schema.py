@@ -1,16 +1,165 @@
-"""Numbered migrations that bring a database to the labels, keys and indexes of `registry.database.labels`.
+"""Numbered migrations that bring a database to the labels, keys and indexes of `registry.database.schema`.
 
 A database stores its version in ``(:Schema {id: 'schema', version})``. Migrations are data that `migrate`
 runs.
+
+Labels, relationships and indexes of the graph, as data.
+
+Every label has a unique ``id``: a composed string, such as cluster and device GUID.
+
+Pause of all writers for a moment: without one, a backup of a busy registry would never see one state.
+
+A pause is a time on the node of the schema. Writers read it after they have locked their cluster or
+application, roll back and try again until it is over. A pause ends by itself if it is not renewed, so that a
+backup that was killed stops nobody. Only the server's clock counts.
 """
 
 from __future__ import annotations
 
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
+from typing import NamedTuple
 
-from registry.database.driver import Database
-from registry.database.labels import INDEXES, LABELS, constraint_statement, index_statement
-from registry.errors import DatabaseError, SchemaVersionError
+from registry.database.driver import Database, Transaction
+from registry.errors import DatabaseError, SchemaVersionError, WritersPaused
+
+
+class Index(NamedTuple):
+    """An index on properties of a label, and what uses it."""
+
+    name: str
+    label: str
+    properties: tuple[str, ...]
+    serves: str
+
+
+class Relationship(NamedTuple):
+    """A relationship type between two labels."""
+
+    source: str
+    type: str
+    target: str
+
+
+LABELS: tuple[str, ...] = (
+    "Cluster",
+    "Observation",
+    "Content",
+    "Routing",
+    "ForwardingTable",
+    "Device",
+    "DeviceState",
+    "Application",
+    "Profile",
+    "Rank",
+    "Job",
+    "Allocation",
+    "Placement",
+    "LinkLoads",
+    "IngestRun",
+    "CounterSweep",
+    "CounterRollup",
+    "IntendedWiring",
+    "HostLayout",
+    "Advice",
+    "Drawing",
+    "Trace",
+    "Simulation",
+    "Reconfiguration",
+    "MeasuredRun",
+)
+"""Every label except ``Schema``; each has a unique ``id``, by which its nodes are found."""
+
+RELATIONSHIPS: tuple[Relationship, ...] = tuple(
+    Relationship(*parts)
+    for parts in (
+        ("Observation", "SAW", "Content"),
+        ("Observation", "SAW", "Routing"),
+        ("Content", "OF", "Cluster"),
+        ("Routing", "OF", "Cluster"),
+        ("Routing", "HAS_TABLE", "ForwardingTable"),
+        ("Device", "HAS_STATE", "DeviceState"),
+        ("Device", "LINK", "Device"),
+        ("Profile", "OF", "Application"),
+        ("Profile", "HAS_RANK", "Rank"),
+        ("Rank", "SENDS", "Rank"),
+        ("Job", "RAN_ON", "Allocation"),
+        ("Allocation", "ON", "Device"),
+        ("Job", "RAN", "Profile"),
+        ("Job", "HAS_PLACEMENT", "Placement"),
+        ("Placement", "OF", "Profile"),
+        ("Placement", "IN", "Content"),
+        ("Placement", "ON", "Allocation"),
+        ("Placement", "HAS_LOADS", "LinkLoads"),
+        ("Placement", "LOADS", "Device"),
+        ("IngestRun", "RECORDED", "Observation"),
+        ("IngestRun", "RECORDED", "Profile"),
+        ("IngestRun", "RECORDED", "Placement"),
+        ("IngestRun", "RECORDED", "CounterSweep"),
+        ("IngestRun", "RECORDED", "IntendedWiring"),
+        ("CounterSweep", "OF", "Cluster"),
+        ("CounterRollup", "OF", "Cluster"),
+        ("IntendedWiring", "OF", "Cluster"),
+        ("HostLayout", "OF", "Cluster"),
+        ("Job", "HAS_ADVICE", "Advice"),
+        ("Advice", "OF", "Placement"),
+        ("Advice", "PROPOSES", "Placement"),
+        ("Drawing", "OF", "Content"),
+        ("IngestRun", "RECORDED", "Trace"),
+        ("Trace", "OF", "Profile"),
+        ("Simulation", "OF", "Placement"),
+        ("Simulation", "IN", "Content"),
+        ("Simulation", "REPLAYS", "Profile"),
+        ("Simulation", "REPLAYS", "Trace"),
+        ("Reconfiguration", "OF", "Cluster"),
+        ("Reconfiguration", "FOR", "Profile"),
+        ("Reconfiguration", "FOR", "Job"),
+        ("MeasuredRun", "OF", "Cluster"),
+        ("MeasuredRun", "USED", "Placement"),
+        ("MeasuredRun", "RAN", "Profile"),
+    )
+)
+"""Every relationship type with the labels that it connects: what a dump contains."""
+
+INDEXES: tuple[Index, ...] = (
+    Index("device_cluster", "Device", ("cluster",), "the derived graph of a cluster"),
+    Index(
+        "observation_cluster",
+        "Observation",
+        ("cluster",),
+        "the last observation at or before a time",
+    ),
+    Index("job_cluster", "Job", ("cluster",), "jobs of a cluster"),
+    Index("job_number", "Job", ("job",), "a job by the scheduler's id, whatever the cluster"),
+    Index("sweep_cluster", "CounterSweep", ("cluster",), "last sweep of counters at or before a time"),
+    Index("rollup_cluster", "CounterRollup", ("cluster",), "counters of a time whose sweeps were rolled up"),
+    Index("intended_cluster", "IntendedWiring", ("cluster",), "the plan that is valid at a time"),
+    Index("layout_cluster", "HostLayout", ("cluster",), "layouts of all hosts at a time"),
+    Index("run_cluster", "IngestRun", ("cluster",), "last and old runs of a cluster"),
+    Index("run_key", "IngestRun", ("key",), "the last run with the same input"),
+    Index("placement_cluster", "Placement", ("cluster",), "history and series of a cluster"),
+    Index("placement_recorded", "Placement", ("recorded_at",), "the newest placements, those since a time"),
+    Index("job_started", "Job", ("cluster", "started_at"), "jobs of a cluster that run at a time"),
+    Index("simulation_cluster", "Simulation", ("cluster",), "simulations on a cluster"),
+    Index("reconfiguration_cluster", "Reconfiguration", ("cluster",), "circuit plans of a cluster"),
+    Index("reconfiguration_recorded", "Reconfiguration", ("recorded_at",), "the newest circuit plans"),
+    Index("measured_cluster", "MeasuredRun", ("cluster",), "measured runs on a cluster"),
+)
+
+
+def constraint_statement(label: str) -> str:
+    """Return the statement that makes ``id`` unique for a label."""
+    return f"CREATE CONSTRAINT {label.lower()}_id IF NOT EXISTS FOR (n:{label}) REQUIRE n.id IS UNIQUE"
+
+
+def index_statement(index: Index) -> str:
+    """Return the statement that creates an index."""
+    properties = ", ".join(f"n.{name}" for name in index.properties)
+    return f"CREATE INDEX {index.name} IF NOT EXISTS FOR (n:{index.label}) ON ({properties})"
+
 
 MIGRATE_COMMAND = "run almanac db migrate"
 RESTORE_COMMAND = "run almanac db restore again with that file"
@@ -271,3 +420,92 @@ def write_version(database: Database, version: int) -> None:
 
 def _run(database: Database, statement: str, **parameters: object) -> None:
     database.write(lambda transaction: transaction.run(statement, **parameters))
+
+
+PAUSE_SECONDS = 60.0
+"""A pause that is not renewed ends after this time."""
+
+_SET = """
+MATCH (s:Schema {id: $id})
+SET s.paused_until = timestamp() + $milliseconds
+"""
+
+_END = """
+MATCH (s:Schema {id: $id})
+REMOVE s.paused_until
+"""
+
+_LOCK_CLUSTERS, _LOCK_APPLICATIONS = (
+    f"""
+MATCH (n:{label})
+SET n.taken = true
+"""
+    for label in ("Cluster", "Application")
+)
+"""Waits for writers that hold a lock (Neo4j), or makes them fail and try again (ArcadeDB)."""
+
+_STATE = """
+MATCH (s:Schema {id: $id})
+RETURN s.loading AS loading, s.paused_until > timestamp() AS paused
+"""
+
+
+class Pause:
+    """A pause of all writers, to be renewed as long as it is needed."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._renewed = 0.0
+        self._forgotten = False
+
+    def renew(self) -> None:
+        """Renew the pause if a third of it is over."""
+        if time.monotonic() - self._renewed > PAUSE_SECONDS / 3:
+            milliseconds = int(PAUSE_SECONDS * 1000)
+            self._database.write(
+                lambda transaction: transaction.run(_SET, id=SCHEMA_ID, milliseconds=milliseconds)
+            )
+            self._renewed = time.monotonic()
+
+    def forget(self) -> None:
+        """Leave the pause to end by itself, as its database is about to be replaced."""
+        self._forgotten = True
+
+    def end(self) -> None:
+        """End the pause, unless it is forgotten."""
+        if not self._forgotten:
+            self._database.write(lambda transaction: transaction.run(_END, id=SCHEMA_ID))
+
+
+@contextmanager
+def writers_paused(database: Database) -> Iterator[Pause]:
+    """Pause all writers during the block, after those that are at work have finished."""
+    pause = Pause(database)
+    pause.renew()
+    try:
+        for statement in (_LOCK_CLUSTERS, _LOCK_APPLICATIONS):
+            database.write(partial(_run_statement, statement=statement))
+        yield pause
+    finally:
+        pause.end()
+
+
+def _run_statement(transaction: Transaction, statement: str) -> None:
+    transaction.run(statement)
+
+
+def require_writable(transaction: Transaction) -> None:
+    """Raise if writers are paused, or a restore is at work or was interrupted; call it after locking.
+
+    Raises
+    ------
+    WritersPaused
+        The transaction is tried again until the pause is over.
+    DatabaseError
+        A restore is at work or was interrupted.
+    """
+    for row in transaction.run(_STATE, id=SCHEMA_ID):
+        if row["loading"]:
+            raise half_restored()
+        if row["paused"]:
+            raise WritersPaused("a backup is being written: writers wait until it is done")

@@ -17,14 +17,14 @@ FORMATS = Catalog(
         for name, target, about in (
             ("node-link", "graphs:write_node_link", "node-link JSON of networkx and D3"),
             ("graphml", "graphs:write_graphml", "GraphML of networkx, Gephi, yEd and igraph"),
-            ("csv", "links_csv:write", "links as CSV, one row per cable and direction"),
-            ("libtopomap", "libtopomap:write", "LibTopoMap's weighted map"),
-            ("slurm-topology", "slurm:write_tree", "Slurm's topology.conf for topology/tree"),
-            ("slurm-block", "slurm:write_block", "Slurm's topology.conf for topology/block"),
-            ("slurm-topology-yaml", "slurm:write_yaml", "Slurm's topology.yaml (25.05 and later)"),
-            ("kubernetes-labels", "kubernetes:write_labels", "kubectl commands that label the nodes"),
-            ("kueue-topology", "kubernetes:write_kueue", "Kubernetes: Kueue's Topology of these labels"),
-            ("volcano-hypernodes", "kubernetes:write_volcano", "Kubernetes: Volcano's HyperNodes"),
+            ("csv", "graphs:write_csv", "links as CSV, one row per cable and direction"),
+            ("libtopomap", "graphs:write_libtopomap", "LibTopoMap's weighted map"),
+            ("slurm-topology", "trees:write_tree", "Slurm's topology.conf for topology/tree"),
+            ("slurm-block", "trees:write_block", "Slurm's topology.conf for topology/block"),
+            ("slurm-topology-yaml", "trees:write_yaml", "Slurm's topology.yaml (25.05 and later)"),
+            ("kubernetes-labels", "trees:write_labels", "kubectl commands that label the nodes"),
+            ("kueue-topology", "trees:write_kueue", "Kubernetes: Kueue's Topology of these labels"),
+            ("volcano-hypernodes", "trees:write_volcano", "Kubernetes: Volcano's HyperNodes"),
         )
     ),
 )

@@ -21,10 +21,10 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from registry.model.arrays import Bools, Floats, Guids, Int8s, Ints, Longs
     from registry.model.circuit_plan import CircuitPlan
-    from registry.model.counter_deltas import CounterDeltas, deltas, growth, total
+    from registry.model.counter_deltas import CounterDeltas, LinkRates, deltas, growth, link_rates, total
     from registry.model.counters import COUNTERS, NOT_COUNTED, CounterSweep
     from registry.model.fabric import HOST, SWITCH, Fabric, HasFabric, claimed_name, format_guid, is_made_up
-    from registry.model.intended import IntendedWiring, join_wiring
+    from registry.model.hosts import IntendedWiring, join_wiring
     from registry.model.job import HasJob, Job, Time, as_utc
     from registry.model.links import (
         LINK_COLUMNS,
@@ -45,10 +45,8 @@ if TYPE_CHECKING:
         Metrics,
         Placement,
     )
-    from registry.model.profile import HasProfile, Profile
-    from registry.model.rates import LinkRates, link_rates
+    from registry.model.profile import HasProfile, Profile, Trace
     from registry.model.simulation import Simulation
-    from registry.model.trace import Trace
 
 __all__ = [
     "COUNTERS",
@@ -104,17 +102,15 @@ __all__ = [
 _MODULES = {
     "arrays": "Bools Floats Guids Int8s Ints Longs",
     "circuit_plan": "CircuitPlan",
-    "counter_deltas": "CounterDeltas deltas growth total",
+    "counter_deltas": "CounterDeltas LinkRates deltas growth link_rates total",
     "counters": "COUNTERS NOT_COUNTED CounterSweep",
     "fabric": "HOST SWITCH Fabric HasFabric claimed_name format_guid is_made_up",
-    "intended": "IntendedWiring join_wiring",
+    "hosts": "IntendedWiring join_wiring",
     "job": "HasJob Job Time as_utc",
     "links": "LINK_COLUMNS NO_PORT NO_ROUTE PORT_STATES Adapters ForwardingTables Links Ports",
     "placement": "Allocation Bound Evaluation HasPlacement HostOrder Metrics Placement",
-    "profile": "HasProfile Profile",
-    "rates": "LinkRates link_rates",
+    "profile": "HasProfile Profile Trace",
     "simulation": "Simulation",
-    "trace": "Trace",
 }
 """Names of `__all__` by their module."""
 _MODULE_OF = {name: module for module, names in _MODULES.items() for name in names.split()}

@@ -19,7 +19,7 @@ from registry.model import (
     Profile,
     Trace,
 )
-from registry.model.host_layout import HostLayout
+from registry.model.hosts import HostLayout
 from registry.model.views import one_line
 
 MAX_NAME = 200
@@ -50,7 +50,7 @@ def check_cluster_name(name: str, field: str = "Intake.cluster") -> None:
 class IngestedData:
     """One attribute for each kind of data that files can hold.
 
-    Each attribute has a row of the same name in `registry.ingest_runs.kinds.KINDS`.
+    Each attribute has a row of the same name in `registry.store.saving.KINDS`.
 
     Attributes
     ----------
@@ -114,7 +114,7 @@ class Intake(IngestedData):
     digest : str
         SHA-256 of the files' bytes, in hexadecimal.
     key : str
-        Hash of the files and options, see `registry.ingest_runs.runs.Attempt.key`.
+        Hash of the files and options, see `registry.store.ingest_runs.Attempt.key`.
     started_at : datetime or None
         Time when reading began, with a time zone (default: the time when saving begins).
     begun : float or None

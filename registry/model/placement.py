@@ -1,19 +1,41 @@
-"""Types of allocations, placements and evaluations."""
+"""Types of allocations, placements and evaluations.
+
+Loads of the few links of a fabric that carry traffic.
+
+Many placements as columns, for plots and regression checks of a history.
+
+Order of ranks on hosts by Slurm's distributions.
+
+`Job.slots` gives the number of ranks on each host, a distribution decides which ones. Checked against srun of
+Slurm 22.05, 24.11 and 26.05 for hosts with equal and different numbers of ranks, and under topology/tree and
+topology/block. Before 26.05 these choose the hosts of a job, but not the order of its ranks; under 26.05
+``block`` visits the hosts of one leaf switch or block after those of another, in the order of topology.conf.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Any, Protocol, Self
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from registry.errors import InfeasibleAllocation, InvalidPlacement, InvalidValue, UnknownName
-from registry.model.arguments import content, sequence_of
-from registry.model.arrays import Floats, Ints, check_range, freeze_all, one_each, readonly
+from registry.model.arrays import (
+    Bools,
+    Floats,
+    Ints,
+    Longs,
+    check_range,
+    freeze,
+    freeze_all,
+    one_each,
+    readonly,
+)
 from registry.model.fabric import HOST, Fabric, HasFabric
-from registry.model.views import Drawn, Tabular, one_line
+from registry.model.job import Job
+from registry.model.views import Drawn, Tabular, content, one_line, sequence_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -364,3 +386,263 @@ class Metrics:
         return cls(
             **{name: float(np.mean([getattr(one, name) for one in several])) for name in cls.__slots__}
         )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class LoadedLinks:
+    """Loads of the links that carry traffic.
+
+    Attributes
+    ----------
+    link : int32[k]
+        Rows of ``fabric.links``, ascending.
+    bytes : float64[k]
+        Bytes on each link; > 0.
+    links : int
+        Number of all rows of ``fabric.links``.
+    """
+
+    link: Ints
+    bytes: Floats
+    links: int
+
+    __repr__ = one_line
+
+    def __post_init__(self) -> None:
+        freeze_all(self, None, "link")
+        freeze_all(self, len(self.link), "bytes")
+        if len(self.link):
+            if int(self.link[0]) < 0 or int(self.link[-1]) >= self.links:
+                raise InvalidValue("LoadedLinks.link", f"outside 0 .. {self.links - 1}")
+            if (np.diff(self.link) <= 0).any():
+                raise InvalidValue("LoadedLinks.link", "must ascend")
+
+    @classmethod
+    def of(cls, link_bytes: Floats) -> Self:
+        """Return the links with traffic, from the bytes ``float64[m]`` on all links."""
+        loaded = np.flatnonzero(link_bytes)
+        return cls(link=loaded.astype(np.int32), bytes=link_bytes[loaded], links=len(link_bytes))
+
+    def dense(self) -> Floats:
+        """Return the bytes on every link as float64[links], read-only."""
+        link_bytes = np.zeros(self.links)
+        link_bytes[self.link] = self.bytes
+        link_bytes.flags.writeable = False
+        return link_bytes
+
+
+Moments = NDArray[np.datetime64]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class PlacementSeries:
+    """Placements by time, then id; n rows in every column.
+
+    Missing texts are empty, missing numbers NaN.
+
+    Attributes
+    ----------
+    recorded_at : datetime64[us][n]
+        UTC.
+    application, profile, profile_name : tuple of str
+        Application, id and latest name of the profile.
+    job : tuple of str
+        The scheduler's id.
+    role : tuple of str
+        ``present`` (a job ran with it) or ``proposed`` (by a search).
+    strategy, objective, routing, code_version : tuple of str
+        See `Placement` and `Evaluation`.
+    tables, snapshot : tuple of str
+        Ids of the forwarding tables and of the snapshot of the evaluation.
+    allocation : tuple of str
+        Id of the hosts and slots, in their order.
+    order : tuple of str
+        Digest of the host of each rank; empty for placements of earlier versions.
+    background : tuple of str
+        Load of other jobs in the evaluation.
+    ranks : int32[n]
+    complete : bool[n]
+    congestion_seconds, network_congestion_seconds, hop_bytes, average_dilation : float64[n]
+        See `Metrics`.
+    bound_congestion_seconds, bound_network_congestion_seconds, bound_hop_bytes : float64[n]
+        Certified lower bounds.
+    in_order_congestion_seconds, in_order_network_congestion_seconds : float64[n]
+    in_order_hop_bytes, in_order_average_dilation : float64[n]
+        Metrics of the same ranks in order.
+    """
+
+    id: tuple[str, ...]
+    cluster: tuple[str, ...]
+    recorded_at: Moments
+    application: tuple[str, ...]
+    profile: tuple[str, ...]
+    profile_name: tuple[str, ...]
+    job: tuple[str, ...]
+    role: tuple[str, ...]
+    strategy: tuple[str, ...]
+    objective: tuple[str, ...]
+    routing: tuple[str, ...]
+    tables: tuple[str, ...]
+    snapshot: tuple[str, ...]
+    allocation: tuple[str, ...]
+    order: tuple[str, ...]
+    background: tuple[str, ...]
+    code_version: tuple[str, ...]
+    ranks: Ints
+    complete: Bools
+    congestion_seconds: Floats
+    network_congestion_seconds: Floats
+    hop_bytes: Floats
+    average_dilation: Floats
+    bound_congestion_seconds: Floats
+    bound_network_congestion_seconds: Floats
+    bound_hop_bytes: Floats
+    in_order_congestion_seconds: Floats
+    in_order_network_congestion_seconds: Floats
+    in_order_hop_bytes: Floats
+    in_order_average_dilation: Floats
+
+    __repr__ = one_line
+
+    def __post_init__(self) -> None:
+        n = len(self.id)
+        for name in _TEXTS:
+            if len(getattr(self, name)) != n:
+                raise InvalidValue(f"PlacementSeries.{name}", f"needs {n} entries")
+        freeze(self, "recorded_at", np.dtype("datetime64[us]"), n)
+        freeze_all(self, n, "ranks", "complete", *_NUMBERS)
+
+    def __len__(self) -> int:
+        return len(self.id)
+
+    def take(self, rows: Longs) -> PlacementSeries:
+        """Return some of the rows, in the given order."""
+        chosen: dict[str, Any] = {
+            name: tuple(map(getattr(self, name).__getitem__, rows.tolist())) for name in _TEXTS
+        }
+        arrays = {name: getattr(self, name)[rows] for name in ("recorded_at", "ranks", "complete", *_NUMBERS)}
+        return PlacementSeries(**chosen, **arrays)
+
+
+_TEXTS = tuple(field.name for field in fields(PlacementSeries) if field.type == "tuple[str, ...]")
+_NUMBERS = tuple(field.name for field in fields(PlacementSeries) if field.type == "Floats")
+
+
+BLOCK, CYCLIC, PLANE, ARBITRARY = DISTRIBUTIONS = ("block", "cyclic", "plane", "arbitrary")
+MEASURED = ((22, 5), (24, 11), (26, 5))
+"""Versions of Slurm whose order of ranks was measured, as year and month."""
+_BY_LEAF = (26, 5)
+"""First of these whose ``block`` visits the hosts of one leaf switch or block after those of another."""
+
+
+def measured_version(version: tuple[int, int]) -> tuple[int, int]:
+    """Return the last measured version of Slurm up to one, or the first measured version."""
+    return max((one for one in MEASURED if one <= version), default=MEASURED[0])
+
+
+def visits_leaves(version: tuple[int, int]) -> bool:
+    """Return True if ``block`` of a measured version visits one leaf switch or block after the other."""
+    return version >= _BY_LEAF
+
+
+def rank_order(counts: Sequence[int], distribution: str, plane: int | None = None) -> Longs:
+    """Return the host of each rank.
+
+    Hosts are visited in order, round after round, until each has its ranks: ``block`` gives a host all its
+    ranks at once, ``cyclic`` one per round, ``plane`` a fixed number per round.
+
+    Parameters
+    ----------
+    counts : sequence of int
+        Number of ranks of each host.
+    distribution : str
+        ``block``, ``cyclic`` or ``plane``.
+    plane : int, optional
+        Ranks per round of ``plane``.
+
+    Returns
+    -------
+    int64[ranks]
+        Index of the host of each rank.
+
+    Raises
+    ------
+    InvalidValue
+        The distribution is unknown or has no order (``arbitrary``); a plane without a size.
+    """
+    left = np.asarray(counts, np.int64)
+    if distribution not in (BLOCK, CYCLIC, PLANE):
+        known = "its order is only in the host list or the report of the job"
+        reason = known if distribution == ARBITRARY else f"must be one of {', '.join(DISTRIBUTIONS)}"
+        raise InvalidValue("distribution", f"is {distribution!r}: {reason}")
+    if distribution == PLANE and (plane is None or plane < 1):
+        raise InvalidValue("plane", "the size of a plane is needed; accounting does not record it")
+    if not len(left) or int(left.min()) < 0:
+        raise InvalidValue("counts", "needs at least one host, and no negative number of ranks")
+    most = max(1, int(left.max()))
+    each = {BLOCK: most, CYCLIC: 1, PLANE: plane or 1}[distribution]
+    host = np.repeat(np.arange(len(left)), left)
+    within = np.arange(len(host)) - np.repeat(np.cumsum(left) - left, left)
+    return host[np.lexsort((within, host, within // each))]
+
+
+def shared(ranks: int, slots_of_host: Sequence[int]) -> tuple[int, ...]:
+    """Return the number of ranks of each host by Slurm's rule.
+
+    Each round gives one rank to every host with free slots; when all are full, one to every host.
+
+    Parameters
+    ----------
+    slots_of_host : sequence of int
+        Number of slots of each host.
+    """
+    taken = [0] * len(slots_of_host)
+    while ranks and taken:
+        free = [host for host, slots in enumerate(slots_of_host) if taken[host] < slots]
+        rounds = min((slots_of_host[host] - taken[host] for host in free), default=ranks)
+        sharing = free or range(len(slots_of_host))
+        rounds = min(rounds, max(1, ranks // len(sharing)))
+        for host in sharing[:ranks]:
+            taken[host] += rounds
+        ranks -= rounds * min(ranks, len(sharing))
+    return tuple(taken)
+
+
+def order_of_job(
+    job: Job,
+    *,
+    distribution: str | None = None,
+    plane: int | None = None,
+    leaves: Sequence[Sequence[str]] = (),
+) -> HostOrder:
+    """Return the host of each rank of a job by its distribution.
+
+    Parameters
+    ----------
+    distribution : str, optional
+        Default: the job's own, or ``block`` if it has none.
+    plane : int, optional
+        Ranks per round of ``plane``, which accounting does not record.
+    leaves : sequence of sequence of str
+        Hosts of each leaf switch or block, if ``block`` visits one after the other: Slurm 26.05 with
+        topology/tree or topology/block. The hosts of one are visited in the order of the job.
+
+    Raises
+    ------
+    InvalidValue
+        The job has no hosts, its order is unknown, or a host is on no leaf.
+    """
+    if not job.hosts:
+        raise InvalidValue("Job.hosts", f"job {job.id} has none")
+    ranks = job.ranks or sum(job.slots)
+    counts = job.slots if sum(job.slots) == ranks else shared(ranks, job.slots)
+    distribution = distribution or job.distribution or BLOCK
+    visited = list(range(len(job.hosts)))
+    if leaves and distribution == BLOCK:
+        leaf = {host: at for at, hosts in enumerate(leaves) for host in hosts}
+        if missing := [host for host in job.hosts if host not in leaf]:
+            raise InvalidValue("topology", f"{missing[0]} is on no switch or block of it")
+        visited.sort(key=lambda host: leaf[job.hosts[host]])
+    order = rank_order([counts[host] for host in visited], distribution, plane)
+    hosts = tuple(job.hosts[visited[place]] for place in order.tolist())
+    return HostOrder(hosts=hosts, source=job.source, name=job.id)

@@ -13,10 +13,10 @@ from typing import Any, NamedTuple
 
 from registry.database.driver import Database, Transaction
 from registry.errors import UnknownName
-from registry.fabrics.changes import Changes, compare
-from registry.fabrics.fabrics import Snapshot, stored_snapshot
 from registry.model import as_utc
 from registry.model.views import one_line
+from registry.store.changes import Changes, compare
+from registry.store.fabrics import Snapshot, stored_snapshot
 
 _STATES = """
 UNWIND $contents AS id

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 
-from registry.counters.sweeps import SWEEPS, rolled_up, stored_times, unpack_sweep
 from registry.database.driver import Database, Transaction
-from registry.fabrics.timeline import time_or_latest
 from registry.model import CounterDeltas, Time, growth
+from registry.store.counters import SWEEPS, rolled_up, stored_times, unpack_sweep
+from registry.store.timeline import time_or_latest
 
 MOST_SWEEPS = 48
 """Maximum number of times of sweeps that are read for a period: two an hour for a day."""

@@ -8,10 +8,9 @@ from itertools import pairwise
 from typing import Any, NamedTuple
 
 from registry.database.driver import Database
-from registry.fabrics.derived import device_id
-from registry.fabrics.facts import device_keys
-from registry.fabrics.timeline import FOREVER
 from registry.model import Fabric
+from registry.store.derived import device_id, device_keys
+from registry.store.timeline import FOREVER
 
 APPEARED, REMOVED, CHANGED_SPEED, RENAMED = "added", "removed", "changed speed", "renamed"
 """Kinds of events."""

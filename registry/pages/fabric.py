@@ -6,15 +6,14 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from registry.counters.counters import MAX_SWEEPS, Sweeps, last_two_sweeps
-from registry.counters.sweeps import last_sweeps
 from registry.database.driver import Database, Transaction
 from registry.errors import UnknownName
-from registry.fabrics.fabrics import ClusterInfo
-from registry.fabrics.timeline import time_or_latest
 from registry.model.views import one_line
 from registry.pages.changes import Timeline, states_of
 from registry.pages.overview import clusters_of
+from registry.store.counters import MAX_SWEEPS, Sweeps, last_sweeps, last_two_sweeps
+from registry.store.fabrics import ClusterInfo
+from registry.store.timeline import time_or_latest
 
 _HISTORY = f"""
 OPTIONAL MATCH (o:Observation)-[:SAW]->(x:Content)

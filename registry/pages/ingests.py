@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from registry.database.driver import Database
-from registry.ingest_runs.runs import FAILED, SourceState, source_states
 from registry.model import as_utc
+from registry.store.ingest_runs import FAILED, SourceState, source_states
 
 _DAYS = """
 MATCH (r:IngestRun)

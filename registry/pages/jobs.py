@@ -11,9 +11,10 @@ from datetime import datetime
 from typing import Any
 
 from registry.database.driver import Transaction
-from registry.database.record_store import Store
+from registry.database.stored_kinds import Store
 from registry.errors import DatabaseError
-from registry.jobs.jobs import (
+from registry.model import as_utc
+from registry.store.jobs import (
     JOB_COLUMNS,
     StoredJob,
     find_job,
@@ -22,10 +23,8 @@ from registry.jobs.jobs import (
     with_advice,
     with_allocation_and_profile,
 )
-from registry.model import as_utc
-from registry.records.placements.records import StoredPlacementInfo
-from registry.records.placements.rows import INFO, placement_info, profile_names
-from registry.running.advice import StoredAdvice, stored_advice
+from registry.store.placement_rows import INFO, StoredPlacementInfo, placement_info, profile_names
+from registry.store.running_jobs import StoredAdvice, stored_advice
 
 
 def _matching(of_cluster: bool) -> str:

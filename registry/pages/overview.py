@@ -10,15 +10,14 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from registry.counters.counters import MAX_SWEEPS, Sweeps, last_two_sweeps
-from registry.counters.sweeps import last_sweeps
 from registry.database.driver import Database, Transaction
 from registry.errors import UnknownName
-from registry.fabrics.fabrics import ClusterInfo, Snapshot, stored_snapshot
-from registry.fabrics.intended import StoredWiring, stored_wiring
-from registry.ingest_runs.runs import SourceState, source_states
 from registry.model import as_utc
 from registry.model.views import one_line
+from registry.store.counters import MAX_SWEEPS, Sweeps, last_sweeps, last_two_sweeps
+from registry.store.fabrics import ClusterInfo, Snapshot, stored_snapshot
+from registry.store.ingest_runs import SourceState, source_states
+from registry.store.intended import StoredWiring, stored_wiring
 
 _OVERVIEW = f"""
 OPTIONAL MATCH (r:IngestRun)

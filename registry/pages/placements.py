@@ -10,12 +10,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from registry.database.driver import Database, Transaction
-from registry.fabrics.fabrics import Snapshot, stored_snapshot
-from registry.fabrics.routings import unpack_tables
 from registry.model.views import one_line
-from registry.profiles import StoredProfile, stored_profile
-from registry.records.placements.records import StoredPlacement
-from registry.records.placements.rows import PLACEMENT, stored_placement
+from registry.store.fabrics import Snapshot, stored_snapshot
+from registry.store.placement_rows import PLACEMENT, StoredPlacement, stored_placement
+from registry.store.profiles import StoredProfile, stored_profile
+from registry.store.tables import unpack_tables
 
 _OPEN = """
 UNWIND $placements AS wanted

@@ -9,9 +9,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from registry.database.driver import Database, Transaction
-from registry.fabrics.fabrics import Snapshot, stored_snapshot
 from registry.model.views import one_line
-from registry.records.simulations import SIMULATION, StoredSimulation, stored_simulation
+from registry.store.fabrics import Snapshot, stored_snapshot
+from registry.store.simulations import SIMULATION, StoredSimulation, stored_simulation
 
 _OPEN = """
 UNWIND $simulations AS wanted

@@ -12,7 +12,7 @@ import pytest
 
 from almanac.cli import main
 from registry.database.driver import Database
-from registry.database.local.server import ServerAddress
+from registry.database.embedded_server import ServerAddress
 from tests.support import paths, servers
 from tests.support.launchers import Slurm, require, slurm
 

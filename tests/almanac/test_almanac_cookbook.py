@@ -20,7 +20,7 @@ from registry.errors import InputError
 from registry.model import Job
 from registry.model.intake import Intake
 from registry.registry import Registry
-from registry.running.advice import AdviceRecord, Advices
+from registry.store.running_jobs import AdviceRecord, Advices
 from tests.almanac.conftest import Almanac
 from tests.support.paths import DATA, ROOT
 

@@ -16,8 +16,8 @@ from typing import Any
 import pytest
 
 from almanac.job_environment import read_environment
-from registry.maintenance import sizes
 from registry.progress import Progress
+from registry.upkeep import retention as sizes
 from tests.almanac.conftest import PROFILE, SCAN, SLURM, TABLES, TREE, Almanac
 from tests.support.dask_cluster import DaskCluster
 from tests.support.paths import DATA

@@ -22,11 +22,11 @@ from mapping.checks.forwarding_tables import find_unreachable
 from mapping.checks.link_errors import find
 from mapping.checks.wiring.differences import compare
 from mapping.kernels.compiling import COMPILING
-from registry.counters.counters import rates_of
-from registry.fabrics import changes
 from registry.model import Fabric, Job, growth, total
 from registry.model.intake import Intake
 from registry.registry import Registry
+from registry.store import changes
+from registry.store.counters import rates_of
 from tests.almanac.conftest import Almanac
 from tests.support.infiniband_data import infiniband
 

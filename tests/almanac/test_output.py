@@ -30,15 +30,14 @@ from mapping.service.advising import advise_all
 from mapping.service.live import traffic
 from mapping.service.today import Today, read_today
 from registry.errors import InputError
-from registry.fabrics.changes import Cable, Changes
-from registry.fabrics.fabrics import ClusterInfo
-from registry.ingest_runs.freshness import FAILING, Freshness
-from registry.ingest_runs.runs import FAILED, RunInfo
-from registry.jobs.jobs import StoredJob
 from registry.model import Bound, Job
 from registry.progress import silent
-from registry.records.optical_switches import OpticalSwitch
 from registry.registry import Registry
+from registry.store.changes import Cable, Changes
+from registry.store.circuit_plans import OpticalSwitch
+from registry.store.fabrics import ClusterInfo
+from registry.store.ingest_runs import FAILED, FAILING, Freshness, RunInfo
+from registry.store.jobs import StoredJob
 from tests.support.running_jobs import T0, save_running_jobs
 
 NOW = datetime(2026, 1, 10, tzinfo=UTC)

@@ -17,12 +17,12 @@ import yaml
 from prometheus_client.parser import text_string_to_metric_families
 
 from almanac.prometheus import ABOUT, Gauges
-from registry.ingest_runs.freshness import OLD, freshness
 from registry.model import CounterSweep
 from registry.model.intake import Intake
 from registry.model.placement import Metrics
 from registry.pages.overview import read_overview
 from registry.registry import Registry
+from registry.store.ingest_runs import OLD, freshness
 from tests.almanac.conftest import PROFILE, SCAN, TABLES, Almanac
 from tests.support import paths
 from tests.support.busy_cluster import fill, job, record

@@ -19,7 +19,7 @@ from bench.launchers.__main__ import RECORD, counted, tried
 from bench.launchers.cases import KINDS, MOST, NAMES, Case
 from bench.launchers.pretended import LAUNCHERS
 from bench.launchers.trial import Trial, printed
-from registry.database.backups.backup_file import Header, encode, writing
+from registry.upkeep.backup import Header, encode, writing
 from tests.support.launchers import require
 
 FIRST = 5

@@ -25,7 +25,7 @@ from mapping.service.placing import place
 from mapping.service.request import PlacementRequest
 from mapping.traffic.device_names import link_text
 from registry.database.driver import Database
-from registry.database.local.server import ServerAddress
+from registry.database.embedded_server import ServerAddress
 from registry.model import Job
 from registry.model.intake import Intake
 from registry.registry import Registry

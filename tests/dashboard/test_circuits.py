@@ -19,7 +19,7 @@ from dashboard.tables.circuits import INSERTED, PRESENT, PROPOSED, REMOVED, UNCH
 from dashboard.widgets.tables import csv_text
 from registry.model import Job, Profile
 from registry.model.intake import Intake
-from registry.records.circuit_plans import CircuitPlanInfo, StoredCircuitPlan
+from registry.store.circuit_plans import CircuitPlanInfo, StoredCircuitPlan
 from tests.dashboard.conftest import MARKUP, Connect
 from tests.dashboard.test_figures import rows_of, spec
 from tests.registry.model import test_circuit_plan

@@ -23,7 +23,7 @@ from ingest.pipeline import ingest
 from mapping.placement.search.options import SearchOptions
 from mapping.service.placing import place
 from mapping.service.request import PlacementRequest
-from registry.database.local.server import stop
+from registry.database.embedded_server import stop
 from registry.model import Job, Profile
 from registry.model.intake import Intake
 from registry.registry import Registry

@@ -25,7 +25,7 @@ from mapping.service.placing import subject_of
 from mapping.service.today import read_today
 from mapping.traffic.measured_gain import measured_gains
 from mapping.traffic.quality import regressions
-from registry.database.local.server import ServerAddress
+from registry.database.embedded_server import ServerAddress
 from registry.registry import Registry
 from tests.dashboard.conftest import Connect
 from tests.support import paths, servers

@@ -13,10 +13,10 @@ from dashboard.state.viewer import Access, Viewer
 from dashboard.tables.status import age_grid, attention, runs_table, short_age, sources_table
 from dashboard.widgets.tables import csv_text
 from registry.errors import InputError
-from registry.ingest_runs.runs import FAILED, SAVED, Attempt, RunInfo, SourceState
 from registry.model import Job
 from registry.model.intake import Intake
 from registry.pages.ingests import Ingests, SourceDay
+from registry.store.ingest_runs import FAILED, SAVED, Attempt, RunInfo, SourceState
 from tests.dashboard.conftest import Connect
 from tests.support.apps import captions, messages, numbers, page, seen_by, whole
 from tests.support.fat_tree import fat_tree

@@ -24,7 +24,7 @@ from registry import units
 from registry.errors import InvalidValue
 from registry.model import Allocation, Bound, Evaluation, Job, Metrics, Placement, Profile
 from registry.model.intake import Intake
-from registry.records.placements.records import PRESENT, PROPOSED, StoredPlacement, StoredPlacementInfo
+from registry.store.placement_rows import PRESENT, PROPOSED, StoredPlacement, StoredPlacementInfo
 from tests.dashboard.conftest import DATA, MARKUP, SCANNED, Connect, Filled
 from tests.support.apps import JOBS, address, captions, messages, numbers, page, table
 from tests.support.sure import sure

@@ -24,7 +24,7 @@ from mapping.traffic.interference import interference
 from mapping.traffic.shared_load import JobLoad, SharedLoad
 from registry.model import Fabric, Job
 from registry.model.intake import Intake
-from registry.model.loaded_links import LoadedLinks
+from registry.model.placement import LoadedLinks
 from tests.dashboard.conftest import MARKUP, SCANNED, Connect, Filled
 from tests.support.apps import INTERFERENCE, JOBS, address, captions, messages, numbers, page, table
 from tests.support.infiniband_data import infiniband

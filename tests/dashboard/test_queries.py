@@ -32,12 +32,12 @@ from mapping.checks.error_limits import ErrorLimits, port_errors
 from mapping.service.placing import subject_of
 from mapping.traffic.device_names import link_text
 from registry.database.driver import Database
-from registry.database.local.server import ServerAddress
+from registry.database.embedded_server import ServerAddress
 from registry.errors import UnknownName
 from registry.pages.fabric import read_fabric_history
 from registry.pages.placements import open_placement
-from registry.records.placements.records import PRESENT
 from registry.registry import Registry
+from registry.store.placement_rows import PRESENT
 from tests.dashboard.conftest import MARKUP, RESCANNED, SCANNED, Filled
 from tests.support import paths, servers
 from tests.support.apps import FABRIC, JOB, PAGES, address, page, seen_by, whole

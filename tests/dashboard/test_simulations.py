@@ -18,12 +18,12 @@ from dashboard.state.viewer import Access, Viewer
 from dashboard.tables import simulated as tables
 from registry import units
 from registry.model import Simulation
-from registry.records.simulations import SimulationInfo, SimulationRecord, StoredSimulation
 from registry.registry import Registry
+from registry.store.simulations import SimulationInfo, SimulationRecord, StoredSimulation
 from tests.dashboard.conftest import Filled
 from tests.dashboard.test_figures import spec
 from tests.dashboard.test_trends import NASTY, series
-from tests.registry.model.test_trace import simulation
+from tests.registry.model.test_profile_trace import simulation
 from tests.support.apps import RUNS, address, messages, page, seen_by, table, titles
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)

@@ -26,11 +26,11 @@ from dashboard.tables.measured import Verdict, gain_text, gains_table, times_tex
 from mapping.traffic.fragmentation import Neighbours
 from mapping.traffic.measured_gain import MeasuredGain
 from registry import units
-from registry.fabrics.changes import compare
-from registry.jobs.jobs import StoredJob
 from registry.model import Allocation, Fabric, Job
-from registry.model.measured_run import StoredMeasuredRun
+from registry.model.job import StoredMeasuredRun
 from registry.pages.jobs import JobRow
+from registry.store.changes import compare
+from registry.store.jobs import StoredJob
 from tests.dashboard.test_figures import luminance
 from tests.dashboard.test_job import info
 from tests.support.fat_tree import at

@@ -24,8 +24,8 @@ from mapping.service.request import PlacementRequest
 from mapping.traffic.quality import by_application, judge
 from registry.model import Profile
 from registry.model.intake import Intake
-from registry.model.measured_run import MeasuredRun
-from registry.model.placement_series import PlacementSeries
+from registry.model.job import MeasuredRun
+from registry.model.placement import PlacementSeries
 from tests.dashboard.conftest import Connect, Filled
 from tests.dashboard.test_figures import spec
 from tests.support.apps import JOBS, address, captions, messages, numbers, page, table

@@ -27,14 +27,13 @@ from mapping.traffic.shared_load import JobLoad, SharedLoad
 from mapping.traffic.short_names import short_link
 from registry.database.driver import Database
 from registry.errors import DatabaseUnavailable
-from registry.fabrics.changes import Changes, compare
-from registry.ingest_runs.runs import SourceState
-from registry.jobs.jobs import StoredJob
 from registry.model import Job, Metrics
-from registry.model.loaded_links import LoadedLinks
+from registry.model.placement import LoadedLinks
 from registry.registry import Registry
-from registry.running.advice import StoredAdvice
-from registry.running.running_jobs import PresentPlacement, RunningJob
+from registry.store.changes import Changes, compare
+from registry.store.ingest_runs import SourceState
+from registry.store.jobs import StoredJob
+from registry.store.running_jobs import PresentPlacement, RunningJob, StoredAdvice
 from tests.dashboard.conftest import MARKUP, Connect, Filled
 from tests.support import apps
 from tests.support.apps import PAGES, address, messages, numbers, page, seen_by, titles, whole

@@ -137,7 +137,7 @@ def bar() -> None:
     import streamlit as st
 
     from dashboard.widgets import bar
-    from registry.fabrics.fabrics import ClusterInfo
+    from registry.store.fabrics import ClusterInfo
 
     now = datetime.now(UTC)
     sizes = dict.fromkeys(

@@ -25,11 +25,11 @@ from ingest.rates import LANE_BYTES, WIDTHS, link_rate, printed_rate
 from ingest.reading.source import SourceGroup, read_paths
 from ingest.writers.infiniband import fat_tree, forwarding_tables, ibnetdiscover_text, opensm_lfts_text
 from registry.errors import ConfigError, InputError, InvalidValue, UnknownFormat, UnknownName
-from registry.fabrics.fabrics import Snapshot
-from registry.ingest_runs.runs import Attempt, RunInfo
 from registry.model import Fabric, Profile
 from registry.model.intake import Intake, Receipt
 from registry.progress import Progress, silent
+from registry.store.fabrics import Snapshot
+from registry.store.ingest_runs import Attempt, RunInfo
 from tests.support.inputs import DATA, archive, bytes_of, edges_of, file, recordings
 from tests.support.paths import written
 from tests.support.sure import sure

@@ -11,9 +11,17 @@ from pathlib import Path
 import pytest
 
 from mapping.placement.catalog import Chain
-from registry.catalog import Catalog, Choice, Entry, options_of, read_options, split_options
+from registry.catalog import (
+    Catalog,
+    Choice,
+    Entry,
+    PlugInError,
+    PlugIns,
+    options_of,
+    read_options,
+    split_options,
+)
 from registry.errors import InvalidValue, UnknownName
-from registry.plug_ins import PlugInError, PlugIns
 
 
 def example(a: int, *, starts: int = 1, share: float = 0.5, near: str = "last", both: bool = False) -> None:

@@ -17,9 +17,17 @@ import numpy
 import pytest
 
 from registry import installation
-from registry.disk_space import FULL_BYTES, bytes_of, no_space
 from registry.errors import MissingExtra
-from registry.installation import install_command, optional_parts, origin, require, upgrade_advice
+from registry.installation import (
+    FULL_BYTES,
+    bytes_of,
+    install_command,
+    no_space,
+    optional_parts,
+    origin,
+    require,
+    upgrade_advice,
+)
 from tests.support import paths
 
 PROJECT = tomllib.loads((paths.ROOT / "pyproject.toml").read_text("utf-8"))["project"]
@@ -199,7 +207,7 @@ def test_the_base_depends_on_no_package_of_the_dashboard() -> None:
 def test_a_file_system_with_little_room_is_full_and_named(tmp_path: Path, monkeypatch: Any) -> None:
     free = FULL_BYTES
     usage = shutil.disk_usage(tmp_path)
-    monkeypatch.setattr("registry.disk_space.shutil.disk_usage", lambda folder: usage._replace(free=free))
+    monkeypatch.setattr("registry.installation.shutil.disk_usage", lambda folder: usage._replace(free=free))
     assert no_space(tmp_path) == ""
     free = 3_999_999
     text = f"no space left on {tmp_path}, 3 MB free: make room, then repeat the command"

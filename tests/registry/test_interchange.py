@@ -14,16 +14,16 @@ import pytest
 from hypothesis import given
 
 from ingest.generate.tori import torus
-from registry.database.local.server import ServerAddress
+from registry.database.embedded_server import ServerAddress
 from registry.errors import InvalidValue, MissingExtra
 from registry.exports.graphs import write_graphml
-from registry.fabrics.contents import canonical, content_hash
 from registry.installation import install_command
 from registry.interchange import fabric_tables, from_networkx, history_table, py2neo_graph, to_networkx
 from registry.model import Allocation, Fabric, Metrics, Placement, Profile
 from registry.model.intake import Intake
-from registry.records.placements.records import PlacementRecord
 from registry.registry import Registry
+from registry.store.placement_rows import PlacementRecord
+from registry.store.snapshots import canonical, content_hash
 from tests.support.fat_tree import at, fat_tree
 from tests.support.full_cluster import same
 from tests.support.small_fabrics import adapter_fabrics, plain_fabrics, profiles

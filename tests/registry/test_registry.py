@@ -20,17 +20,16 @@ import pytest
 
 import registry as registry_package
 from registry.database.driver import Database
-from registry.database.labels import LABELS
-from registry.database.local.server import ServerAddress
-from registry.database.record_store import Join, RecordKind, delete_statement, known_statement
-from registry.database.schema import MIGRATIONS, WRITE_VERSION, current_version
+from registry.database.embedded_server import ServerAddress
+from registry.database.schema import LABELS, MIGRATIONS, WRITE_VERSION, current_version
+from registry.database.stored_kinds import Join, RecordKind, delete_statement, known_statement
 from registry.errors import InvalidValue, SchemaVersionError, UnknownName, WriteRefused
-from registry.fabrics.contents import canonical, content_hash
-from registry.ingest_runs.kinds import KINDS
-from registry.ingest_runs.runs import RUN
 from registry.model import HostOrder, Job, Profile
 from registry.model.intake import Intake
 from registry.registry import Registry, default_home
+from registry.store.ingest_runs import RUN
+from registry.store.saving import KINDS
+from registry.store.snapshots import canonical, content_hash
 from tests.support import paths, servers
 from tests.support.concurrent_writers import CONTENTS
 from tests.support.fat_tree import at, fat_tree, tree_tables
@@ -42,7 +41,7 @@ CYPHER = re.compile(
 """A statement; clauses with which several statements begin neither return nor write anything."""
 WHOLE_GRAPH = (
     "registry.database.schema",
-    *(f"registry.database.backups.{name}" for name in ("sections", "backup", "restore")),
+    *(f"registry.upkeep.{name}" for name in ("backup", "restore")),
 )
 """Modules whose work is the whole graph: making its schema, moving it."""
 COUNTS_ALL = "COUNT_ALL_NODES"

@@ -22,10 +22,16 @@ from mapping.launchers.catalog import write as write_placement
 from registry import errors as known_errors
 from registry import units
 from registry.csv_text import csv_text, guarded, without_guard
-from registry.errors import DatabaseUnavailable, DisconnectedAllocation, InputError, InvalidValue, UnknownName
+from registry.errors import (
+    DatabaseUnavailable,
+    DisconnectedAllocation,
+    InputError,
+    InvalidValue,
+    UnknownName,
+    close_names,
+)
 from registry.exports.catalog import write
 from registry.model import Allocation, Placement
-from registry.name_lists import close_names
 from registry.units import moment_of
 from tests.support.inputs import parse
 

@@ -12,11 +12,11 @@ import numpy as np
 from registry.database.driver import Database, Transaction
 from registry.model import Allocation, Bound, Evaluation, Job, Placement, Profile
 from registry.model.intake import Intake
-from registry.records.placements.records import PRESENT as PRESENT
-from registry.records.placements.records import PROPOSED as PROPOSED
-from registry.records.placements.records import PlacementRecord
 from registry.registry import Registry
-from registry.running.advice import AdviceRecord
+from registry.store.placement_rows import PRESENT as PRESENT
+from registry.store.placement_rows import PROPOSED as PROPOSED
+from registry.store.placement_rows import PlacementRecord
+from registry.store.running_jobs import AdviceRecord
 from tests.support.fat_tree import at as at
 from tests.support.fat_tree import fat_tree, tree_tables
 

@@ -10,10 +10,10 @@ import sys
 import time
 from collections.abc import Callable
 
-from registry.fabrics.contents import canonical, content_hash
 from registry.model import Profile
 from registry.model.intake import Intake
 from registry.registry import Registry
+from registry.store.snapshots import canonical, content_hash
 from tests.support.fat_tree import at, fat_tree
 from tests.support.waiting import PATIENCE
 

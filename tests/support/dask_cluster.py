@@ -18,7 +18,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
-from registry.database.local.end_with_parent import die_with_parent
+from registry.database.supervisor import die_with_parent
 from tests.support.paths import ROOT
 from tests.support.waiting import comes_true
 

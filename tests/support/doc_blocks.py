@@ -21,8 +21,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from registry.maintenance.cluster_deletion import delete_cluster
 from registry.registry import Registry
+from registry.upkeep.clusters import delete_cluster
 from tests.support import paths
 from tests.support.forked import client
 

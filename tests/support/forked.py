@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from registry.database.local.end_with_parent import die_with_parent
+from registry.database.supervisor import die_with_parent
 
 CLIENT = """#!{python} -IS
 import os, socket, sys

@@ -9,16 +9,16 @@ from typing import Any
 import numpy as np
 
 from ingest.formats.hosts.hwloc_xml import read_layout
-from registry.counters.sweeps import Retention, roll_up
 from registry.database.driver import Database
 from registry.model import CounterSweep, IntendedWiring
 from registry.model.intake import Intake
-from registry.model.measured_run import MeasuredRun
-from registry.records.placements.records import PROPOSED
-from registry.records.simulations import SimulationRecord
+from registry.model.job import MeasuredRun
 from registry.registry import Registry
+from registry.store.counters import Retention, roll_up
+from registry.store.placement_rows import PROPOSED
+from registry.store.simulations import SimulationRecord
 from tests.registry.model.test_circuit_plan import optical_switch, reconfiguration_record
-from tests.registry.model.test_trace import simulation, trace
+from tests.registry.model.test_profile_trace import simulation, trace
 from tests.support.busy_cluster import advise, fill, job, place
 from tests.support.fat_tree import LEAF_GUID, at, fat_tree
 from tests.support.inputs import file, read

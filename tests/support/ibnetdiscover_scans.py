@@ -12,7 +12,7 @@ from ingest.options import Options
 from ingest.parsed import Parsed
 from ingest.writers.infiniband import fat_tree, ibnetdiscover_text
 from registry.model import Fabric
-from registry.model.port_names import ENDS
+from registry.model.fabric import ENDS
 from tests.support import inputs
 
 TREE = ibnetdiscover_text(fat_tree(2, 3, 2, cables=2))

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from registry.database.local.end_with_parent import die_with_parent
+from registry.database.supervisor import die_with_parent
 from tests.support.waiting import PATIENCE, comes_true
 
 OPEN_MPI_ON_LOOPBACK = ("--mca", "oob_tcp_if_include", "lo", "--mca", "btl_tcp_if_include", "lo")

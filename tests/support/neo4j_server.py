@@ -25,9 +25,9 @@ import platformdirs
 import psutil
 from filelock import FileLock
 
-from registry.database.local.end_with_parent import die_with_parent
-from registry.database.local.server import ServerAddress
+from registry.database.embedded_server import ServerAddress
 from registry.database.schema import migrate
+from registry.database.supervisor import die_with_parent
 from registry.errors import DatabaseUnavailable
 from tests.support.servers import Unavailable
 from tests.support.waiting import PATIENCE

@@ -25,11 +25,11 @@ from typing import Any
 import psutil
 from filelock import FileLock
 
-from registry.database.backups.backup import backup
-from registry.database.backups.restore import restore
-from registry.database.local.files import ServerFiles
-from registry.database.local.server import ServerAddress, ensure_server, stop
+from registry.database.embedded_files import ServerFiles
+from registry.database.embedded_server import ServerAddress, ensure_server, stop
 from registry.registry import Registry
+from registry.upkeep.backup import backup
+from registry.upkeep.restore import restore
 from tests.support.paths import ROOT
 from tests.support.waiting import PATIENCE, comes_true, has_ended
 

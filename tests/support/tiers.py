@@ -24,7 +24,7 @@ import pytest
 
 TESTS = Path(__file__).parents[1]
 TIERS = ("unit", "server", "smoke", "system")
-CONTRACT = ("registry/fabrics", "registry/jobs", "registry/counters", "registry/records", "registry/database")
+CONTRACT = ("registry/store", "registry/database")
 """Folders, without those below them, of the store contract: what the registry promises on both servers."""
 STARTS = frozenset({"subprocess.Popen", "os.posix_spawn", "os.fork", "os.forkpty", "os.system"})
 """Audit events of a process that starts."""

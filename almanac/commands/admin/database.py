@@ -26,8 +26,8 @@ from registry.csv_text import csv_text
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from registry.database.backups.sections import Transferred
     from registry.database.driver import Database
+    from registry.upkeep.backup import Transferred
 
 
 @click.group("db")
@@ -54,7 +54,7 @@ def status(as_json: bool) -> None:
 @json_option
 def start(as_json: bool) -> None:
     """Start the embedded server if it is not running."""
-    from registry.database.local.server import ensure_server
+    from registry.database.embedded_server import ensure_server
 
     settings = _embedded(current_settings())
     with progress_bars() as progress:
@@ -69,7 +69,7 @@ def start(as_json: bool) -> None:
 @json_option
 def stop(as_json: bool) -> None:
     """Stop the embedded server."""
-    from registry.database.local.server import stop as stop_server
+    from registry.database.embedded_server import stop as stop_server
 
     settings = _embedded(current_settings())
     was_running = stop_server(settings.home)
@@ -104,7 +104,7 @@ def backup(file: Path) -> None:
     The file holds one moment, is complete or not there, can be read by its owner only, and can be restored on
     either server. If a writer comes in between, writers wait while the registry is read again.
     """
-    from registry.database.backups.backup import backup as write_backup
+    from registry.upkeep.backup import backup as write_backup
 
     with open_registry() as registry, progress_bars() as progress:
         counts = write_backup(registry.database, file, progress)
@@ -126,8 +126,8 @@ def restore(file: Path, replace: bool, accept_damaged: bool) -> None:
     whose restore was interrupted cannot be used until a restore has finished. With --replace the embedded
     server gets new files, which are checked first; the old ones, damaged or not, are kept in the data folder.
     """
-    from registry.database.backups.restore import restore as read_backup
-    from registry.maintenance.verify import require_intact
+    from registry.upkeep.restore import restore as read_backup
+    from registry.upkeep.verify import require_intact
 
     check = None if accept_damaged else partial(require_intact, path=str(file))
     settings = current_settings()
@@ -141,7 +141,7 @@ def restore(file: Path, replace: bool, accept_damaged: bool) -> None:
 
 def _replace(settings: Settings, file: Path, check: Callable[[Any], None] | None) -> Transferred:
     """Replace the files of the embedded server by a backup; print where the old ones are."""
-    from registry.database.backups.replace import replace
+    from registry.upkeep.restore import replace
 
     with progress_bars() as progress:
         done = replace(settings.home, file, progress, check=check)
@@ -161,8 +161,8 @@ def compact(as_json: bool) -> None:
     interrupted, the registry stays as it was. The disk needs room for the new files. Neo4j uses the space of
     deleted data by itself.
     """
-    from registry.database.backups.compact import compact as write_anew
     from registry.units import BYTES, text
+    from registry.upkeep.restore import compact as write_anew
 
     settings = _embedded(current_settings())
     with progress_bars() as progress:
@@ -177,7 +177,7 @@ def _status(settings: Settings) -> dict[str, Any]:
     """Return the document of ``almanac db status``."""
     fields: dict[str, Any] = {"database": "embedded" if settings.db is None else "server", "uri": settings.db}
     if settings.db is None:
-        from registry.database.local.server import status as server_status
+        from registry.database.embedded_server import status as server_status
 
         running = server_status(settings.home)
         fields |= {"home": str(settings.home), "running": running is not None}
@@ -199,7 +199,7 @@ def _status(settings: Settings) -> dict[str, Any]:
 def _database(settings: Settings) -> Database:
     """Connect without checking the schema; start the embedded server if needed."""
     from registry.database.driver import Database
-    from registry.database.local.server import ensure_server
+    from registry.database.embedded_server import ensure_server
 
     if settings.db is None:
         return ensure_server(settings.home, idle_seconds=settings.idle_seconds).connect()

@@ -17,7 +17,7 @@ from almanac.output.placements import show_placement
 from almanac.output.printing import note, progress_bars, say, write_text
 from almanac.output.simulations import show_simulation_table
 from registry import units
-from registry.ingest_runs.freshness import age_text
+from registry.store.ingest_runs import age_text
 
 if TYPE_CHECKING:
     from almanac.demo.fill import DemoResult

@@ -21,8 +21,8 @@ def prune(how: Destructive) -> None:
     The settings are keep_observations, keep_counters, keep_placements and keep_runs; by default all is kept.
     Ctrl-C is safe: the next call continues.
     """
-    from registry.maintenance.retention import Pruned
-    from registry.maintenance.retention import prune as delete_old
+    from registry.upkeep.retention import Pruned
+    from registry.upkeep.retention import prune as delete_old
 
     settings = current_settings()
     rules = settings.retention()

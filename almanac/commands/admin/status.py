@@ -147,7 +147,7 @@ def _packages() -> Iterator[Check]:
     from importlib.metadata import version
 
     from registry.installation import install_command, optional_parts, origin
-    from registry.version import code_version
+    from registry.units import code_version
 
     yield Check("program", "ok", f"{code_version()} from {origin()}")
     driver, rust = version("neo4j"), version("neo4j-rust-ext")
@@ -175,7 +175,7 @@ def _plug_ins() -> Iterator[Check]:
 def _spool() -> Check:
     """Check whether ingests wait for the database or were rejected."""
     from registry.errors import ConfigError
-    from registry.ingest_runs.freshness import age_text
+    from registry.store.ingest_runs import age_text
 
     if not current_settings().spool.is_dir():
         return Check("spool", "ok", "0 ingests wait")
@@ -210,10 +210,9 @@ def _database(registry: Registry) -> Iterator[Check]:
 
 def _records(registry: Registry) -> Iterator[Check]:
     """Check whether all that is counted can be read."""
-    from registry.database.backups.backup import read_one_state
-    from registry.database.backups.sections import known_counts, lost_records
-    from registry.database.local.damage import REMEDY
+    from registry.database.embedded_files import REMEDY
     from registry.errors import DatabaseError, DatabaseUnavailable, RegistryBusy, SchemaVersionError
+    from registry.upkeep.backup import known_counts, lost_records, read_one_state
 
     database = registry.database
     try:
@@ -234,7 +233,7 @@ def _records(registry: Registry) -> Iterator[Check]:
 
 def _files() -> Iterator[Check]:
     """Check whether files of the embedded server were damaged."""
-    from registry.database.local.damage import REMEDY, present_damage
+    from registry.database.embedded_files import REMEDY, present_damage
 
     settings = current_settings()
     found = present_damage(settings.home) if settings.db is None else ()
@@ -246,7 +245,7 @@ def _files() -> Iterator[Check]:
 def _data(registry: Registry) -> Iterator[Check]:
     """Check the age and the routes of each cluster, and count profiles and placements."""
     from mapping.routing.catalog import choose_routing
-    from registry.ingest_runs.freshness import STALE, age_text
+    from registry.store.ingest_runs import STALE, age_text
 
     clusters = registry.fabrics.clusters()
     if not clusters:
@@ -268,8 +267,8 @@ def _data(registry: Registry) -> Iterator[Check]:
 
 def _sizes(registry: Registry) -> Iterator[Check]:
     """Report what is stored of each cluster, and check the free space of the embedded server's disk."""
-    from registry.maintenance.sizes import file_bytes, free_bytes, stored_sizes
     from registry.units import BYTES, text
+    from registry.upkeep.retention import file_bytes, free_bytes, stored_sizes
 
     stored = stored_sizes(registry.database)
     for cluster, sizes in groupby(stored, key=lambda one: one.cluster):
@@ -289,7 +288,7 @@ def _sizes(registry: Registry) -> Iterator[Check]:
 def _sources(registry: Registry) -> Iterator[Check]:
     """Check each source: age of its latest data, and whether the last ingest failed."""
     from registry.errors import shorten
-    from registry.ingest_runs.freshness import NO_ALARM, freshness
+    from registry.store.ingest_runs import NO_ALARM, freshness
 
     now = datetime.now(UTC)
     for source in registry.runs.sources():

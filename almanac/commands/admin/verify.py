@@ -12,7 +12,7 @@ from almanac.output.maintenance import repair_lines
 from almanac.output.printing import print_json, print_table, progress_bars, say
 
 if TYPE_CHECKING:
-    from registry.maintenance.verify import Verification
+    from registry.upkeep.verify import Verification
 
 EXIT_PROBLEMS = 4
 """Exit code if problems are left, or something was lost."""
@@ -34,9 +34,9 @@ def verify(with_repair: bool, as_json: bool) -> None:
     with the one that its observations give. Files of the embedded server are compared with their digests at
     each start. Exit with 4 if something is damaged, or was deleted.
     """
-    from registry.maintenance.dependents import NAMES
-    from registry.maintenance.repair import repair
-    from registry.maintenance.verify import verify as read_all
+    from registry.upkeep.deletion import NAMES
+    from registry.upkeep.verify import repair
+    from registry.upkeep.verify import verify as read_all
 
     first, done = _without_records(), None
     if first is None:
@@ -67,7 +67,7 @@ def verify(with_repair: bool, as_json: bool) -> None:
 def _without_records() -> Verification | None:
     """Return the damage of files with which the embedded server does not start; None if it starts."""
     from registry.errors import DatabaseError
-    from registry.maintenance.verify import Verification, file_findings
+    from registry.upkeep.verify import Verification, file_findings
 
     settings = current_settings()
     try:
@@ -87,7 +87,7 @@ def _summary(found: Verification, repaired: bool) -> str:
     if not left:
         return "no problems are left" if repaired else "no problems found"
     if found.has_damaged_files:
-        from registry.database.local.damage import REMEDY
+        from registry.database.embedded_files import REMEDY
 
         return f"{left} problems found, which --repair cannot repair as files are damaged: {REMEDY}"
     if not found.damaged:

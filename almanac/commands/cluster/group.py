@@ -82,7 +82,7 @@ def show(cluster: str, at: datetime | None, as_json: bool) -> None:
 @json_option
 def changes(cluster: str, start: datetime | None, end: datetime | None, as_json: bool) -> None:
     """List what was added, removed, changed or renamed in CLUSTER between two times."""
-    from registry.fabrics.changes import in_words
+    from registry.store.changes import in_words
 
     with open_registry() as registry:
         if start is None:

@@ -16,8 +16,8 @@ from almanac.output.printing import print_json, print_table, say, write_text
 from registry import units
 
 if TYPE_CHECKING:
-    from registry.records.optical_switches import OpticalSwitch
     from registry.registry import Registry
+    from registry.store.circuit_plans import OpticalSwitch
 
 SHOWN = 20
 """Circuits that are printed."""
@@ -81,7 +81,7 @@ def _save(registry: Registry, cluster: str, given: dict[str, Any], file: str | N
     ------
     InvalidValue, UnknownName, InputError
     """
-    from registry.records.optical_switches import OpticalSwitch
+    from registry.store.circuit_plans import OpticalSwitch
 
     fabric = registry.fabrics.read(cluster).fabric
     every = tuple(fabric.names[vertex] for vertex in fabric.hosts.tolist())

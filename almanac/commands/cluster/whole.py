@@ -21,8 +21,8 @@ def delete(cluster: str, how: Destructive) -> None:
     Profiles belong to no cluster and stay. A large cluster is deleted in several transactions: after an
     interruption run the command again.
     """
-    from registry.maintenance.cluster_deletion import delete_cluster
-    from registry.maintenance.deletion import Deletion
+    from registry.upkeep.clusters import delete_cluster
+    from registry.upkeep.deletion import Deletion
 
     def act(dry_run: bool) -> Deletion:
         with open_registry() as registry, progress_bars() as progress:
@@ -37,7 +37,7 @@ def delete(cluster: str, how: Destructive) -> None:
 @destructive_options
 def rename(cluster: str, name: str, how: Destructive) -> None:
     """Give CLUSTER the new NAME; the old one is free afterwards."""
-    from registry.maintenance.clusters import Move, rename_cluster
+    from registry.upkeep.clusters import Move, rename_cluster
 
     def act(dry_run: bool) -> Move:
         with open_registry() as registry:
@@ -72,7 +72,7 @@ def merge(cluster: str, into: str, force: bool, how: Destructive) -> None:
     Nothing is moved if jobs of the same id, counters of the same hour or the optical switches differ, or if
     fewer than half of the devices are in both fabrics.
     """
-    from registry.maintenance.clusters import Move, merge_clusters
+    from registry.upkeep.clusters import Move, merge_clusters
 
     def act(dry_run: bool) -> Move:
         with open_registry() as registry:

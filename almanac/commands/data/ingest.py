@@ -184,7 +184,7 @@ def _rate(text: str) -> float:
 
 def _print(report: Report, fields: dict[str, Any]) -> None:
     """Print a line for each kind of data that was read."""
-    from registry.ingest_runs.kinds import describe
+    from registry.store.saving import describe
 
     if fields["same_as"] is not None:
         say(f"same content as read at {units.moment_text(fields['same_as'])}: nothing to add")

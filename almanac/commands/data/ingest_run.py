@@ -13,8 +13,8 @@ from almanac.output.maintenance import deletion_lines, print_deletion
 from almanac.output.printing import print_json, print_table
 
 if TYPE_CHECKING:
-    from registry.ingest_runs.runs import RunInfo
     from registry.registry import Registry
+    from registry.store.ingest_runs import RunInfo
 
 ALL = 1_000_000
 """More runs than are stored."""
@@ -59,7 +59,7 @@ def _runs(registry: Registry, cluster: str | None, most: int) -> tuple[RunInfo, 
 @destructive_options
 def delete(runs: tuple[str, ...], failed: bool, cluster: str | None, how: Destructive) -> None:
     """Delete RUNS, by id or the beginning of it, from the list; what they saved stays."""
-    from registry.maintenance.deletion import Deletion, delete_runs
+    from registry.upkeep.deletion import Deletion, delete_runs
 
     if bool(runs) == failed:
         raise click.UsageError("name the runs to delete, or give --failed")

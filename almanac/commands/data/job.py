@@ -126,7 +126,7 @@ def export(
     topology: str | None,
 ) -> None:
     """Write CSV with the host of each rank of JOB, which `evaluate --placement` and `map --keep` read."""
-    from registry.model.rank_order import BLOCK, order_of_job
+    from registry.model.placement import BLOCK, order_of_job
 
     leaves = _leaves(slurm_version, topology)
     with open_registry() as registry:
@@ -147,7 +147,7 @@ def _leaves(version: str | None, topology: str | None) -> tuple[tuple[str, ...],
         if topology is not None:
             raise click.UsageError("--topology needs --slurm-version")
         return ()
-    from registry.model.rank_order import measured_version, visits_leaves
+    from registry.model.placement import measured_version, visits_leaves
 
     found = re.fullmatch(r"(\d{2})\.(\d{1,2})(\..*)?", version)
     if found is None:
@@ -173,7 +173,7 @@ def _leaves(version: str | None, topology: str | None) -> tuple[tuple[str, ...],
 @destructive_options
 def delete(job: str, cluster: str | None, with_dependents: bool, how: Destructive) -> None:
     """Delete a JOB; its placements and circuit plans are its dependents."""
-    from registry.maintenance.deletion import Deletion, delete_job
+    from registry.upkeep.deletion import Deletion, delete_job
 
     def act(dry_run: bool) -> Deletion:
         with open_registry() as registry:

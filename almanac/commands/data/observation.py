@@ -63,7 +63,7 @@ def delete(observation: str, with_dependents: bool, how: Destructive) -> None:
     The cluster is then as the other observations saw it. Snapshot and forwarding tables that no other
     observation saw are deleted too; placements and simulations on them are its dependents.
     """
-    from registry.maintenance.deletion import Deletion, delete_observation
+    from registry.upkeep.deletion import Deletion, delete_observation
 
     def act(dry_run: bool) -> Deletion:
         with open_registry() as registry:

@@ -71,7 +71,7 @@ def delete(profile: str, with_dependents: bool, how: Destructive) -> None:
 
     Jobs that ran it stay, without a profile. If an older profile has the same name, the name is then its.
     """
-    from registry.maintenance.deletion import Deletion, delete_profile
+    from registry.upkeep.deletion import Deletion, delete_profile
 
     def act(dry_run: bool) -> Deletion:
         with open_registry() as registry:

@@ -33,10 +33,10 @@ from registry import units
 
 if TYPE_CHECKING:
     from mapping.traffic.measured_gain import MeasuredGain
-    from registry.model.placement_series import PlacementSeries
-    from registry.records.circuit_plans import CircuitPlanInfo
-    from registry.records.simulations import SimulationInfo
+    from registry.model.placement import PlacementSeries
     from registry.registry import Registry
+    from registry.store.circuit_plans import CircuitPlanInfo
+    from registry.store.simulations import SimulationInfo
 
 COLUMNS = (
     *("id", "recorded_at", "cluster", "profile", "job", "role", "strategy", "congestion_seconds"),

@@ -14,9 +14,8 @@ if TYPE_CHECKING:
     from mapping.service.circuit_search import CircuitPlanReport
     from mapping.service.circuits import JobsOnSwitch
     from registry.model.circuit_plan import Circuits
-    from registry.profiles import StoredProfile
-    from registry.records.circuit_plans import CircuitPlanInfo
-    from registry.records.optical_switches import OpticalSwitch
+    from registry.store.circuit_plans import CircuitPlanInfo, OpticalSwitch
+    from registry.store.profiles import StoredProfile
 
 
 def circuit_plan_to_json(planned: CircuitPlanReport) -> dict[str, Any]:

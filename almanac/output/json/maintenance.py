@@ -8,13 +8,12 @@ from typing import TYPE_CHECKING, Any
 from almanac.output.printing import attributes
 
 if TYPE_CHECKING:
-    from registry.fabrics.fabrics import ObservationInfo
-    from registry.ingest_runs.runs import RunInfo
-    from registry.maintenance.clusters import Move
-    from registry.maintenance.deletion import Deletion
-    from registry.maintenance.repair import Repair
-    from registry.maintenance.retention import Pruned
-    from registry.maintenance.verify import Verification
+    from registry.store.fabrics import ObservationInfo
+    from registry.store.ingest_runs import RunInfo
+    from registry.upkeep.clusters import Move
+    from registry.upkeep.deletion import Deletion
+    from registry.upkeep.retention import Pruned
+    from registry.upkeep.verify import Repair, Verification
 
 
 def deletion_to_json(deletion: Deletion, dry_run: bool) -> dict[str, Any]:
@@ -53,7 +52,7 @@ def verification_to_json(first: Verification, last: Verification, repair: Repair
         | {"left": one in last.findings}
         for one in first.findings
     ]
-    from registry.maintenance.dependents import NAMES
+    from registry.upkeep.deletion import NAMES
 
     deleted = {} if repair is None else {NAMES[label]: list(ids) for label, ids in repair.deleted.items()}
     return {

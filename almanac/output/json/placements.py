@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from mapping.traffic.measured_gain import MeasuredGain
     from mapping.traffic.quality import Regression
     from registry.model import Evaluation
-    from registry.records.placements.records import StoredPlacementInfo
+    from registry.store.placement_rows import StoredPlacementInfo
 
 
 def placement_to_json(report: PlacementReport, launches: Sequence[Launch] = ()) -> dict[str, Any]:

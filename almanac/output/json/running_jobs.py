@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from mapping.traffic.job_loads import RankPairs
     from mapping.traffic.shared_load import HotLink, LinkUser, SharedLoad
     from mapping.traffic.what_if import WhatIf
-    from registry.running.advice import StoredAdvice
+    from registry.store.running_jobs import StoredAdvice
 
 USER_KEYS = ("job", "user", "application", "bytes", "part")
 """Attributes of a job's part of a link's traffic."""

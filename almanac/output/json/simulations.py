@@ -10,7 +10,7 @@ from almanac.output.printing import attributes, renamed
 if TYPE_CHECKING:
     from mapping.service.simulations import Run, SimulationReport
     from registry.model import Simulation
-    from registry.records.simulations import SimulationInfo
+    from registry.store.simulations import SimulationInfo
 
 BUSIEST = 20
 """Links of each run."""

@@ -12,11 +12,11 @@ if TYPE_CHECKING:
     from ingest.generate.catalog import Generator
     from ingest.pipeline import Report
     from mapping.checks.finding import Finding
-    from registry.fabrics.changes import Changes
-    from registry.fabrics.fabrics import ClusterInfo, Snapshot
-    from registry.fabrics.layouts import StoredLayout
-    from registry.jobs.jobs import StoredJob
-    from registry.profiles import ProfileInfo, StoredProfile
+    from registry.store.changes import Changes
+    from registry.store.fabrics import ClusterInfo, Snapshot
+    from registry.store.jobs import StoredJob
+    from registry.store.layouts import StoredLayout
+    from registry.store.profiles import ProfileInfo, StoredProfile
 
 
 def ingest_report_to_json(report: Report, dry_run: bool) -> dict[str, Any]:

@@ -25,9 +25,9 @@ from ingest.reading.json_text import Spot, load_json
 from ingest.reading.source import Place, SourceFile
 from ingest.reading.xml_text import load_xml
 from registry.errors import InputError, InvalidValue
-from registry.fabrics.contents import canonical
 from registry.interchange import from_networkx
 from registry.model import Fabric, Profile
+from registry.store.snapshots import canonical
 
 MAX_GRAPH_BYTES = 1 << 28
 """Largest file of a graph, in bytes: the graph in memory is about twenty times as large."""

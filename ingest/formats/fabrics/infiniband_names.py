@@ -12,8 +12,8 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from registry.errors import list_names
 from registry.model import format_guid
-from registry.name_lists import list_names
 
 if TYPE_CHECKING:
     from ingest.formats.fabrics.infiniband import Device

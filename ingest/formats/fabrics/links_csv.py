@@ -3,7 +3,7 @@
 Optional columns are ``capacity`` (bytes/s of all cables of the row), ``cables``, ``source_port``,
 ``target_port``, ``source_guid``, ``target_guid`` (node GUIDs; those of a host are its adapters'),
 ``source_kind`` (``host`` or ``switch``), ``source_slots``, ``source_forwards``; other columns are ignored
-with a warning. Cells may be empty. `registry.exports.links_csv` writes all columns. A row without a target is
+with a warning. Cells may be empty. `registry.exports.graphs` writes all columns. A row without a target is
 a vertex without links. If all rows run one way, each row is a cable: the other direction is added.
 
 Without kinds, vertices with exactly one neighbour are hosts and the others are switches; if there are none (a

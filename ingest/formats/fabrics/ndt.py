@@ -24,7 +24,7 @@ from ingest.rates import LANE_BYTES, link_rate
 from ingest.reading.source import Place, SourceFile
 from registry.errors import InputError
 from registry.model import IntendedWiring
-from registry.model.intended import End, cable_key
+from registry.model.hosts import End, cable_key
 
 _NEEDED = ("startdevice", "startport", "enddevice", "endport")
 _NEEDED_SET = frozenset(_NEEDED)

@@ -26,7 +26,7 @@ from ingest.parsed import Parsed
 from ingest.reading.source import Place, SourceFile
 from registry.errors import InputError, InvalidValue
 from registry.model import Floats
-from registry.model.host_layout import HostLayout
+from registry.model.hosts import HostLayout
 
 LOCAL, REMOTE = 10.0, 20.0
 """Latencies if the file has none: the defaults of ACPI's table."""

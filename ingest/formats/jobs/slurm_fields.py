@@ -14,7 +14,7 @@ from ingest.parsed import Count, Parsed, counted
 from ingest.reading.source import SourceFile
 from registry.errors import InputError, InvalidValue
 from registry.model import Job, as_utc
-from registry.model.rank_order import shared
+from registry.model.placement import shared
 
 _T = TypeVar("_T")
 NOTHING = frozenset({"", "(null)", "null", "none", "n/a", "unknown", "none assigned"})

@@ -27,9 +27,8 @@ from ingest.formats.profiles.shared import MAX_RANKS, missing_ranks, profile_of
 from ingest.options import Options
 from ingest.parsed import Parsed
 from ingest.reading.source import SourceFile
-from registry.errors import InputError
+from registry.errors import InputError, list_names
 from registry.model import Profile
-from registry.name_lists import list_names
 
 FORMAT = "nccl-log"
 SHOWN = 20

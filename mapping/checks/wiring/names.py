@@ -17,8 +17,8 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from registry.model import HOST, NO_PORT, Fabric, is_made_up
+from registry.model.fabric import port_name
 from registry.model.host_names import without_domain
-from registry.model.port_names import port_name
 
 _MANAGED = re.compile(
     r"MF0;(?P<name>[^:;]+):(?P<model>[^:/]+)(?:/(?P<slot>[LS])(?P<board>\d{1,3}))?/U(?P<unit>\d{1,3})",

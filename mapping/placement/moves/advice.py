@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from mapping.placement.moves.remapping import Curve, Point
 from registry.errors import InvalidValue
-from registry.model.arguments import content
+from registry.model.views import content
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

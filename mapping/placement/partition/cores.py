@@ -18,8 +18,8 @@ from scipy.sparse import csr_matrix
 from mapping.placement.kernels.cores import HostRanks, cost, descend, grow
 from registry.errors import InvalidPlacement, UnknownName, WrongRanks
 from registry.model import Allocation, Fabric, Floats, Ints, Longs, Placement, Profile
-from registry.model.host_layout import HostLayout
 from registry.model.host_names import same_hosts
+from registry.model.hosts import HostLayout
 
 ALL = ""
 """Name of the layout of all hosts without their own."""

@@ -18,7 +18,7 @@ import numpy as np
 from mapping.placement.problem.problem import Problem
 from registry.errors import InvalidValue, UnknownName
 from registry.model import Floats, Ints
-from registry.model.arguments import content
+from registry.model.views import content
 
 METRICS = {
     "congestion": "congestion_seconds",

@@ -9,7 +9,7 @@ import numpy as np
 
 from registry.errors import InvalidPlacement, InvalidValue, UnknownName
 from registry.model import Allocation, Fabric, Ints
-from registry.model.arguments import whole_number
+from registry.model.views import whole_number
 
 
 def resolve_pins(pins: Mapping[int, str | int], ranks: int, allocation: Allocation, fabric: Fabric) -> Ints:

@@ -15,7 +15,7 @@ from mapping.placement.problem.objective import parse_objective
 from mapping.placement.search.executors import THREADS, Executor
 from mapping.threads import cores
 from registry.errors import InvalidValue, UnknownName
-from registry.model.arguments import content, whole_number
+from registry.model.views import content, whole_number
 
 DEFAULT_STEP_WORKERS = 2
 """Default number of workers under a limit in steps: fixed, so that results depend on no machine."""

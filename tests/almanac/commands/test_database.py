@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from registry.database.driver import Database
-from registry.database.local.damage import REMEDY
-from registry.database.local.server import ensure_server, stop
+from registry.database.embedded_files import REMEDY
+from registry.database.embedded_server import ensure_server, stop
 from registry.database.schema import mark_loading
 from tests.almanac.conftest import Almanac
 from tests.support import paths

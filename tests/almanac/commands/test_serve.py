@@ -32,7 +32,7 @@ from bench.support.served_dashboard import serve
 from dashboard.app import PAGES
 from mapping.selfcheck import waiting_times
 from mapping.selfcheck.comparison import Comparison, Subject
-from registry.database.local.server import status, stop
+from registry.database.embedded_server import status, stop
 from registry.errors import MissingExtra
 from registry.installation import install_command
 from registry.registry import Registry

@@ -15,8 +15,8 @@ import pytest
 from mapping.placement.strategies.baselines import in_order
 from registry.model import Allocation, Profile
 from registry.model.intake import Intake
-from registry.records.placements.records import PlacementRecord
 from registry.registry import Registry
+from registry.store.placement_rows import PlacementRecord
 from tests.almanac.conftest import NO_FILTER, Almanac
 from tests.support import paths
 from tests.support.fat_tree import at, fat_tree

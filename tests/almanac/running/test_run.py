@@ -30,8 +30,8 @@ from mapping.service.placing import place
 from mapping.service.request import PlacementRequest
 from registry.model import Allocation, Job, Profile
 from registry.model.intake import Intake
-from registry.records.placements.records import PlacementRecord
 from registry.registry import Registry
+from registry.store.placement_rows import PlacementRecord
 from tests.almanac.conftest import Almanac
 from tests.support import paths
 from tests.support.fat_tree import at, fat_tree

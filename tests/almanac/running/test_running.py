@@ -23,11 +23,11 @@ from almanac.running.run import apply_order
 from mapping.placement.search.options import SearchOptions
 from mapping.service.placing import place
 from mapping.service.request import PlacementRequest
-from registry.database.local.server import ServerAddress
+from registry.database.embedded_server import ServerAddress
 from registry.errors import UnknownName
 from registry.model import Profile
 from registry.model.intake import Intake
-from registry.model.measured_run import MeasuredRun
+from registry.model.job import MeasuredRun
 from registry.registry import Registry
 from tests.support.fat_tree import at, fat_tree
 from tests.support.full_cluster import measured_run

@@ -24,8 +24,8 @@ from almanac.service.service import Service
 from almanac.service.spool import Spool
 from almanac.settings import load_settings
 from ingest.options import Options
-from registry.database.local.files import ServerFiles
-from registry.database.local.server import ServerAddress, status, stop
+from registry.database.embedded_files import ServerFiles
+from registry.database.embedded_server import ServerAddress, status, stop
 from registry.errors import ConfigError, DatabaseUnavailable
 from registry.registry import Registry
 from tests.support import paths, servers

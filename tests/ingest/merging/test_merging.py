@@ -25,12 +25,12 @@ from ingest.options import Options
 from ingest.pipeline import Report, ingest, plan
 from ingest.writers.infiniband import fat_tree, ibnetdiscover_text
 from registry.errors import InputError, PoorerSource, WrongCluster
-from registry.fabrics.contents import canonical, content_hash
-from registry.fabrics.fabrics import Snapshot
 from registry.model import HOST, NO_PORT, Adapters, Fabric, Links, Ports
 from registry.model.intake import Intake
 from registry.model.links import DOWN
 from registry.registry import Registry
+from registry.store.fabrics import Snapshot
+from registry.store.snapshots import canonical, content_hash
 from tests.support.ibnetdiscover_scans import TREE, fabric_of, raw, swap
 from tests.support.inputs import DATA
 from tests.support.paths import written

@@ -22,7 +22,7 @@ from registry.catalog import Entry
 from registry.errors import InvalidValue, UnknownName
 from registry.model import NO_ROUTE, CounterDeltas, CounterSweep, Fabric, IntendedWiring, deltas
 from registry.model.counters import ERRORS
-from registry.model.interruption import Interruption, Losses, Vanished
+from registry.model.job import Interruption, Losses, Vanished
 from registry.model.links import ACTIVE, DOWN, TRAINING
 from tests.support import checked_fabrics
 from tests.support.checked_fabrics import all_walks, fabric_of_cables, findings_of, tables_of, with_ports

@@ -22,8 +22,8 @@ from mapping.service.circuits import CircuitPlanCase, CircuitPlanRequest, circui
 from registry.errors import InvalidValue, UnknownName
 from registry.model.circuit_plan import CircuitPlan
 from registry.progress import Progress, silent
-from registry.records.optical_switches import OpticalSwitch
 from registry.registry import Registry
+from registry.store.circuit_plans import OpticalSwitch
 from tests.support.reconfigure_problems import HEAVY, every_pair, links_of, machine
 from tests.support.sure import sure
 

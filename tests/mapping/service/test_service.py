@@ -30,13 +30,13 @@ from mapping.traffic.device_names import find_link
 from mapping.traffic.port_table import PortTable
 from mapping.traffic.what_if import Change
 from registry.errors import DatabaseError, InputError, InvalidValue, UnknownName
-from registry.fabrics.changes import summary
-from registry.ingest_runs.runs import Attempt
 from registry.model import CounterSweep, HostOrder, Job, Placement, Profile
+from registry.model.counter_deltas import LinkRates
 from registry.model.intake import Intake
-from registry.model.measured_run import MeasuredRun
-from registry.model.rates import LinkRates
+from registry.model.job import MeasuredRun
 from registry.registry import Registry
+from registry.store.changes import summary
+from registry.store.ingest_runs import Attempt
 from tests.support import busy_cluster
 from tests.support.dask_cluster import DaskCluster
 from tests.support.fat_tree import LEAF_GUID, at, fat_tree

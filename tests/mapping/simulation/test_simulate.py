@@ -31,7 +31,7 @@ from mapping.simulation.options import Options
 from mapping.simulation.simulate import default_routing, simulate
 from registry.errors import DeadlockFound, DisconnectedAllocation, InvalidPlacement, InvalidValue, UnknownName
 from registry.model import Fabric, Floats, Placement, Profile, Simulation
-from registry.model.trace import Trace
+from registry.model.profile import Trace
 from tests.support import slow_simulation
 from tests.support.infiniband_data import infiniband
 from tests.support.kernels import from_python

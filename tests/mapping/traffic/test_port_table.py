@@ -21,7 +21,7 @@ from mapping.traffic.port_table import PortTable, PortUse
 from mapping.traffic.shared_load import JobLoad, SharedLoad, against_counters
 from registry.errors import DisconnectedAllocation, InvalidPlacement, InvalidValue, UnknownName
 from registry.model import CounterDeltas, Fabric, deltas, growth, link_rates
-from registry.model.loaded_links import LoadedLinks
+from registry.model.placement import LoadedLinks
 from tests.mapping.checks.test_checks import Counted, sweep
 from tests.support.fat_tree import ADAPTER_GUID, LEAF_GUID, SPINE_GUID, at, fat_tree
 from tests.support.small_fabrics import adapter_fabrics

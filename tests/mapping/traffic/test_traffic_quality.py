@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 from mapping.traffic import quality
 from mapping.traffic.measured_gain import is_worse, measured_gains, worse_orders
 from mapping.traffic.quality import FABRIC, PROFILE, ROUTES, STRATEGY, changed, judge, regressions
-from registry.model.measured_run import StoredMeasuredRun
-from registry.model.placement_series import PlacementSeries
+from registry.model.job import StoredMeasuredRun
+from registry.model.placement import PlacementSeries
 from tests.support.fat_tree import at
 
 TEXTS = {

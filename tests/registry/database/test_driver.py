@@ -22,10 +22,9 @@ from neo4j._async_compat.network._bolt_socket import BoltSocketBase as BoltSocke
 from neo4j.exceptions import AuthError
 
 import registry.database.driver
-from registry.database.address import ELSEWHERE, MORE, fault, shown
 from registry.database.bulk_writes import ProgressTransaction
-from registry.database.driver import Database, Transaction
-from registry.database.local.server import ServerAddress
+from registry.database.driver import ELSEWHERE, MORE, Database, Transaction, fault, shown
+from registry.database.embedded_server import ServerAddress
 from registry.errors import DatabaseError, DatabaseUnavailable, InconsistentGraph, WriteRefused
 from tests.support.forwarder import Forwarder
 from tests.support.waiting import PATIENCE, SteeredClock
@@ -169,7 +168,7 @@ def test_a_full_disk_is_named(embedded_server: ServerAddress, tmp_path: Path, mo
     with server.connect() as database, pytest.raises(DatabaseError, match="the database refused"):
         run(database, "THIS FAILS")
     usage = shutil.disk_usage(tmp_path)._replace(free=3_999_999)
-    monkeypatch.setattr("registry.disk_space.shutil.disk_usage", lambda folder: usage)
+    monkeypatch.setattr("registry.installation.shutil.disk_usage", lambda folder: usage)
     with server.connect() as database, pytest.raises(DatabaseError) as caught:
         run(database, "THIS FAILS")
     assert str(caught.value).startswith(f"no space left on {tmp_path}, 3 MB free: make room")

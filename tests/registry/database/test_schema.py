@@ -12,24 +12,29 @@ from typing import Any
 
 import pytest
 
-from registry.database import driver, pause
-from registry.database import labels as graph_labels
+from registry.database import driver
+from registry.database import schema as graph_labels
+from registry.database import schema as pause
 from registry.database.driver import Database
-from registry.database.labels import INDEXES, LABELS, RELATIONSHIPS, constraint_statement, index_statement
 from registry.database.schema import (
+    INDEXES,
+    LABELS,
     MIGRATIONS,
+    RELATIONSHIPS,
     SCHEMA_ID,
     WRITE_VERSION,
     Migration,
     check_version,
+    constraint_statement,
     current_version,
+    index_statement,
     is_empty,
     migrate,
 )
 from registry.errors import DatabaseError, DatabaseUnavailable, SchemaVersionError
-from registry.ingest_runs.runs import Runs
 from registry.model.intake import Intake
 from registry.registry import Registry
+from registry.store.ingest_runs import Runs
 from tests.conftest import empty
 from tests.support import paths
 from tests.support.concurrent_writers import CONTENTS

@@ -28,12 +28,12 @@ from ingest.generate.tori import torus
 from ingest.options import Options
 from registry.errors import InvalidValue, UnknownName
 from registry.exports.catalog import FORMATS, write
-from registry.exports.libtopomap import unit
-from registry.exports.switch_tree import fold, tiers
-from registry.fabrics.contents import canonical
-from registry.fabrics.facts import device_facts, link_facts
+from registry.exports.graphs import unit
+from registry.exports.trees import fold, tiers
 from registry.model import HOST, SWITCH, Fabric, Ports
 from registry.model.links import DOWN, PORT_COLUMNS
+from registry.store.derived import device_facts, link_facts
+from registry.store.snapshots import canonical
 from tests.support.inputs import damaged, fabric_of, file, read, survives
 from tests.support.kubernetes import ValidationError, validated
 from tests.support.small_fabrics import adapter_fabrics, cabled, plain_fabrics

@@ -17,14 +17,13 @@ import pytest
 
 import registry
 from registry.errors import InvalidValue
-from registry.fabrics.fabrics import Snapshot
 from registry.interchange import from_networkx
 from registry.model import Allocation, Evaluation, Fabric, HostOrder, Job, Links, Placement, Profile, as_utc
-from registry.model.arguments import content, sequence_of, whole_number
 from registry.model.arrays import readonly
-from registry.model.views import WIDTH, Rows, one_line
-from registry.profiles import StoredProfile
-from registry.records.placements.records import PlacementRecord
+from registry.model.views import WIDTH, Rows, content, one_line, sequence_of, whole_number
+from registry.store.fabrics import Snapshot
+from registry.store.placement_rows import PlacementRecord
+from registry.store.profiles import StoredProfile
 from registry.units import MOMENTS
 from tests.support.fat_tree import fat_tree
 

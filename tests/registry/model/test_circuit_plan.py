@@ -12,8 +12,7 @@ import pytest
 from registry.errors import InvalidValue
 from registry.model import CircuitPlan
 from registry.model.circuit_plan import CircuitRoutes
-from registry.records.circuit_plans import CircuitPlanRecord
-from registry.records.optical_switches import OpticalSwitch
+from registry.store.circuit_plans import CircuitPlanRecord, OpticalSwitch
 
 
 def circuit_plan(**changed: Any) -> CircuitPlan:

@@ -13,9 +13,8 @@ from hypothesis import strategies as st
 
 from registry.errors import InvalidValue, UnknownName
 from registry.model import COUNTERS, NOT_COUNTED, CounterSweep, deltas, growth, link_rates, total
-from registry.model.counter_deltas import have_last_values
+from registry.model.counter_deltas import BY_RECEIVER, BY_SENDER, UNKNOWN, have_last_values
 from registry.model.counters import ERRORS, TRAFFIC
-from registry.model.rates import BY_RECEIVER, BY_SENDER, UNKNOWN
 from tests.support.fat_tree import ADAPTER_GUID, LEAF_GUID, SPINE_GUID, at, fat_tree
 
 Shown = dict[tuple[int, int, int], dict[str, tuple[int, bool]]]

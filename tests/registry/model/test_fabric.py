@@ -14,14 +14,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from registry.errors import InvalidValue, UnknownName
-from registry.fabrics.contents import canonical, content_hash, pack_fabric, unpack_fabric
-from registry.fabrics.facts import device_facts, fabric_of, link_facts
 from registry.interchange import from_networkx
 from registry.model import NO_PORT, PORT_STATES, Adapters, Allocation, Fabric, Ports
+from registry.model.fabric import ENDS, end_name, end_parts, port_name, port_names
 from registry.model.intake import Intake
 from registry.model.links import ACTIVE, DISABLED, DOWN, INITIALIZE, PORT_COLUMNS, TRAINING
-from registry.model.port_names import ENDS, end_name, end_parts, port_name, port_names
 from registry.registry import Registry
+from registry.store.derived import device_facts, fabric_of, link_facts
+from registry.store.snapshots import canonical, content_hash, pack_fabric, unpack_fabric
 from tests.support.fat_tree import at, fat_tree
 from tests.support.infiniband_data import infiniband
 from tests.support.small_fabrics import adapter_fabrics

@@ -13,12 +13,19 @@ from hypothesis import strategies as st
 
 from ingest.options import Options
 from registry import model
-from registry.errors import AlmanacError, InfeasibleAllocation, InvalidPlacement, InvalidValue, UnknownName
+from registry.errors import (
+    AlmanacError,
+    InfeasibleAllocation,
+    InvalidPlacement,
+    InvalidValue,
+    UnknownName,
+    close_names,
+    list_names,
+)
 from registry.model import Allocation, Fabric, HostOrder, Links, Placement, Profile, format_guid
 from registry.model.host_names import same_hosts, without_domain
+from registry.model.hosts import HOST_LABEL, LONGEST_NAME, label_lines, node_name
 from registry.model.intake import MAX_NAME, Intake, check_cluster_name
-from registry.model.kubernetes_nodes import HOST_LABEL, LONGEST_NAME, label_lines, node_name
-from registry.name_lists import close_names, list_names
 
 EDGES = st.lists(st.tuples(*(st.integers(0, most) for most in (6, 6, 1000, 9))), max_size=40)
 

@@ -11,11 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from registry.counters.counters import rates_of
-from registry.counters.sweeps import Retention
 from registry.errors import InputError, UnknownName
-from registry.ingest_runs.runs import FAILED, Attempt
-from registry.jobs.jobs import jobs_of_user
 from registry.model import Fabric, Job, LinkRates, total
 from registry.model.intake import Intake
 from registry.pages import devices
@@ -29,9 +25,12 @@ from registry.pages.overview import read_overview
 from registry.pages.placements import open_placement
 from registry.pages.simulations import open_simulations
 from registry.registry import Registry
-from tests.registry.counters.test_counters import save, sweep
-from tests.registry.fabrics.test_intended import PLAN
-from tests.registry.records.test_records import known, simulation_on
+from registry.store.counters import Retention, rates_of
+from registry.store.ingest_runs import FAILED, Attempt
+from registry.store.jobs import jobs_of_user
+from tests.registry.store.test_counters import save, sweep
+from tests.registry.store.test_intended import PLAN
+from tests.registry.store.test_store_records import known, simulation_on
 from tests.support.busy_cluster import PROPOSED, advise, at, fill, job, place, record, statements_of
 from tests.support.fat_tree import fat_tree, tree_tables
 from tests.support.full_cluster import same

@@ -17,9 +17,9 @@ from ingest.formats.fabrics import ibnetdiscover, libtopomap, links_csv
 from ingest.formats.fabrics.graphs import GRAPHML, NODE_LINK
 from ingest.options import Options
 from registry.exports import catalog
-from registry.fabrics.contents import canonical, content_hash
 from registry.interchange import to_networkx
 from registry.model import HOST, Fabric
+from registry.store.snapshots import canonical, content_hash
 from tests.support.inputs import fabric_in, fabric_of, parse, read, refusal
 from tests.support.small_fabrics import adapter_fabrics, plain_fabrics
 from tests.support.sure import sure

@@ -14,7 +14,7 @@ from ingest.formats.fabrics.slurm_leaves import read_leaves
 from ingest.formats.jobs.hostlists import expand
 from ingest.generate.fat_trees import three_level
 from registry.exports.catalog import write
-from registry.exports.switch_tree import fold
+from registry.exports.trees import fold
 from registry.model import Fabric
 from tests.registry.exports.test_exports import below, host_distances, two_rails
 from tests.support.inputs import fabric_of, read

@@ -7,7 +7,7 @@ import pytest
 
 from ingest.formats.hosts.hwloc_xml import read_layout
 from registry.errors import InputError, InvalidValue
-from registry.model.host_layout import HostLayout
+from registry.model.hosts import HostLayout
 from tests.support.inputs import file, read
 
 TWO_RAILS = [read(f"hwloc/two_rails_v{version}.xml") for version in (1, 2, 3)]

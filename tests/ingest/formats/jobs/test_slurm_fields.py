@@ -17,7 +17,7 @@ from ingest.options import Options
 from ingest.pipeline import plan
 from registry.errors import InputError
 from registry.model import Job
-from registry.model.rank_order import order_of_job
+from registry.model.placement import order_of_job
 from tests.support.inputs import DATA, parse, read, refusal
 
 HERE = Where("jobs.txt", 3, "a row")

@@ -35,7 +35,7 @@ from mapping.placement.strategies import greedy, multicore
 from mapping.placement.strategies.baselines import place_in_order
 from registry.errors import InvalidPlacement, InvalidValue, UnknownName
 from registry.model import Allocation, Fabric, Ints, Placement, Profile
-from registry.model.host_layout import HostLayout
+from registry.model.hosts import HostLayout
 from tests.support.inputs import file, read
 from tests.support.search_problems import problem_on, ring_problem
 from tests.support.small_fabrics import given_placement, profiles

@@ -31,11 +31,11 @@ from mapping.simulation.messages import from_profile
 from mapping.simulation.simulate import simulate
 from registry import errors
 from registry.errors import InfeasibleAllocation, InvalidPlacement, InvalidValue, UnknownName
-from registry.fabrics.fabrics import Snapshot
-from registry.jobs.jobs import StoredJob
 from registry.model import Allocation, Fabric, Job, Profile
-from registry.profiles import StoredProfile
-from registry.records.placements.records import StoredPlacement
+from registry.store.fabrics import Snapshot
+from registry.store.jobs import StoredJob
+from registry.store.placement_rows import StoredPlacement
+from registry.store.profiles import StoredProfile
 from tests.support.search_problems import Placed, placed_problems, problems, ring, ring_problem
 from tests.support.small_fabrics import given_placement
 from tests.support.sure import sure

@@ -1,0 +1,1 @@
+"""Care for what is stored: backups, verification, deletion, and what of it is kept how long."""
