@@ -26,15 +26,15 @@ from ingest.catalog import FORMATS, recognise
 from ingest.options import Options
 from ingest.parsed import Parsed
 from ingest.reading.source import SourceFile
-from mapping.checks.catalog import CHECKS
+from mapping.checks.checks import CHECKS
 from mapping.checks.finding import Finding, Severity, Subject
 from mapping.deadline import Deadline
-from mapping.launchers.catalog import FORMATS as LAUNCHERS
-from mapping.launchers.catalog import write
+from mapping.launchers import FORMATS as LAUNCHERS
+from mapping.launchers import write
 from mapping.placement.catalog import STRATEGIES, Chain
-from mapping.placement.problem.objective import Score, score
-from mapping.placement.problem.problem import Problem, host_indices
-from mapping.placement.strategies.baselines import in_order, random_placement
+from mapping.placement.methods.baselines import in_order, random_placement
+from mapping.placement.objective import Score, score
+from mapping.placement.problem import Problem, host_indices
 from mapping.routing.catalog import ROUTINGS, build_routes
 from registry.catalog import Catalog
 from registry.errors import InputError, InvalidPlacement, UnknownName

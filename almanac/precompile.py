@@ -20,7 +20,7 @@ from registry.progress import Progress, silent
 
 def circuits() -> None:
     """Search circuits."""
-    from mapping.reconfiguration.paper.partition import load_kernels
+    from mapping.circuits.paper_partition import load_kernels
 
     load_kernels(silent)
 
@@ -58,11 +58,11 @@ def flits() -> None:
 def placements() -> None:
     """Search placements with every method and objective, and compute routes, metrics and bounds."""
     from almanac.conformance import cases
+    from mapping.cost.report import report_pareto_set, report_placement
     from mapping.distances.cost_model import CostModel
-    from mapping.evaluation.report import report_pareto_set, report_placement
     from mapping.placement.case import PlacementCase
     from mapping.placement.catalog import STRATEGIES
-    from mapping.placement.search.options import SearchOptions
+    from mapping.placement.search import SearchOptions
 
     every = [f"in-order+{method.name}" if method.refines else method.name for method in STRATEGIES]
     searches = (
@@ -93,8 +93,8 @@ def warm(progress: Progress = silent, parts: Sequence[Callable[[], None]] = PART
     tuple of str
         Names of the parts that failed: their kernels are compiled when they are first called.
     """
+    from mapping.deadline import cores
     from mapping.kernels.compiling import COMPILING
-    from mapping.threads import cores
 
     waiting, failed = list(parts), []
     running: dict[BaseProcess, Callable[[], None]] = {}

@@ -10,13 +10,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 from prometheus_client import CollectorRegistry, Gauge, generate_latest
 
-from mapping.checks.catalog import CHECKS, check
-from mapping.checks.error_limits import ErrorLimits, PortErrors
-from mapping.checks.finding import Finding, Severity
-from mapping.service.live import traffic
-from mapping.service.placing import subject_of
-from mapping.traffic.device_names import link_text
-from mapping.traffic.quality import judge
+from mapping.checks.checks import CHECKS, check
+from mapping.checks.finding import ErrorLimits, Finding, PortErrors, Severity
+from mapping.questions.live import traffic
+from mapping.questions.place import subject_of
+from mapping.traffic.job_loads import judge
+from mapping.traffic.names import link_text
 from mapping.traffic.shared_load import against_counters
 from registry.errors import UnknownName
 from registry.upkeep.retention import file_bytes, free_bytes, stored_sizes

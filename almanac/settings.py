@@ -23,7 +23,7 @@ from registry.errors import AlmanacError, ConfigError
 from registry.progress import Progress, silent
 
 if TYPE_CHECKING:
-    from mapping.checks.error_limits import ErrorLimits
+    from mapping.checks.finding import ErrorLimits
     from registry.registry import Registry
     from registry.upkeep.retention import Rules
 
@@ -160,7 +160,7 @@ class Settings:
         ConfigError
             There is no such counter.
         """
-        from mapping.checks.error_limits import DEFAULT_LIMITS, ErrorLimits
+        from mapping.checks.finding import DEFAULT_LIMITS, ErrorLimits
 
         period, errors = timedelta(hours=self.error_hours), {**DEFAULT_LIMITS, **self.limits}
         try:

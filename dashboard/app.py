@@ -32,7 +32,7 @@ from dashboard.widgets import bar, outside
 from dashboard.widgets.controls import tabbed
 from dashboard.widgets.messages import plain, show_error, show_login, show_nobody
 from dashboard.widgets.navigation import link_to
-from mapping.checks.error_limits import ErrorLimits
+from mapping.checks.finding import ErrorLimits
 from registry.errors import AlmanacError, DatabaseUnavailable
 from registry.registry import Registry
 from registry.store.fabrics import ClusterInfo

@@ -10,14 +10,12 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from mapping.cost.metrics import evaluate
     from mapping.distances.cost_model import CostModel
-    from mapping.evaluation.metrics import evaluate
-    from mapping.placement.moves.advice import advise
-    from mapping.placement.moves.remapping import remap_few
-    from mapping.placement.problem.objective import parse_objective
-    from mapping.placement.search.options import SearchOptions
-    from mapping.placement.search.pareto import pareto
-    from mapping.placement.search.placing import place
+    from mapping.placement.moves import advise, remap_few
+    from mapping.placement.objective import parse_objective
+    from mapping.placement.place import pareto, place
+    from mapping.placement.search import SearchOptions
 
 __all__ = [
     "CostModel",
@@ -32,13 +30,13 @@ __all__ = [
 
 _MODULES = {
     "CostModel": "mapping.distances.cost_model",
-    "SearchOptions": "mapping.placement.search.options",
-    "advise": "mapping.placement.moves.advice",
-    "evaluate": "mapping.evaluation.metrics",
-    "pareto": "mapping.placement.search.pareto",
-    "parse_objective": "mapping.placement.problem.objective",
-    "place": "mapping.placement.search.placing",
-    "remap_few": "mapping.placement.moves.remapping",
+    "SearchOptions": "mapping.placement.search",
+    "advise": "mapping.placement.moves",
+    "evaluate": "mapping.cost.metrics",
+    "pareto": "mapping.placement.place",
+    "parse_objective": "mapping.placement.objective",
+    "place": "mapping.placement.place",
+    "remap_few": "mapping.placement.moves",
 }
 
 

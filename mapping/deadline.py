@@ -1,13 +1,21 @@
-"""When a search ends: after some seconds, after some steps, when it is stopped, or at Ctrl-C."""
+"""When a search ends: after some seconds, after some steps, when it is stopped, or at Ctrl-C.
+
+Independent pieces of work in threads on all cores; kernels release Python's lock and run in parallel.
+
+Pieces do not depend on the machine, and results are returned in order, so that they do not depend on the
+number of cores.
+"""
 
 from __future__ import annotations
 
 import math
+import os
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from numbers import Real
-from typing import Any
+from typing import Any, TypeVar
 
 from registry.errors import InvalidValue
 from registry.model.views import whole_number
@@ -213,3 +221,24 @@ def check_limit(seconds: float | None, steps: int | None) -> None:
         raise InvalidValue("seconds", "must be finite and not below zero")
     if steps is not None:
         whole_number(steps, "steps")
+
+
+Piece = TypeVar("Piece")
+Result = TypeVar("Result")
+
+
+def cores() -> int:
+    """Return the number of cores that this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def each(task: Callable[[Piece], Result], pieces: Iterable[Piece]) -> list[Result]:
+    """Return the task's result for each piece, in order; an error of any piece is raised."""
+    todo = list(pieces)
+    workers = min(len(todo), cores())
+    if workers < 2:
+        return [task(piece) for piece in todo]
+    with ThreadPoolExecutor(workers) as pool:
+        return list(pool.map(task, todo))

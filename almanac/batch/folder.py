@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, cast
 from registry.errors import AlmanacError, InputError
 
 if TYPE_CHECKING:
-    from mapping.evaluation.report import PlacementReport
+    from mapping.cost.report import PlacementReport
     from mapping.placement.case import PlacementCase
     from registry.model import Fabric
 
@@ -106,7 +106,7 @@ class BatchFolder:
         rows : str
             Name of the file with the rows of all tasks.
         """
-        from mapping.evaluation.report import report_elsewhere
+        from mapping.cost.report import report_elsewhere
 
         for row in json.loads((self.path / rows).read_text())[task::tasks]:
             if (self.path / f"{row}.outcome").exists() or self.document(row) is not None:

@@ -17,7 +17,7 @@ from almanac.options.placement import search_options
 from registry.csv_text import without_guard
 
 if TYPE_CHECKING:
-    from mapping.service.request import PlacementRequest
+    from mapping.questions.place import PlacementRequest
 
 NOT_IN_FILES = ("here", "fabric")
 """Options of the allocation of a process, and of files instead of the database."""

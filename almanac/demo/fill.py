@@ -14,9 +14,9 @@ from registry.errors import UnknownName
 from registry.progress import Progress, silent
 
 if TYPE_CHECKING:
-    from mapping.evaluation.report import PlacementReport
-    from mapping.service.circuit_search import CircuitPlanReport
-    from mapping.service.simulations import SimulationReport
+    from mapping.cost.report import PlacementReport
+    from mapping.questions.circuits import CircuitPlanReport
+    from mapping.questions.simulate import SimulationReport
     from registry.model import Fabric, Job
     from registry.registry import Registry
 
@@ -190,10 +190,9 @@ def _jobs(moment: datetime) -> tuple[tuple[Job, ...], tuple[Job, ...]]:
 
 def _save_nightly_placements(registry: Registry, nightly: Sequence[Job], moment: datetime) -> None:
     """Save the placements of the nightly jobs: their ranks ran in order, before a cable was lost."""
-    from mapping.evaluation.report import report_given, with_baselines
-    from mapping.placement.strategies.baselines import in_order
-    from mapping.service.placing import record_of, resolve
-    from mapping.service.request import PlacementRequest
+    from mapping.cost.report import report_given, with_baselines
+    from mapping.placement.methods.baselines import in_order
+    from mapping.questions.place import PlacementRequest, record_of, resolve
     from registry.store.placement_rows import PRESENT
 
     request = PlacementRequest(
@@ -230,9 +229,8 @@ def _save_optical_cluster(registry: Registry, moment: datetime) -> None:
 
 def _place_last_job(registry: Registry, moment: datetime, progress: Progress) -> dict[str, PlacementReport]:
     """Save placements of `JOB`: in order, as it ran; at random; found, with advice that compares it."""
-    from mapping.placement.search.options import SearchOptions
-    from mapping.service.placing import place, save
-    from mapping.service.request import PlacementRequest
+    from mapping.placement.search import SearchOptions
+    from mapping.questions.place import PlacementRequest, place, save
     from registry.store.placement_rows import PRESENT
     from registry.store.running_jobs import AdviceRecord
 
@@ -285,9 +283,9 @@ def _save_measured_runs(registry: Registry, found: PlacementReport, placements: 
 
 def _advise_running_jobs(registry: Registry, fabric: Fabric, moment: datetime, progress: Progress) -> None:
     """Save advice for each running job, and port counters that fit their traffic."""
-    from mapping.placement.search.options import SearchOptions
-    from mapping.service.advising import advise_all
-    from mapping.service.live import traffic
+    from mapping.placement.search import SearchOptions
+    from mapping.questions.advise import advise_all
+    from mapping.questions.live import traffic
     from registry.model.intake import Intake
 
     live = traffic(registry, CLUSTER, moment, progress=progress)
@@ -299,13 +297,13 @@ def _advise_running_jobs(registry: Registry, fabric: Fabric, moment: datetime, p
 
 def _simulate(registry: Registry, placed: Mapping[str, str], progress: Progress) -> SimulationReport:
     """Simulate saved placements, and name their runs by the keys of `placed`."""
-    from mapping.service.simulations import (
+    from mapping.questions.simulate import (
         SimulationOptions,
         SimulationRequest,
         simulate_placements,
         simulation_case,
     )
-    from mapping.simulation.options import Options
+    from mapping.simulation.messages import Options
 
     request = SimulationRequest(
         profile=PROFILE,
@@ -322,8 +320,13 @@ def _simulate(registry: Registry, placed: Mapping[str, str], progress: Progress)
 
 def _plan_circuits(registry: Registry, progress: Progress) -> CircuitPlanReport:
     """Plan and save the next circuits for the jobs on the optical cluster."""
-    from mapping.service.circuit_search import CircuitSearchOptions, plan_circuits, save_circuits
-    from mapping.service.circuits import CircuitPlanRequest, circuit_case
+    from mapping.questions.circuits import (
+        CircuitPlanRequest,
+        CircuitSearchOptions,
+        circuit_case,
+        plan_circuits,
+        save_circuits,
+    )
 
     case = circuit_case(registry, CircuitPlanRequest(cluster=OPTICAL))
     options = CircuitSearchOptions(reconfiguration_seconds=RECONFIGURATION_SECONDS)

@@ -16,7 +16,7 @@ from datetime import datetime, timedelta
 import numpy as np
 
 from almanac.demo.history import MOVED_AT, PORT, moved_job
-from mapping.traffic.device_names import reverse_rows
+from mapping.traffic.names import reverse_rows
 from registry.model import CounterSweep, Fabric, Floats, ForwardingTables, Job, Profile
 from registry.model.job import MeasuredRun
 from registry.store.circuit_plans import OpticalSwitch
@@ -159,7 +159,7 @@ def optical_jobs(fabric: Fabric, at: datetime, jobs: Sequence[str]) -> tuple[Job
 
 def optical_switch(cluster: str, fabric: Fabric) -> OpticalSwitch:
     """Return a switch that connects all hosts of the optical cluster as a torus, which suits other jobs."""
-    from mapping.reconfiguration.paper.seed_topology import torus
+    from mapping.circuits.paper_seeds import torus
 
     pairs = [(a, b) for a, b in torus(*OPTICAL_SIDES).pairs.tolist()]
     return OpticalSwitch(

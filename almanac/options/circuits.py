@@ -13,7 +13,7 @@ from almanac.options.files import read_lines
 from almanac.output.circuits import CIRCUIT_COLUMNS
 
 if TYPE_CHECKING:
-    from mapping.reconfiguration.model.topology import Topology
+    from mapping.circuits.problem import Topology
     from registry.model import Floats
 
 WEIGHT_COLUMNS = ("rank", "weight")
@@ -55,7 +55,7 @@ def read_circuits(path: str, nodes: int, hosts: Sequence[str] = ()) -> Topology:
     ------
     InputError
     """
-    from mapping.reconfiguration.model.topology import Topology
+    from mapping.circuits.problem import Topology
     from registry.errors import InputError, InvalidValue
 
     number = {host: node for node, host in enumerate(hosts)}

@@ -15,7 +15,7 @@ from almanac.output.printing import note
 
 if TYPE_CHECKING:
     from almanac.job_environment import JobEnvironment
-    from mapping.service.request import PlacementRequest
+    from mapping.questions.place import PlacementRequest
 
 F = TypeVar("F", bound=Callable[..., Any])
 SECONDS_IN_JOB = 5.0

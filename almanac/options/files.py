@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 if TYPE_CHECKING:
-    from mapping.distances.distance_tables import DistanceTable
+    from mapping.distances.distances import DistanceTable
     from mapping.placement.case import PlacementCase
-    from mapping.service.request import PlacementRequest
+    from mapping.questions.place import PlacementRequest
     from registry.model import Fabric, HostOrder, IntendedWiring, Profile
     from registry.model.hosts import HostLayout
 
@@ -86,7 +86,7 @@ def read_distance(text: str | None) -> tuple[str | None, DistanceTable | None]:
 
     if text in CONVENTIONS or not Path(text).exists():
         return text, None
-    from mapping.distances.distance_tables import read_distance_table
+    from mapping.distances.distances import read_distance_table
 
     return TABLE, read_distance_table(text)
 

@@ -14,8 +14,8 @@ from almanac.options.common import ROUTING_OPTIONS, Time, add_options, seed_opti
 from almanac.options.files import read_distance
 
 if TYPE_CHECKING:
-    from mapping.placement.search.options import SearchOptions
-    from mapping.service.request import PlacementRequest
+    from mapping.placement.search import SearchOptions
+    from mapping.questions.place import PlacementRequest
 
 F = TypeVar("F", bound=Callable[..., Any])
 SECONDS = 10.0
@@ -24,7 +24,7 @@ SECONDS = 10.0
 
 def _objective(ctx: click.Context, param: click.Parameter, value: str) -> str:
     """Return the objective, or raise a usage error with the reason why it is invalid."""
-    from mapping.placement.problem.objective import parse_objective
+    from mapping.placement.objective import parse_objective
     from registry.errors import AlmanacError
 
     try:
@@ -89,7 +89,7 @@ def cost_options(function: F) -> F:
         **others: Any,
     ) -> Any:
         from mapping.distances.cost_model import CostModel
-        from mapping.service.request import PlacementRequest
+        from mapping.questions.place import PlacementRequest
 
         convention, table = read_distance(distance)
         costs = CostModel(routing=routing, rails=rails, distance=convention, table=table)
@@ -123,7 +123,7 @@ def limit_options(function: F) -> F:
     def command(
         seconds: float | None, steps: int | None, seed: int, workers: int | None, **others: Any
     ) -> Any:
-        from mapping.placement.search.options import SearchOptions
+        from mapping.placement.search import SearchOptions
 
         if seconds is not None and steps is not None:
             raise click.UsageError("give either --seconds or --steps")

@@ -11,10 +11,10 @@ from registry import units
 from registry.errors import shorten
 
 if TYPE_CHECKING:
-    from mapping.evaluation.loaded_links import LoadedLink
-    from mapping.evaluation.report import PlacementReport
-    from mapping.placement.moves.remapping import Curve
-    from mapping.placement.partition.cores import CoreBinding
+    from mapping.cost.metrics import LoadedLink
+    from mapping.cost.report import PlacementReport
+    from mapping.placement.methods.cores import CoreBinding
+    from mapping.placement.moves import Curve
     from registry.model import Bound, Evaluation, Fabric, Metrics
 
 BOUNDED = ("congestion_seconds", "network_congestion_seconds", "hop_bytes")
@@ -184,7 +184,7 @@ def _row(label: str, metrics: Metrics, link: str) -> list[str]:
 
 
 def _worst_link_text(fabric: Fabric, evaluation: Evaluation, *, network: bool = False) -> str:
-    from mapping.evaluation.loaded_links import worst_link
+    from mapping.cost.metrics import worst_link
 
     return str(worst_link(fabric, evaluation, network=network) or "")
 

@@ -9,8 +9,8 @@ from almanac.output.printing import note
 from registry import units
 
 if TYPE_CHECKING:
-    from mapping.service.circuits import JobsOnSwitch
-    from mapping.service.live import Live
+    from mapping.questions.circuits import JobsOnSwitch
+    from mapping.questions.live import Live
     from mapping.traffic.shared_load import HotLink, LinkUser
 
 CONVENTION = (
@@ -49,7 +49,7 @@ def heading(live: Live) -> str:
 
 def link_name(live: Live, link: HotLink) -> str:
     """Return a link as ``--link`` accepts it: ``DEVICE:PORT``."""
-    from mapping.traffic.device_names import link_text
+    from mapping.traffic.names import link_text
 
     return link_text(live.fabric, link.row)
 

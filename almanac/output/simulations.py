@@ -11,7 +11,7 @@ from registry import units
 from registry.csv_text import csv_text
 
 if TYPE_CHECKING:
-    from mapping.service.simulations import Run, SimulationReport
+    from mapping.questions.simulate import Run, SimulationReport
     from registry.model import Simulation
 
 SHOWN = 3

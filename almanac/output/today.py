@@ -17,7 +17,7 @@ from registry.store.changes import in_words, summary
 
 if TYPE_CHECKING:
     from mapping.checks.finding import Finding
-    from mapping.service.today import SlowedJob, Today
+    from mapping.questions.today import SlowedJob, Today
     from registry.store.ingest_runs import RunInfo
 
 WIDTH = 80

@@ -110,8 +110,8 @@ def _try(
     path: str, launcher: Launcher, job: JobEnvironment, folder: Path, case: tuple[int, Mapping[str, str]]
 ) -> Verification:
     """Start a launcher with the ranks of a job in a random order; raises `Unplaced` or `Unverified`."""
-    from mapping.launchers.catalog import write
-    from mapping.placement.strategies.baselines import in_order
+    from mapping.launchers import write
+    from mapping.placement.methods.baselines import in_order
     from registry.model import Allocation, Fabric
 
     if launcher.keeps_counts or not launcher.label:

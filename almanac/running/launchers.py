@@ -50,7 +50,7 @@ class Launcher:
     rank_variable : str
         Variable that holds the rank of a process, if it can start torchrun on each host; else empty.
     format : str
-        Format of `mapping.launchers.catalog.FORMATS` in which it takes an order.
+        Format of `mapping.launchers.FORMATS` in which it takes an order.
     added : tuple of str
         Options with which it takes it; ``{file}`` is the file, ``{ranks}`` the number of processes.
     environment : mapping of str to str

@@ -13,7 +13,7 @@ from almanac.running.launchers import Launcher
 
 if TYPE_CHECKING:
     from almanac.settings import Settings
-    from mapping.evaluation.report import PlacementReport
+    from mapping.cost.report import PlacementReport
     from registry.database.driver import Transaction
     from registry.model import Fabric, Placement
     from registry.registry import Registry
@@ -250,7 +250,7 @@ def _written(order: Order, launcher: Launcher, folder: Path) -> Order | None:
 
 def _with_ranks(order: Order, placement: Placement, fabric: Fabric, launcher: Launcher) -> Order:
     """Return an order with the hosts of a placement and the launcher's file."""
-    from mapping.launchers.catalog import write
+    from mapping.launchers import write
 
     hosts = tuple(fabric.names[host] for host in placement.host_of_rank.tolist())
     if launcher.consecutive:
@@ -265,9 +265,8 @@ def _search(
     from almanac.kernel_cache import choose_kernel_cache
 
     choose_kernel_cache()
-    from mapping.placement.search.options import SearchOptions  # numba, which a known placement does not need
-    from mapping.service.placing import place
-    from mapping.service.request import PlacementRequest
+    from mapping.placement.search import SearchOptions  # numba, which a known placement does not need
+    from mapping.questions.place import PlacementRequest, place
 
     options = SearchOptions(seconds=seconds, consecutive=launcher.consecutive)
     request = PlacementRequest(

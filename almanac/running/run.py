@@ -344,7 +344,7 @@ def _other_load(settings: Settings, measured: MeasuredRun) -> float | None:
             if not registry.measured_runs.other_jobs(measured):
                 return 0.0
             choose_kernel_cache()
-            from mapping.service.other_load import other_load
+            from mapping.questions.live import other_load
 
             return other_load(registry, measured)
 

@@ -26,15 +26,14 @@ from almanac.output.json.stored_data import (
     profile_to_json,
     snapshot_to_json,
 )
-from mapping.checks.catalog import check
-from mapping.checks.error_limits import ErrorLimits
+from mapping.checks.checks import check
+from mapping.checks.finding import ErrorLimits
 from mapping.distances.cost_model import CostModel
+from mapping.questions.live import read_ports, traffic
+from mapping.questions.place import subject_of
+from mapping.questions.today import read_today
 from mapping.routing.catalog import choose_routing
-from mapping.service.live import traffic
-from mapping.service.placing import subject_of
-from mapping.service.ports import read_ports
-from mapping.service.today import read_today
-from mapping.traffic.quality import regressions
+from mapping.traffic.job_loads import regressions
 from registry.registry import Registry
 from registry.units import MOMENTS, moment_of
 

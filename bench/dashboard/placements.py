@@ -16,12 +16,12 @@ from datetime import datetime
 import numpy as np
 
 from bench.dashboard.jobs import Planned, profiles
+from mapping.cost.metrics import case_bounds, evaluate_on
+from mapping.cost.report import baselines
 from mapping.distances.cost_model import CostModel
-from mapping.evaluation.metrics import case_bounds, evaluate_on
-from mapping.evaluation.report import baselines
 from mapping.placement.case import PlacementCase
-from mapping.placement.search.options import SearchOptions
-from mapping.placement.search.placing import place
+from mapping.placement.place import place
+from mapping.placement.search import SearchOptions
 from registry.database.driver import Transaction
 from registry.model import Allocation, Fabric, Floats, Metrics, Placement
 from registry.model.placement import LoadedLinks, order_of_job

@@ -13,11 +13,15 @@ from dataclasses import replace
 from datetime import datetime
 
 from bench.dashboard.placements import CLUSTER, Era
-from mapping.reconfiguration.paper.seed_topology import chordal_ring, ring
-from mapping.service.circuit_search import CircuitSearchOptions, plan_circuits, save_circuits
-from mapping.service.circuits import CircuitPlanRequest, circuit_case
-from mapping.simulation.messages import from_profile
-from mapping.simulation.options import Options
+from mapping.circuits.paper_seeds import chordal_ring, ring
+from mapping.questions.circuits import (
+    CircuitPlanRequest,
+    CircuitSearchOptions,
+    circuit_case,
+    plan_circuits,
+    save_circuits,
+)
+from mapping.simulation.messages import Options, from_profile
 from mapping.simulation.simulate import simulate
 from registry.registry import Registry
 from registry.store.circuit_plans import OpticalSwitch

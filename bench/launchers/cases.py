@@ -9,8 +9,8 @@ import numpy as np
 from almanac.job_environment import JobEnvironment
 from almanac.running.launchers import Launcher
 from almanac.running.order import Order
-from mapping.launchers.catalog import write
-from mapping.placement.strategies.baselines import in_order
+from mapping.launchers import write
+from mapping.placement.methods.baselines import in_order
 from registry.model import Allocation, Fabric
 
 NAMES = tuple(f"node{number:04}" for number in range(1, 9))

@@ -26,9 +26,9 @@ from bench.loop.simulated import version as simgrid_version
 from bench.simulation.rank_statistics import spearman
 from bench.support.machine import machine, now
 from bench.support.paths import RESULTS
-from mapping.evaluation.metrics import evaluate
-from mapping.placement.search.placing import place
-from mapping.placement.strategies.baselines import in_order, random_placement
+from mapping.cost.metrics import evaluate
+from mapping.placement.methods.baselines import in_order, random_placement
+from mapping.placement.place import place
 from registry.model import Allocation, Evaluation, Fabric, Floats, Placement, Profile
 
 RECORD, SIMULATED = RESULTS / "loop.json", RESULTS / "loop_simulated.json"

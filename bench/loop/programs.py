@@ -14,7 +14,7 @@ from bench.loop.plan import CONTROL, DATA, LAUNCHER, Plan
 from ingest.formats.profiles import openmpi_monitoring
 from ingest.options import Options
 from ingest.reading.source import read_paths
-from mapping.launchers.catalog import write
+from mapping.launchers import write
 from registry.model import Fabric, Placement, Profile
 
 SOURCE = Path(__file__).with_name("exchange.c")

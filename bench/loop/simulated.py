@@ -13,7 +13,7 @@ from pathlib import Path
 from bench.loop.network import Refused
 from bench.loop.plan import SPINE, Plan
 from bench.loop.programs import SOURCE, TIMEOUT, Output, Program
-from mapping.launchers.catalog import write
+from mapping.launchers import write
 from registry.model import Fabric, Placement
 
 PROGRAMS = ("smpicc", "smpirun")

@@ -29,7 +29,7 @@ from bench.support.structured import structured
 from ingest.generate.dragonfly import dragonfly
 from ingest.generate.fat_trees import extended_generalised_fat_tree
 from ingest.generate.tori import hypercube, torus
-from mapping.evaluation.bounds.catalog import every_bound
+from mapping.cost.bounds.catalog import every_bound
 from mapping.routing import shortest_paths
 from mapping.routing.routes import Routes
 from registry.model import Allocation, Bound, Fabric, Profile

@@ -19,8 +19,8 @@ from bench.support.instances import SHIPPED, Contest
 from bench.support.machine import machine, now
 from bench.support.paths import RESULTS
 from mapping.distances.cost_model import CostModel
-from mapping.placement.search.options import SearchOptions
-from mapping.placement.search.placing import place
+from mapping.placement.place import place
+from mapping.placement.search import SearchOptions
 
 METRIC = {"hop-bytes": "hop_bytes", "congestion": "congestion_seconds"}
 

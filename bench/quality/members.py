@@ -3,7 +3,7 @@
 Run ``python -m bench.quality.members [FOLDER] [--seconds S] [--seed S] [--only NAME]...``. Every chain gets
 the whole limit and both cores, on the instances of `bench.support.instances` and of a folder; the default
 portfolio is run too. A chain that is seldom the best and takes time from others is not a member:
-`mapping/placement/search/members.py` follows this record. Writes ``bench/results/members.json`` and
+`mapping/placement/search.py` follows this record. Writes ``bench/results/members.json`` and
 ``members.md``.
 """
 
@@ -22,8 +22,8 @@ from bench.support.instances import SHIPPED, Contest
 from bench.support.machine import machine, now
 from bench.support.paths import RESULTS
 from mapping.distances.cost_model import CostModel
-from mapping.placement.search.options import SearchOptions
-from mapping.placement.search.placing import place
+from mapping.placement.place import place
+from mapping.placement.search import SearchOptions
 from registry.model import Placement
 
 DEFAULT = "default"

@@ -20,7 +20,7 @@ import numpy as np
 from bench.simgrid.cases import CASES, RECORDS, Case, case_json, ours
 from bench.support import paths
 from bench.support.machine import now
-from mapping.simulation.options import Options
+from mapping.simulation.messages import Options
 from registry.model import Simulation
 
 SCRIPT = Path(__file__).with_name("with_simgrid.py")

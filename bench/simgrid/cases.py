@@ -17,8 +17,7 @@ from ingest.options import Options as Reading
 from ingest.pipeline import plan
 from mapping.distances.cost_model import CostModel
 from mapping.routing.catalog import build_routes
-from mapping.simulation.messages import Messages, from_profile
-from mapping.simulation.options import Options
+from mapping.simulation.messages import Messages, Options, from_profile
 from mapping.simulation.simulate import simulate
 from registry.model import Allocation, Fabric, Ints, Placement, Profile, Simulation
 

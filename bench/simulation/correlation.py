@@ -19,9 +19,9 @@ from bench.simulation.rank_statistics import draws, interval, kendall, spearman
 from bench.simulation.runs import Effort, say
 from bench.support.figures import Figure, Row
 from bench.support.plots import Curve, Panel
+from mapping.cost.metrics import evaluate
 from mapping.distances.cost_model import CostModel
 from mapping.distances.distances import EQUIVALENT_2
-from mapping.evaluation.metrics import evaluate
 from registry.model import Evaluation, Floats, Longs, Placement
 
 RESAMPLES = 500

@@ -31,14 +31,13 @@ from ingest.generate import nas
 from ingest.generate.irregular import irregular
 from ingest.generate.nas import IS_KEYS, integer_sort
 from ingest.generate.nas_multigrid import MG_POINTS, mg
+from mapping.cost.metrics import evaluate
 from mapping.distances.cost_model import CostModel
 from mapping.distances.distances import EQUIVALENT_2
-from mapping.evaluation.metrics import evaluate
-from mapping.placement.problem.problem import Problem
-from mapping.placement.search.options import SearchOptions
-from mapping.placement.search.placing import place
-from mapping.simulation.messages import Messages, from_profile, from_trace, saturating_scale
-from mapping.simulation.options import Options
+from mapping.placement.place import place
+from mapping.placement.problem import Problem
+from mapping.placement.search import SearchOptions
+from mapping.simulation.messages import Messages, Options, from_profile, from_trace, saturating_scale
 from mapping.simulation.simulate import simulate
 from registry.model import Fabric, Placement, Profile
 from registry.model.profile import Trace

@@ -16,8 +16,8 @@ from bench.simulation.cases import Setting, sent, settings
 from bench.simulation.runs import Effort, percent, say
 from bench.support.figures import Figure, Row
 from mapping.distances.cost_model import CostModel
-from mapping.placement.search.options import SearchOptions
-from mapping.placement.search.placing import place
+from mapping.placement.place import place
+from mapping.placement.search import SearchOptions
 from registry.model import Allocation, Floats
 
 OBJECTIVES = (

@@ -10,9 +10,9 @@ import numpy as np
 from bench.simulation.runs import placed_by, problem
 from mapping.distances.cost_model import CostModel
 from mapping.distances.distances import LINKS
-from mapping.placement.problem.problem import Problem
-from mapping.placement.search.options import SearchOptions
-from mapping.placement.search.placing import place
+from mapping.placement.place import place
+from mapping.placement.problem import Problem
+from mapping.placement.search import SearchOptions
 from registry.model import Fabric, Placement, Profile
 
 RULES = (

@@ -19,7 +19,7 @@ from ingest.options import Options as Reading
 from ingest.reading.source import read_paths
 from mapping.distances.distances import EQUIVALENT_2, distances
 from mapping.placement.catalog import Chain
-from mapping.placement.problem.problem import Problem
+from mapping.placement.problem import Problem
 from mapping.routing.catalog import build_routes
 from registry.model import Allocation, Fabric, Placement, Profile
 from registry.model.profile import Trace

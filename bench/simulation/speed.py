@@ -16,11 +16,10 @@ from bench.support.machine import peak_memory_gb
 from ingest.generate.fat_trees import k_ary_n_tree
 from ingest.generate.irregular import irregular
 from ingest.generate.tori import torus
-from mapping.placement.strategies.baselines import random_placement
-from mapping.simulation.channels import build_channel_routes
-from mapping.simulation.levels import new_level
-from mapping.simulation.messages import Messages, check_messages, from_profile, from_trace
-from mapping.simulation.options import Options
+from mapping.placement.methods.baselines import random_placement
+from mapping.simulation.messages import Messages, Options, check_messages, from_profile, from_trace
+from mapping.simulation.network import build_channel_routes
+from mapping.simulation.replay import new_level
 from registry.model import Allocation, Fabric, Profile
 from registry.model.simulation import FLITS, PACKETS
 

@@ -26,8 +26,7 @@ from bench.support.figures import Effort as PaperEffort
 from bench.support.figures import Figure, Row
 from ingest.generate.tori import torus
 from mapping.distances.cost_model import CostModel
-from mapping.simulation.messages import Messages, from_profile
-from mapping.simulation.options import Options
+from mapping.simulation.messages import Messages, Options, from_profile
 from mapping.simulation.simulate import simulate
 from registry.model import Allocation, Fabric, Placement, Profile
 

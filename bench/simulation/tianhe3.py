@@ -22,12 +22,11 @@ from bench.support.processor_clock import processor_clock
 from ingest.generate.tianhe3 import tianhe3
 from mapping.distances.cost_model import CostModel
 from mapping.distances.distances import SWITCHES, distances
-from mapping.placement.problem.problem import Problem
-from mapping.placement.search.options import SearchOptions
-from mapping.placement.search.placing import place
+from mapping.placement.place import place
+from mapping.placement.problem import Problem
+from mapping.placement.search import SearchOptions
 from mapping.routing.catalog import build_routes
-from mapping.simulation.messages import Messages, from_profile
-from mapping.simulation.options import Options
+from mapping.simulation.messages import Messages, Options, from_profile
 from mapping.simulation.simulate import simulate
 from registry.model import Allocation, Fabric, Placement, Profile
 

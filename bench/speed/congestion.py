@@ -29,10 +29,10 @@ from ingest.generate.tori import torus
 from ingest.options import Options
 from ingest.reading.source import SourceFile
 from ingest.writers.infiniband import director_tree, forwarding_tables, ibnetdiscover_text
-from mapping.evaluation.bounds.catalog import lower_bounds
-from mapping.evaluation.metrics import evaluate_traffic
+from mapping.cost.bounds.catalog import lower_bounds
+from mapping.cost.metrics import evaluate_traffic
 from mapping.routing.catalog import build_routes
-from mapping.routing.host_traffic import host_traffic
+from mapping.routing.network import host_traffic
 from registry.model import Allocation, Fabric, Longs, Placement, Profile
 
 RECORD = RESULTS / "congestion.json"

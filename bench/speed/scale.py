@@ -32,14 +32,14 @@ from ingest.generate.percs import percs
 from ingest.generate.stencils import shuffled, stencil
 from ingest.generate.tianhe3 import tianhe3
 from ingest.generate.tori import torus
+from mapping.cost.metrics import evaluate
 from mapping.distances.cost_model import CostModel
 from mapping.distances.distances import EQUIVALENT, SWITCHES, distances
-from mapping.evaluation.metrics import evaluate
 from mapping.placement.catalog import Chain
-from mapping.placement.problem.problem import Problem
-from mapping.placement.search.options import SearchOptions
-from mapping.placement.search.placing import place
-from mapping.placement.strategies.baselines import in_order
+from mapping.placement.methods.baselines import in_order
+from mapping.placement.place import place
+from mapping.placement.problem import Problem
+from mapping.placement.search import SearchOptions
 from mapping.routing.catalog import build_routes
 from registry.model import Allocation, Fabric, Profile
 

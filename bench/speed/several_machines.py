@@ -21,8 +21,8 @@ from bench.support.machine import machine, now
 from bench.support.paths import RESULTS
 from mapping.cluster import Cluster, open_cluster
 from mapping.placement.case import PlacementCase
-from mapping.placement.search.options import SearchOptions
-from mapping.placement.search.placing import place
+from mapping.placement.place import place
+from mapping.placement.search import SearchOptions
 from registry.model import Allocation
 
 SIZES = (100, 1_000, 100_000)

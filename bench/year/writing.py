@@ -17,9 +17,9 @@ from bench.year.accounting import Accounting
 from bench.year.counting import Counting
 from bench.year.wiring import Wiring
 from ingest.generate.stencils import stencil
+from mapping.cost.metrics import evaluate_on
+from mapping.cost.report import baselines
 from mapping.distances.cost_model import CostModel
-from mapping.evaluation.metrics import evaluate_on
-from mapping.evaluation.report import baselines
 from mapping.placement.case import PlacementCase
 from registry.database.driver import Transaction
 from registry.model import Allocation, Fabric, Job, Metrics, Placement, Profile

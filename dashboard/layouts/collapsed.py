@@ -12,7 +12,7 @@ from scipy.sparse.csgraph import connected_components
 from dashboard.layouts.cells import tier_text
 from dashboard.layouts.model import GROUPS, TREE, Cables, Layout
 from dashboard.layouts.order import natural_order
-from mapping.traffic.fragmentation import Neighbours
+from mapping.traffic.job_loads import Neighbours
 from registry.model import HOST, Bools, Fabric, Ints, Longs
 from registry.units import counted
 

@@ -13,7 +13,7 @@ from dashboard.layouts.free import free
 from dashboard.layouts.model import FREE, GRID, GROUPS, TREE, Cables, Layout, cables
 from dashboard.layouts.torus import slices
 from dashboard.layouts.tree import columns, tiers
-from mapping.routing.torus import torus_coordinates
+from mapping.routing.tori import torus_coordinates
 from registry.errors import InvalidValue
 from registry.model import Fabric, Floats, Ints
 

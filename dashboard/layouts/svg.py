@@ -9,8 +9,8 @@ import numpy as np
 
 from dashboard.layouts.drawing import draw_fabric
 from dashboard.layouts.model import Cables
-from mapping.evaluation.metrics import link_seconds
-from mapping.evaluation.report import PlacementReport
+from mapping.cost.metrics import link_seconds
+from mapping.cost.report import PlacementReport
 from registry.errors import shorten
 from registry.model import HOST, Bools, Fabric, Floats, HasFabric, Longs, Placement
 from registry.model.views import content

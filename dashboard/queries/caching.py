@@ -19,8 +19,8 @@ from dashboard.layouts.drawing import Drawing, draw_fabric
 from dashboard.layouts.free import RULE, free
 from mapping import evaluate
 from mapping.distances.cost_model import CostModel
-from mapping.placement.strategies.baselines import in_order
-from mapping.service.live import Live
+from mapping.placement.methods.baselines import in_order
+from mapping.questions.live import Live
 from registry.errors import DatabaseError, DisconnectedAllocation, UnreachablePair
 from registry.model import Evaluation, Fabric, Floats
 from registry.pages.placements import OpenPlacement, open_placement, open_placements

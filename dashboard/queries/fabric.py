@@ -14,12 +14,10 @@ from dashboard.queries.caching import KEYS, SHARED
 from dashboard.queries.traffic import cached_traffic
 from dashboard.state.viewer import Viewer
 from dashboard.tables.what_if import ChangedFabric, changed_fabric
-from mapping.checks.catalog import check
-from mapping.checks.error_limits import ErrorLimits
-from mapping.checks.finding import Finding, Subject
-from mapping.service.iterations import utilisation
-from mapping.service.live import Live, imagine
-from mapping.traffic.counter_history import CounterHistory
+from mapping.checks.checks import check
+from mapping.checks.finding import ErrorLimits, Finding, Subject
+from mapping.questions.live import Live, imagine, utilisation
+from mapping.traffic.ports import CounterHistory
 from mapping.traffic.shared_load import AgainstCounters, against_counters
 from mapping.traffic.what_if import Change, WhatIf
 from registry.errors import UnknownName

@@ -12,8 +12,8 @@ from dashboard.queries.caching import KEYS, cached_jobs_of_user
 from dashboard.queries.clusters import cached_clusters
 from dashboard.queries.measured import gains_on
 from dashboard.state.viewer import Viewer
+from mapping.traffic.job_loads import Quality, Regression, judge, regressions
 from mapping.traffic.measured_gain import MeasuredGain
-from mapping.traffic.quality import Quality, Regression, judge, regressions
 from registry.model.placement import PlacementSeries
 from registry.registry import Registry
 from registry.store.fabrics import ClusterInfo

@@ -11,7 +11,7 @@ import streamlit as st
 from dashboard.queries import door
 from dashboard.queries.caching import CACHED
 from dashboard.state.viewer import Viewer
-from mapping.traffic.fragmentation import Neighbours
+from mapping.traffic.job_loads import Neighbours
 from registry.model import Fabric
 from registry.pages.jobs import JobFile, JobFilter
 from registry.pages.placements import OpenPlacement

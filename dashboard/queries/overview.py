@@ -11,12 +11,11 @@ from dashboard.queries.caching import KEYS, SHARED
 from dashboard.queries.fabric import cached_counters
 from dashboard.queries.history import judged
 from dashboard.queries.traffic import cached_traffic
-from mapping.checks.catalog import check
-from mapping.checks.error_limits import ErrorLimits
-from mapping.checks.finding import Finding, Subject
-from mapping.service.live import Live
-from mapping.traffic.counter_history import CounterHistory
-from mapping.traffic.quality import Regression
+from mapping.checks.checks import check
+from mapping.checks.finding import ErrorLimits, Finding, Subject
+from mapping.questions.live import Live
+from mapping.traffic.job_loads import Regression
+from mapping.traffic.ports import CounterHistory
 from registry.model import Fabric, IntendedWiring, LinkRates
 from registry.pages.overview import ClusterOverview, read_overview
 from registry.registry import Registry

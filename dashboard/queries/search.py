@@ -9,8 +9,7 @@ from dataclasses import dataclass
 from dashboard.queries import door
 from dashboard.queries.caching import cached_snapshot
 from dashboard.state.viewer import Viewer
-from mapping.traffic.device_names import find_device, find_links, link_text
-from mapping.traffic.short_names import short_link, short_names
+from mapping.traffic.names import find_device, find_links, link_text, short_link, short_names
 from registry.errors import InvalidValue, UnknownName
 from registry.model import HOST, Fabric
 from registry.pages.jobs import JobFilter

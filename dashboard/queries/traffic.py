@@ -11,10 +11,9 @@ from dashboard.queries.caching import KEYS
 from dashboard.state.viewer import Viewer
 from dashboard.tables.sharing import sharers
 from mapping.distances.cost_model import CostModel
-from mapping.service.iterations import with_measured_iterations
-from mapping.service.live import Live, pairs_on, traffic
-from mapping.traffic.interference import Interference, interference
+from mapping.questions.live import Live, pairs_on, traffic, with_measured_iterations
 from mapping.traffic.job_loads import RankPairs, rank_pairs
+from mapping.traffic.shared_load import Interference, interference
 from registry.pages.fabric import read_fabric_history
 from registry.pages.placements import OpenPlacement
 from registry.registry import Registry

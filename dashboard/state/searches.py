@@ -12,7 +12,7 @@ import weakref
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from mapping.evaluation.report import PlacementReport
+from mapping.cost.report import PlacementReport
 from registry import units
 from registry.progress import Progress
 from registry.registry import Registry

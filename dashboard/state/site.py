@@ -8,7 +8,7 @@ import streamlit as st
 
 from dashboard.state.searches import Searches
 from dashboard.state.viewer import Viewer
-from mapping.checks.error_limits import ErrorLimits
+from mapping.checks.finding import ErrorLimits
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from dashboard.tables.placements import METRICS
-from mapping.traffic.quality import Quality, by_application
+from mapping.traffic.job_loads import Quality, by_application
 from registry import units
 from registry.model import Longs
 from registry.model.placement import PlacementSeries

@@ -9,8 +9,8 @@ import pandas as pd
 
 from dashboard.layouts.order import natural_order, repeat_number
 from dashboard.tables.columns import folded
-from mapping.traffic.fragmentation import Neighbours
-from mapping.traffic.short_names import short_name
+from mapping.traffic.job_loads import Neighbours
+from mapping.traffic.names import short_name
 from registry.model import Fabric, Ints, Longs
 
 FLOW = 32

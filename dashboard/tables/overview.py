@@ -11,10 +11,9 @@ import numpy as np
 
 from dashboard.state.viewer import OTHERS, Viewer
 from mapping.checks.finding import Finding, Severity
-from mapping.traffic.device_names import link_text
-from mapping.traffic.quality import Regression
+from mapping.traffic.job_loads import Regression
+from mapping.traffic.names import link_text, short_link, short_names, shortened
 from mapping.traffic.shared_load import HotLink, SharedLoad
-from mapping.traffic.short_names import short_link, short_names, shortened
 from registry.model import Floats
 from registry.store.changes import Changes, in_words
 from registry.store.ingest_runs import FAILING, NO_ALARM, SourceState, freshness

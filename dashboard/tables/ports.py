@@ -11,11 +11,10 @@ import pandas as pd
 
 from dashboard.state.viewer import OTHERS, Viewer
 from dashboard.tables.columns import in_utc
-from mapping.checks.error_limits import WORDS
-from mapping.checks.finding import Finding
-from mapping.service.live import Live
-from mapping.traffic.counter_history import WAIT, CounterGrowth, CounterHistory
-from mapping.traffic.short_names import short_name, short_port
+from mapping.checks.finding import WORDS, Finding
+from mapping.questions.live import Live
+from mapping.traffic.names import short_name, short_port
+from mapping.traffic.ports import WAIT, CounterGrowth, CounterHistory
 from registry.model import Fabric, Floats, Longs
 from registry.model.fabric import end_parts, port_name
 from registry.pages.devices import RENAMED, DeviceHistory

@@ -9,11 +9,10 @@ import pandas as pd
 from scipy.sparse import csr_array
 
 from dashboard.state.viewer import OTHERS, Viewer
-from mapping.service.live import Live
-from mapping.traffic.interference import Interference
+from mapping.questions.live import Live
 from mapping.traffic.job_loads import RankPairs
-from mapping.traffic.shared_load import HotLink, LinkUser, SharedLoad
-from mapping.traffic.short_names import short_link
+from mapping.traffic.names import short_link
+from mapping.traffic.shared_load import HotLink, Interference, LinkUser, SharedLoad
 from registry import units
 from registry.model import Fabric, Floats, Ints, Longs, Placement
 

@@ -32,7 +32,7 @@ from dashboard.widgets.address import set_address
 from dashboard.widgets.bar import time_range
 from dashboard.widgets.controls import parsed_moment, timeline, toggle
 from dashboard.widgets.messages import plain, reason_of, show_no_fabric, show_unknown
-from mapping.traffic.counter_history import CounterHistory
+from mapping.traffic.ports import CounterHistory
 from registry.errors import InvalidValue, UnknownName
 from registry.model import Bools
 from registry.pages.changes import Timeline

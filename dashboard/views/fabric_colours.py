@@ -5,7 +5,7 @@ from __future__ import annotations
 from dashboard.figures import colouring
 from dashboard.figures.colouring import Colouring
 from dashboard.queries.fabric import FabricView
-from mapping.traffic.counter_history import CounterHistory
+from mapping.traffic.ports import CounterHistory
 from registry import units
 
 MEASURED, ESTIMATED, DIFFERENCE = "measured", "estimated", "difference"

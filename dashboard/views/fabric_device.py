@@ -17,8 +17,8 @@ from dashboard.widgets.controls import tabbed
 from dashboard.widgets.messages import plain
 from dashboard.widgets.navigation import job_link
 from dashboard.widgets.tables import opening_column
-from mapping.traffic.counter_history import CounterHistory
-from mapping.traffic.short_names import short_name
+from mapping.traffic.names import short_name
+from mapping.traffic.ports import CounterHistory
 from registry import units
 from registry.model import HOST, format_guid
 from registry.registry import Registry

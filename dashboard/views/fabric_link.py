@@ -23,9 +23,8 @@ from dashboard.widgets.navigation import job_link
 from dashboard.widgets.states import State, badge
 from dashboard.widgets.tables import compact_number, share_bar
 from mapping.checks.finding import Finding, Severity
-from mapping.traffic.counter_history import CounterHistory
-from mapping.traffic.device_names import link_text, reverse_rows
-from mapping.traffic.short_names import short_link, short_name
+from mapping.traffic.names import link_text, reverse_rows, short_link, short_name
+from mapping.traffic.ports import CounterHistory
 from registry import units
 from registry.errors import AlmanacError
 from registry.model import Longs

@@ -20,8 +20,8 @@ from dashboard.widgets.messages import CONVENTION, plain
 from dashboard.widgets.navigation import link_to
 from dashboard.widgets.states import State, badge
 from dashboard.widgets.tables import compact_number, csv_text, download, share_bar
-from mapping.traffic.counter_history import CounterHistory
-from mapping.traffic.short_names import short_link
+from mapping.traffic.names import short_link
+from mapping.traffic.ports import CounterHistory
 from registry import units
 from registry.model import Floats, Longs
 

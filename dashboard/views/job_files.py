@@ -10,7 +10,7 @@ import streamlit as st
 from dashboard.widgets import outside
 from dashboard.widgets.messages import plain, reason_of
 from dashboard.widgets.tables import download
-from mapping.launchers import catalog
+from mapping import launchers as catalog
 from registry.errors import InvalidPlacement
 from registry.pages.placements import OpenPlacement
 

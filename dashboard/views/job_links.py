@@ -19,8 +19,7 @@ from dashboard.tables.sharing import pairs_table
 from dashboard.widgets.controls import choose
 from dashboard.widgets.messages import plain, reason_of, show_error
 from dashboard.widgets.tables import csv_text, download, picked_row, share_bar
-from mapping.traffic.device_names import find_link, link_text
-from mapping.traffic.short_names import full_link, short_link
+from mapping.traffic.names import find_link, full_link, link_text, short_link
 from registry import units
 from registry.errors import AlmanacError
 from registry.model import Evaluation, Fabric, Floats, Longs

@@ -36,9 +36,8 @@ from dashboard.widgets.messages import CONVENTION, plain, show_unknown
 from dashboard.widgets.navigation import Mark, Row, Share, linked_rows
 from dashboard.widgets.states import State, badge
 from mapping.checks.finding import Finding, Severity
-from mapping.service.iterations import utilisation
-from mapping.service.live import Live
-from mapping.traffic.counter_history import CounterHistory
+from mapping.questions.live import Live, utilisation
+from mapping.traffic.ports import CounterHistory
 from registry import units
 from registry.errors import UnknownName
 from registry.model import Floats

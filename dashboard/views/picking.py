@@ -9,7 +9,7 @@ import streamlit as st
 from dashboard.components.fabric_map import Item
 from dashboard.widgets.address import set_address
 from dashboard.widgets.messages import show_unknown
-from mapping.traffic.device_names import find_device, find_links, link_text
+from mapping.traffic.names import find_device, find_links, link_text
 from registry.errors import InvalidValue, UnknownName
 from registry.model import HOST, Fabric
 

@@ -16,12 +16,11 @@ from dashboard.widgets import outside
 from dashboard.widgets.address import set_address
 from dashboard.widgets.bar import refresh_seconds
 from dashboard.widgets.messages import plain, show_error
-from mapping.evaluation.report import PlacementReport
-from mapping.placement.search.options import SearchOptions
-from mapping.service.live import with_running_jobs
-from mapping.service.placing import place
-from mapping.service.request import PlacementRequest
-from mapping.threads import cores
+from mapping.cost.report import PlacementReport
+from mapping.deadline import cores
+from mapping.placement.search import SearchOptions
+from mapping.questions.live import with_running_jobs
+from mapping.questions.place import PlacementRequest, place
 from registry import units
 from registry.errors import AlmanacError
 from registry.pages.placements import OpenPlacement

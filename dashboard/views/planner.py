@@ -31,8 +31,7 @@ from dashboard.widgets.messages import plain, reason_of, show_no_fabric, show_un
 from dashboard.widgets.navigation import job_link
 from dashboard.widgets.states import State
 from dashboard.widgets.tables import csv_text, download
-from mapping.traffic.device_names import find_device, find_links, link_text
-from mapping.traffic.short_names import short_link, short_name
+from mapping.traffic.names import find_device, find_links, link_text, short_link, short_name
 from mapping.traffic.what_if import KEEP_TABLES, REPAIR_NOTE, Change, WhatIf
 from registry import units
 from registry.errors import InvalidValue, UnknownName, shorten

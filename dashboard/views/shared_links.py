@@ -29,8 +29,8 @@ from dashboard.widgets.messages import show_empty, show_no_fabric, show_unknown
 from dashboard.widgets.navigation import job_column, open_job
 from dashboard.widgets.states import State, badge
 from dashboard.widgets.tables import csv_text, download, share_bar
-from mapping.service.live import Live
-from mapping.traffic.interference import Interference
+from mapping.questions.live import Live
+from mapping.traffic.shared_load import Interference
 from registry.errors import UnknownName
 from registry.model import Longs
 from registry.registry import Registry

@@ -16,7 +16,7 @@ from dashboard.tables.links import LOADS, loaded_links
 from dashboard.tables.simulated import letter
 from dashboard.widgets.controls import choose
 from dashboard.widgets.tables import csv_text, download, share_bar
-from mapping.traffic.short_names import full_link
+from mapping.traffic.names import full_link
 from registry.model import Simulation
 from registry.registry import Registry
 from registry.store.fabrics import Snapshot

@@ -21,7 +21,7 @@ from dashboard.widgets.messages import plain, show_empty, show_unknown
 from dashboard.widgets.navigation import link_to
 from dashboard.widgets.states import State, badge
 from dashboard.widgets.tables import csv_text, download, keep_selected
-from mapping.traffic.quality import Regression
+from mapping.traffic.job_loads import Regression
 from registry import units
 from registry.errors import UnknownName
 from registry.model import Longs

@@ -18,8 +18,8 @@ from dashboard.widgets.cards import card
 from dashboard.widgets.controls import choose, toggle
 from dashboard.widgets.messages import show_unknown
 from dashboard.widgets.navigation import link_to
-from mapping.evaluation.loaded_links import differences
-from mapping.traffic.short_names import full_link
+from mapping.cost.metrics import differences
+from mapping.traffic.names import full_link
 from registry import units
 from registry.errors import UnknownName
 from registry.pages.placements import OpenPlacement

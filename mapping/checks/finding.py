@@ -1,18 +1,200 @@
-"""Input and results of checks: the subject, and findings with their severity."""
+"""Input and results of checks: the subject, and findings with their severity.
+
+Limits of error counters, and the ports whose counters grew beyond them.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import timedelta
 from enum import IntEnum
 from functools import cached_property
+from types import MappingProxyType
 
-from mapping.checks.error_limits import ErrorLimits, PortErrors, port_errors
+import numpy as np
+
 from mapping.routing.forwarding_tables import bound_tables
 from mapping.routing.kernels.forwarding_tables import TableArrays
-from registry.errors import UnknownName
-from registry.model import CounterDeltas, Fabric, IntendedWiring
+from registry.errors import InvalidValue, UnknownName
+from registry.model import (
+    NOT_COUNTED,
+    Bools,
+    CounterDeltas,
+    Fabric,
+    Floats,
+    IntendedWiring,
+    Longs,
+    format_guid,
+)
+from registry.model.counter_deltas import sending_ports
+from registry.model.counters import ERRORS
 from registry.model.fabric import end_name
 from registry.model.job import Losses
+
+DEFAULT_LIMITS: Mapping[str, float] = MappingProxyType(
+    {
+        "symbol_errors": 10,
+        "link_error_recoveries": 10,
+        "link_downed": 2,
+        "rcv_errors": 10,
+        "rcv_remote_physical_errors": 100,
+        "rcv_switch_relay_errors": 100,
+        "xmit_discards": 100,
+        "xmit_constraint_errors": 100,
+        "rcv_constraint_errors": 100,
+        "local_link_integrity_errors": 10,
+        "excessive_buffer_overruns": 10,
+        "vl15_dropped": 100,
+    }
+)
+"""Growth per period that is still accepted: the values of ibqueryerrors' ``error_thresholds`` (rdma-core).
+
+Except ``link_downed``, which is 10 there: the restart of a host brings its link down twice.
+"""
+BIT_ERROR_RATE = 1e-12
+"""Highest bit error rate of a link by the InfiniBand specification."""
+WORDS: Mapping[str, str] = MappingProxyType(
+    {
+        "symbol_errors": "symbol errors",
+        "link_error_recoveries": "link error recoveries",
+        "link_downed": "link downs",
+        "rcv_errors": "receive errors",
+        "rcv_remote_physical_errors": "remote physical errors",
+        "rcv_switch_relay_errors": "relay errors",
+        "xmit_discards": "transmit discards",
+        "xmit_constraint_errors": "transmit constraint errors",
+        "rcv_constraint_errors": "receive constraint errors",
+        "local_link_integrity_errors": "link integrity errors",
+        "excessive_buffer_overruns": "buffer overruns",
+        "qp1_dropped": "QP1 drops",
+        "vl15_dropped": "VL15 drops",
+    }
+)
+"""Error counters for people."""
+_BITS = 8
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ErrorLimits:
+    """Growth of error counters from which a link is reported.
+
+    Attributes
+    ----------
+    period : timedelta
+        Period over which counters and scans are compared.
+    errors : mapping of str to float
+        Errors that a port may count in the period, by counter; others are not limited. If the growth is of a
+        longer time, in proportion more.
+    bit_error_rate : float
+        Symbol errors per bit up to which they are within the specification, and only noted.
+    """
+
+    period: timedelta = timedelta(days=1)
+    errors: Mapping[str, float] = field(default_factory=lambda: DEFAULT_LIMITS)
+    bit_error_rate: float = BIT_ERROR_RATE
+
+    def __post_init__(self) -> None:
+        for name, limit in self.errors.items():
+            if name not in ERRORS:
+                raise UnknownName("error counter", name, ERRORS)
+            if not limit >= 0:
+                raise InvalidValue("ErrorLimits.errors", f"{name} must not be negative")
+        if not 0 <= self.bit_error_rate < 1:
+            raise InvalidValue("ErrorLimits.bit_error_rate", "must be at least 0 and below 1")
+        if self.period <= timedelta(0):
+            raise InvalidValue("ErrorLimits.period", "must be above zero")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class PortErrors:
+    """Growth of the error counters of all ports, with its limits.
+
+    Attributes
+    ----------
+    grown : CounterDeltas
+        Growth of all counters.
+    device : tuple of str
+        Name of the switch or host of each port, or its GUID if the fabric lacks it; length p.
+    link : int64[p]
+        Row of ``fabric.links`` that leaves the port; -1 if none does.
+    names : tuple of str
+        Error counters that some port has; length e.
+    amount : int64[p, e]
+        Growth; 0 if unknown.
+    covered : float64[p, e]
+        Seconds of this growth; 0 if unknown.
+    limit : float64[p, e]
+        Largest growth that is not reported; infinite if there is no limit.
+    harmless : bool[p, e]
+        True if growth beyond the limit need not be a fault: symbol errors within the bit error rate, and
+        packets that a switch had to drop, such as multicasts that would return to their sender.
+    at_least, saturated : bool[p, e]
+        As in `grown`.
+    """
+
+    grown: CounterDeltas
+    device: tuple[str, ...]
+    link: Longs
+    names: tuple[str, ...]
+    amount: Longs
+    covered: Floats
+    limit: Floats
+    harmless: Bools
+    at_least: Bools
+    saturated: Bools
+
+    @property
+    def over(self) -> Bools:
+        """True if a counter grew beyond its limit (bool[p, e])."""
+        return self.amount > self.limit
+
+    @property
+    def excess(self) -> Floats:
+        """Largest growth of each port in relation to its limit (float64[p]).
+
+        Above 1: a fault, since growth that need not be one counts as 1 at most.
+        """
+        ratio = self.amount / np.maximum(self.limit, 0.5)  # a limit of 0: one error is twice as much
+        worst: Floats = np.where(self.harmless, np.minimum(ratio, 1.0), ratio).max(axis=1, initial=0.0)
+        return worst
+
+
+def port_errors(fabric: Fabric, grown: CounterDeltas, limits: ErrorLimits) -> PortErrors:
+    """Return the growth of the error counters of ports, with the limits that apply to each."""
+    links = fabric.links
+    sender = sending_ports(fabric, grown)
+    link = np.full(len(grown), -1, np.int64)
+    link[sender[sender >= 0]] = np.flatnonzero(sender >= 0)
+    columns = [column for column, name in enumerate(grown.names) if name in ERRORS]
+    names = tuple(grown.names[column] for column in columns)
+    covered = grown.covered[:, columns]
+    allowed = np.asarray([limits.errors.get(name, np.inf) for name in names], np.float64)
+    amount = np.where(grown.amount[:, columns] == NOT_COUNTED, 0, grown.amount[:, columns])
+    bits = np.where(link >= 0, links.capacity[link], 0.0)[:, None] * _BITS * covered
+    symbols = np.asarray([name == "symbol_errors" for name in names], bool)
+    dropped = np.asarray([name == "rcv_switch_relay_errors" for name in names], bool)
+    return PortErrors(
+        grown=grown,
+        device=_devices(fabric, grown),
+        link=link,
+        names=names,
+        amount=amount,
+        covered=covered,
+        limit=allowed * np.maximum(1.0, covered / limits.period.total_seconds()),
+        harmless=dropped | (symbols & (amount <= limits.bit_error_rate * bits)),
+        at_least=grown.at_least[:, columns],
+        saturated=grown.saturated[:, columns],
+    )
+
+
+def _devices(fabric: Fabric, grown: CounterDeltas) -> tuple[str, ...]:
+    adapters = fabric.adapters
+    owner = dict(zip(adapters.guid.tolist(), adapters.host.tolist(), strict=True))
+    owner |= {int(fabric.guid[vertex]): vertex for vertex in fabric.switches.tolist()}
+    return tuple(
+        fabric.names[owner[guid]] if guid in owner else format_guid(guid) for guid in grown.guid.tolist()
+    )
 
 
 class Severity(IntEnum):
@@ -86,7 +268,7 @@ class Finding:
     count : int
         Number of pairs, cables or devices; 1 if the check does not count.
     check : str
-        Name of the check; set by `mapping.checks.catalog.check`.
+        Name of the check; set by `mapping.checks.checks.check`.
     group : str
         Kind of the fault, if the check has several, such as ``missing``.
     remedy : str

@@ -13,22 +13,161 @@
     The user's own table, by host.
 
 Within a host every distance is zero. Distances are kept by groups of hosts with equal distances.
+
+A user's own table of distances by host name, and its checks.
+
+The file is CSV: a first row ``host,NAME,NAME,...`` and one row ``NAME,0,2,...`` for each sending host, as
+many rows as columns, in any order.
+
+Equivalent distances: the electrical resistance between hosts over the paths of a routing.
+
+Source: Orduña, Silla and Duato, "On the development of a communication-aware task mapping technique", 2004,
+section 3: every link of a path that the routing uses is a resistor of 1 ohm. Paths that it does not use do
+not count, and a routing may use paths that are not minimal (up*/down*).
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mapping.distances.distance_tables import DistanceTable, check_distances
-from mapping.routing.routes import Routes
-from registry.errors import InvalidValue, UnknownName
+from mapping.distances.kernels.resistance import Resistors, fill_resistances
+from mapping.routing.kernels.flows import new_scratch
+from mapping.routing.routes import Routes, read_number, read_rows
+from registry.errors import InputError, InvalidValue, UnknownName
 from registry.model import Floats, Int8s, Ints
+from registry.model.host_names import same_hosts
 from registry.model.views import one_line
+
+SAME = 1e-9
+"""Relative difference of a pair's two directions that is ignored, since tables have few digits."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class DistanceTable:
+    """Distances by host name.
+
+    Attributes
+    ----------
+    names : tuple of str
+        Host names, unique; hosts that are not in use are allowed.
+    values : float64[n, n]
+        Distance from the host of the row to that of the column.
+    path : str
+        File of the table; empty if there is none.
+    """
+
+    names: tuple[str, ...]
+    values: Floats
+    path: str = ""
+
+    __repr__ = one_line
+
+    def __post_init__(self) -> None:
+        values = np.array(self.values, np.float64)
+        if values.shape != (len(self.names), len(self.names)):
+            raise InvalidValue(
+                "DistanceTable.values", f"has shape {values.shape} for {len(self.names)} hosts"
+            )
+        if len(set(self.names)) != len(self.names):
+            twice = next(name for name in self.names if self.names.count(name) > 1)
+            raise InvalidValue("DistanceTable.names", f"host {twice!r} occurs twice")
+        values.flags.writeable = False
+        object.__setattr__(self, "values", values)
+
+    def between(self, hosts: Sequence[str]) -> Floats:
+        """Return the part of the table (float64[h, h]) for these hosts, in this order.
+
+        A host that is not in the table is an `UnknownName`.
+        """
+        index = {name: i for i, name in enumerate(self.names)}
+        same = same_hosts(hosts, self.names)
+        for host in hosts:
+            if host not in same:
+                raise UnknownName("host in the table of distances", host, self.names, path=self.path or None)
+        rows = np.array([index[same[host]] for host in hosts], np.int64)
+        return np.asarray(self.values[np.ix_(rows, rows)], np.float64)
+
+
+def read_distance_table(path: str | Path) -> DistanceTable:
+    """Read a CSV table of distances.
+
+    Raises
+    ------
+    InputError
+        The file cannot be read or a line is invalid; names file, line and text.
+    """
+    rows = read_rows(path, "table of distances")
+    if not rows:
+        raise InputError("the table of distances is empty", path=path)
+    names = tuple(name.strip() for name in rows[0][1][1:])
+    index = {name: i for i, name in enumerate(names)}
+    if len(index) != len(names) or "" in index:
+        raise InputError("every column of hosts needs a name of its own", path=path, line=rows[0][0])
+    values = np.full((len(names), len(names)), np.nan)
+    for line, row in rows[1:]:
+        _read_row(values, index, row, str(path), line)
+    missing = [name for name in names if np.isnan(values[index[name]]).all()]
+    if missing:
+        raise InputError(f"the table of distances has no row for host {missing[0]!r}", path=path)
+    return DistanceTable(names=names, values=values, path=str(path))
+
+
+def check_distances(values: Any, names: Sequence[str], *, one_way: bool = False) -> Floats:
+    """Return the distances as float64[h, h], or raise an error that names the hosts of the first fault.
+
+    Parameters
+    ----------
+    names : sequence of str
+        Names of the hosts, for the error.
+    one_way : bool
+        Allow the two directions of a pair to differ.
+    """
+    hosts = len(names)
+    given = np.asarray(values)
+    if given.dtype.kind not in "fiu" or given.shape != (hosts, hosts):
+        raise InvalidValue(
+            "distances.table", f"must be numbers of shape ({hosts}, {hosts}), is {given.shape}"
+        )
+    table = given.astype(np.float64)
+    _refuse(np.isnan(table), table, names, "is not a number")
+    _refuse(~np.isfinite(table), table, names, "is not finite")
+    _refuse(table < 0, table, names, "is below zero")
+    _refuse((table != 0) & np.eye(hosts, dtype=bool), table, names, "is within one host and not zero")
+    if not one_way:
+        asymmetric = ~np.isclose(table, table.T, rtol=SAME, atol=0.0)
+        _refuse(asymmetric, table, names, "differs from that of the other direction")
+    return table
+
+
+def _refuse(fault: Any, values: Floats, names: Sequence[str], why: str) -> None:
+    if fault.any():
+        i, j = divmod(int(np.argmax(fault)), len(names))
+        raise InvalidValue(
+            "distances.table", f"the distance from {names[i]!r} to {names[j]!r}, {values[i, j]:g}, {why}"
+        )
+
+
+def _read_row(values: Floats, index: dict[str, int], row: list[str], path: str, line: int) -> None:
+    """Read one line of the file into its row of `values`."""
+    name = row[0].strip()
+    if name not in index:
+        raise UnknownName("column of distances", name, index, path=path, line=line)
+    if len(row) != len(index) + 1:
+        raise InputError(f"{len(row) - 1} distances for {len(index)} hosts", path=path, line=line, text=name)
+    if not np.isnan(values[index[name]]).all():
+        raise InputError("a second row for this host", path=path, line=line, text=name)
+    for column, text in enumerate(row[1:]):
+        values[index[name], column] = read_number(text, "a distance", path, line)
+        if np.isnan(values[index[name], column]):
+            raise InputError("is not a distance", path=path, line=line, text=text)
+
 
 LINKS, SWITCHES, EQUIVALENT, EQUIVALENT_2, TABLE = "links", "switches", "equivalent", "equivalent+2", "table"
 CONVENTIONS = (LINKS, SWITCHES, EQUIVALENT, EQUIVALENT_2, TABLE)
@@ -226,7 +365,6 @@ def distances(name: str, routes: Routes, *, table: Any = None, one_way: bool = F
         return Distances(
             name=name, group=group, between=between if name == LINKS else np.maximum(between - 1.0, 0.0)
         )
-    from mapping.distances.equivalent import equivalent_distances  # compiles a kernel that few need
 
     group, between = equivalent_distances(routes, own_cables=name == EQUIVALENT_2)
     return Distances(name=name, group=group, between=between)
@@ -243,3 +381,62 @@ def _of_table(routes: Routes, table: Any, one_way: bool) -> Distances:
         values = np.asarray(table)
     group = np.arange(len(names), dtype=np.int32)
     return Distances(name=TABLE, group=group, between=check_distances(values, names, one_way=one_way))
+
+
+def equivalent_distances(routes: Routes, *, own_cables: bool) -> tuple[Ints, Floats]:
+    """Return the equivalent distances between the hosts of `routes`, by groups of hosts with equal routes.
+
+    Parameters
+    ----------
+    own_cables : bool
+        Count a host's own cables, as in section 4: with one cable per host this adds two. Otherwise a host is
+        one node with the switches that it is attached to. Hosts that forward have no cables of their own.
+
+    Returns
+    -------
+    group : int32[h]
+        Group of each host.
+    between : float64[g, g]
+        As in ``mapping.distances.distances.Distances``. Parallel cables are parallel resistors.
+    """
+    flows, fabric = routes.flows, routes.fabric
+    group, first, second = hosts_routed_alike(routes)
+    between = np.empty((len(first), len(first)))
+    links = fabric.links
+    resistors = Resistors(links.source, links.target, links.cables, fabric.forwards, own_cables)
+    fill_resistances(flows, new_scratch(flows), first, second, routes.hosts, resistors, between)
+    return group, between
+
+
+def hosts_routed_alike(routes: Routes) -> tuple[Ints, Ints, Ints]:
+    """Return the group of each host, the first host of each group, and the second (-1 if none).
+
+    Hosts are in one group if their traffic starts and ends at the same places over the same number of cables.
+    """
+    ends, forwards = routes.flows.ends, routes.fabric.forwards[routes.hosts].tolist()
+    cables = np.append(routes.fabric.links.cables, 0)
+    rail_ptr, port_ptr, target_ptr = ends.rail_ptr.tolist(), ends.port_ptr.tolist(), ends.target_ptr.tolist()
+    number, row, target = ends.rail_number.tolist(), ends.port_row.tolist(), ends.target.tolist()
+    up, down = (
+        np.add.reduceat(np.append(cables[link], 0), ptr[:-1]) * (np.diff(ptr) > 0)
+        for ptr, link in ((ends.up_ptr, ends.up_link), (ends.down_ptr, ends.down_link))
+    )
+    ports = list(zip(row, up.tolist(), down.tolist(), strict=True))
+    number_of: dict[tuple[object, ...], int] = {}
+    group = np.empty(len(forwards), np.int32)
+    first: list[int] = []
+    second: list[int] = []
+    for host, direct in enumerate(forwards):
+        key = tuple(
+            (number[r], *((*ports[p], *target[target_ptr[p] : target_ptr[p + 1]])
+                          for p in range(port_ptr[r], port_ptr[r + 1])))
+            for r in range(rail_ptr[host], rail_ptr[host + 1])
+        )  # fmt: skip
+        index = number_of.setdefault((host if direct else -1, *key), len(first))
+        group[host] = index
+        if index == len(first):
+            first.append(host)
+            second.append(-1)
+        elif second[index] < 0:
+            second[index] = host
+    return group, np.array(first, np.int32), np.array(second, np.int32)

@@ -10,11 +10,16 @@ from typing import Self
 import numpy as np
 
 from mapping.distances.cost_model import CostModel
-from mapping.placement.arguments import allocation_on, placement_on
-from mapping.placement.problem.pins import apply_pins, resolve_pins
-from mapping.placement.problem.problem import Problem, host_indices
-from mapping.placement.search.options import SearchOptions
-from mapping.placement.strategies.baselines import in_order
+from mapping.placement.methods.baselines import in_order
+from mapping.placement.problem import (
+    Problem,
+    allocation_on,
+    apply_pins,
+    host_indices,
+    placement_on,
+    resolve_pins,
+)
+from mapping.placement.search import SearchOptions
 from mapping.routing.routes import Routes
 from registry.errors import WrongRanks
 from registry.model import (
@@ -54,7 +59,7 @@ class PlacementCase:
     pins : mapping of int to str or int
         Rank -> the host that it must be on, by name or as a vertex of the fabric.
     layouts : mapping of str to HostLayout
-        Host layouts by name, or under `mapping.placement.partition.cores.ALL`: ranks get cores there.
+        Host layouts by name, or under `mapping.placement.methods.cores.ALL`: ranks get cores there.
     present_name : str
         Id or file of the present placement; empty if it has none.
     cluster, snapshot : str

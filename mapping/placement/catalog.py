@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 
 from mapping.deadline import Deadline
-from mapping.placement.problem.problem import Problem
-from mapping.placement.refine import Candidate
+from mapping.placement.candidate import Candidate
+from mapping.placement.problem import Problem
 from registry.catalog import Catalog, Choice, Entry, PlugIns, read_options, split_options
 from registry.errors import InvalidValue, UnknownName
 from registry.model import Ints
@@ -22,7 +22,7 @@ from registry.model import Ints
 Strategy = Callable[[Problem, np.random.Generator], Ints]
 """Function that returns a placement by host index; it may ignore pins."""
 Refiner = Callable[[Problem, Ints, Deadline, np.random.Generator], Iterator[Candidate]]
-"""Generator that improves a placement and leaves pinned ranks in place; see `mapping.placement.refine`."""
+"""Generator that improves a placement and leaves pinned ranks in place; see `mapping.placement.candidate`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,13 +50,15 @@ class Method(Entry):
 
 def _strategy(module: str, about: str, name: str = "", function: str = "place_ranks") -> Method:
     """Return the strategy of a module; default name: that of the module."""
-    target = f"mapping.placement.strategies.{module}:{function}"
+    target = f"mapping.placement.methods.{module}:{function}"
     return Method(name=name or module.replace("_", "-"), target=target, about=about)
 
 
-def _refiner(module: str, about: str, weight: float = 1.0) -> Method:
-    target = f"mapping.placement.refine.{module}:refine"
-    return Method(name=module.replace("_", "-"), target=target, about=about, refines=True, weight=weight)
+def _refiner(module: str, about: str, weight: float = 1.0, name: str = "") -> Method:
+    target = f"mapping.placement.methods.{module}:refine"
+    return Method(
+        name=name or module.replace("_", "-"), target=target, about=about, refines=True, weight=weight
+    )
 
 
 STRATEGIES = Catalog(
@@ -71,52 +73,74 @@ STRATEGIES = Catalog(
             "place_in_turn",
         ),
         _strategy(
-            "local_random",
+            "baselines",
             "ranks that exchange most on near random hosts (Orduña et al. 2004, section 5.2)",
             name="random-local",
+            function="place_random_local",
         ),
         _strategy(
-            "greedy", "heaviest edge next, on the closest free host (Hoefler and Snir 2011, Algorithm 1)"
+            "greedy",
+            "heaviest edge next, on the closest free host (Hoefler and Snir 2011, Algorithm 1)",
+            function="place_greedily",
         ),
         _strategy(
-            "recursive_bisection", "both graphs cut into halves by METIS (Hoefler and Snir 2011, Algorithm 2)"
+            "bisection",
+            "both graphs cut into halves by METIS (Hoefler and Snir 2011, Algorithm 2)",
+            name="recursive-bisection",
         ),
         _strategy("rcm", "both graphs in reverse Cuthill-McKee order (Hoefler and Snir 2011, section 3.3)"),
-        _strategy("multilevel", "ranks cut by METIS along the hierarchy that hosts form by distance"),
+        _strategy(
+            "multicore",
+            "ranks cut by METIS along the hierarchy that hosts form by distance",
+            name="multilevel",
+            function="place_multilevel",
+        ),
         _strategy(
             "spectral",
             "ranks along a torus's axes or a hierarchy's levels by eigenvectors of the guest graph",
         ),
         _strategy(
-            "digit_permutation",
+            "digits",
             "digits of rank numbers become digits of hosts' coordinates, in the best order",
+            name="digit-permutation",
         ),
         _strategy(
-            "layout",
+            "greedy",
             "in order, spectral (tori), multilevel (elsewhere) or digit-permutation: the least hop-bytes",
+            name="layout",
+            function="place_by_layout",
         ),
         _strategy(
             "multicore",
             "one group of ranks per host by METIS, then groups by another strategy (2011, section 3.4)",
+            function="place_multicore",
         ),
         _strategy(
-            "random_search",
+            "baselines",
             "random exchanges from 10 random mappings, till 40 in a row fail (Orduña et al. 2004)",
+            name="random-search",
+            function="place_by_random_search",
         ),
         _strategy(
             "ohtma",
             "ranks by volume, hosts by compactness, best pairs exchanged (Li et al. 2020, Algorithm 1)",
         ),
         _refiner(
-            "ohtma_exchange",
+            "ohtma",
             "the best pair of all, P/2 times, then the best prefix (Li et al. 2020, lines 20 to 36)",
+            name="ohtma-exchange",
         ),
         _refiner(
             "threshold_accepting",
             "random swaps, kept if congestion rises little (Hoefler and Snir 2011, section 3.5)",
             weight=3.0,
         ),
-        _refiner("digit_search", "further orders of digits of rank numbers, while they help", weight=0.5),
+        _refiner(
+            "digits",
+            "further orders of digits of rank numbers, while they help",
+            weight=0.5,
+            name="digit-search",
+        ),
         _refiner("pair_exchange", "annealed swaps and moves on hop-bytes"),
         _refiner("congestion_descent", "annealed swaps and moves on a high power of link congestion"),
     ),

@@ -36,27 +36,36 @@ ROUTINGS = Catalog(
         _routing(
             "dimension-order",
             "tori and meshes: one axis after the other (Hoefler and Snir 2011, section 2.3)",
+            "tori:build",
         ),
         _routing(
             "up-down", "all shortest paths that never turn up again (Orduña, Silla and Duato 2004, section 3)"
         ),
         _routing(
-            "path-table", "the user's own paths and their probabilities (Hoefler and Snir 2011, section 2.1)"
+            "path-table",
+            "the user's own paths and their probabilities (Hoefler and Snir 2011, section 2.1)",
+            "routes:build",
         ),
         _routing(
-            "least-loaded", "single shortest paths, least loaded first (Hoefler and Snir 2011, Algorithm 3)"
+            "least-loaded",
+            "single shortest paths, least loaded first (Hoefler and Snir 2011, Algorithm 3)",
+            "spread:build",
         ),
         _routing(
             "valiant",
             "over a random switch, a given share or all traffic (Valiant 1982); loads are exact",
-            "adaptive:valiant",
+            "spread:valiant",
         ),
         _routing(
             "ugal",
-            "adaptive: minimal, except a given share over a random switch (Singh 2005, UGAL)",
-            "adaptive:ugal",
+            "spread: minimal, except a given share over a random switch (Singh 2005, UGAL)",
+            "spread:ugal",
         ),
-        _routing("ecmp", "each flow of a pair hashed onto one shortest path (RFC 2992)"),
+        _routing(
+            "ecmp",
+            "each flow of a pair hashed onto one shortest path (RFC 2992)",
+            "shortest_paths:build_ecmp",
+        ),
     ),
     PlugIns(group="routings", entry=Entry),
 )

@@ -4,21 +4,32 @@ An end point is what a host sends from: a port of an adapter, or the host itself
 adapters or the host forwards (direct networks). A port attached to one forwarding vertex by its own cable
 needs no search: its paths start and end at that vertex. Any other end point (several cables of unknown ports,
 hosts connected to each other) becomes a vertex of the transit graph that does not forward.
+
+Groups of hosts with equal distances, so that a table of distances needs no row per host.
+
+Hosts attached to the same switches by the same number of cables have the same distance to every other host.
+For a fat tree with 20,000 hosts on 1,000 leaves, distances are a table of 1,000 x 1,000.
+
+Traffic between hosts, summed from the traffic between their ranks.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from mapping.deadline import each
+from mapping.routing.kernels import channels as kernel
 from mapping.routing.kernels.channels import Ends
 from mapping.routing.kernels.flows import FlowArrays, GraphArrays, ListArrays
 from mapping.routing.kernels.forwarding_tables import TableArrays
 from mapping.routing.kernels.paths import ArcArrays, HopArray
-from registry.model import NO_PORT, Bools, Fabric, Floats, Int8s, Ints, Longs
+from registry.errors import InvalidValue, WrongRanks
+from registry.model import NO_PORT, Bools, Fabric, Floats, Int8s, Ints, Longs, Placement, Profile
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -303,3 +314,196 @@ def graph_arrays(
 def empty(*shape: int, dtype: Any = np.int32) -> NDArray[Any]:
     """Return an array of zeros of this shape (by default int32)."""
     return np.zeros(shape, dtype)
+
+
+AT_ONCE = 512
+"""Rows of a table per piece of parallel work."""
+
+
+def column_classes(hops: HopArray) -> Longs:
+    """Return the class (int64[t]) of each column of `hops`; equal columns have the same class.
+
+    Columns are compared by a hash first, then entry by entry.
+    """
+    weight = np.random.default_rng(0).integers(0, 1 << 63, len(hops), np.uint64)
+    hashes = np.zeros(hops.shape[1], np.uint64)
+    for row in range(len(hops)):
+        hashes += weight[row] * hops[row].astype(np.uint64)
+    _, first, number = np.unique(hashes, return_index=True, return_inverse=True)
+    if all(np.array_equal(row, row[first][number]) for row in hops):
+        return np.asarray(number, np.int64)
+    return np.asarray(np.unique(hops, axis=1, return_inverse=True)[1], np.int64).reshape(-1)
+
+
+def host_groups(ends: Ends, target_class: Longs) -> Ints:
+    """Return the group (int32[h]) of each host, numbered by their first hosts.
+
+    Parameters
+    ----------
+    target_class : int64[t]
+        Class of each column of the table of hops; equal for equal columns.
+    """
+    row, up, down = ends.port_row, np.diff(ends.up_ptr) > 0, np.diff(ends.down_ptr) > 0
+    targets, hosts = target_class[ends.target], len(ends.rail_ptr) - 1
+    if bool((np.diff(ends.rail_ptr) == 1).all()) and len(row) == len(targets) == hosts:
+        width = int(targets.max(initial=0)) + 1
+        key = ((row.astype(np.int64) + 1) * width + targets) * 4 + 2 * up + down
+    else:
+        key = _keys(ends, up.tolist(), down.tolist(), targets.tolist())
+    _, first, group = np.unique(key, return_index=True, return_inverse=True)
+    number = np.empty(len(first), np.int32)
+    number[np.argsort(first, kind="stable")] = np.arange(len(first))
+    return number[group]
+
+
+def _keys(ends: Ends, up: list[bool], down: list[bool], targets: list[int]) -> Longs:
+    """Return keys (int64[h]) that are equal for hosts whose rails, ports and targets are all equal."""
+    number_of: dict[tuple[object, ...], int] = {}
+    rail_ptr, port_ptr, target_ptr = ends.rail_ptr.tolist(), ends.port_ptr.tolist(), ends.target_ptr.tolist()
+    numbers, rows = ends.rail_number.tolist(), ends.port_row.tolist()
+    keys = []
+    for host in range(len(rail_ptr) - 1):
+        rails = tuple(
+            (
+                numbers[rail] if ends.same_rail else 0,
+                tuple(
+                    (rows[p], up[p], down[p], tuple(targets[target_ptr[p] : target_ptr[p + 1]]))
+                    for p in range(port_ptr[rail], port_ptr[rail + 1])
+                ),
+            )
+            for rail in range(rail_ptr[host], rail_ptr[host + 1])
+        )
+        keys.append(number_of.setdefault(rails, len(number_of)))
+    return np.array(keys, np.int64)
+
+
+def group_hops(ends: Ends, hops: HopArray, group: Ints, max_channels: int) -> Floats:
+    """Return mean hops (float64[g, g]) from a host of each group to another host of each; ``inf`` for none.
+
+    The diagonal holds the hops between two hosts of a group; 0 if the group has only one.
+    """
+    first = np.unique(group, return_index=True)[1].astype(np.int32)
+    second, found = second_hosts(group, first), np.zeros((len(first), len(first)))
+    if max_channels == 1 and len(ends.port_row) == len(ends.target) == len(group):
+        _fill(kernel.single_hops, ends, hops, first, found)
+        np.fill_diagonal(found, np.where(first == second, 0.0, np.diagonal(found)))
+    else:
+        kernel.mean_hops(ends, hops, kernel.new_channels(max_channels), first, second, found)
+    return found
+
+
+def group_links(ends: Ends, hops: HopArray, group: Ints) -> Int8s:
+    """Return the same as bytes (uint8[g, g]) for connected hosts with one port and one target each."""
+    first = np.unique(group, return_index=True)[1].astype(np.int32)
+    second, found = second_hosts(group, first), np.zeros((len(first), len(first)), np.uint8)
+    _fill(kernel.single_codes, ends, hops, first, found)
+    np.fill_diagonal(found, np.where(first == second, 0, np.diagonal(found)))
+    return found
+
+
+def _fill(fill: Callable[..., None], ends: Ends, hops: HopArray, first: Ints, found: NDArray[Any]) -> None:
+    """Fill the table of all groups with a kernel, some rows at a time."""
+    row, target = ends.port_row[first], ends.target[first]
+    up, down = (np.diff(ends.up_ptr) > 0)[first], (np.diff(ends.down_ptr) > 0)[first]
+
+    def some(begin: int) -> None:
+        rows = slice(begin, begin + AT_ONCE)
+        fill(hops, row[rows], target, up[rows], down, found[rows])
+
+    each(some, range(0, len(first), AT_ONCE))
+
+
+def second_hosts(group: Ints, first: Ints) -> Ints:
+    """Return the second host of each group (int32[g]), or the first if there is only one."""
+    rest = np.ones(len(group), np.bool_)
+    rest[first] = False
+    found = first.copy()
+    others = np.flatnonzero(rest)[::-1]
+    found[group[others]] = others
+    return found
+
+
+class HostTraffic(NamedTuple):
+    """Traffic between the hosts of a placement.
+
+    Attributes
+    ----------
+    hosts : int32[h]
+        Vertices that have ranks, ascending.
+    source, target : int64[pairs]
+        Indices into `hosts`; ordered and unique; traffic within a host is left out.
+    bytes : float64[pairs]
+    rank_pairs : float64[pairs]
+        Ordered pairs of ranks that communicate, including pairs that send no bytes.
+    messages : float64[pairs]
+        Messages of each pair; 0 if the profile has none.
+    packets : float64[pairs]
+        Packets by `packets`; empty if no packet size was given.
+    total_messages : float
+        All messages, including those within hosts; NaN if a pair sends bytes in an unknown number of
+        messages.
+    """
+
+    hosts: Ints
+    source: Longs
+    target: Longs
+    bytes: Floats
+    rank_pairs: Floats
+    messages: Floats
+    packets: Floats
+    total_messages: float
+
+
+def host_traffic(profile: Profile, placement: Placement, *, packet_bytes: float | None = None) -> HostTraffic:
+    """Return the traffic between hosts, summed over the ranks of each host.
+
+    Parameters
+    ----------
+    packet_bytes : float, optional
+        Size of a packet, to count packets too.
+
+    Raises
+    ------
+    InvalidPlacement
+        The placement has another number of ranks.
+    InvalidValue
+        The packet size is not above zero.
+    """
+    if placement.ranks != profile.ranks:
+        raise WrongRanks(placement.ranks, profile.ranks)
+    hosts, host = np.unique(placement.host_of_rank, return_inverse=True)
+    source, target = host[profile.sender], host[profile.partner]
+    apart = source != target
+    pairs, inverse = np.unique(source[apart] * len(hosts) + target[apart], return_inverse=True)
+
+    def summed(values: Floats | None) -> Floats:
+        weights = None if values is None else values[apart]
+        return np.bincount(inverse, weights=weights, minlength=len(pairs)).astype(np.float64)
+
+    unknown = (profile.messages == 0) & (profile.bytes > 0)
+    return HostTraffic(
+        hosts=hosts,
+        source=pairs // len(hosts),
+        target=pairs % len(hosts),
+        bytes=summed(profile.bytes),
+        rank_pairs=summed(None),
+        messages=summed(profile.messages.astype(np.float64)),
+        packets=np.zeros(0) if packet_bytes is None else summed(packets(profile, packet_bytes)),
+        total_messages=float("nan") if bool(unknown.any()) else float(profile.messages.sum()),
+    )
+
+
+def packets(profile: Profile, packet_bytes: float) -> Floats:
+    """Return the packets (float64[e]) that each ordered pair of ranks sends.
+
+    Messages are split into packets of one size (Orduña, Silla and Duato 2004, section 2). A profile has the
+    messages and bytes of a pair but not the size of each message. Counted are the packets that its bytes
+    fill, and at least one per message.
+
+    Raises
+    ------
+    InvalidValue
+    """
+    if not (np.isfinite(packet_bytes) and packet_bytes > 0):
+        raise InvalidValue("packets.packet_bytes", f"{packet_bytes:g} is not above zero")
+    return np.maximum(np.ceil(profile.bytes / packet_bytes), profile.messages.astype(np.float64))

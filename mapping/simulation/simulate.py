@@ -1,19 +1,25 @@
-"""Simulate messages over a fabric from a placement of their ranks, and report deadlocks."""
+"""Simulate messages over a fabric from a placement of their ranks, and report deadlocks.
+
+How long a simulation takes to compute, before it starts: by the links that packets or flits will cross.
+"""
 
 from __future__ import annotations
 
+from types import MappingProxyType
+
 import numpy as np
+from scipy.sparse import csr_array
+from scipy.sparse.csgraph import shortest_path
 
 from mapping.distances.cost_model import CostModel
 from mapping.routing.catalog import choose_routing
-from mapping.simulation.channels import MINIMAL_ADAPTIVE, build_channel_routes
 from mapping.simulation.kernels.simulated_ranks import BYTES, DELIVERED, LAST_DELIVERY, NOW
-from mapping.simulation.levels import Level, new_level
-from mapping.simulation.messages import Messages, check_messages
-from mapping.simulation.options import Options
+from mapping.simulation.messages import Messages, Options, check_messages
+from mapping.simulation.network import MINIMAL_ADAPTIVE, build_channel_routes
+from mapping.simulation.replay import Level, new_level
 from registry.errors import DeadlockFound, InvalidPlacement, UnknownName
 from registry.model import Fabric, HasFabric, HasPlacement, Longs, Placement
-from registry.model.simulation import MODES, PACKETS, Simulation
+from registry.model.simulation import FLITS, MODES, PACKETS, Simulation
 from registry.model.views import content, whole_number
 from registry.progress import Progress, silent
 
@@ -167,3 +173,36 @@ def _result(level: Level, *, mode: str, routing: str, seed: int, complete: bool)
         mean_latency_seconds=mean,
         latency_over_time=points[:, 2],
     )
+
+
+HOPS_A_SECOND = MappingProxyType({PACKETS: 2e6, FLITS: 9e6})
+"""Links crossed by packets or flits in a second of computing; large fabrics take up to twice as long. Record:
+bench/results/simulation/speed.json."""
+SAMPLED = 32
+"""Most hosts whose distances are computed."""
+
+
+def expected_seconds(
+    fabric: Fabric, placement: Placement, messages: Messages, mode: str, options: Options
+) -> float:
+    """Return the seconds that a simulation takes to compute, right within a factor of about three.
+
+    Distances are the fewest links, from `SAMPLED` hosts that stand for all.
+    """
+    host = placement.host_of_rank
+    source, target = host[messages.rank], host[messages.receiver]
+    size = options.flit_bytes if mode == FLITS else options.packet_bytes
+    parts = np.where(source != target, np.maximum(-(-messages.bytes // size), 1), 0)
+    senders = np.unique(source[parts > 0])
+    if not len(senders):
+        return 0.0
+    chosen = senders[np.linspace(0, len(senders) - 1, min(SAMPLED, len(senders))).astype(np.int64)]
+    arcs = (np.ones(len(fabric.neighbour)), fabric.neighbour, fabric.indptr)
+    graph = csr_array(arcs, shape=(len(fabric), len(fabric)))
+    hops = shortest_path(graph, unweighted=True, indices=chosen)
+    sampled = np.isin(source, chosen) & (parts > 0)
+    far = hops[np.searchsorted(chosen, source[sampled]), target[sampled]]
+    known = np.isfinite(far)
+    weight = parts[sampled][known].astype(np.float64)
+    mean = float(weight @ far[known]) / max(float(weight.sum()), 1.0)
+    return float(parts.sum()) * mean / HOPS_A_SECOND[mode]

@@ -255,7 +255,7 @@ class StoredMeasuredRun(MeasuredRun):
         The scheduler's ids of other jobs that ran on the cluster meanwhile, as far as the registry knew.
     other_load : float or None
         Largest share of the capacity of a link of the run that these jobs used, by estimates
-        (`mapping.service.other_load`); None if it is unknown.
+        (`mapping.questions.live`); None if it is unknown.
     rank_order : str
         Hash of the hosts of all ranks; empty if they ran in order.
     congestion_seconds, in_order_congestion_seconds : float or None

@@ -330,7 +330,7 @@ class Evaluation(Tabular):
     counted : str
         Unit of this traffic: ``bytes``, or packets and their size.
     background : str
-        Load of other jobs and its weight (``mapping.distances.background``); empty for none.
+        Load of other jobs and its weight (``mapping.distances.cost_model``); empty for none.
     """
 
     routing: str

@@ -71,7 +71,7 @@ class Intended(Store):
         with Registry.open() as registry:
             plan = registry.intended.read("hpc1").wiring
             fabric = registry.fabrics.read("hpc1").fabric
-        found = mapping.checks.wiring.differences.compare(plan, fabric)
+        found = mapping.checks.wiring.compare(plan, fabric)
     """
 
     def read(self, cluster: str, at: Time | None = None) -> StoredWiring:

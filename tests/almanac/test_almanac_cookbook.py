@@ -13,9 +13,8 @@ import pytest
 
 from ingest.options import Options
 from ingest.pipeline import ingest
-from mapping.placement.search.options import SearchOptions
-from mapping.service.placing import place
-from mapping.service.request import PlacementRequest
+from mapping.placement.search import SearchOptions
+from mapping.questions.place import PlacementRequest, place
 from registry.errors import InputError
 from registry.model import Job
 from registry.model.intake import Intake

@@ -19,9 +19,9 @@ from almanac.batch.__main__ import main
 from almanac.batch.folder import BatchFolder
 from almanac.batch.rows import Row, columns, read_rows
 from almanac.commands.placing.map import command as map_command
-from mapping.evaluation.report import PlacementReport, report_placement
+from mapping.cost.report import PlacementReport, report_placement
 from mapping.placement.case import PlacementCase
-from mapping.placement.search.options import SearchOptions
+from mapping.placement.search import SearchOptions
 from registry.errors import AlmanacError, InputError
 from tests.almanac.conftest import Almanac
 from tests.support.dask_cluster import DaskCluster
@@ -171,7 +171,7 @@ def test_each_row_is_what_map_finds_and_rows_that_are_done_are_skipped(
         assert set(json.loads(file.read_text())) == set(again)
     path.write_text(f"{ROWS}cg,ft,{HOSTS},2,300,1,\n")  # a repeated row
     searched = MagicMock()
-    monkeypatch.setattr("mapping.service.placing.placement_case", searched)
+    monkeypatch.setattr("mapping.questions.place.placement_case", searched)
     loaded.ok("batch", path)
     searched.assert_not_called()
     assert second["placement"] in loaded("batch", path, "--json").out

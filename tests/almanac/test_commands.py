@@ -17,7 +17,7 @@ import pytest
 
 from almanac.job_environment import read_environment
 from registry.progress import Progress
-from registry.upkeep import retention as sizes
+from registry.upkeep import retention
 from tests.almanac.conftest import PROFILE, SCAN, SLURM, TABLES, TREE, Almanac
 from tests.support.dask_cluster import DaskCluster
 from tests.support.paths import DATA
@@ -128,7 +128,7 @@ def test_the_doctor_finds_all_well_or_space_of_deleted_data(
         (9_000_000_000, ("warning", "9 GB, most of it of deleted data: run almanac db compact")),
     ):
         # as of the server that almanac starts
-        monkeypatch.setattr(sizes, "file_bytes", lambda database, size=size: size)
+        monkeypatch.setattr(retention, "file_bytes", lambda database, size=size: size)
         files = next(check for check in loaded.json("doctor") if check["check"] == "files")
         assert (files["state"], files["seen"]) == expected
 

@@ -17,12 +17,12 @@ import pytest
 
 import mapping
 from almanac.conformance import Rule, cases, rules
-from mapping.checks.catalog import CHECKS
+from mapping.checks.checks import CHECKS
 from mapping.checks.finding import Finding, Subject
-from mapping.launchers.catalog import FORMATS as LAUNCHERS
+from mapping.launchers import FORMATS as LAUNCHERS
+from mapping.placement.candidate import Candidate
 from mapping.placement.catalog import STRATEGIES
-from mapping.placement.problem.problem import Problem
-from mapping.placement.refine import Candidate
+from mapping.placement.problem import Problem
 from registry.catalog import Catalog
 from registry.errors import InvalidPlacement, InvalidValue, UnknownName
 from registry.model import Ints

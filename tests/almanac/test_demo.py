@@ -11,16 +11,14 @@ import numpy as np
 import pytest
 
 from almanac import precompile
-from almanac.demo import fill as demo
-from almanac.demo import generated_data, history
+from almanac.demo import fill, generated_data, history
 from almanac.demo.fill import CLUSTER, ON_CIRCUITS, OPTICAL, stored_moment
 from almanac.demo.generated_data import BUSY, ERRORS, SOURCE, STARTED, SWEEP, SWEEPS
 from almanac.demo.history import LEAF, MOVED_AT, NIGHTS, PLANNED_PORT, PORT, SPINE
 from almanac.precompile import precompiled_kernels
+from mapping.checks.checks import find_link_errors, find_unreachable
 from mapping.checks.finding import Subject
-from mapping.checks.forwarding_tables import find_unreachable
-from mapping.checks.link_errors import find
-from mapping.checks.wiring.differences import compare
+from mapping.checks.wiring import compare
 from mapping.kernels.compiling import COMPILING
 from registry.model import Fabric, Job, growth, total
 from registry.model.intake import Intake
@@ -134,7 +132,7 @@ def test_only_the_port_of_the_moved_cable_counts_errors_whatever_the_moment() ->
     load = np.ones(len(PRESENT.links))
     grown = total(list(growth(generated_data.counters(PRESENT, load, NOON))))
     symbol, received = (SWEEPS - 1) * ERRORS[0], (SWEEPS - 1) * ERRORS[1]
-    (finding,) = find(Subject(fabric=PRESENT, counters=grown))
+    (finding,) = find_link_errors(Subject(fabric=PRESENT, counters=grown))
     assert str(finding.severity) == "warning"
     for words in (f"{MOVED_AT}:{PORT} ", f"{symbol} symbol errors", f"{received} receive errors"):
         assert words in finding.text
@@ -151,14 +149,14 @@ MOMENT = datetime(2026, 3, 1, tzinfo=UTC)
 
 def test_the_optical_cluster_is_saved_once_and_deleted(registry: Registry) -> None:
     for _ in range(2):
-        demo._save_optical_cluster(registry, MOMENT)
+        fill._save_optical_cluster(registry, MOMENT)
     switch = registry.optical.read(OPTICAL)
     assert (len(switch.circuits or ()), switch.max_edges, switch.max_degree) == (32, 32, 4)
     assert {stored.job.id for stored in registry.jobs.list(OPTICAL)} == set(ON_CIRCUITS)
     (info,) = registry.fabrics.clusters()
     assert (info.name, info.observations, info.hosts) == (OPTICAL, 1, 16)
     for _ in range(2):
-        demo.delete_demonstration(registry)
+        fill.delete_demonstration(registry)
     assert not registry.fabrics.clusters()
     assert not registry.jobs.list(OPTICAL)
 
@@ -190,7 +188,7 @@ def test_the_end_of_the_block_does_not_wait(monkeypatch: pytest.MonkeyPatch, pro
 
 def test_the_kernels_of_circuits_and_simulations_are_compiled() -> None:
     precompile._last_of_demonstration()
-    from mapping.reconfiguration.kernels.local_update import refine
+    from mapping.circuits.kernels.local_update import refine
     from mapping.simulation.kernels.packet_simulation import run_packets
 
     kernels: tuple[Any, ...] = (refine, run_packets)

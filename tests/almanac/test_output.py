@@ -25,10 +25,10 @@ from almanac.output.today import best_action, today_lines
 from almanac.service.collectors import CommandFailed
 from mapping.checks.finding import Finding, Severity
 from mapping.kernels.compiling import COMPILING
-from mapping.placement.search.options import SearchOptions
-from mapping.service.advising import advise_all
-from mapping.service.live import traffic
-from mapping.service.today import Today, read_today
+from mapping.placement.search import SearchOptions
+from mapping.questions.advise import advise_all
+from mapping.questions.live import traffic
+from mapping.questions.today import Today, read_today
 from registry.errors import InputError
 from registry.model import Bound, Job
 from registry.progress import silent

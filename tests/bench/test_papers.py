@@ -32,11 +32,10 @@ from bench.support.processor_clock import processor_clock
 from ingest.generate.fat_trees import director_tree
 from ingest.generate.stencils import shuffled, stencil
 from ingest.generate.tori import torus
+from mapping.cost.metrics import evaluate
 from mapping.deadline import Deadline
 from mapping.distances.cost_model import CostModel
-from mapping.evaluation.metrics import evaluate
-from mapping.placement.strategies.baselines import in_order
-from mapping.placement.strategies.random_search import search
+from mapping.placement.methods.baselines import in_order, search
 from tests.support.search_problems import problem_on, ring_problem
 
 

@@ -29,7 +29,7 @@ from bench.simulation.rank_statistics import draws, interval, kendall, spearman
 from bench.simulation.runs import VALUES, Effort, TracesMissing
 from bench.support.figures import Row, said
 from ingest.generate.tori import torus
-from mapping.placement.strategies.baselines import in_order
+from mapping.placement.methods.baselines import in_order
 from registry.model import Allocation, Placement
 
 LOCAL, MEAN = "best random mapping with locality", "mean of the random mappings"

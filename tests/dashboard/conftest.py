@@ -19,11 +19,10 @@ from almanac.demo.fill import CLUSTER
 from almanac.demo.fill import fill as fill_demonstration
 from ingest.options import Options
 from ingest.pipeline import ingest
-from mapping.placement.search.options import SearchOptions
-from mapping.service.live import traffic
-from mapping.service.placing import place
-from mapping.service.request import PlacementRequest
-from mapping.traffic.device_names import link_text
+from mapping.placement.search import SearchOptions
+from mapping.questions.live import traffic
+from mapping.questions.place import PlacementRequest, place
+from mapping.traffic.names import link_text
 from registry.database.driver import Database
 from registry.database.embedded_server import ServerAddress
 from registry.model import Job

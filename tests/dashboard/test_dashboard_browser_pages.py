@@ -20,9 +20,8 @@ from dashboard.queries.caching import SHARED
 from dashboard.widgets.bar import REFRESH_SECONDS
 from ingest.options import Options
 from ingest.pipeline import ingest
-from mapping.placement.search.options import SearchOptions
-from mapping.service.placing import place
-from mapping.service.request import PlacementRequest
+from mapping.placement.search import SearchOptions
+from mapping.questions.place import PlacementRequest, place
 from registry.database.embedded_server import stop
 from registry.model import Job, Profile
 from registry.model.intake import Intake

@@ -15,16 +15,15 @@ import pytest
 from almanac.cli import main
 from almanac.commands.admin.demo import NEXT
 from almanac.commands.cluster.check import EXIT_PROBLEMS
-from almanac.demo import fill as demo
-from almanac.demo import generated_data, history
+from almanac.demo import fill, generated_data, history
 from almanac.demo.fill import CLUSTER, JOB, OPTICAL, RUNNING
-from mapping.checks.catalog import check
-from mapping.reconfiguration.model.topology import Topology
-from mapping.service.circuits import machine_of
-from mapping.service.placing import subject_of
-from mapping.service.today import read_today
+from mapping.checks.checks import check
+from mapping.circuits.problem import Topology
+from mapping.questions.circuits import machine_of
+from mapping.questions.place import subject_of
+from mapping.questions.today import read_today
+from mapping.traffic.job_loads import regressions
 from mapping.traffic.measured_gain import measured_gains
-from mapping.traffic.quality import regressions
 from registry.database.embedded_server import ServerAddress
 from registry.registry import Registry
 from tests.dashboard.conftest import Connect
@@ -45,7 +44,7 @@ def registry(connect: Connect) -> Iterator[Registry]:
 
 @pytest.fixture(scope="module")
 def moment(registry: Registry) -> datetime:
-    found = demo.stored_moment(registry)
+    found = fill.stored_moment(registry)
     assert found is not None
     return found
 
@@ -61,11 +60,11 @@ def counted(registry: Registry) -> dict[str, int]:
 def test_the_demo_replays_what_it_finds_beside_ranks_in_order_and_at_random(registry: Registry) -> None:
     placed = {info.id: info for info in registry.placements.history(CLUSTER, job=JOB)}
     runs = registry.simulations.list(CLUSTER)
-    profile = registry.profiles.read(demo.PROFILE).profile
+    profile = registry.profiles.read(fill.PROFILE).profile
     in_order, random, found = runs[::-1]
-    assert [placed[run.placement].strategy for run in (in_order, random)] == list(demo.BASELINES.values())
+    assert [placed[run.placement].strategy for run in (in_order, random)] == list(fill.BASELINES.values())
     assert {run.delivered_bytes for run in runs} == {profile.bytes.sum()}
-    assert all(run.complete and run.parameters["rounds"] == demo.ROUNDS for run in runs)
+    assert all(run.complete and run.parameters["rounds"] == fill.ROUNDS for run in runs)
     # what the static cost says holds in simulated time
     static = [placed[run.placement].congestion_seconds or math.nan for run in (found, in_order, random)]
     assert static[0] < static[1] < static[2]
@@ -108,7 +107,7 @@ def test_the_slow_job_has_a_better_placement_and_measured_runs_that_are_named_as
     (advice,) = (one for one in registry.advices.list(CLUSTER) if one.job == JOB)
     present, proposed = placed[advice.present], placed[advice.proposed or ""]
     assert (present.role, proposed.role) == ("present", "proposed")
-    assert present.strategy == demo.BASELINES[demo.IN_ORDER]
+    assert present.strategy == fill.BASELINES[fill.IN_ORDER]
     assert present.congestion_seconds == advice.present_seconds
     assert proposed.congestion_seconds == advice.proposed_seconds
     assert advice.gain > 1.5
@@ -159,13 +158,13 @@ def test_all_jobs_are_on_an_optical_switch_within_its_limits_whose_saved_plan_ga
     topology = Topology.of(len(switch.hosts), switch.circuits)
     topology.require(machine_of(switch))
     assert (np.bincount(np.r_[topology.source, topology.target]) == generated_data.OPTICAL_DEGREE).all()
-    assert {job.id for job in jobs} == set(demo.ON_CIRCUITS)
+    assert {job.id for job in jobs} == set(fill.ON_CIRCUITS)
     assert sorted(host for job in jobs for host in job.hosts) == sorted(switch.hosts)
     assert {sum(job.slots) for job in jobs} == {64}
     (info,) = registry.circuit_plans.list(OPTICAL)
     plan = registry.circuit_plans.read(info.id).plan
     assert registry.optical.read(OPTICAL).circuits == plan.present
-    assert set(info.jobs) == set(demo.ON_CIRCUITS)
+    assert set(info.jobs) == set(fill.ON_CIRCUITS)
     assert plan.complete
     assert 1.0 < plan.gain <= plan.upper_bound / plan.present_throughput * (1 + 1e-9)
     assert len(plan.removed) > 0 < len(plan.inserted)
@@ -216,11 +215,11 @@ def test_a_second_run_of_the_demo_shows_the_same_and_adds_nothing(
         main(["demo", "-o", str(tmp_path / "ranks")])
     assert not stop.value.code
     assert counted(registry) == before
-    assert demo.stored_moment(registry) == moment
+    assert fill.stored_moment(registry) == moment
     printed = " ".join(capsys.readouterr().out.split())
     for words in (
-        f"{demo.PROFILE} on {CLUSTER}: profile sent in rounds; packets; routing: tables",
-        *(*demo.BASELINES, "found", "certified lower bound"),
+        f"{fill.PROFILE} on {CLUSTER}: profile sent in rounds; packets; routing: tables",
+        *(*fill.BASELINES, "found", "certified lower bound"),
         f"removed ({info.removed}):",
         f"added ({info.inserted}):",
         "times the present throughput",
@@ -235,5 +234,5 @@ def test_a_second_run_of_the_demo_shows_the_same_and_adds_nothing(
                 main(arguments.split())
             assert stop.value.code in (None, 0, EXIT_PROBLEMS)
             assert capsys.readouterr().out
-    assert len(runs) == len(demo.BASELINES) + 1
+    assert len(runs) == len(fill.BASELINES) + 1
     assert len((tmp_path / "ranks").read_text("utf-8").splitlines()) == 64

@@ -15,8 +15,8 @@ from bench.dashboard.statements import CountingDatabase, Session
 from dashboard.layouts.drawing import draw_fabric
 from dashboard.layouts.free import free
 from dashboard.layouts.model import FREE
-from mapping.service.live import traffic
-from mapping.traffic.device_names import link_text
+from mapping.questions.live import traffic
+from mapping.traffic.names import link_text
 from registry.database.driver import Database, Transaction
 from registry.errors import DatabaseError
 from registry.registry import Registry

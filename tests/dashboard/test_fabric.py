@@ -17,20 +17,17 @@ from dashboard.figures import over_time
 from dashboard.figures.style import DARK, LIGHT
 from dashboard.state.viewer import OTHERS, Viewer
 from dashboard.tables import ports
-from mapping.checks.error_limits import WORDS, ErrorLimits
-from mapping.service.iterations import with_measured_iterations
-from mapping.service.live import Live, traffic
-from mapping.service.ports import read_ports
-from mapping.traffic.device_names import find_links, link_text
-from mapping.traffic.interference import interference
-from mapping.traffic.short_names import short_link
+from mapping.checks.finding import WORDS, ErrorLimits
+from mapping.questions.live import Live, read_ports, traffic, with_measured_iterations
+from mapping.traffic.names import find_links, link_text, short_link
+from mapping.traffic.shared_load import interference
 from registry.model import Fabric
 from registry.model.intake import Intake
 from registry.pages.devices import APPEARED, CHANGED_SPEED, REMOVED, RENAMED, DeviceEvent, DeviceHistory
 from tests.dashboard.conftest import RESCANNED, Connect, Filled
 from tests.dashboard.test_figures import spec
-from tests.mapping.traffic.test_port_table import CAPACITY, STEPS, link_of, shared
-from tests.mapping.traffic.test_port_table import history as counted
+from tests.mapping.traffic.test_ports import CAPACITY, STEPS, link_of, shared
+from tests.mapping.traffic.test_ports import history as counted
 from tests.support.apps import FABRIC, address, captions, messages, numbers, page, table
 from tests.support.fat_tree import at, fat_tree
 

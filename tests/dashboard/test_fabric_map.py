@@ -13,10 +13,10 @@ import dashboard.components.fabric_map as component
 import mapping
 from dashboard.components.fabric_map import script
 from dashboard.layouts.svg import MOST_HOSTS, picture
-from mapping.evaluation.report import report_placement
+from mapping.cost.report import report_placement
 from mapping.placement.case import PlacementCase
-from mapping.placement.search.options import SearchOptions
-from mapping.placement.strategies.baselines import in_order
+from mapping.placement.methods.baselines import in_order
+from mapping.placement.search import SearchOptions
 from registry.model import Allocation, Fabric, Profile
 from registry.model.views import WIDTH
 from tests.support.fat_tree import fat_tree

@@ -13,13 +13,12 @@ from streamlit.testing.v1 import AppTest
 
 from almanac.demo.fill import CLUSTER
 from dashboard.state.viewer import Viewer
-from dashboard.tables import placements as tables
+from dashboard.tables import placements
 from dashboard.widgets.messages import plain
 from ingest.options import Options
 from ingest.pipeline import ingest
-from mapping.placement.search.options import SearchOptions
-from mapping.service.placing import place
-from mapping.service.request import PlacementRequest
+from mapping.placement.search import SearchOptions
+from mapping.questions.place import PlacementRequest, place
 from registry import units
 from registry.errors import InvalidValue
 from registry.model import Allocation, Bound, Evaluation, Job, Metrics, Placement, Profile
@@ -258,13 +257,15 @@ def info(name: str = "p1") -> StoredPlacementInfo:
 
 
 def test_texts_of_a_placement_and_of_a_change() -> None:
-    assert tables.relative_change(50.0, 100.0) == ("-50.0 % against in order", True)
-    assert tables.relative_change(101.0, 100.0) == ("+1.0 % against in order", False)
-    assert tables.relative_change(100.01, 100.0) == ("as in order", None)
+    assert placements.relative_change(50.0, 100.0) == ("-50.0 % against in order", True)
+    assert placements.relative_change(101.0, 100.0) == ("+1.0 % against in order", False)
+    assert placements.relative_change(100.01, 100.0) == ("as in order", None)
     for before in (0.0, None):
-        assert tables.relative_change(1.0, before) == (None, None)
-    assert tables.placement_text(info()) == "cg_16 · job 4711 · 2 ms · greedy · 2026-01-01 00:00:00 UTC · p1"
-    table = tables.placements_table([info(), replace(info("p2"), role=PRESENT, congestion_seconds=None)])
+        assert placements.relative_change(1.0, before) == (None, None)
+    assert (
+        placements.placement_text(info()) == "cg_16 · job 4711 · 2 ms · greedy · 2026-01-01 00:00:00 UTC · p1"
+    )
+    table = placements.placements_table([info(), replace(info("p2"), role=PRESENT, congestion_seconds=None)])
     assert (table["what"].tolist(), table["worst link"].tolist()) == (["proposed", "ran with"], ["2 ms", ""])
 
 
@@ -273,15 +274,15 @@ def test_communication_sums_all_bytes_whatever_the_bins() -> None:
     source, target = rng.integers(0, 100, (2, 3000))
     profile = Profile.from_edges(source, target, rng.random(3000), ranks=100)
     for bins in (1, 7, 64, 512):
-        matrix = tables.communication(profile, bins)
+        matrix = placements.communication(profile, bins)
         assert matrix.shape == (min(bins, 100),) * 2
         assert matrix.sum() == pytest.approx(profile.bytes.sum())
     profile = Profile.from_edges([0, 2], [1, 0], [5.0, 7.0], ranks=3)
-    assert tables.communication(profile).tolist() == [[0, 5, 0], [0, 0, 0], [7, 0, 0]]
+    assert placements.communication(profile).tolist() == [[0, 5, 0], [0, 0, 0], [7, 0, 0]]
 
 
 def test_ranks_of_each_host_are_folded() -> None:
-    table = tables.ranks_per_host(["b", "a"], {"in order": ["b", "b", "a"], "placed": ["a", "b", "b"]})
+    table = placements.ranks_per_host(["b", "a"], {"in order": ["b", "b", "a"], "placed": ["a", "b", "b"]})
     assert table.to_dict("records") == [
         {"host": "b", "ranks": 2, "in order": "0-1", "placed": "1-2"},
         {"host": "a", "ranks": 1, "in order": "2", "placed": "0"},
@@ -304,17 +305,17 @@ def stored(role: str, seconds: float, *, bound: float | None = None) -> StoredPl
 
 def test_costs_are_set_between_the_best_possible_and_random_ones_and_in_order_is_assumed() -> None:
     ran, found = stored(PRESENT, 8.0, bound=1.0), stored(PROPOSED, 6.0, bound=2.0)
-    both = tables.job_costs(found, ran)
-    assert both == tables.job_costs(ran, found)
+    both = placements.job_costs(found, ran)
+    assert both == placements.job_costs(ran, found)
     assert tuple(both) == (8.0, False, 6.0, 2.0, 12.0)
     assert both.change == pytest.approx(-0.25)
     assert both.points() == {"best possible": 2.0, "found": 6.0, "random": 12.0, "now": 8.0}
-    only = tables.job_costs(stored(PROPOSED, 6.0), None)
+    only = placements.job_costs(stored(PROPOSED, 6.0), None)
     assert tuple(only) == (9.0, True, 6.0, None, 12.0)
     assert only.points() == {"found": 6.0, "random": 12.0, "in order": 9.0}
-    alone = tables.job_costs(stored(PRESENT, 8.0), None)
+    alone = placements.job_costs(stored(PRESENT, 8.0), None)
     assert (alone.now, alone.assumed, alone.better, alone.change) == (8.0, False, None, None)
-    table = tables.cost_table(stored(PROPOSED, 6.0, bound=2.0), stored(PRESENT, 8.0), "how it runs")
+    table = placements.cost_table(stored(PROPOSED, 6.0, bound=2.0), stored(PRESENT, 8.0), "how it runs")
     assert table.iloc[0].tolist() == ["Worst link", "6 s", "8 s", "12 s", "2 s", "cut"]
-    in_order = tables.cost_table(stored(PROPOSED, 6.0), None, "in order")
+    in_order = placements.cost_table(stored(PROPOSED, 6.0), None, "in order")
     assert in_order.iloc[0].tolist() == ["Worst link", "6 s", "9 s", "12 s", "", ""]

@@ -18,10 +18,8 @@ from dashboard.figures.sharing import ALL_JOBS, sharing_figure
 from dashboard.figures.style import DARK, LIGHT
 from dashboard.state.viewer import OTHERS, Viewer
 from dashboard.tables.sharing import REST, Heat, busiest, heat, pair_text, sharers, sharing_table
-from mapping.service.iterations import with_counters
-from mapping.service.live import traffic
-from mapping.traffic.interference import interference
-from mapping.traffic.shared_load import JobLoad, SharedLoad
+from mapping.questions.live import traffic, with_counters
+from mapping.traffic.shared_load import JobLoad, SharedLoad, interference
 from registry.model import Fabric, Job
 from registry.model.intake import Intake
 from registry.model.placement import LoadedLinks

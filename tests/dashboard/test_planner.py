@@ -18,9 +18,9 @@ from dashboard.layouts.drawing import draw_fabric, redrawn
 from dashboard.state.viewer import Access, Viewer
 from dashboard.tables.links import bundles
 from dashboard.tables.what_if import ChangedFabric, changed_fabric, effects, seconds_more, totals
-from mapping.service.live import imagine, traffic
-from mapping.traffic.device_names import link_text
+from mapping.questions.live import imagine, traffic
 from mapping.traffic.job_loads import JobTraffic
+from mapping.traffic.names import link_text
 from mapping.traffic.what_if import Change, WhatIf, what_if
 from registry import units
 from registry.model import Fabric

@@ -27,10 +27,10 @@ from dashboard.queries.search import search
 from dashboard.queries.simulated import simulated, whole_runs
 from dashboard.state.viewer import Access, Viewer
 from mapping import evaluate
-from mapping.checks.catalog import check
-from mapping.checks.error_limits import ErrorLimits, port_errors
-from mapping.service.placing import subject_of
-from mapping.traffic.device_names import link_text
+from mapping.checks.checks import check
+from mapping.checks.finding import ErrorLimits, port_errors
+from mapping.questions.place import subject_of
+from mapping.traffic.names import link_text
 from registry.database.driver import Database
 from registry.database.embedded_server import ServerAddress
 from registry.errors import UnknownName

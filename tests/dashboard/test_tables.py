@@ -23,7 +23,7 @@ from dashboard.tables.changes import FASTER, GONE, NEW, SLOWER, UNCHANGED, overl
 from dashboard.tables.columns import folded, in_units, in_utc, numbers
 from dashboard.tables.hosts import host_cells, with_ranks
 from dashboard.tables.measured import Verdict, gain_text, gains_table, times_text, verdict
-from mapping.traffic.fragmentation import Neighbours
+from mapping.traffic.job_loads import Neighbours
 from mapping.traffic.measured_gain import MeasuredGain
 from registry import units
 from registry.model import Allocation, Fabric, Job

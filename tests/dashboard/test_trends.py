@@ -18,10 +18,9 @@ from dashboard.queries.history import history
 from dashboard.state.viewer import Viewer
 from dashboard.tables import history as tables
 from dashboard.views.measured import MEASURE
-from mapping.placement.search.options import SearchOptions
-from mapping.service.placing import place
-from mapping.service.request import PlacementRequest
-from mapping.traffic.quality import by_application, judge
+from mapping.placement.search import SearchOptions
+from mapping.questions.place import PlacementRequest, place
+from mapping.traffic.job_loads import by_application, judge
 from registry.model import Profile
 from registry.model.intake import Intake
 from registry.model.job import MeasuredRun

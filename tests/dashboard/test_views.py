@@ -18,13 +18,12 @@ from dashboard.app import prepare
 from dashboard.server import keep_for_good
 from dashboard.state.viewer import EVERYTHING, OTHERS, Access, Viewer
 from dashboard.tables import overview
-from mapping.checks.catalog import check
+from mapping.checks.checks import check
 from mapping.checks.finding import Finding, Severity
-from mapping.service.live import traffic
-from mapping.service.placing import subject_of
-from mapping.traffic.device_names import find_link
+from mapping.questions.live import traffic
+from mapping.questions.place import subject_of
+from mapping.traffic.names import find_link, short_link
 from mapping.traffic.shared_load import JobLoad, SharedLoad
-from mapping.traffic.short_names import short_link
 from registry.database.driver import Database
 from registry.errors import DatabaseUnavailable
 from registry.model import Job, Metrics

@@ -15,7 +15,7 @@ from typing import Any
 import psutil
 
 import ingest
-from ingest.formats.profiles import otf2 as otf2_archive
+from ingest.formats.profiles import otf2
 
 CASE_SECONDS = 20.0
 """Most processor time of a case."""
@@ -44,7 +44,7 @@ class Fence:
         # The library of OTF2 knows files only: its reader may write here and nowhere else.
         self._kept = tempfile.TemporaryDirectory(prefix="almanac-fuzz-")
         self._folder = tempfile.tempdir = self._kept.name
-        otf2_archive.SECONDS = int(CASE_SECONDS) or 1
+        otf2.SECONDS = int(CASE_SECONDS) or 1
         sys.dont_write_bytecode = True
         self._filters = warnings.catch_warnings()
         signal.signal(signal.SIGPROF, _too_slow)

@@ -20,15 +20,14 @@ from numba.core.caching import UserProvidedCacheLocator
 import mapping
 from ingest.generate import nas
 from ingest.generate.tori import torus
-from mapping.deadline import Deadline, check_limit
+from mapping.deadline import Deadline, check_limit, cores, each
 from mapping.kernels import forget_outdated, heap, random_numbers
 from mapping.kernels.compiling import Compiling
 from mapping.kernels.random_numbers import state_from
-from mapping.placement.problem.problem import Problem
-from mapping.placement.refine import congestion_descent, pair_exchange, threshold_accepting
-from mapping.placement.refine.link_loads import LoadSearch
-from mapping.placement.search.placing import place
-from mapping.threads import cores, each
+from mapping.placement.methods import congestion_descent, pair_exchange, threshold_accepting
+from mapping.placement.methods.link_loads import LoadSearch
+from mapping.placement.place import place
+from mapping.placement.problem import Problem
 from registry.errors import InvalidValue
 from registry.model import Allocation
 from tests.support.kernels import from_python

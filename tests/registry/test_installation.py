@@ -160,7 +160,7 @@ HEAVY = {"fastapi", "networkx", "neo4j", "numba", "pandas", "pyarrow", "rich", "
 
 def test_the_public_names_of_mapping_load_no_library_that_only_bounds_need(processes: None) -> None:
     loaded = _loaded("from mapping import *")
-    assert "mapping.evaluation.metrics" in loaded
+    assert "mapping.cost.metrics" in loaded
     assert loaded & {"networkx", "pandas", "scipy.linalg", "scipy.optimize", "scipy.sparse.linalg"} == set()
 
 

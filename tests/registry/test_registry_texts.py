@@ -18,9 +18,8 @@ from ingest.formats.fabrics import links_csv
 from ingest.formats.placements import placement_csv
 from ingest.generate.tori import torus
 from mapping.cluster import ClusterError
-from mapping.launchers.catalog import write as write_placement
-from registry import errors as known_errors
-from registry import units
+from mapping.launchers import write as write_placement
+from registry import errors, units
 from registry.csv_text import csv_text, guarded, without_guard
 from registry.errors import (
     DatabaseUnavailable,
@@ -102,7 +101,7 @@ def test_fabrics_and_placements_with_such_names_read_back() -> None:
         ClusterError("tcp://x:1", "lost", "tcp://y:2"),
     ],
 )
-def test_a_pickled_error_is_the_same(error: known_errors.AlmanacError) -> None:
+def test_a_pickled_error_is_the_same(error: errors.AlmanacError) -> None:
     again = pickle.loads(pickle.dumps(error))
     assert type(again) is type(error)
     assert (str(again), again.args, vars(again)) == (str(error), error.args, vars(error))

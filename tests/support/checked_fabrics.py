@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from mapping.checks.catalog import check
+from mapping.checks.checks import check
 from mapping.checks.finding import Finding, Subject
 from mapping.routing.forwarding_tables import bound_tables
 from mapping.routing.kernels.forwarding_tables import TableArrays

@@ -32,7 +32,7 @@ code = door.recv(1)
 sys.exit(code[0] if code else 1)
 """
 MODULES = (
-    *("almanac.cli", "ingest.pipeline", "mapping.service.placing", "neo4j", "networkx", "numba"),
+    *("almanac.cli", "ingest.pipeline", "mapping.questions.place", "neo4j", "networkx", "numba"),
     *("rich.progress", "rich.table", "scipy.optimize", "scipy.sparse.csgraph"),
 )
 """Imported before the first command; others are imported by the commands that need them."""

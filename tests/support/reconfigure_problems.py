@@ -8,9 +8,8 @@ import networkx as nx
 import numpy as np
 from hypothesis import strategies as st
 
-from mapping.reconfiguration.model.problem import Application, Machine
-from mapping.reconfiguration.model.solution import SearchResult, evaluate
-from mapping.reconfiguration.model.topology import Topology
+from mapping.circuits.problem import Application, Machine, Topology
+from mapping.circuits.solution import SearchResult, evaluate
 from registry.model import Ints
 
 WEIGHTS = st.sampled_from([0.0, 0.5, 1.0, 2.0, 3.0, 7.0])

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from bench.support.instances import Instance, read
 from ingest.generate.tori import torus
-from mapping.placement.problem.problem import Problem
+from mapping.placement.problem import Problem
 from mapping.routing.catalog import build_routes
 from registry.model import Allocation, Fabric, Ints, Profile
 from tests.support import paths

@@ -10,11 +10,10 @@ import networkx as nx
 import numpy as np
 from hypothesis import strategies as st
 
-from mapping.reconfiguration.kernels.routes import Guest, Net, PartitionState
-from mapping.reconfiguration.model.problem import Application, Level, Machine
-from mapping.reconfiguration.model.solution import Solution
-from mapping.reconfiguration.model.topology import Topology
-from mapping.reconfiguration.paper import refinement
+from mapping.circuits import paper_partition
+from mapping.circuits.kernels.routes import Guest, Net, PartitionState
+from mapping.circuits.problem import Application, Level, Machine, Topology
+from mapping.circuits.solution import Solution
 from registry.model import Floats, Ints
 from tests.support.reconfigure_problems import graph_of, machine
 
@@ -75,10 +74,10 @@ class Start(NamedTuple):
 
 
 def start(case: Case, node: Ints) -> Start:
-    level, scale = Level.of(case.application), refinement.Scale.of(case.application, case.machine)
-    net, guest = refinement.build_net(case.topology), refinement.build_guest(level, scale)
-    longest = refinement.longest_route(case.topology)
-    return Start(net, guest, refinement.route_unsplit(net, guest, node.copy(), longest))
+    level, scale = Level.of(case.application), paper_partition.Scale.of(case.application, case.machine)
+    net, guest = paper_partition.build_net(case.topology), paper_partition.build_guest(level, scale)
+    longest = paper_partition.longest_route(case.topology)
+    return Start(net, guest, paper_partition.route_unsplit(net, guest, node.copy(), longest))
 
 
 @st.composite

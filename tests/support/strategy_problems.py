@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from mapping.placement.problem.problem import Problem
+from mapping.placement.problem import Problem
 from registry.model import Fabric, Ints, Profile
 from tests.support.small_fabrics import cabled
 

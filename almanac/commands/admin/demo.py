@@ -58,7 +58,7 @@ def command(output: str, renew: bool) -> None:
     """
     from almanac.demo.fill import CLUSTER, delete_demonstration, fill
     from almanac.precompile import precompiled_kernels
-    from mapping.launchers.catalog import launch_line, write
+    from mapping.launchers import launch_line, write
 
     with open_registry() as registry, progress_bars() as progress, precompiled_kernels(progress) as wait:
         if renew:

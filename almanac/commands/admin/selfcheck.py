@@ -12,7 +12,7 @@ from almanac.output.json.self_checks import self_check_to_json
 from almanac.output.printing import note, print_json, print_table, progress_bars
 
 if TYPE_CHECKING:
-    from mapping.selfcheck.comparison import Comparison
+    from mapping.selfcheck.oracles import Comparison
     from registry.model import Fabric
 
 SHOWN = 5
@@ -51,7 +51,7 @@ def command(
 
     Uses CLUSTER's fabric, a scan, or the sample scan. Exits with 4 if values differ.
     """
-    from mapping.selfcheck.catalog import run
+    from mapping.selfcheck.checks import run
 
     if cluster and files:
         raise click.UsageError("give either a cluster of the database, or files with --fabric")

@@ -24,7 +24,7 @@ from registry import units
 
 if TYPE_CHECKING:
     from mapping.distances.cost_model import CostModel
-    from mapping.service.live import Live
+    from mapping.questions.live import Live
     from mapping.traffic.job_loads import RankPairs
     from mapping.traffic.shared_load import HotLink
 
@@ -53,8 +53,7 @@ def command(
     Times of links assume that each job sends its profile once. Slowdowns scale each profile by the time of an
     iteration of its job: stated with `almanac job attach`, of a trace, or measured by counters.
     """
-    from mapping.service.iterations import with_counters
-    from mapping.service.live import link_of, pairs_on, traffic
+    from mapping.questions.live import link_of, pairs_on, traffic, with_counters
 
     with open_registry() as registry, kernel_progress_bars() as progress:
         live = with_counters(registry, traffic(registry, cluster, at, costs, progress))

@@ -16,8 +16,8 @@ from registry import units
 
 if TYPE_CHECKING:
     from mapping.distances.cost_model import CostModel
-    from mapping.service.live import Live
-    from mapping.traffic.port_table import ErrorGrowth, PortTable, PortUse
+    from mapping.questions.live import Live
+    from mapping.traffic.ports import ErrorGrowth, PortTable, PortUse
 
 TOP = 15
 """Default number of ports: one screen."""
@@ -44,8 +44,7 @@ def command(
     Errors are the growth of the error counters, with the growth per hour. Estimated utilisation is the
     load of the running jobs (see `almanac congestion`), scaled so that it sums up to the measured one.
     """
-    from mapping.service.live import traffic
-    from mapping.service.ports import read_ports
+    from mapping.questions.live import read_ports, traffic
 
     limits = current_settings().error_limits()
     with open_registry() as registry, progress_bars() as progress:
@@ -116,7 +115,7 @@ def _row(port: PortUse, table: PortTable) -> list[str]:
 
 
 def _error_text(error: ErrorGrowth, *, hourly: bool) -> str:
-    from mapping.checks.error_limits import WORDS
+    from mapping.checks.finding import WORDS
 
     least = "at least " if error.at_least else ""
     rate = f"{error.per_hour:,.0f}" if error.per_hour >= 100 else f"{error.per_hour:.3g}"

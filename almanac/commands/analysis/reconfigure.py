@@ -28,10 +28,8 @@ from almanac.output.running_jobs import note_omitted_jobs
 from registry import units
 
 if TYPE_CHECKING:
-    from mapping.reconfiguration.model.problem import Machine
-    from mapping.reconfiguration.model.topology import Topology
-    from mapping.service.circuit_search import CircuitPlanReport, CircuitSearchOptions
-    from mapping.service.circuits import CircuitPlanRequest
+    from mapping.circuits.problem import Machine, Topology
+    from mapping.questions.circuits import CircuitPlanReport, CircuitPlanRequest, CircuitSearchOptions
     from registry.model import Floats
     from registry.progress import Progress
     from registry.registry import Registry
@@ -116,7 +114,7 @@ def command(
     """
     given = ReconfigureOptions(**options)
     given.check(profile, cluster, at)
-    from mapping.service.circuits import CircuitPlanRequest
+    from mapping.questions.circuits import CircuitPlanRequest
 
     request = CircuitPlanRequest(
         profile=profile,
@@ -188,7 +186,7 @@ class ReconfigureOptions:
 
     def machine(self) -> Machine | None:
         """Return the nodes and circuits of the options, or None if they are those of a cluster."""
-        from mapping.reconfiguration.model.problem import Machine
+        from mapping.circuits.problem import Machine
 
         if self.nodes is None or self.max_degree is None or self.max_edges is None or self.link_speed is None:
             return None
@@ -210,7 +208,7 @@ class ReconfigureOptions:
         weight : float64[ranks] or None
             Weights of ranks, which are stored with the plan by their digest.
         """
-        from mapping.service.circuit_search import CircuitSearchOptions
+        from mapping.questions.circuits import CircuitSearchOptions
         from registry.model.circuit_plan import BEST, PAPER
 
         return CircuitSearchOptions(
@@ -232,10 +230,8 @@ def _plan(
     registry: Registry, request: CircuitPlanRequest, given: ReconfigureOptions, progress: Progress
 ) -> CircuitPlanReport:
     """Find and save circuits: for a profile with a node for each rank, or for the running jobs."""
-    from mapping.reconfiguration.model.problem import Application
-    from mapping.service.circuit_search import save_circuits
-    from mapping.service.circuit_seeds import plan_circuits_of_seeds
-    from mapping.service.circuits import circuit_case
+    from mapping.circuits.problem import Application
+    from mapping.questions.circuits import circuit_case, plan_circuits_of_seeds, save_circuits
 
     case = circuit_case(registry, request)
     nodes, hosts, jobs = case.machine.nodes, case.hosts, case.jobs

@@ -18,7 +18,7 @@ from almanac.output.printing import note, print_json, write_text
 from almanac.output.simulations import link_csv, point_csv, show_simulations
 
 if TYPE_CHECKING:
-    from mapping.service.simulations import SimulationCase, SimulationOptions, SimulationReport
+    from mapping.questions.simulate import SimulationCase, SimulationOptions, SimulationReport
     from registry.model import HostOrder, Trace
 
 SATURATE = "saturate"
@@ -45,7 +45,7 @@ NETWORK = {
         "Choice among several next channels [default: adaptive].",
     ),
 }
-"""Options of the network, by their names in `mapping.simulation.options.Options`: type and help."""
+"""Options of the network, by their names in `mapping.simulation.messages.Options`: type and help."""
 OF_TRACES = ("trace", "scale", "first")
 """Options of a trace."""
 EXPORTS = {"links": link_csv, "points": point_csv}
@@ -189,7 +189,7 @@ def _check_files(given: Mapping[str, Any]) -> None:
 
 def _simulate(given: Mapping[str, Any]) -> SimulationReport:
     """Simulate the placements, read from files or the registry."""
-    from mapping.service.simulations import SimulationRequest, simulate_placements, simulation_case
+    from mapping.questions.simulate import SimulationRequest, simulate_placements, simulation_case
 
     if given["fabric_files"]:
         case = _case_from_files(given)
@@ -215,9 +215,9 @@ def _simulate(given: Mapping[str, Any]) -> SimulationReport:
 
 def _announce(case: SimulationCase, options: SimulationOptions) -> None:
     """Print about how long a run takes, if it takes long."""
-    from mapping.service.simulations import ROUNDS
-    from mapping.simulation.duration import expected_seconds
+    from mapping.questions.simulate import ROUNDS
     from mapping.simulation.messages import from_profile, from_trace
+    from mapping.simulation.simulate import expected_seconds
 
     if case.trace is None:
         messages = from_profile(case.profile, options.rounds or ROUNDS)
@@ -236,8 +236,8 @@ def _announce(case: SimulationCase, options: SimulationOptions) -> None:
 def _options(given: Mapping[str, Any]) -> SimulationOptions:
     """Return the options of the simulation; network options that are not given keep their defaults."""
     from mapping.distances.cost_model import CostModel
-    from mapping.service.simulations import SimulationOptions
-    from mapping.simulation.options import Options
+    from mapping.questions.simulate import SimulationOptions
+    from mapping.simulation.messages import Options
 
     costs = CostModel(routing=given["routing"], rails=given["rails"] or "all-connected")
     network = {name: given[name] for name in NETWORK if given[name] is not None}
@@ -256,7 +256,7 @@ def _case_from_files(given: Mapping[str, Any]) -> SimulationCase:
     """
     from ingest.options import Options
     from ingest.pipeline import plan
-    from mapping.service.simulations import PlacedRanks, SimulationCase
+    from mapping.questions.simulate import PlacedRanks, SimulationCase
     from registry.errors import InputError
 
     files, path = given["fabric_files"], given["trace_file"]

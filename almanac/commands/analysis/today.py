@@ -29,7 +29,7 @@ def command(cluster: str, since: datetime | None, fail_on: str, as_json: bool) -
     The screen has at most 40 lines of 80 columns. Jobs are slowed if others load their worst link; only jobs
     with a profile and a known placement are compared. Nothing is saved.
     """
-    from mapping.service.today import read_today
+    from mapping.questions.today import read_today
 
     start, limits = since or datetime.now(UTC) - DAY, current_settings().error_limits()
     with open_registry() as registry, kernel_progress_bars() as progress:

@@ -20,7 +20,7 @@ from registry import units
 
 if TYPE_CHECKING:
     from mapping.distances.cost_model import CostModel
-    from mapping.service.live import Live
+    from mapping.questions.live import Live
     from mapping.traffic.what_if import JobEffect, WhatIf
 
 TOP = 20
@@ -61,7 +61,7 @@ def command(
     """
     if not (down or add or drain):
         raise click.UsageError("give --down, --add or --drain")
-    from mapping.service.live import change_of, imagine, traffic
+    from mapping.questions.live import change_of, imagine, traffic
 
     with open_registry() as registry, kernel_progress_bars() as progress:
         live = traffic(registry, cluster, at, costs, progress)

@@ -35,7 +35,7 @@ fail_on_option = click.option(
 
 def is_reached(findings: Sequence[Finding], fail_on: str) -> bool:
     """Return True if a finding has the severity of ``--fail-on`` or a worse one."""
-    from mapping.checks.catalog import worst
+    from mapping.checks.checks import worst
     from mapping.checks.finding import Severity
 
     highest = worst(findings)
@@ -76,7 +76,7 @@ def check_cluster(
 
     A cable is faulty if its errors grew beyond the limits in the last day, or if it went down repeatedly.
     """
-    from mapping.checks.catalog import check
+    from mapping.checks.checks import check
 
     if bool(cluster) == bool(fabric):
         raise click.UsageError("give either a cluster of the database, or files with --fabric")
@@ -116,7 +116,7 @@ def _subject(cluster: str | None, at: datetime | None, files: tuple[str, ...]) -
 
         fabric, plan = read_wiring(files)
         return Subject(fabric=fabric, plan=plan)
-    from mapping.service.placing import subject_of
+    from mapping.questions.place import subject_of
 
     limits = current_settings().error_limits()
     with open_registry() as registry:

@@ -126,7 +126,7 @@ def _hosts(text: str, every: tuple[str, ...]) -> tuple[str, ...]:
 
 def _with_circuits(switch: OpticalSwitch, file: str) -> OpticalSwitch:
     """Return the switch with the circuits of a file, which must connect all hosts within its limits."""
-    from mapping.service.circuits import machine_of
+    from mapping.questions.circuits import machine_of
 
     topology = read_circuits(file, len(switch.hosts), switch.hosts)
     topology.require(machine_of(switch))

@@ -23,12 +23,11 @@ from registry import units
 if TYPE_CHECKING:
     from mapping.cluster import Cluster
     from mapping.distances.cost_model import CostModel
-    from mapping.placement.moves.advice import Advice
-    from mapping.placement.moves.remapping import Curve
-    from mapping.placement.search.options import SearchOptions
-    from mapping.service.advising import Advised
-    from mapping.service.live import Live
-    from mapping.service.request import PlacementRequest
+    from mapping.placement.moves import Advice, Curve
+    from mapping.placement.search import SearchOptions
+    from mapping.questions.advise import Advised
+    from mapping.questions.live import Live
+    from mapping.questions.place import PlacementRequest
     from registry.progress import Progress
     from registry.registry import Registry
 
@@ -74,7 +73,7 @@ def jobs(
 
     Exits with 1 if jobs have profiles but none could be placed.
     """
-    from mapping.service.live import traffic
+    from mapping.questions.live import traffic
 
     options = replace(with_default_seconds(limits, SECONDS), moves=moves)
     with open_registry() as registry, kernel_progress_bars() as progress:
@@ -122,9 +121,8 @@ def advise_placement(
     """Print the seconds saved per iteration for each number of ranks moved from a placement; save nothing."""
     if job is None and cluster is None:
         raise click.UsageError("add --cluster NAME or --job ID")
-    from mapping.placement.moves.advice import advise, best
-    from mapping.placement.moves.remapping import find_curve
-    from mapping.service.placing import resolve
+    from mapping.placement.moves import advise, best, find_curve
+    from mapping.questions.place import resolve
 
     keep = read_order(placement) or placement
     options = replace(request.options, moves=moves)
@@ -176,8 +174,8 @@ def _advise_jobs(
     registry: Registry, live: Live, options: SearchOptions, progress: Progress, machines: Cluster | None
 ) -> tuple[list[Advised], bool]:
     """Return the advice for the running jobs, and whether no search was interrupted."""
-    from mapping.service.advising import advise_all
-    from mapping.service.live import Unloaded
+    from mapping.questions.advise import advise_all
+    from mapping.questions.live import Unloaded
 
     advised: list[Advised] = []
     try:

@@ -22,7 +22,7 @@ from registry import units
 
 if TYPE_CHECKING:
     from mapping.cluster import Cluster
-    from mapping.evaluation.report import PlacementReport
+    from mapping.cost.report import PlacementReport
     from mapping.placement.case import PlacementCase
     from registry.model import Fabric
     from registry.progress import Progress
@@ -129,7 +129,7 @@ class Batch:
 
     def _cases(self, registry: Registry) -> Iterator[tuple[str, PlacementCase]]:
         """Yield the cases of the rows that are not done; cases on the same fabric share it."""
-        from mapping.service.placing import placement_case
+        from mapping.questions.place import placement_case
         from registry.errors import AlmanacError, DatabaseError
 
         context = click.get_current_context()
@@ -151,7 +151,7 @@ class Batch:
     ) -> Iterator[tuple[str, PlacementReport]]:
         """Yield the reports of rows as they are found; an error of a row costs only this row."""
         from mapping.cluster import ClusterError
-        from mapping.evaluation.report import report_elsewhere, report_placement
+        from mapping.cost.report import report_elsewhere, report_placement
         from registry.errors import AlmanacError
 
         if cluster is None:
@@ -183,7 +183,7 @@ class Batch:
 
     def _keep(self, registry: Registry, row: str, report: PlacementReport) -> None:
         """Save the placement of a row and its document; not an incomplete one, which is searched again."""
-        from mapping.service.placing import keep_report
+        from mapping.questions.place import keep_report
 
         kept = keep_report(registry, report)
         if kept.unsaved:

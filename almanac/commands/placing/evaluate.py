@@ -15,14 +15,14 @@ from almanac.options.placement import cost_options
 from almanac.output.json.placements import compared_metrics_to_json, comparison_to_json, evaluation_to_json
 from almanac.output.placements import LINK_ENDS, link_ends, show_evaluation
 from almanac.output.printing import label, note, print_json, print_table, whole, write_text
-from mapping.launchers.catalog import FORMATS, launch_line, write
+from mapping.launchers import FORMATS, launch_line, write
 from registry import units
 from registry.csv_text import csv_text
 
 if TYPE_CHECKING:
-    from mapping.evaluation.loaded_links import Difference
-    from mapping.evaluation.report import PlacementReport
-    from mapping.service.request import PlacementRequest
+    from mapping.cost.metrics import Difference
+    from mapping.cost.report import PlacementReport
+    from mapping.questions.place import PlacementRequest
     from registry.model import Evaluation, Fabric
     from registry.registry import Registry
 
@@ -52,7 +52,7 @@ def evaluate(
     as_json: bool,
 ) -> None:
     """Compute the load of PROFILE's traffic on the fabric for a placement; nothing is saved."""
-    from mapping.service.placing import evaluate
+    from mapping.questions.place import evaluate
 
     given = read_order(placement) or placement
     with open_registry() as registry:
@@ -68,7 +68,7 @@ def evaluate(
 
 def _link_csv(fabric: Fabric, evaluation: Evaluation) -> str:
     """Return CSV text with a row per link direction that carries traffic, in the fabric's order of links."""
-    from mapping.evaluation.loaded_links import link
+    from mapping.cost.metrics import link
 
     rows = []
     for row in evaluation.link_bytes.nonzero()[0].tolist():
@@ -97,8 +97,8 @@ def compare(
     """Compare placements, saved or in launchers' files: metrics, and links whose load differs most."""
     if len(placements) < 2:
         raise click.UsageError("give at least two placements")
-    from mapping.evaluation.loaded_links import differences
-    from mapping.service.placing import evaluate
+    from mapping.cost.metrics import differences
+    from mapping.questions.place import evaluate
 
     with open_registry() as registry:
         profile, cluster = _profile_and_cluster(registry, placements, profile, cluster)

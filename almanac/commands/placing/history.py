@@ -226,7 +226,7 @@ def _cell(value: Any) -> Any:
 
 def _show_regressions(registry: Registry, selected: HistoryFilter, since: datetime | None) -> bool:
     """Print the regressions, and return True if there are any."""
-    from mapping.traffic import quality
+    from mapping.traffic import job_loads as quality
     from registry.model import as_utc
 
     series = registry.placements.series(cluster=selected.cluster, application=selected.application)

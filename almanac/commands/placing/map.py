@@ -19,15 +19,15 @@ from almanac.output.placements import show_pareto_set, show_placement
 from almanac.output.printing import note, print_json, say, write_text
 
 if TYPE_CHECKING:
-    from mapping.evaluation.report import PlacementReport
-    from mapping.launchers.catalog import Launch
+    from mapping.cost.report import PlacementReport
+    from mapping.launchers import Launch
     from mapping.placement.case import PlacementCase
-    from mapping.service.request import PlacementRequest
+    from mapping.questions.place import PlacementRequest
     from registry.progress import Progress
 
 
 def _formats() -> tuple[str, ...]:
-    from mapping.launchers.catalog import FORMATS
+    from mapping.launchers import FORMATS
 
     return FORMATS.names
 
@@ -119,8 +119,8 @@ def _find_placements(
     request: PlacementRequest, fabric_files: tuple[str, ...], pareto: bool, progress: Progress
 ) -> tuple[PlacementReport, ...]:
     """Return the placement of a request, or a Pareto set, on a fabric of files or of the registry."""
-    from mapping.evaluation.report import report_pareto_set, report_placement
-    from mapping.service import placing
+    from mapping.cost.report import report_pareto_set, report_placement
+    from mapping.questions import place as placing
 
     if fabric_files:
         case = case_from_files(request, fabric_files)
@@ -137,7 +137,7 @@ def _find_placements(
 
 def _export(exports: tuple[tuple[str, str], ...], report: PlacementReport) -> tuple[Launch, ...]:
     """Write launchers' files, note which cannot contain the cores of ranks; return how to use each."""
-    from mapping.launchers.catalog import FORMATS, Launch, launch_line, write
+    from mapping.launchers import FORMATS, Launch, launch_line, write
 
     launches = []
     fabric = report.fabric.named_as(report.case.host_names)

@@ -11,8 +11,7 @@ from almanac.output.json.running_jobs import fabric_to_json, omitted_jobs_to_jso
 from almanac.output.printing import attributes, finite, renamed
 
 if TYPE_CHECKING:
-    from mapping.service.circuit_search import CircuitPlanReport
-    from mapping.service.circuits import JobsOnSwitch
+    from mapping.questions.circuits import CircuitPlanReport, JobsOnSwitch
     from registry.model.circuit_plan import Circuits
     from registry.store.circuit_plans import CircuitPlanInfo, OpticalSwitch
     from registry.store.profiles import StoredProfile

@@ -9,13 +9,12 @@ from typing import TYPE_CHECKING, Any
 from almanac.output.printing import attributes, finite, renamed
 
 if TYPE_CHECKING:
-    from mapping.evaluation.loaded_links import Difference, LinkEnd, LoadedLink
-    from mapping.evaluation.report import PlacementReport
-    from mapping.launchers.catalog import Launch
-    from mapping.placement.moves.advice import Advice
-    from mapping.placement.moves.remapping import Curve
+    from mapping.cost.metrics import Difference, LinkEnd, LoadedLink
+    from mapping.cost.report import PlacementReport
+    from mapping.launchers import Launch
+    from mapping.placement.moves import Advice, Curve
+    from mapping.traffic.job_loads import Regression
     from mapping.traffic.measured_gain import MeasuredGain
-    from mapping.traffic.quality import Regression
     from registry.model import Evaluation
     from registry.store.placement_rows import StoredPlacementInfo
 
@@ -60,7 +59,7 @@ def placement_to_json(report: PlacementReport, launches: Sequence[Launch] = ()) 
 
 def evaluation_to_json(report: PlacementReport) -> dict[str, Any]:
     """Return the document of ``almanac evaluate``."""
-    from mapping.evaluation.loaded_links import worst_link
+    from mapping.cost.metrics import worst_link
     from registry.model import Metrics
 
     found, case = report.evaluation, report.case

@@ -8,8 +8,8 @@ from almanac.output.json.running_jobs import heading_to_json
 from almanac.output.printing import attributes, finite
 
 if TYPE_CHECKING:
-    from mapping.service.live import Live
-    from mapping.traffic.port_table import ErrorGrowth, PortTable, PortUse
+    from mapping.questions.live import Live
+    from mapping.traffic.ports import ErrorGrowth, PortTable, PortUse
 
 SHARES = (
     *("sent_share", "received_share", "estimated_sent_share", "estimated_received_share"),

@@ -13,10 +13,10 @@ from almanac.output.running_jobs import link_name, profile_names
 from almanac.output.today import best_action
 
 if TYPE_CHECKING:
-    from mapping.service.advising import Advised
-    from mapping.service.circuits import JobsOnSwitch
-    from mapping.service.live import Live
-    from mapping.service.today import Today
+    from mapping.questions.advise import Advised
+    from mapping.questions.circuits import JobsOnSwitch
+    from mapping.questions.live import Live
+    from mapping.questions.today import Today
     from mapping.traffic.job_loads import RankPairs
     from mapping.traffic.shared_load import HotLink, LinkUser, SharedLoad
     from mapping.traffic.what_if import WhatIf
@@ -83,8 +83,8 @@ def congestion_to_json(
 
 def slowdowns_to_json(live: Live) -> list[dict[str, Any]]:
     """Return the jobs with traffic, largest slowdown first, and last those whose slowdown is unknown."""
-    from mapping.traffic.device_names import link_text
-    from mapping.traffic.interference import interference
+    from mapping.traffic.names import link_text
+    from mapping.traffic.shared_load import interference
 
     found, profiles = interference(live.shared), profile_names(live)
     seconds = zip(found.alone_seconds.tolist(), found.together_seconds.tolist(), strict=True)
@@ -146,7 +146,7 @@ def totals_to_json(shared: SharedLoad) -> dict[str, float]:
 
 def changed_links_to_json(found: WhatIf, profiles: Mapping[str, str], top: int) -> list[dict[str, Any]]:
     """Return the busiest links after the change, with their times before and with the new routing only."""
-    from mapping.traffic.device_names import link_text
+    from mapping.traffic.names import link_text
 
     before, unchanged = found.before.seconds, found.unchanged.seconds
     rows = []

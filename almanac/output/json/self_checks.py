@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from almanac.output.printing import finite
 
 if TYPE_CHECKING:
-    from mapping.selfcheck.comparison import Comparison
+    from mapping.selfcheck.oracles import Comparison
 
 
 def self_check_to_json(name: str, about: str, one: Comparison) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from almanac.output.json.placements import link_to_json
 from almanac.output.printing import attributes, renamed
 
 if TYPE_CHECKING:
-    from mapping.service.simulations import Run, SimulationReport
+    from mapping.questions.simulate import Run, SimulationReport
     from registry.model import Simulation
     from registry.store.simulations import SimulationInfo
 

@@ -8,9 +8,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from mapping.reconfiguration.model.problem import Application, Machine
-from mapping.reconfiguration.model.solution import Solution, evaluate
-from mapping.reconfiguration.model.topology import Topology
+from mapping.circuits.problem import Application, Machine, Topology
+from mapping.circuits.solution import Solution, evaluate
 from registry.errors import InvalidValue
 from registry.model import Ints
 

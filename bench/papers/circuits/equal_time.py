@@ -19,16 +19,10 @@ from bench.papers.circuits.experiment import WorkerPool, geometric_mean, half_wi
 from bench.papers.circuits.record import Cell, Effort, Part, Table
 from bench.papers.circuits.said import table
 from bench.papers.circuits.trial import Parameters, Setting, draw, machine_of, run_loop
-from mapping.reconfiguration.bounds import throughput_bound
-from mapping.reconfiguration.model.problem import Application
-from mapping.reconfiguration.paper.partition import HIGHEST
-from mapping.reconfiguration.search.local_search import (
-    BEST_SEEDS,
-    ROUNDING,
-    TRIALS,
-    TrialOptions,
-    search_from_seeds,
-)
+from mapping.circuits.bounds import throughput_bound
+from mapping.circuits.local_search import BEST_SEEDS, ROUNDING, TRIALS, TrialOptions, search_from_seeds
+from mapping.circuits.paper_partition import HIGHEST
+from mapping.circuits.problem import Application
 
 CALIBRATED, DEFAULTS = "calibrated on Table 1", "not calibrated"
 LOWEST_FIRST, HIGHEST_FIRST = "lowest first", "highest first"

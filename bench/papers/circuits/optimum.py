@@ -14,11 +14,11 @@ from bench.papers.circuits.equal_time import restarted
 from bench.papers.circuits.experiment import WorkerPool, geometric_mean
 from bench.papers.circuits.record import Cell, Effort, Part, Table
 from bench.papers.circuits.trial import Parameters, Setting, run_loop
-from mapping.reconfiguration.bounds import loose_bound, throughput_bound
-from mapping.reconfiguration.model.problem import Application, Machine
-from mapping.reconfiguration.paper.partition import HIGHEST
-from mapping.reconfiguration.paper.seed_topology import CONDENSED
-from mapping.reconfiguration.search.local_search import TrialOptions, search_from_seeds
+from mapping.circuits.bounds import loose_bound, throughput_bound
+from mapping.circuits.local_search import TrialOptions, search_from_seeds
+from mapping.circuits.paper_partition import HIGHEST
+from mapping.circuits.paper_seeds import CONDENSED
+from mapping.circuits.problem import Application, Machine
 
 NODES, VERTICES, EDGES = 4, 7, 10
 COMPUTE_SPEED = 10.0

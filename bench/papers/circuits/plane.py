@@ -18,7 +18,7 @@ from bench.papers.circuits.record import Cell, Effort, Part, Table
 from bench.papers.circuits.said import table
 from bench.papers.circuits.trial import Parameters, Setting, loop, machine_of
 from bench.support.plots import Curve, Panel
-from mapping.reconfiguration.paper.partition import HIGHEST, LOWEST
+from mapping.circuits.paper_partition import HIGHEST, LOWEST
 
 EDGE_WEIGHTS = (0.3, 1.0, 3.0, 10.0, 30.0, 100.0)
 SPREADS = (0.6, 1.0, 1.4, 1.8, 2.2, 2.6, 3.0)

@@ -16,7 +16,7 @@ from bench.papers.circuits.record import Cell, Effort, Part, Table
 from bench.papers.circuits.said import table
 from bench.papers.circuits.trial import FORKS, RINGS, Outcome, Pair, Parameters, Setting, forks, pair
 from bench.support.plots import Curve, Panel
-from mapping.reconfiguration.model.problem import Machine
+from mapping.circuits.problem import Machine
 from registry.model import Floats
 
 COMPUTE_SPEEDS = (100.0, 1000.0)

@@ -11,13 +11,12 @@ import numpy as np
 from bench.papers.circuits.record import Cell, Effort, Part, Table
 from bench.papers.circuits.trial import Parameters, Setting, draw, prepare
 from bench.support.machine import peak_memory_gb
-from mapping.reconfiguration.bounds import throughput_bound
-from mapping.reconfiguration.model.problem import Application, Machine
-from mapping.reconfiguration.model.solution import SearchResult
-from mapping.reconfiguration.paper.loop import LoopOptions, co_optimise
-from mapping.reconfiguration.paper.partition import HIGHEST, LOWEST
-from mapping.reconfiguration.paper.refinement import Refinement
-from mapping.reconfiguration.search.local_search import TrialOptions, search_from_seeds
+from mapping.circuits.bounds import throughput_bound
+from mapping.circuits.local_search import TrialOptions, search_from_seeds
+from mapping.circuits.paper import LoopOptions, co_optimise
+from mapping.circuits.paper_partition import HIGHEST, LOWEST, Refinement
+from mapping.circuits.problem import Application, Machine
+from mapping.circuits.solution import SearchResult
 
 SPEEDS = ((100.0, 10.0), (1000.0, 10.0))
 """Of nodes and of links: both of Table 2's that bind on either."""

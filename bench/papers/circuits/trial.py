@@ -7,15 +7,14 @@ from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from ingest.generate.streams import EDGE_SPREAD, VERTEX_SPREAD, LogNormal, stream_graph
-from mapping.reconfiguration.bounds import FLOWS, loose_bound, throughput_bound
-from mapping.reconfiguration.model.problem import Application, Machine
-from mapping.reconfiguration.model.solution import SearchResult
-from mapping.reconfiguration.paper.loop import PATIENCE, SKIP, LoopOptions, co_optimise
-from mapping.reconfiguration.paper.partition import HIGHEST, LOWEST
-from mapping.reconfiguration.paper.refinement import Refinement
-from mapping.reconfiguration.paper.seed_topology import CONDENSED
-from mapping.reconfiguration.search.best_partition import load_search_kernels
-from mapping.reconfiguration.search.local_search import TRIALS, TrialOptions, search_from_seeds
+from mapping.circuits.bounds import FLOWS, loose_bound, throughput_bound
+from mapping.circuits.local_search import TRIALS, TrialOptions, search_from_seeds
+from mapping.circuits.paper import PATIENCE, SKIP, LoopOptions, co_optimise
+from mapping.circuits.paper_partition import HIGHEST, LOWEST, Refinement
+from mapping.circuits.paper_seeds import CONDENSED
+from mapping.circuits.problem import Application, Machine
+from mapping.circuits.search import load_search_kernels
+from mapping.circuits.solution import SearchResult
 from registry.progress import silent
 
 RINGS = tuple(f"chordal-ring-{chord}" for chord in range(2, 8))
@@ -60,7 +59,7 @@ class Setting:
         Of each application.
     parameters : Parameters
     flows : int
-        Of the certified bound (`mapping.reconfiguration.bounds.throughput_bound`).
+        Of the certified bound (`mapping.circuits.bounds.throughput_bound`).
     expansion : str
         Order of the loop's matchings: ``lowest`` first, as printed, or ``highest``.
     """
@@ -105,7 +104,7 @@ class Pair(NamedTuple):
     ----------
     paper, highest, ours : float
         Throughput of the loop as printed, of the loop with the highest expansions matched first, of
-        `mapping.reconfiguration.search.local_search.search_from_seeds`.
+        `mapping.circuits.local_search.search_from_seeds`.
     bound, loose : float
         The certified bound, and the paper's.
     bound_name : str

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from mapping.placement.problem.problem import Problem, host_indices
+from mapping.placement.problem import Problem, host_indices
 from mapping.routing.catalog import build_routes
 from registry.model import Fabric, Ints, Placement, Profile
 

@@ -11,8 +11,8 @@ from bench.papers.mapping.mapping_2011 import (
 from bench.papers.mapping.torus import ORDERS, numbered
 from bench.support.figures import Effort, Figure, Row
 from ingest.generate.tori import torus
-from mapping.placement.problem.problem import Problem
-from mapping.placement.strategies.baselines import in_order
+from mapping.placement.methods.baselines import in_order
+from mapping.placement.problem import Problem
 from mapping.routing.catalog import build_routes
 
 CASES = {"shuffled": ("sender", "start"), "METIS": ("sender",)}

@@ -9,8 +9,8 @@ import numpy as np
 
 from bench.papers.mapping.mapping_2011 import READINGS, STRATEGIES, hosts_of_ranks
 from bench.support.figures import Effort, Figure, Row
-from mapping.placement.problem.objective import score
-from mapping.placement.problem.problem import Problem
+from mapping.placement.objective import score
+from mapping.placement.problem import Problem
 from mapping.routing.catalog import build_routes
 from registry.model import Allocation, Fabric, Profile
 

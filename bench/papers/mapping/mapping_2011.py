@@ -18,14 +18,14 @@ from bench.support.processor_clock import processor_clock
 from ingest.generate.matrices import AUDIKW_NODES, F1_NODES, SparseMatrix, crankshaft, kkt, product_traffic
 from ingest.generate.stencils import stencil
 from ingest.generate.tori import torus
+from mapping.cost.metrics import evaluate
+from mapping.cost.report import RANDOM_SEEDS
 from mapping.distances.cost_model import CostModel
-from mapping.evaluation.metrics import evaluate
-from mapping.evaluation.report import RANDOM_SEEDS
 from mapping.placement.catalog import Chain
-from mapping.placement.problem.problem import Problem
-from mapping.placement.search.options import SearchOptions
-from mapping.placement.search.placing import place
-from mapping.placement.strategies.baselines import in_order, random_placement
+from mapping.placement.methods.baselines import in_order, random_placement
+from mapping.placement.place import place
+from mapping.placement.problem import Problem
+from mapping.placement.search import SearchOptions
 from mapping.routing.catalog import build_routes
 from registry.model import Allocation, Evaluation, Fabric, Ints, Placement, Profile
 

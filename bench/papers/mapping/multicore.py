@@ -8,7 +8,7 @@ import numpy as np
 
 from bench.papers.mapping.mapping_2011 import MATRICES, guest
 from bench.support.figures import Effort, Figure, Row
-from mapping.placement.partition.multicore import PARTITIONS, cut_bytes, group_ranks
+from mapping.placement.methods.multicore import PARTITIONS, cut_bytes, group_ranks
 from registry.model import Profile
 
 CORES = (4, 8, 16)

@@ -20,10 +20,10 @@ from bench.support.plots import Curve, Panel
 from ingest.generate.irregular import irregular
 from mapping.distances.cost_model import CostModel
 from mapping.distances.distances import EQUIVALENT_2, distances
-from mapping.placement.problem.problem import Problem
-from mapping.placement.search.options import SearchOptions
-from mapping.placement.search.placing import place
-from mapping.placement.strategies.random_search import Search, search
+from mapping.placement.methods.baselines import Search, search
+from mapping.placement.place import place
+from mapping.placement.problem import Problem
+from mapping.placement.search import SearchOptions
 from mapping.routing.catalog import build_routes
 from registry.model import Allocation, Fabric, Floats, Ints
 

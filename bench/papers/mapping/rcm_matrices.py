@@ -10,8 +10,8 @@ from bench.support.figures import Effort, Figure, Row
 from bench.support.output import has_plots
 from bench.support.plots import draw_matrices
 from ingest.generate.tori import torus
-from mapping.placement.problem.problem import arc_tails
-from mapping.placement.strategies.rcm import PERIPHERAL, order_vertices
+from mapping.placement.methods.rcm import PERIPHERAL, order_vertices
+from mapping.placement.problem import arc_tails
 from registry.model import Ints
 
 

@@ -26,9 +26,9 @@ from ingest.generate.tianhe3 import tianhe3
 from ingest.generate.wave_fronts import snap, sweep3d
 from mapping.distances.cost_model import CostModel
 from mapping.distances.distances import SWITCHES, distances
-from mapping.placement.problem.problem import Problem
-from mapping.placement.search.options import SearchOptions
-from mapping.placement.search.placing import place
+from mapping.placement.place import place
+from mapping.placement.problem import Problem
+from mapping.placement.search import SearchOptions
 from mapping.routing.catalog import build_routes
 from registry.model import Allocation, Fabric, Ints, Longs, Profile
 

@@ -22,7 +22,7 @@ from bench.papers.mapping.mapping_2011 import (
 from bench.support.figures import Effort, Figure, Row
 from ingest.generate.stencils import shuffled
 from ingest.generate.tori import torus
-from mapping.placement.problem.problem import Problem, host_indices
+from mapping.placement.problem import Problem, host_indices
 from mapping.routing.catalog import build_routes
 from registry.model import Fabric, Profile
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from bench.quality.peers.files import group_sizes, level_costs, slot_distances
 from bench.support.instances import Contest
-from mapping.placement.partition.hierarchy import prime_factors
+from mapping.placement.methods.bisection import prime_factors
 from registry.model import Allocation, Longs
 
 

@@ -16,12 +16,12 @@ from bench.quality.peers.files import first_slots
 from bench.quality.peers.process import Answer
 from bench.quality.peers.tools import answers
 from bench.support.instances import Contest
+from mapping.cost.metrics import evaluate
+from mapping.cost.report import RANDOM_SEEDS
 from mapping.distances.cost_model import CostModel
-from mapping.evaluation.metrics import evaluate
-from mapping.evaluation.report import RANDOM_SEEDS
-from mapping.placement.search.options import SearchOptions
-from mapping.placement.search.placing import place
-from mapping.placement.strategies.baselines import in_order, random_placement
+from mapping.placement.methods.baselines import in_order, random_placement
+from mapping.placement.place import place
+from mapping.placement.search import SearchOptions
 from registry.model import Placement
 
 METRICS = ("congestion_seconds", "network_congestion_seconds", "hop_bytes")

@@ -2,7 +2,7 @@
 
 The file has ranks and ranges of ranks (``0-3``) separated by commas, blanks or line ends; ``#`` begins a
 comment. It lists the ranks for the slots of the first host, then of the second, but not the hosts: these are
-in a comment ``# hosts a*2 b*2``, which `mapping.launchers.mpich_rank_order` writes, or must be given with
+in a comment ``# hosts a*2 b*2``, which `mapping.launchers` writes, or must be given with
 ``almanac ingest --hosts``. Other launchers' lists contain the host of each rank; this is their inverse.
 Source: HPE's documentation of MPICH_RANK_REORDER_METHOD, and published output of its grid_order.
 """

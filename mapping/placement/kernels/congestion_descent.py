@@ -15,12 +15,7 @@ from numpy.typing import NDArray
 
 from mapping.kernels.decorators import inner, kernel
 from mapping.kernels.random_numbers import State, below, exponential
-from mapping.placement.kernels.hop_bytes_search import (
-    SearchArrays,
-    exchange_gain,
-    propose_slot,
-    swap_into,
-)
+from mapping.placement.kernels.hop_bytes_search import SearchArrays, exchange_gain, propose_slot, swap_into
 from mapping.placement.kernels.link_loads import (
     BYTES,
     SCALE,

@@ -1,6 +1,6 @@
 """Routes of pairs of hosts over the cells of a search, in memory: congestion searches read them all the time.
 
-A cell is a directed link of the search (`mapping.placement.refine.link_grid`); cell ``c ^ 1`` is the
+A cell is a directed link of the search (`mapping.placement.methods.pair_routes`); cell ``c ^ 1`` is the
 opposite direction. A route is a list of (cell, share). If every host has one channel, routes lead from switch
 to switch, without the hosts' own cables, for all hosts attached there; otherwise from host to host. If the
 opposite direction uses the same cables with the same shares, one route serves both. On a torus one route

@@ -10,16 +10,7 @@ from mapping.kernels.decorators import inner
 from mapping.kernels.random_numbers import State, below
 from mapping.simulation.kernels.event_queue import EventLines, EventQueue, put_behind, put_in
 from mapping.simulation.kernels.next_hops import NextHops
-from mapping.simulation.kernels.simulated_ranks import (
-    AT,
-    HOPS,
-    KIND_BITS,
-    NEXT,
-    PAYLOAD,
-    READY,
-    SIZE,
-    STATE,
-)
+from mapping.simulation.kernels.simulated_ranks import AT, HOPS, KIND_BITS, NEXT, PAYLOAD, READY, SIZE, STATE
 from registry.model import Floats, Ints, Longs
 
 HEAD_CAME, TAIL_LEFT, ROOM, DELIVER = range(READY + 1, READY + 5)

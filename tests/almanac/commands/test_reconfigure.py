@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from mapping.reconfiguration.model.solution import SearchResult
-from mapping.reconfiguration.search.local_search import improve
+from mapping.circuits.local_search import improve
+from mapping.circuits.solution import SearchResult
 from registry.registry import Registry
 from tests.almanac.commands.test_today import shown_by_slurm
 from tests.almanac.conftest import PROFILE, Almanac
@@ -195,7 +195,7 @@ def test_an_interrupt_saves_the_best(
     def interrupted(one: Any, two: Any, start: Any, options: Any, **rest: Any) -> SearchResult:
         return replace(improve(one, two, start, replace(options, trials=5), **rest), complete=False)
 
-    monkeypatch.setattr("mapping.reconfiguration.plan.next_circuits.improve", interrupted)
+    monkeypatch.setattr("mapping.circuits.plan.improve", interrupted)
     outcome = switched("reconfigure", "--cluster", "opt", "--json")
     assert (outcome.code, outcome.json["complete"]) == (130, False)
     (info,) = registry.circuit_plans.list("opt")

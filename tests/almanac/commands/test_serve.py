@@ -30,8 +30,8 @@ from almanac.service.api import listen
 from almanac.settings import load_settings
 from bench.support.served_dashboard import serve
 from dashboard.app import PAGES
-from mapping.selfcheck import waiting_times
-from mapping.selfcheck.comparison import Comparison, Subject
+from mapping.selfcheck import checks
+from mapping.selfcheck.oracles import Comparison, Subject
 from registry.database.embedded_server import status, stop
 from registry.errors import MissingExtra
 from registry.installation import install_command
@@ -92,7 +92,7 @@ def test_differences_exit_with_4_and_what_cannot_be_checked_is_an_error(
         comparison.add("packet 7, seconds", 2.0, 1.0)
         return comparison
 
-    monkeypatch.setattr(waiting_times, "compare", differs)
+    monkeypatch.setattr(checks, "compare", differs)
     outcome = offline("selfcheck", *QUICK)
     assert outcome.code == 4
     assert "1 differ" in outcome.out

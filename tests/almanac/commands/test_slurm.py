@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from mapping.placement.strategies.baselines import in_order
+from mapping.placement.methods.baselines import in_order
 from registry.model import Allocation, Profile
 from registry.model.intake import Intake
 from registry.registry import Registry

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from mapping.placement.search.placing import find_placement
+from mapping.placement.place import find_placement
 from registry.model.intake import Intake
 from registry.registry import Registry
 from tests.almanac.conftest import Almanac
@@ -175,7 +175,7 @@ def test_an_interrupt_keeps_what_is_done_and_is_130(busy: Almanac, monkeypatch: 
             raise KeyboardInterrupt
         return find_placement(*given, **more)  # type: ignore[arg-type]
 
-    monkeypatch.setattr("mapping.service.advising.find_placement", interrupted)
+    monkeypatch.setattr("mapping.questions.advise.find_placement", interrupted)
     call = busy("advise", "jobs", "ft", *SEARCH, "--json")
     assert (call.code, call.json["complete"], len(call.json["jobs"])) == (130, False, 1)
     assert len(busy.json("congestion", "ft")["evaluated"]) == 1

@@ -21,9 +21,8 @@ from almanac.running.launchers import LAUNCHERS, launcher_of
 from almanac.running.order import Order, Wanted
 from almanac.running.run import Run, in_order, prepare_run, read_command, unplaced_run
 from almanac.running.torchrun import Torchrun, torchrun_of, torchrun_words
-from mapping.placement.search.options import SearchOptions
-from mapping.service.placing import place
-from mapping.service.request import PlacementRequest
+from mapping.placement.search import SearchOptions
+from mapping.questions.place import PlacementRequest, place
 from registry.model import Profile
 from registry.model.intake import Intake
 from registry.registry import Registry

@@ -24,10 +24,9 @@ from almanac.settings import load_settings
 from bench.launchers.cases import NAMES, Case
 from bench.launchers.pretended import LAUNCHERS as PRETENDED
 from bench.launchers.pretended import allocated, mpich, open_mpi
-from mapping.placement.search.options import SearchOptions
-from mapping.placement.strategies.baselines import in_order
-from mapping.service.placing import place
-from mapping.service.request import PlacementRequest
+from mapping.placement.methods.baselines import in_order
+from mapping.placement.search import SearchOptions
+from mapping.questions.place import PlacementRequest, place
 from registry.model import Allocation, Job, Profile
 from registry.model.intake import Intake
 from registry.registry import Registry

@@ -20,9 +20,8 @@ from almanac.running.launchers import LAUNCHERS, Launcher
 from almanac.running.order import Order, Wanted
 from almanac.running.recording import Recording, new_recording
 from almanac.running.run import apply_order
-from mapping.placement.search.options import SearchOptions
-from mapping.service.placing import place
-from mapping.service.request import PlacementRequest
+from mapping.placement.search import SearchOptions
+from mapping.questions.place import PlacementRequest, place
 from registry.database.embedded_server import ServerAddress
 from registry.errors import UnknownName
 from registry.model import Profile

@@ -26,7 +26,7 @@ from almanac.service.service import Service
 from almanac.service.spool import Spool
 from almanac.service.task_states import TaskStates
 from ingest.options import Options
-from mapping.checks.error_limits import ErrorLimits
+from mapping.checks.finding import ErrorLimits
 from registry.errors import ConfigError, DatabaseUnavailable
 from registry.registry import Registry
 from registry.units import MOMENTS

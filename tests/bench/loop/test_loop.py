@@ -16,7 +16,7 @@ from bench.loop.plan import Plan
 from bench.loop.programs import Output, Program, Runner
 from bench.loop.simulated import PROGRAMS, SimulatedRunner, platform
 from mapping import evaluate
-from mapping.placement.strategies.baselines import in_order
+from mapping.placement.methods.baselines import in_order
 from registry.model import Allocation
 
 PLAN, SMALL = Plan(leaves=4, per_leaf=4, bits=8_000_000), Plan(leaves=2, per_leaf=2, bits=8_000_000)

@@ -33,11 +33,11 @@ from bench.papers.circuits.trial import (
     machine_of,
     run_loop,
 )
+from mapping.circuits.bounds import UpperBound, loose_bound, throughput_bound
+from mapping.circuits.local_search import TrialOptions, search_from_seeds
+from mapping.circuits.paper_seeds import seed_topology
+from mapping.circuits.problem import Application, Machine
 from mapping.cluster import Cluster
-from mapping.reconfiguration.bounds import UpperBound, loose_bound, throughput_bound
-from mapping.reconfiguration.model.problem import Application, Machine
-from mapping.reconfiguration.paper.seed_topology import seed_topology
-from mapping.reconfiguration.search.local_search import TrialOptions, search_from_seeds
 
 SMALL = Effort(seconds=0.0, calibration_seconds=0.0, fewest=2, batch=2, pairs=1, workers=1, small=True)
 MACHINE = Machine(nodes=8, max_degree=3, max_edges=11, compute_speed=100.0, link_speed=10.0)

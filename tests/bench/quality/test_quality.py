@@ -17,8 +17,7 @@ from scipy.sparse import csr_array
 from scipy.sparse.csgraph import shortest_path
 
 from bench.quality import bounds, cores, members
-from bench.quality.peers import __main__ as command
-from bench.quality.peers import child, process, tools, tree_tools
+from bench.quality.peers import __main__, child, process, tools, tree_tools
 from bench.quality.peers.files import (
     first_slots,
     guest_graph,
@@ -37,7 +36,7 @@ from ingest.generate.fat_trees import extended_generalised_fat_tree
 from ingest.generate.stencils import shuffled, stencil
 from ingest.generate.tori import mesh, torus
 from mapping.placement.catalog import Chain
-from mapping.placement.strategies.baselines import in_order
+from mapping.placement.methods.baselines import in_order
 from mapping.routing import shortest_paths
 from mapping.routing.catalog import build_routes
 from registry.model import Allocation, Fabric, Profile
@@ -196,8 +195,8 @@ def test_the_first_slots_are_those_of_ranks_in_order() -> None:
 def scotch(terminal: Callable[[int], int]) -> Callable[[list[str], float], Answer]:
     """Return what takes the place of a process of Scotch, which lists the last rank first."""
 
-    def mapped(command: list[str], limit: float) -> Answer:
-        guest, _, out = map(Path, command[1:])
+    def mapped(__main__: list[str], limit: float) -> Answer:
+        guest, _, out = map(Path, __main__[1:])
         count = int(guest.read_text().split()[1])
         rows = [f"{rank} {terminal(rank)}\n" for rank in reversed(range(count))]
         out.write_text(f"{count}\n" + "".join(rows))
@@ -344,10 +343,10 @@ class Bench:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, output: Path) -> None:
         self.runs, self.searches, self.contest, self.output = 0, 0, SMALL, output
-        monkeypatch.setattr(command, "run_peers", self.run_peers)
-        monkeypatch.setattr(command, "measure", self.measure)
-        monkeypatch.setattr(command, "generated", dict)
-        monkeypatch.setattr(command, "structured", lambda: {"torus2x4/stencil8": lambda: self.contest})
+        monkeypatch.setattr(__main__, "run_peers", self.run_peers)
+        monkeypatch.setattr(__main__, "measure", self.measure)
+        monkeypatch.setattr(__main__, "generated", dict)
+        monkeypatch.setattr(__main__, "structured", lambda: {"torus2x4/stencil8": lambda: self.contest})
 
     def run_peers(self, contest: Contest, *rest: object) -> list[dict[str, Any]]:
         self.runs += 1
@@ -359,11 +358,11 @@ class Bench:
         return {"bounds": dict.fromkeys(METRICS, 1.0), "peers": peers, "best_peer": best, "ours": []}
 
     def __call__(self, *options: str) -> None:
-        command.main(["--no-folder", "--output", str(self.output), *options])
+        __main__.main(["--no-folder", "--output", str(self.output), *options])
 
     @property
     def kept(self) -> dict[str, Any]:
-        (one,) = json.loads(command.peer_runs(self.output).read_text()).values()
+        (one,) = json.loads(__main__.peer_runs(self.output).read_text()).values()
         found: dict[str, Any] = one
         return found
 
@@ -406,8 +405,8 @@ def test_a_part_of_the_record_may_come_from_another_machine_and_limit(
 ) -> None:
     bench()
     both = ["torus2x4/stencil8", "torus2x4/other"]
-    monkeypatch.setattr(command, "structured", lambda: dict.fromkeys(both, lambda: SMALL))
-    monkeypatch.setattr(command, "machine", lambda: {"processor": "another", "cores": 4})
+    monkeypatch.setattr(__main__, "structured", lambda: dict.fromkeys(both, lambda: SMALL))
+    monkeypatch.setattr(__main__, "machine", lambda: {"processor": "another", "cores": 4})
     bench("--only", "other", "--peer-seconds", "5")
     assert list(bench.instances) == both
     first, second = bench.instances.values()
@@ -465,8 +464,8 @@ def treematch(leaves: Sequence[int]) -> Callable[[list[str], float], Answer]:
     """Return what takes the place of a process of TreeMatch."""
     trees = iter(("tleaf 2 3 2 2 4\n", "tleaf 2 2 3 3 4\n"))
 
-    def mapped(command: list[str], limit: float) -> Answer:
-        _, graph, tree, out = map(Path, command)
+    def mapped(__main__: list[str], limit: float) -> Answer:
+        _, graph, tree, out = map(Path, __main__)
         head, *rows = graph.read_text().splitlines()
         assert int(head.split()[0]) == len(rows) == 6, head
         assert tree.read_text() == next(trees)

@@ -12,9 +12,9 @@ import pytest
 
 from dashboard.state import searches as module
 from dashboard.state.searches import DONE, FAILED, RUNNING, STOPPED, STOPPING, WAITING, Searches, SearchStatus
-from mapping.evaluation.report import PlacementReport, report_placement
+from mapping.cost.report import PlacementReport, report_placement
 from mapping.placement.case import PlacementCase
-from mapping.placement.search.options import SearchOptions
+from mapping.placement.search import SearchOptions
 from registry.errors import InvalidValue
 from registry.model import Allocation, Profile
 from registry.progress import Progress

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from almanac.commands.data.generate import OWN
-from ingest import catalog as formats
+from ingest import catalog
 from ingest.generate.catalog import FABRICS, GENERATORS, PROFILES, WEIGHTS, Generator, make
 from ingest.generate.signatures import REQUIRED, dataclass_of, parameters_of
 from ingest.options import Options
@@ -57,7 +57,7 @@ def test_every_profile_is_made_of_text_and_read_back_from_each_format(generator:
     assert made.pairs
     for format in formats_of(made):
         content = file(write(made, format), "made")
-        known = formats.recognise(content.as_group())
+        known = catalog.recognise(content.as_group())
         assert known.name == format
         (back,) = known.parser().parse([content], Options()).profiles
         assert back.ranks == made.ranks

@@ -7,7 +7,7 @@ import io
 import numpy as np
 import pytest
 
-from ingest import catalog as formats
+from ingest import catalog
 from ingest.generate.catalog import FABRICS, PROFILES, make
 from ingest.writers.generated_files import as_fabric, formats_of, npz_bytes, weights_csv, write
 from ingest.writers.infiniband import (
@@ -126,4 +126,4 @@ def test_devices_of_a_scan_are_a_fabric_and_a_scan() -> None:
     made = make(FABRICS.find("infiniband-fat-tree"), {"leaves": "2", "hosts_per_leaf": "3", "spines": "2"})
     fabric = as_fabric(made)
     assert (len(fabric.hosts), len(fabric.switches)) == (6, 4)
-    assert formats.recognise(file(write(made)).as_group()).name == "ibnetdiscover"
+    assert catalog.recognise(file(write(made)).as_group()).name == "ibnetdiscover"

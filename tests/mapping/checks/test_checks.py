@@ -13,10 +13,8 @@ import networkx as nx
 import numpy as np
 import pytest
 
-from mapping.checks.catalog import CHECKS, check, worst
-from mapping.checks.error_limits import DEFAULT_LIMITS, WORDS, ErrorLimits, port_errors
-from mapping.checks.finding import Finding, Severity, Subject
-from mapping.checks.forwarding_tables import switch_channels, waiting_graph
+from mapping.checks.checks import CHECKS, check, switch_channels, waiting_graph, worst
+from mapping.checks.finding import DEFAULT_LIMITS, WORDS, ErrorLimits, Finding, Severity, Subject, port_errors
 from mapping.routing.forwarding_tables import bound_tables
 from registry.catalog import Entry
 from registry.errors import InvalidValue, UnknownName

@@ -11,12 +11,10 @@ from hypothesis import strategies as st
 
 from ingest.formats.fabrics import ndt
 from ingest.options import Options
-from mapping.checks.catalog import check
+from mapping.checks.checks import check
 from mapping.checks.finding import Finding, Subject
-from mapping.checks.wiring.differences import compare
-from mapping.checks.wiring.findings import find
-from mapping.checks.wiring.names import End, FabricNames
-from mapping.checks.wiring.pairing import Wire
+from mapping.checks.wiring import Wire, compare, find
+from mapping.checks.wiring_names import End, FabricNames
 from registry.model import NO_PORT, Fabric, IntendedWiring, Links
 from tests.support.ibnetdiscover_scans import scanned
 from tests.support.infiniband_data import infiniband

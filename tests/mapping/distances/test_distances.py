@@ -15,11 +15,18 @@ from hypothesis import strategies as st
 from bench.papers.mapping.autonet import TABLE_2
 from ingest.generate.irregular import autonet
 from ingest.generate.tori import torus
-from mapping.distances.background import Background
-from mapping.distances.cost_model import CostModel
-from mapping.distances.distance_tables import DistanceTable, read_distance_table
-from mapping.distances.distances import CONVENTIONS, LINKS, SWITCHES, Distances, WholeDistances, distances
-from mapping.evaluation.metrics import evaluate
+from mapping.cost.metrics import evaluate
+from mapping.distances.cost_model import Background, CostModel
+from mapping.distances.distances import (
+    CONVENTIONS,
+    LINKS,
+    SWITCHES,
+    Distances,
+    DistanceTable,
+    WholeDistances,
+    distances,
+    read_distance_table,
+)
 from mapping.routing import shortest_paths
 from mapping.routing.catalog import build_routes
 from mapping.routing.routes import Routes

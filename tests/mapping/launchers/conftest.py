@@ -11,8 +11,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from mapping.launchers.catalog import launch_line, write
-from mapping.placement.strategies.baselines import in_order
+from mapping.launchers import launch_line, write
+from mapping.placement.methods.baselines import in_order
 from registry.model import Allocation, Fabric, Placement
 from tests.support import paths
 from tests.support.launchers import HYDRA_ON_LOOPBACK, OPEN_MPI_ON_LOOPBACK, Slurm, agent, require, slurm

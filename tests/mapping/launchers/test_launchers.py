@@ -17,13 +17,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ingest.catalog import Parser
-from ingest.formats.placements import flux_taskmap, hostfile, mpich_rank_order, placement_csv
-from ingest.formats.placements import openmpi_rankfile as rankfile
+from ingest.formats.placements import (
+    flux_taskmap,
+    hostfile,
+    mpich_rank_order,
+    openmpi_rankfile,
+    placement_csv,
+)
 from ingest.options import Options
-from mapping.launchers import catalog
-from mapping.launchers.catalog import write
-from mapping.launchers.flux_taskmap import task_map
-from mapping.launchers.kubernetes import NAME
+from mapping import launchers
+from mapping.launchers import NAME, task_map, write
 from registry.errors import InvalidPlacement, InvalidValue, UnknownName
 from registry.model import Allocation, Fabric, Placement
 from tests.ingest.formats.placements.test_placements import VECTORS, node_of_task
@@ -33,7 +36,7 @@ from tests.support.small_fabrics import given_placement
 
 HOST_FILES = ("openmpi-hostfile", "slurm-hostfile", "mpich-machinefile", "intel-machinefile")
 READERS: dict[str, Parser] = {"csv": placement_csv, **dict.fromkeys(HOST_FILES, hostfile)}
-READERS |= dict.fromkeys(("openmpi-rankfile", "prrte-rankfile"), rankfile)
+READERS |= dict.fromkeys(("openmpi-rankfile", "prrte-rankfile"), openmpi_rankfile)
 READERS |= {"mpich-rank-order": mpich_rank_order, "flux-taskmap": flux_taskmap}
 """Formats that can say any placement, and what reads them."""
 BY_BLOCKS = ("torchrun-rank-order", "deepspeed-hostfile")
@@ -89,7 +92,7 @@ RANKFILE = (
 def test_files_of_a_placement_that_is_not_its_own_inverse(format: str, text: str) -> None:
     """A rank order lists the rank of each slot, not the slot of each rank."""
     assert [TURN[slot] for slot in TURN] != list(range(6))
-    assert catalog.write(format, PLACEMENT, FABRIC) == text
+    assert launchers.write(format, PLACEMENT, FABRIC) == text
     options = Options(hosts=("b", "c", "a")) if format == "flux-taskmap" else Options()
     assert read_back(format, text, options) == ("c", "b", "c", "a", "b", "a")
 
@@ -111,7 +114,7 @@ def placements(draw: st.DrawFn, *, full: bool = False) -> tuple[Fabric, Placemen
 @given(st.data())
 def test_what_is_written_reads_back_as_the_same_hosts(format: str, data: st.DataObject) -> None:
     fabric, placement = data.draw(placements(full=format == "mpich-rank-order"))
-    text = catalog.write(format, placement, fabric)
+    text = launchers.write(format, placement, fabric)
     if format in LINE_A_RANK:
         assert len(text.splitlines()) == placement.ranks + (format == "csv")
     if format == "csv":
@@ -141,29 +144,29 @@ def blocks(draw: st.DrawFn) -> tuple[Fabric, Placement]:
 def test_torchrun_and_deepspeed_get_their_hosts_in_the_order_of_ranks(case: tuple[Fabric, Placement]) -> None:
     fabric, placement = case
     hosts = tuple(fabric.names[v] for v in placement.host_of_rank)
-    text = catalog.write("deepspeed-hostfile", placement, fabric)
+    text = launchers.write("deepspeed-hostfile", placement, fabric)
     assert hosts_of(hostfile, text) == hosts
     if len(set(placement.allocation.slots.tolist())) == 1:
-        nodes = catalog.write("torchrun-rank-order", placement, fabric).splitlines()
+        nodes = launchers.write("torchrun-rank-order", placement, fabric).splitlines()
         assert hosts == tuple(node for node in nodes for _ in range(placement.ranks // len(nodes)))
 
 
 @pytest.mark.parametrize("format", BY_BLOCKS)
 def test_launchers_that_give_consecutive_ranks_refuse_other_placements(format: str) -> None:
     with pytest.raises(InvalidPlacement, match="the ranks of host c are not consecutive"):
-        catalog.write(format, PLACEMENT, FABRIC)
+        launchers.write(format, PLACEMENT, FABRIC)
 
 
 def test_torchrun_starts_as_many_ranks_on_every_node() -> None:
     uneven = placed(FABRIC, ["a", "b"], [2, 2], (0, 1, 2))
     with pytest.raises(InvalidPlacement, match="host b has 1 ranks and a has 2"):
-        catalog.write("torchrun-rank-order", uneven, FABRIC)
-    assert catalog.write("deepspeed-hostfile", uneven, FABRIC) == "a slots=2\nb slots=1\n"
+        launchers.write("torchrun-rank-order", uneven, FABRIC)
+    assert launchers.write("deepspeed-hostfile", uneven, FABRIC) == "a slots=2\nb slots=1\n"
 
 
 def test_runs_of_ranks_are_one_line_of_intels_machine_file() -> None:
     runs = placed(FABRIC, ["b", "a"], [2, 2], (0, 1, 2, 3))
-    assert catalog.write("intel-machinefile", runs, FABRIC) == "b:2\na:2\n"
+    assert launchers.write("intel-machinefile", runs, FABRIC) == "b:2\na:2\n"
 
 
 @pytest.mark.parametrize("text", VECTORS)
@@ -175,52 +178,52 @@ def test_task_maps_are_those_of_rfc_34(text: str) -> None:
 def test_a_rank_order_names_no_hosts_whose_names_do_not_fit() -> None:
     fabric = ring(["(0, 1)", "x"], [1, 1])
     turned = placed(fabric, ["(0, 1)", "x"], [1, 1], (1, 0))
-    assert catalog.write("mpich-rank-order", turned, fabric) == "1,0\n"
+    assert launchers.write("mpich-rank-order", turned, fabric) == "1,0\n"
 
 
 def test_a_rank_order_cannot_leave_slots_free_but_on_the_last_host() -> None:
     half_used = placed(FABRIC, ["a", "b", "c"], [2, 2, 2], (0, 1, 2))
-    assert catalog.write("mpich-rank-order", half_used, FABRIC) == "# hosts a*2 b*2\n0,1,2\n"
+    assert launchers.write("mpich-rank-order", half_used, FABRIC) == "# hosts a*2 b*2\n0,1,2\n"
     gap = placed(FABRIC, ["a", "b", "c"], [2, 2, 2], (0, 2, 3))
     with pytest.raises(InvalidPlacement, match="host a has free slots before the last used host"):
-        catalog.write("mpich-rank-order", gap, FABRIC)
+        launchers.write("mpich-rank-order", gap, FABRIC)
 
 
-@pytest.mark.parametrize("format", sorted({*catalog.FORMATS.names} - UNNAMED))
+@pytest.mark.parametrize("format", sorted({*launchers.FORMATS.names} - UNNAMED))
 def test_host_names_that_would_break_the_file_are_refused(format: str) -> None:
     for name in ("a b", "a=b", "a:b", "a,b", "a\nb", "+n0", "a#b", "", "a\tb", "[a]", "ä"):
         fabric = ring(["x", name], [1, 1])
         with pytest.raises(InvalidPlacement, match="is not allowed in the file"):
-            catalog.write(format, placed(fabric, ["x", name], [1, 1], (1, 0)), fabric)
-    assert "x" in catalog.write(format, placed(fabric, ["x"], [1], (0,)), fabric)
+            launchers.write(format, placed(fabric, ["x", name], [1, 1], (1, 0)), fabric)
+    assert "x" in launchers.write(format, placed(fabric, ["x"], [1], (0,)), fabric)
 
 
 def test_csv_quotes_what_it_must_and_refuses_what_would_break_a_line() -> None:
     fabric = ring(["x", "(0, 1)", "y\nz"], [1, 1, 1])
-    written = catalog.write("csv", placed(fabric, ["(0, 1)", "x"], [1, 1], (0, 1)), fabric)
+    written = launchers.write("csv", placed(fabric, ["(0, 1)", "x"], [1, 1], (0, 1)), fabric)
     assert read_back("csv", written) == ("(0, 1)", "x")
     with pytest.raises(InvalidPlacement, match="is not allowed in the file"):
-        catalog.write("csv", placed(fabric, ["y\nz"], [1], (0,)), fabric)
+        launchers.write("csv", placed(fabric, ["y\nz"], [1], (0,)), fabric)
 
 
-@pytest.mark.parametrize("format", catalog.FORMATS.names)
+@pytest.mark.parametrize("format", launchers.FORMATS.names)
 def test_a_placement_of_another_fabric_is_refused(format: str) -> None:
     with pytest.raises(InvalidPlacement, match="belongs to another fabric"):
-        catalog.write(format, PLACEMENT, ring(["a", "b"], [2, 2]))
+        launchers.write(format, PLACEMENT, ring(["a", "b"], [2, 2]))
     with pytest.raises(InvalidPlacement, match="b is a switch and cannot run ranks"):
-        catalog.write(format, PLACEMENT, ring(["a", "b", "c"], [2, 0, 2]))
+        launchers.write(format, PLACEMENT, ring(["a", "b", "c"], [2, 0, 2]))
 
 
 def test_a_placement_without_ranks_and_an_unknown_format_are_refused() -> None:
     with pytest.raises(InvalidPlacement, match="has no ranks"):
-        catalog.write("csv", placed(FABRIC, ["a"], [2], ()), FABRIC)
+        launchers.write("csv", placed(FABRIC, ["a"], [2], ()), FABRIC)
     with pytest.raises(UnknownName, match="openmpi-rankfile"):
-        catalog.write("rankfile", PLACEMENT, FABRIC)
+        launchers.write("rankfile", PLACEMENT, FABRIC)
 
 
 def test_a_launch_line_has_the_ranks_the_hosts_and_the_quoted_file() -> None:
     found = placed(FABRIC, ["a", "b", "c"], [2, 2, 2], (2, 0, 1))
-    lines = {name: catalog.launch_line(name, found, FABRIC, "my file") for name in catalog.FORMATS.names}
+    lines = {name: launchers.launch_line(name, found, FABRIC, "my file") for name in launchers.FORMATS.names}
     assert lines == {
         "csv": None,
         "openmpi-rankfile": "mpirun --host a:2,b:1 --rankfile 'my file' -n 3 ./program",

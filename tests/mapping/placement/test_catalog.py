@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 from mapping.deadline import Deadline
 from mapping.placement.catalog import STRATEGIES, Chain, Method, Strategy
-from mapping.placement.problem.objective import score
-from mapping.placement.problem.problem import Problem
-from mapping.placement.strategies.baselines import in_order, place_at_random, random_placement
+from mapping.placement.methods.baselines import in_order, place_at_random, random_placement
+from mapping.placement.objective import score
+from mapping.placement.problem import Problem
 from registry.errors import InfeasibleAllocation, InvalidValue, UnknownName
 from registry.model import Allocation
 from tests.support import search_problems

@@ -13,15 +13,14 @@ from hypothesis import strategies as st
 
 from ingest.formats.routes.dialects import DUMP_FTS, FDBS
 from ingest.generate.tori import mesh
-from mapping.evaluation.metrics import evaluate
+from mapping.cost.metrics import evaluate
 from mapping.routing import forwarding_tables
 from mapping.routing.catalog import choose_routing
-from mapping.routing.forwarding_tables import bound_tables
+from mapping.routing.forwarding_tables import bound_tables, repair_tables
 from mapping.routing.kernels.forwarding_tables import TableArrays, walk_hops
-from mapping.routing.repaired_tables import repair_tables
 from mapping.selfcheck.oracles import table_route
-from mapping.traffic.device_names import link_text
-from mapping.traffic.fabric_changes import Applied, Change, applied
+from mapping.traffic.names import link_text
+from mapping.traffic.what_if import Applied, Change, applied
 from registry.errors import InvalidValue, UnreachablePair
 from registry.model import NO_ROUTE, Fabric, Floats, HostOrder, Longs, Profile
 from tests.support.checked_fabrics import tables_of

@@ -14,12 +14,12 @@ from hypothesis import strategies as st
 import mapping
 from ingest.generate.tori import mesh
 from mapping.distances.cost_model import CostModel
-from mapping.placement.search.options import SearchOptions
-from mapping.placement.strategies.baselines import in_order
+from mapping.placement.methods.baselines import in_order
+from mapping.placement.search import SearchOptions
 from mapping.routing import shortest_paths
 from mapping.routing.catalog import ROUTINGS, Routing, build_routes
-from mapping.routing.host_traffic import host_traffic, packets
-from mapping.routing.path_table import PathTable, read_path_table, routes_by
+from mapping.routing.network import host_traffic, packets
+from mapping.routing.routes import PathTable, read_path_table, routes_by
 from registry import errors
 from registry.errors import DisconnectedAllocation, InvalidValue, UnknownName, UnreachablePair
 from registry.model import Allocation, Fabric, Floats, Placement, Profile

@@ -15,14 +15,14 @@ from hypothesis import strategies as st
 from ingest.generate.hyperx import hyperx
 from ingest.generate.irregular import FIGURE_3
 from ingest.generate.tori import torus
+from mapping.cost.metrics import evaluate
 from mapping.distances.cost_model import CostModel
-from mapping.evaluation.metrics import evaluate
 from mapping.routing import shortest_paths
 from mapping.routing.catalog import build_routes
 from mapping.routing.kernels.paths import Goals
 from mapping.routing.network import end_points, transit_network
-from mapping.routing.paths import hops_to, spread
-from mapping.routing.share_range import _extremes, range_over_share
+from mapping.routing.shortest_paths import hops_to, spread
+from mapping.routing.spread import _extremes, range_over_share
 from mapping.selfcheck import oracles
 from mapping.selfcheck.oracles import shortest_path_route
 from registry.errors import DisconnectedAllocation, InvalidValue
@@ -135,7 +135,7 @@ def test_loads_are_the_same_to_the_last_bit_with_any_threads(monkeypatch: pytest
     known = hops_to(network.arcs, goals)
     found = []
     for cores in (1, 2, 5):
-        monkeypatch.setattr("mapping.threads.cores", lambda cores=cores: cores)
+        monkeypatch.setattr("mapping.deadline.cores", lambda cores=cores: cores)
         found.append(spread(network.arcs, goals, start, goal, amount))
         found.append(spread(network.arcs, goals, start, goal, amount, known))
     for loads, length in found[1:]:

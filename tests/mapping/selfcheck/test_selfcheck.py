@@ -10,17 +10,17 @@ from typing import Any
 import numpy as np
 import pytest
 
-import mapping.selfcheck.bytes_on_links as bytes_on_links
-import mapping.selfcheck.paths as paths
-import mapping.selfcheck.resistances as resistances
-import mapping.selfcheck.small_optima as small_optima
-import mapping.selfcheck.waiting_times as waiting_times
+import mapping.selfcheck.checks as bytes_on_links
+import mapping.selfcheck.checks as paths
+import mapping.selfcheck.checks as resistances
+import mapping.selfcheck.checks as small_optima
+import mapping.selfcheck.checks as waiting_times
 from ingest.generate.fat_trees import k_ary_n_tree
 from ingest.generate.tori import torus
 from mapping.distances.distances import Distances
 from mapping.selfcheck import oracles
-from mapping.selfcheck.catalog import SELF_CHECKS, run
-from mapping.selfcheck.comparison import Comparison, Subject, one_rank_per_host
+from mapping.selfcheck.checks import SELF_CHECKS, run
+from mapping.selfcheck.oracles import Comparison, Subject, one_rank_per_host
 from registry.errors import UnknownName
 from registry.model import Fabric
 from tests.support.sure import sure

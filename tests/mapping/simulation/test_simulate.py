@@ -20,15 +20,20 @@ from ingest.generate.fat_trees import k_ary_n_tree
 from ingest.generate.irregular import irregular
 from ingest.generate.tori import torus
 from mapping.distances.cost_model import CostModel
-from mapping.simulation import channels, levels
-from mapping.simulation.channels import build_channel_routes
-from mapping.simulation.duration import HOPS_A_SECOND, expected_seconds
+from mapping.simulation import network, replay
 from mapping.simulation.kernels import event_queue
 from mapping.simulation.kernels.event_queue import LINES, EventLines, EventQueue
-from mapping.simulation.levels import Level, new_level
-from mapping.simulation.messages import Messages, check_messages, from_profile, from_trace, saturating_scale
-from mapping.simulation.options import Options
-from mapping.simulation.simulate import default_routing, simulate
+from mapping.simulation.messages import (
+    Messages,
+    Options,
+    check_messages,
+    from_profile,
+    from_trace,
+    saturating_scale,
+)
+from mapping.simulation.network import build_channel_routes
+from mapping.simulation.replay import Level, new_level
+from mapping.simulation.simulate import HOPS_A_SECOND, default_routing, expected_seconds, simulate
 from registry.errors import DeadlockFound, DisconnectedAllocation, InvalidPlacement, InvalidValue, UnknownName
 from registry.model import Fabric, Floats, Placement, Profile, Simulation
 from registry.model.profile import Trace
@@ -72,16 +77,16 @@ def test_the_same_seed_gives_the_same_bytes_and_another_seed_others(mode: str) -
 def test_how_a_run_is_cut_into_slices_changes_nothing(mode: str, monkeypatch: pytest.MonkeyPatch) -> None:
     fabric, placement, messages = fabric_and_traffic()
     whole = simulate(fabric, placement, messages, mode=mode)
-    monkeypatch.setattr(levels, "EVENTS", 7)
-    monkeypatch.setattr(levels, "CYCLES", 3)
+    monkeypatch.setattr(replay, "EVENTS", 7)
+    monkeypatch.setattr(replay, "CYCLES", 3)
     assert fields(simulate(fabric, placement, messages, mode=mode)) == fields(whole)
 
 
 @pytest.mark.parametrize("mode", MODES)
 def test_an_interrupt_keeps_what_was_delivered(mode: str, monkeypatch: pytest.MonkeyPatch) -> None:
     fabric, placement, messages = fabric_and_traffic()
-    monkeypatch.setattr(levels, "EVENTS", 100)
-    monkeypatch.setattr(levels, "CYCLES", 20)
+    monkeypatch.setattr(replay, "EVENTS", 100)
+    monkeypatch.setattr(replay, "CYCLES", 20)
     seen: list[float] = []
 
     def progress(phase: str, done: float, total: float | None = None, best: float | None = None) -> None:
@@ -238,7 +243,7 @@ def test_tori_and_irregular_networks_deliver_everything_whatever_is_sent(
 
 @pytest.mark.parametrize("mode", ["packets", "flits"])
 def test_the_tables_of_a_torus_lock_without_virtual_lanes_as_the_wiring_check_warns(mode: str) -> None:
-    """Dimension order in plain tables: what `mapping.checks.forwarding_tables` finds can happen."""
+    """Dimension order in plain tables: what `mapping.checks.checks` finds can happen."""
     fabric = infiniband("torus-4x4x4-dor")
     hosts, generator = fabric.hosts, np.random.default_rng(3)
     source, target = generator.integers(len(hosts), size=(2, 300))
@@ -500,8 +505,8 @@ def test_segments_keep_channels_and_equal_ones_are_one_set(alike: bool, found: l
     choice = np.array([channel for one in found for channel in one], np.int32)
     with pytest.MonkeyPatch.context() as patch:
         if alike:
-            patch.setattr(channels, "_mixed", np.ones_like)
-        set_of, ptr, kept = channels._sets(first, choice)
+            patch.setattr(network, "_mixed", np.ones_like)
+        set_of, ptr, kept = network._sets(first, choice)
     assert int(ptr[-1]) == len(kept)
     assert [tuple(kept[ptr[number] : ptr[number + 1]].tolist()) for number in set_of.tolist()] == found
     if not alike:

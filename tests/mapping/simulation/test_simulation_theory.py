@@ -11,12 +11,11 @@ from hypothesis import strategies as st
 
 from ingest.generate.fat_trees import k_ary_n_tree
 from ingest.generate.tori import torus
+from mapping.cost.metrics import evaluate
 from mapping.distances.cost_model import CostModel
-from mapping.evaluation.metrics import evaluate
 from mapping.routing.catalog import build_routes
-from mapping.routing.host_traffic import host_traffic
-from mapping.simulation.messages import Messages, from_profile
-from mapping.simulation.options import Options
+from mapping.routing.network import host_traffic
+from mapping.simulation.messages import Messages, Options, from_profile
 from mapping.simulation.simulate import simulate
 from registry.errors import DisconnectedAllocation
 from registry.model import Fabric, Placement, Profile, Simulation

@@ -16,13 +16,21 @@ from hypothesis import strategies as st
 from mapping.distances.cost_model import CostModel
 from mapping.routing.catalog import build_routes
 from mapping.selfcheck import oracles
-from mapping.traffic import device_names
-from mapping.traffic.device_names import find_device, find_link, find_links, link_text, reverse_rows
-from mapping.traffic.fabric_changes import Change, applied
-from mapping.traffic.fragmentation import Neighbours
-from mapping.traffic.job_loads import JobTraffic, Loader, rank_pairs
-from mapping.traffic.short_names import full_link, short_link, short_name, short_names, short_port
-from mapping.traffic.what_if import same_rule, what_if
+from mapping.traffic import names as device_names
+from mapping.traffic.job_loads import JobTraffic, Loader, Neighbours, rank_pairs
+from mapping.traffic.names import (
+    find_device,
+    find_link,
+    find_links,
+    full_link,
+    link_text,
+    reverse_rows,
+    short_link,
+    short_name,
+    short_names,
+    short_port,
+)
+from mapping.traffic.what_if import Change, applied, same_rule, what_if
 from registry.errors import AlmanacError, DisconnectedAllocation, InvalidValue, UnknownName
 from registry.model import Adapters, Allocation, Fabric, Links, Placement, Profile
 from tests.support import small_fabrics

@@ -13,9 +13,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mapping.traffic import quality
+from mapping.traffic import job_loads
+from mapping.traffic.job_loads import FABRIC, PROFILE, ROUTES, STRATEGY, changed, judge, regressions
 from mapping.traffic.measured_gain import is_worse, measured_gains, worse_orders
-from mapping.traffic.quality import FABRIC, PROFILE, ROUTES, STRATEGY, changed, judge, regressions
 from registry.model.job import StoredMeasuredRun
 from registry.model.placement import PlacementSeries
 from tests.support.fat_tree import at
@@ -155,9 +155,9 @@ def test_placements_without_a_certified_bound_or_a_profile_are_not_judged(bound:
         ("routing", "tables", ROUTES),
         ("profile", "f1", PROFILE),
         ("strategy", "greedy", STRATEGY),
-        ("order", "o1", quality.ORDER),
-        ("code_version", "1", quality.PROGRAM),
-        ("background", "added: 1 byte", quality.TRAFFIC),
+        ("order", "o1", job_loads.ORDER),
+        ("code_version", "1", job_loads.PROGRAM),
+        ("background", "added: 1 byte", job_loads.TRAFFIC),
     ],
 )
 def test_a_regression_names_what_changed_since_the_last_good_one(column: str, old: str, cause: str) -> None:
@@ -169,11 +169,11 @@ def test_a_regression_names_what_changed_since_the_last_good_one(column: str, ol
 
 def test_the_order_of_ranks_is_a_cause_only_on_the_same_hosts_and_if_it_is_known() -> None:
     moved = {"allocation": ["a1", "a2"], "order": ["o1", "o2"]}
-    assert changed(series([1.0, 1.0], **moved), 1, 0) == (quality.HOSTS,)
+    assert changed(series([1.0, 1.0], **moved), 1, 0) == (job_loads.HOSTS,)
     assert changed(series([1.0, 1.0], order=["", "o2"]), 1, 0) == ()
     names = ("snapshot", "tables", "profile", "strategy", "allocation", "code_version")
     found = changed(series([1.0, 1.0], **{name: [TEXTS[name], "new"] for name in names}), 1, 0)
-    assert found == (FABRIC, ROUTES, PROFILE, STRATEGY, quality.HOSTS, quality.PROGRAM)
+    assert found == (FABRIC, ROUTES, PROFILE, STRATEGY, job_loads.HOSTS, job_loads.PROGRAM)
 
 
 def test_a_regression_has_the_placement_and_its_limits() -> None:

@@ -23,8 +23,7 @@ import psutil
 import pytest
 from filelock import FileLock
 
-from registry.database import embedded_files as server_files
-from registry.database import supervisor
+from registry.database import embedded_files, supervisor
 from registry.database.driver import Database
 from registry.database.embedded_files import ServerFiles, ServerState, end_process, process, resident_bytes
 from registry.database.embedded_server import ServerAddress, _await_answer, ensure_server, status, stop
@@ -116,7 +115,7 @@ def test_a_taken_port_is_replaced(processes: None, tmp_path: Path, monkeypatch: 
         offers = [[free(1)[0], taken.getsockname()[1]], free(2)]
         monkeypatch.setattr(supervisor, "_free_ports", lambda count: offers.pop(0))
         begun = ServerState(
-            supervisor=os.getpid(), machine=server_files.machine_name(), started_at=0.0, idle_seconds=60.0
+            supervisor=os.getpid(), machine=embedded_files.machine_name(), started_at=0.0, idle_seconds=60.0
         )
         java, state = supervisor._start(files, begun)
         try:

@@ -12,8 +12,7 @@ from typing import Any
 
 import pytest
 
-from registry.database import driver
-from registry.database import schema as graph_labels
+from registry.database import driver, schema
 from registry.database import schema as pause
 from registry.database.driver import Database
 from registry.database.schema import (
@@ -227,10 +226,7 @@ def test_statements_of_constraints_and_indexes() -> None:
     begin = "CREATE CONSTRAINT linkloads_id IF NOT EXISTS FOR (n:LinkLoads)"
     assert constraint_statement("LinkLoads") == f"{begin} REQUIRE n.id IS UNIQUE"
     statement = "CREATE INDEX job_started IF NOT EXISTS FOR (n:Job) ON (n.cluster, n.started_at)"
-    assert (
-        index_statement(graph_labels.Index("job_started", "Job", ("cluster", "started_at"), "jobs"))
-        == statement
-    )
+    assert index_statement(schema.Index("job_started", "Job", ("cluster", "started_at"), "jobs")) == statement
 
 
 def test_the_page_of_the_schema_has_every_label_relationship_and_index() -> None:

@@ -7,13 +7,13 @@ from datetime import datetime
 
 import pytest
 
-from registry.database import stored_kinds as record_store
+from registry.database import stored_kinds
 from registry.database.driver import Database
 from registry.database.stored_kinds import Join, NewRecord, RecordKind, delete_ids, hashed_id, known_ids
 from registry.errors import DatabaseError, UnknownName
 
 TO_JOB = Join("HAS_PLACEMENT", "Job", incoming=True)
-KIND = RecordKind(name="thing", label="Placement", letter="p", owner=record_store.OF_CLUSTER, joins=(TO_JOB,))
+KIND = RecordKind(name="thing", label="Placement", letter="p", owner=stored_kinds.OF_CLUSTER, joins=(TO_JOB,))
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ import pytest
 from ingest.formats.fabrics import iblinkinfo, ibnetdiscover, slurm_topology
 from ingest.options import Options
 from ingest.pipeline import ingest
-from mapping.checks.catalog import check
+from mapping.checks.checks import check
 from mapping.checks.finding import Subject
 from registry.errors import PoorerSource
 from registry.model import Fabric

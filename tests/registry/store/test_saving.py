@@ -19,7 +19,7 @@ from registry.model.intake import IngestedData, Intake, Receipt
 from registry.progress import silent
 from registry.registry import Registry
 from registry.store import jobs as jobs_module
-from registry.store import saving as kinds
+from registry.store import saving
 from registry.store.ingest_runs import SAVED
 from registry.store.jobs import batches
 from registry.store.saving import KINDS, concatenated, describe, first_names, join_sweeps, only_one
@@ -128,7 +128,7 @@ def test_what_stops_halfway_leaves_complete_jobs_and_goes_on(
 
 
 def test_a_fabric_and_few_jobs_are_one_transaction(registry: Registry, monkeypatch: Any) -> None:
-    monkeypatch.setattr(kinds, "save_jobs", lambda *given: 1 / 0)
+    monkeypatch.setattr(saving, "save_jobs", lambda *given: 1 / 0)
     with pytest.raises(ZeroDivisionError):
         registry.save(Intake(cluster="toy", observed_at=at(0), fabric=fat_tree(), jobs=MANY), silent)
     assert registry.fabrics.clusters() == ()

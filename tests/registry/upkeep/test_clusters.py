@@ -14,7 +14,7 @@ from registry.errors import ChangeRefused, InputError, InvalidValue, UnknownName
 from registry.model.intake import Intake
 from registry.registry import Registry
 from registry.store.ingest_runs import Attempt
-from registry.upkeep import clusters as cluster_deletion
+from registry.upkeep import clusters
 from registry.upkeep.clusters import KEEP_ID, delete_cluster, merge_clusters, rename_cluster
 from registry.upkeep.deletion import delete_profile
 from tests.conftest import empty
@@ -196,8 +196,8 @@ def test_a_large_cluster_is_deleted_in_steps(registry: Registry, monkeypatch: py
     fill_all(registry, "one")
     kept = node_counts(registry.database)
     fill_all(registry, "two")
-    monkeypatch.setattr(cluster_deletion, "AT_ONCE", 10)
-    monkeypatch.setattr(cluster_deletion, "STEP", 3)
+    monkeypatch.setattr(clusters, "AT_ONCE", 10)
+    monkeypatch.setattr(clusters, "STEP", 3)
     steps = list[float]()
     counts = delete_cluster(registry.database, "two", dry_run=True).counts
     done = delete_cluster(registry.database, "two", progress=lambda _, done, *more: steps.append(done))
@@ -209,8 +209,8 @@ def test_a_large_cluster_is_deleted_in_steps(registry: Registry, monkeypatch: py
 
 def test_an_interrupted_deletion_goes_on(registry: Registry, monkeypatch: pytest.MonkeyPatch) -> None:
     fill_all(registry, "one")
-    monkeypatch.setattr(cluster_deletion, "AT_ONCE", 10)
-    monkeypatch.setattr(cluster_deletion, "STEP", 2)
+    monkeypatch.setattr(clusters, "AT_ONCE", 10)
+    monkeypatch.setattr(clusters, "STEP", 2)
     total = sum(node_counts(registry.database).values())
     steps = list[float]()
 
@@ -231,7 +231,7 @@ def test_an_interrupted_deletion_goes_on(registry: Registry, monkeypatch: pytest
 
 
 def test_a_name_with_failed_runs_only_is_deleted(registry: Registry, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cluster_deletion, "AT_ONCE", 1)
+    monkeypatch.setattr(clusters, "AT_ONCE", 1)
     for minute in range(3):
         attempt = Attempt(started_at=at(minute), cluster="typo", formats=("x",))
         registry.failed(attempt, InputError("cut off"))

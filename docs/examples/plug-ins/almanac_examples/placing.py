@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from mapping.deadline import Deadline
-from mapping.placement.problem.problem import Problem
-from mapping.placement.refine import Candidate
+from mapping.placement.candidate import Candidate
+from mapping.placement.problem import Problem
 from registry.model import Ints
 
 

@@ -17,8 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ingest.catalog import FORMATS
-from ingest.formats.fabrics import bluegene_p as bluegene
-from ingest.formats.fabrics import cray, myrinet_pm, slingshot
+from ingest.formats.fabrics import bluegene_p, cray, myrinet_pm, slingshot
 from ingest.formats.fabrics.draft import grid_links
 from ingest.options import Options
 from ingest.parsed import Parsed
@@ -128,7 +127,7 @@ def coordinates(sizes: tuple[int, int, int, int], flags: tuple[int, int, int, in
 
 
 def test_bluegene_wraps_the_axes_whose_torus_flag_is_set() -> None:
-    parsed = parse(bluegene, read("formats/bgp_coords.txt"))
+    parsed = parse(bluegene_p, read("formats/bgp_coords.txt"))
     fabric = fabric_in(parsed)
     assert len(fabric.hosts) == len(fabric) == 8 * 8 * 4
     assert fabric.cable_count == 3 * 256 - 64  # z does not wrap: 64 links fewer
@@ -148,7 +147,7 @@ def test_bluegene_wraps_the_axes_whose_torus_flag_is_set() -> None:
 def test_distances_on_bluegene_are_those_of_its_axes(
     sizes: tuple[int, int, int, int], flags: tuple[int, int, int, int]
 ) -> None:
-    graph = simple(fabric_in(parse(bluegene, coordinates(sizes, flags))))
+    graph = simple(fabric_in(parse(bluegene_p, coordinates(sizes, flags))))
     start = (0, 0, 0)
     for at in itertools.product(*map(range, sizes[:3])):
         axes = zip(at, sizes, flags, strict=False)
@@ -175,7 +174,7 @@ def test_wrong_coordinates_are_named(old: str, new: str, reason: str, line: int 
     assert changed != text
     if reason == "outside|missing":
         changed += "9 1 1 1 0\n"
-    error = refusal(bluegene, changed)
+    error = refusal(bluegene_p, changed)
     assert re.search(reason, error.reason)
     assert error.line == line
 

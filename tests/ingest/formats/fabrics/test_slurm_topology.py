@@ -19,10 +19,13 @@ from hypothesis import strategies as st
 
 from ingest import catalog
 from ingest.catalog import Parser
-from ingest.formats.fabrics import ibtopo, slurm_topology
-from ingest.formats.fabrics import slurm_topology_yaml as slurm_yaml
-from ingest.formats.fabrics import topograph_labels as by_labels
-from ingest.formats.fabrics import topograph_model as model
+from ingest.formats.fabrics import (
+    ibtopo,
+    slurm_topology,
+    slurm_topology_yaml,
+    topograph_labels,
+    topograph_model,
+)
 from ingest.formats.fabrics.slurm_leaves import read_leaves
 from ingest.formats.fabrics.trees import Branch, block_branches
 from ingest.options import Options
@@ -121,23 +124,28 @@ def test_included_files_are_those_given_in_the_same_call() -> None:
         (slurm_topology, "BlockName=a Nodes=x\nBlockSizes=4,2\n", "powers of two", 2),
         (slurm_topology, "BlockName=a Nodes=x\nBlockSizes=0\n", "whole numbers", 2),
         (slurm_topology, "SwitchName=a Nodes=x[1-999999]\n", "more than", 1),
-        (slurm_yaml, TREE + "      - switch: a\n        nodes: m\n", "'a' is repeated", None),
-        (slurm_yaml, TREE + "      - switch: b\n        children: c\n", "'c' is not described", None),
-        (slurm_yaml, TREE + "      - switch: b\n        colour: c\n", "unknown key", None),
-        (slurm_yaml, TREE + "      - nodes: m\n", r"switches\[1\].switch: is not text", None),
-        (slurm_yaml, TREE.replace("n[1-2]", "[n1, n2]"), "nodes: is not text", None),
-        (slurm_yaml, TREE.replace("n[1-2]", "n[1-2"), "unpaired bracket", None),
-        (slurm_yaml, TREE + SECOND * 2, "second topology", None),
-        (slurm_yaml, "- topology: t\n  torus3d:\n    toruses: []\n", f"torus3d {OTHERS}", None),
+        (slurm_topology_yaml, TREE + "      - switch: a\n        nodes: m\n", "'a' is repeated", None),
         (
-            slurm_yaml,
+            slurm_topology_yaml,
+            TREE + "      - switch: b\n        children: c\n",
+            "'c' is not described",
+            None,
+        ),
+        (slurm_topology_yaml, TREE + "      - switch: b\n        colour: c\n", "unknown key", None),
+        (slurm_topology_yaml, TREE + "      - nodes: m\n", r"switches\[1\].switch: is not text", None),
+        (slurm_topology_yaml, TREE.replace("n[1-2]", "[n1, n2]"), "nodes: is not text", None),
+        (slurm_topology_yaml, TREE.replace("n[1-2]", "n[1-2"), "unpaired bracket", None),
+        (slurm_topology_yaml, TREE + SECOND * 2, "second topology", None),
+        (slurm_topology_yaml, "- topology: t\n  torus3d:\n    toruses: []\n", f"torus3d {OTHERS}", None),
+        (
+            slurm_topology_yaml,
             "- topology: t\n  block:\n    block_sizes: [x]\n    blocks: []\n",
             "is not a whole number",
             None,
         ),
-        (slurm_yaml, "- tree: {}\n", "topology: is not text|is not text", None),
-        (slurm_yaml, "[]\n", "no topology", None),
-        (slurm_yaml, "topology: t\n", "is not a list", None),
+        (slurm_topology_yaml, "- tree: {}\n", "topology: is not text|is not text", None),
+        (slurm_topology_yaml, "[]\n", "no topology", None),
+        (slurm_topology_yaml, "topology: t\n", "is not a list", None),
     ],
 )
 def test_a_wrong_file_is_refused_with_the_line_of_a_conf(
@@ -179,7 +187,7 @@ def test_groups_are_consecutive_blocks_of_each_size(count: int, powers: list[int
 
 
 def test_the_default_topology_of_a_yaml_is_read_and_the_others_are_named() -> None:
-    parsed = parse(slurm_yaml, read("formats/topology.yaml"))
+    parsed = parse(slurm_topology_yaml, read("formats/topology.yaml"))
     assert below(fabric_in(parsed)) == leaves_of_eight()
     assert parsed.warnings[0] == "topology 'fabric' is read, others are ignored: nvl, pod"
     assert rates(fabric_in(parsed)) == {1.0}
@@ -190,7 +198,7 @@ def test_a_default_of_blocks_makes_what_the_conf_of_the_same_blocks_makes() -> N
     text = text.replace("nvl\n  cluster_default: false", "nvl\n  cluster_default: true")
     text = text.replace("      - 16\n", "      - 16\n      - 32\n")
     written = fabric_in(conf(read("formats/topology_block.conf").decode()))
-    assert below(fabric_in(parse(slurm_yaml, text))) == below(written)
+    assert below(fabric_in(parse(slurm_topology_yaml, text))) == below(written)
 
 
 def test_leaves_keep_the_order_of_the_file_and_other_files_are_refused(tmp_path: Path) -> None:
@@ -261,8 +269,8 @@ def test_labels_of_two_tiers_make_the_tree_in_json_and_yaml() -> None:
     expected = {"core": set(leaves), **{leaf: leaves_of_eight()[leaf] for leaf in leaves}}
     content = read("formats/k8s_nodes.json").decode()
     text = yaml.safe_dump(json.loads(content))
-    assert by_labels.recognise(text[:65536], "x")
-    for fabric in (fabric_of(by_labels, content), fabric_of(by_labels, text)):
+    assert topograph_labels.recognise(text[:65536], "x")
+    for fabric in (fabric_of(topograph_labels, content), fabric_of(topograph_labels, text)):
         assert (below(fabric), rates(fabric)) == (expected, {1.0})
 
 
@@ -270,14 +278,14 @@ def test_labels_of_older_releases_are_read() -> None:
     key = "network.topology.nvidia.com"
     tiers = {name: {f"{key}/leaf": leaf, f"{key}/spine": "s1"} for name, leaf in (("a", "l1"), ("b", "l2"))}
     items = [{"metadata": {"name": name, "labels": found}} for name, found in tiers.items()]
-    found = below(fabric_of(by_labels, json.dumps({"items": items})))
+    found = below(fabric_of(topograph_labels, json.dumps({"items": items})))
     assert found == {"l1": {"a"}, "l2": {"b"}, "s1": {"l1", "l2"}}
 
 
 def test_nodes_without_labels_are_left_out_and_counted_and_domains_are_counted() -> None:
     content = json.loads(labels({"a": ["l"], "b": ["l"], "c": []}))
     content["items"][0]["metadata"]["labels"]["accelerator.topograph.run/domain"] = "nvl1"
-    parsed = parse(by_labels, json.dumps(content))
+    parsed = parse(topograph_labels, json.dumps(content))
     assert fabric_in(parsed).names == ("a", "b", "l")
     assert parsed.warnings[:2] == (
         "1 node has no label of a switch: ignored",
@@ -288,26 +296,42 @@ def test_nodes_without_labels_are_left_out_and_counted_and_domains_are_counted()
 @pytest.mark.parametrize(
     ("parser", "text", "reason"),
     [
-        (by_labels, labels({"a": ["l", "s1"], "b": ["l", "s2"]}), f"'l' {PARENT}"),
-        (by_labels, labels({"a": ["l", "s"], "b": ["s", "t"]}), f"'s' {PARENT}"),
-        (by_labels, labels({"a": ["l", "l"]}), "two tiers"),
-        (by_labels, labels({"a": ["l"], "b": ["l"]}).replace('"b"', '"a"'), "'a' is repeated"),
-        (by_labels, labels({"a": ["l"], "l": ["m"]}), BOTH),
-        (by_labels, labels({"a": ["l"]}).replace("tier-0", "tier-1"), "tier between others is missing"),
-        (by_labels, labels({"a": ["l"]}).replace('"l"', "7"), "is not text"),
-        (by_labels, labels({"a": [""]}), "is not a valid name of a device"),
-        (by_labels, labels({"a": ["x\\u0007"]}).replace("\\\\u", "\\u"), "is not a valid name of a device"),
-        (by_labels, labels({}), "no cable"),
-        (by_labels, '{"items": {"fabric.topograph.run/tier-0": 1}}', "is not a list"),
-        (by_labels, '{"items": [3]}', "is not an object"),
-        (model, f"switches:\n  a:\n    switches: [b]\n{BLOCKS_OF.format('c')}", "'c' is not described"),
-        (model, "switches:\n  a:\n    switches: [a]\n", "above itself"),
-        (model, "switches:\n  a:\n    nodes: [n, n]\n", "named twice"),
-        (model, f"switches:\n  a:\n    nodes: [n]\n{BLOCKS_OF.format('a')}", "is already below this switch"),
-        (model, "switches:\n  a:\n    nodes: n\n", "is not a list"),
-        (model, "switches:\n- name: a\n- name: a\n", "is repeated"),
-        (model, "switches:\n- nodes: [a]\n", "name: is not text"),
-        (model, "switches: [a\n", "invalid or truncated YAML"),
+        (topograph_labels, labels({"a": ["l", "s1"], "b": ["l", "s2"]}), f"'l' {PARENT}"),
+        (topograph_labels, labels({"a": ["l", "s"], "b": ["s", "t"]}), f"'s' {PARENT}"),
+        (topograph_labels, labels({"a": ["l", "l"]}), "two tiers"),
+        (topograph_labels, labels({"a": ["l"], "b": ["l"]}).replace('"b"', '"a"'), "'a' is repeated"),
+        (topograph_labels, labels({"a": ["l"], "l": ["m"]}), BOTH),
+        (
+            topograph_labels,
+            labels({"a": ["l"]}).replace("tier-0", "tier-1"),
+            "tier between others is missing",
+        ),
+        (topograph_labels, labels({"a": ["l"]}).replace('"l"', "7"), "is not text"),
+        (topograph_labels, labels({"a": [""]}), "is not a valid name of a device"),
+        (
+            topograph_labels,
+            labels({"a": ["x\\u0007"]}).replace("\\\\u", "\\u"),
+            "is not a valid name of a device",
+        ),
+        (topograph_labels, labels({}), "no cable"),
+        (topograph_labels, '{"items": {"fabric.topograph.run/tier-0": 1}}', "is not a list"),
+        (topograph_labels, '{"items": [3]}', "is not an object"),
+        (
+            topograph_model,
+            f"switches:\n  a:\n    switches: [b]\n{BLOCKS_OF.format('c')}",
+            "'c' is not described",
+        ),
+        (topograph_model, "switches:\n  a:\n    switches: [a]\n", "above itself"),
+        (topograph_model, "switches:\n  a:\n    nodes: [n, n]\n", "named twice"),
+        (
+            topograph_model,
+            f"switches:\n  a:\n    nodes: [n]\n{BLOCKS_OF.format('a')}",
+            "is already below this switch",
+        ),
+        (topograph_model, "switches:\n  a:\n    nodes: n\n", "is not a list"),
+        (topograph_model, "switches:\n- name: a\n- name: a\n", "is repeated"),
+        (topograph_model, "switches:\n- nodes: [a]\n", "name: is not text"),
+        (topograph_model, "switches: [a\n", "invalid or truncated YAML"),
     ],
 )
 def test_wrong_labels_and_models_are_refused(parser: Parser, text: str, reason: str) -> None:
@@ -315,7 +339,7 @@ def test_wrong_labels_and_models_are_refused(parser: Parser, text: str, reason: 
 
 
 def test_a_model_of_blocks_makes_the_tree() -> None:
-    parsed = parse(model, read("formats/topograph_model.yaml"))
+    parsed = parse(topograph_model, read("formats/topograph_model.yaml"))
     numbers = {"leaf-11": (1, 2, 3, 4), "leaf-12": (5, 6, 8), "leaf-21": (9, 10, 11, 12)}
     assert below(fabric_in(parsed)) == {
         "core": {"spine-1", "spine-2"}, "spine-1": {"leaf-11", "leaf-12"}, "spine-2": {"leaf-21"},
@@ -336,8 +360,8 @@ def test_models_of_older_releases_are_read() -> None:
         "  nodes: [I3]\n"
     )
     for text in (mapping, listed):
-        assert model.recognise(text, "x")
-        assert below(fabric_of(model, text)) == tree
+        assert topograph_model.recognise(text, "x")
+        assert below(fabric_of(topograph_model, text)) == tree
 
 
 def test_ibtopo_makes_the_tree_with_switches_called_by_the_way_to_them() -> None:

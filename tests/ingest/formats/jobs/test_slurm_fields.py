@@ -9,8 +9,7 @@ from ClusterShell.NodeSet import RESOLVER_NOGROUP, NodeSet, NodeSetException
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ingest.formats.jobs import slurm_fields as slurm
-from ingest.formats.jobs import slurm_steps
+from ingest.formats.jobs import slurm_fields, slurm_steps
 from ingest.formats.jobs.hostlists import MAX_HOSTS, expand
 from ingest.formats.jobs.slurm_fields import JobList, Where
 from ingest.options import Options
@@ -44,7 +43,9 @@ def rank_by_rank(ranks: int, room: list[int]) -> list[int]:
 
 @given(st.integers(1, 60), st.lists(st.integers(0, 6), min_size=1, max_size=6))
 def test_ranks_are_distributed_as_slurm_does(ranks: int, room: list[int]) -> None:
-    assert slurm.ranks_by_host(ranks, room) == tuple(max(1, count) for count in rank_by_rank(ranks, room))
+    assert slurm_fields.ranks_by_host(ranks, room) == tuple(
+        max(1, count) for count in rank_by_rank(ranks, room)
+    )
 
 
 def test_a_distribution_is_the_one_over_hosts() -> None:
@@ -52,38 +53,42 @@ def test_a_distribution_is_the_one_over_hosts() -> None:
         "Block": "block", "CBlock": "cyclic", "BCyclic": "block", "Cyclic,Block": "cyclic",
         "plane=4": "plane", "Arbitrary": "arbitrary", "Unknown": "", "": "",
     }  # fmt: skip
-    assert {printed: slurm.parse_distribution(printed) for printed in over_hosts} == over_hosts
+    assert {printed: slurm_fields.parse_distribution(printed) for printed in over_hosts} == over_hosts
 
 
 def test_states_times_and_ids_and_steps_are_those_of_slurm() -> None:
-    assert slurm.parse_state("CANCELLED by 0", HERE) == "CANCELLED"
-    assert slurm.parse_time("2026-01-31T12:00:00", HERE) == datetime(2026, 1, 31, 12, tzinfo=UTC)
-    assert slurm.parse_time("Unknown", HERE) is None
-    assert slurm.parse_epoch(60, HERE) == datetime(1970, 1, 1, 0, 1, tzinfo=UTC)
-    assert slurm.parse_epoch(0, HERE) is None
-    assert (slurm.array_id("3", "1"), slurm.array_id("3", "4-6%2")) == ("3_1", "3_[4-6%2]")
-    assert slurm.het_id("7", "1") == "7+1"
+    assert slurm_fields.parse_state("CANCELLED by 0", HERE) == "CANCELLED"
+    assert slurm_fields.parse_time("2026-01-31T12:00:00", HERE) == datetime(2026, 1, 31, 12, tzinfo=UTC)
+    assert slurm_fields.parse_time("Unknown", HERE) is None
+    assert slurm_fields.parse_epoch(60, HERE) == datetime(1970, 1, 1, 0, 1, tzinfo=UTC)
+    assert slurm_fields.parse_epoch(0, HERE) is None
+    assert (slurm_fields.array_id("3", "1"), slurm_fields.array_id("3", "4-6%2")) == ("3_1", "3_[4-6%2]")
+    assert slurm_fields.het_id("7", "1") == "7+1"
     with pytest.raises(InputError, match="not a time such as"):
-        slurm.parse_time("soon", HERE)
+        slurm_fields.parse_time("soon", HERE)
     steps = (("4711.0", "halo"), ("4711.batch", "batch"), ("4711.0", "orted"))
-    assert [slurm.is_application(*step) for step in steps] == [True, False, False]
+    assert [slurm_fields.is_application(*step) for step in steps] == [True, False, False]
 
 
 def test_counts_slots_and_tasks_of_hosts() -> None:
-    assert [slurm.parse_count(text, "CPUS", HERE) for text in ("", "12", "9" * 9)] == [0, 12, 999_999_999]
+    assert [slurm_fields.parse_count(text, "CPUS", HERE) for text in ("", "12", "9" * 9)] == [
+        0,
+        12,
+        999_999_999,
+    ]
     for text in ("-1", "1" * 10):
         with pytest.raises(InputError, match=f"CPUS is not a number: '{text}'"):
-            slurm.parse_count(text, "CPUS", HERE)
-    assert [slurm.even_slots(*given) for given in ((7, 3), (0, 2), (5, 0))] == [(3, 3, 3), (1, 1), ()]
-    assert slurm.parse_tasks_per_node("3,2(x2)", 3, HERE) == (3, 2, 2)
-    assert slurm.parse_tasks_per_node("4", 3, HERE) == (4, 4, 4)
+            slurm_fields.parse_count(text, "CPUS", HERE)
+    assert [slurm_fields.even_slots(*given) for given in ((7, 3), (0, 2), (5, 0))] == [(3, 3, 3), (1, 1), ()]
+    assert slurm_fields.parse_tasks_per_node("3,2(x2)", 3, HERE) == (3, 2, 2)
+    assert slurm_fields.parse_tasks_per_node("4", 3, HERE) == (4, 4, 4)
     with pytest.raises(InputError, match="not the tasks of 2 hosts"):
-        slurm.parse_tasks_per_node("3,2(x2)", 2, HERE)
+        slurm_fields.parse_tasks_per_node("3,2(x2)", 2, HERE)
 
 
 def test_slots_that_cannot_be_are_an_even_share_and_a_job_without_hosts_has_none_that_are_guessed() -> None:
     for slots, shared, guessed in (([2, 0], (1, 1), True), ([2, 1], (2, 1), False), ([], (), False)):
-        about = slurm.make_job(
+        about = slurm_fields.make_job(
             HERE, state="", times=(None,) * 3, hosts="ab"[: len(slots)], slots=slots, ranks=len(slots),
             guessed=not slots, id="7",
         )  # fmt: skip
@@ -102,8 +107,8 @@ def test_slots_that_cannot_be_are_an_even_share_and_a_job_without_hosts_has_none
 def test_lines_that_begin_no_row_belong_to_the_row_before(
     columns: str, lines: list[str], rows: list[str]
 ) -> None:
-    signs = {"JOBID": slurm.ID_CELL, "STATE": slurm.STATE_CELL}
-    reader = slurm.RowsBetweenBars(columns.split(), ("TEXT",), ("TEXT",), name="NAME", signs=signs)
+    signs = {"JOBID": slurm_fields.ID_CELL, "STATE": slurm_fields.STATE_CELL}
+    reader = slurm_fields.RowsBetweenBars(columns.split(), ("TEXT",), ("TEXT",), name="NAME", signs=signs)
     assert [row for _, row in reader.split(enumerate(lines))] == rows
 
 

@@ -11,9 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ingest.formats.profiles import ai_layout as layout_file
-from ingest.formats.profiles import darshan as darshan_log
-from ingest.formats.profiles import mpip as mpip_text
-from ingest.formats.profiles import nccl_graph, nccl_log
+from ingest.formats.profiles import darshan, mpip, nccl_graph, nccl_log
 from ingest.generate.ai_layouts import DIMENSIONS, AiLayout, ai_layout
 from ingest.options import Options
 from ingest.pipeline import plan
@@ -239,9 +237,9 @@ def test_mpip_and_darshan_are_recognised_and_refused_with_what_to_record_instead
         plan([DATA / "profiles/mpip_cg_S_4.mpiP"])
     for data in (b"# darshan log version: 3.41\n# exe: a\n", b"3.41\0\0\0\0\x01\x02"):
         given_file = file(data, "job.darshan")
-        assert darshan_log.recognise(given_file.head(), given_file.path)
-        assert "Darshan records file accesses" in refusal(darshan_log, data).reason
-        assert not mpip_text.recognise(given_file.head(), given_file.path)
+        assert darshan.recognise(given_file.head(), given_file.path)
+        assert "Darshan records file accesses" in refusal(darshan, data).reason
+        assert not mpip.recognise(given_file.head(), given_file.path)
 
 
 LOG = read("profiles/nccl_24_ranks.log").decode()

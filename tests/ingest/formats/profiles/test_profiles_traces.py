@@ -14,8 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ingest.formats.profiles import dumpi2ascii as dumpi_text
-from ingest.formats.profiles import edge_csv, openmpi_monitoring, pytorch_trace
+from ingest.formats.profiles import dumpi2ascii, edge_csv, openmpi_monitoring, pytorch_trace
 from ingest.formats.profiles import otf2 as otf2_archive
 from ingest.formats.profiles.dumpi_groups import UNKNOWN, Made, members_of
 from ingest.formats.profiles.dumpi_groups import WORLD as ALL
@@ -203,7 +202,7 @@ def split(color: int, key: int, new: int, old: str = "2 (MPI_COMM_WORLD)") -> st
 
 
 def sums(files: Sequence[SourceFile], options: Options | None = None) -> Edges:
-    return traffic_of(dumpi_text.parse(files, options or Options()).profiles[0])
+    return traffic_of(dumpi2ascii.parse(files, options or Options()).profiles[0])
 
 
 def test_ranks_of_a_split_communicator_go_by_color_then_key_then_rank() -> None:
@@ -243,7 +242,7 @@ def test_communicators_made_of_others_are_followed_and_numbers_may_come_again() 
 def test_what_cannot_be_translated_is_refused_with_its_line(calls: Sequence[str], reason: str) -> None:
     traces = [dumpi(0, *calls), *(dumpi(rank) for rank in range(1, 4))]
     with pytest.raises(InputError, match=reason) as caught:
-        dumpi_text.parse(traces, Options())
+        dumpi2ascii.parse(traces, Options())
     assert caught.value.line is not None
 
 
@@ -264,15 +263,15 @@ def test_types_made_of_others_and_persistent_sends_are_followed() -> None:
 
 def test_ranks_without_a_trace_or_the_end_of_one_are_refused() -> None:
     with pytest.raises(InputError, match=r"2 of 4 ranks sent is missing \(1, 3\)"):
-        dumpi_text.parse([dumpi(0), dumpi(2)], Options())
-    parsed = dumpi_text.parse([dumpi(0, send(3, 1)), dumpi(2)], Options(allow_missing_ranks=True))
+        dumpi2ascii.parse([dumpi(0), dumpi(2)], Options())
+    parsed = dumpi2ascii.parse([dumpi(0, send(3, 1)), dumpi(2)], Options(allow_missing_ranks=True))
     assert parsed.profiles[0].missing_ranks == (1, 3)
     with pytest.raises(InputError, match=r"0\.txt: rank 0 is also in d/0"):
-        dumpi_text.parse([dumpi(0), dumpi(0)], Options())
+        dumpi2ascii.parse([dumpi(0), dumpi(0)], Options())
     whole = dumpi(0, size=1)
     for data in (whole.data[: -len(END)], whole.data[:-80]):
         with pytest.raises(InputError, match="truncated"):
-            dumpi_text.parse([file(data, "0")], Options())
+            dumpi2ascii.parse([file(data, "0")], Options())
 
 
 # --- PyTorch --------------------------------------------------------------------------------------------

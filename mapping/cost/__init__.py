@@ -1,0 +1,1 @@
+"""What a placement costs, link by link, and certified bounds on it."""
