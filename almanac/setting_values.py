@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from registry.errors import ConfigError, InvalidValue
-from registry.upkeep.retention import ALL, Keep
+from registry.upkeep.rules import ALL, Keep
 
 YES, NO = ("1", "true", "yes", "on"), ("0", "false", "no", "off")
 

@@ -18,7 +18,6 @@ from platformdirs import user_config_path, user_data_path
 
 from almanac.secret_files import read_secret
 from almanac.setting_values import keep_rule, limits, names, number, only_user, truth
-from registry.database.driver import credentials, shown
 from registry.errors import AlmanacError, ConfigError
 from registry.progress import Progress, silent
 
@@ -145,7 +144,8 @@ class Settings:
         ConfigError
             The rule of counters cannot be applied to them.
         """
-        from registry.upkeep.retention import Keep, Rules
+        from registry.upkeep.retention import Rules
+        from registry.upkeep.rules import Keep
 
         try:
             return Rules(**{key.removeprefix("keep_"): Keep.parse(rule) for key, rule in self.keep.items()})
@@ -229,8 +229,11 @@ def load_settings(
     uri = given.pick("db")
     if uri == "embedded":
         uri = None
-    if uri is not None and (wrong := credentials(uri)):
-        raise ConfigError("db", f"{shown(uri)!r}: {wrong}")
+    if uri is not None:
+        from registry.database.driver import credentials, shown
+
+        if wrong := credentials(uri):
+            raise ConfigError("db", f"{shown(uri)!r}: {wrong}")
     if uri is not None and "://" not in uri:
         raise ConfigError("db", f"{uri!r} is not a URI such as bolt://localhost:7687")
     home = given.folder("home", user_data_path("almanac"))

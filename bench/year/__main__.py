@@ -35,7 +35,8 @@ from registry.database.embedded_server import ensure_server, stop
 from registry.progress import silent
 from registry.registry import Registry
 from registry.upkeep.restore import compact
-from registry.upkeep.retention import Keep, Rules, prune
+from registry.upkeep.retention import Rules, prune
+from registry.upkeep.rules import Keep
 
 RECORD = RESULTS / "year.json"
 START = datetime(2025, 1, 1, tzinfo=UTC)

@@ -20,17 +20,8 @@ from registry.store.ingest_runs import Attempt
 from registry.store.placement_rows import PROPOSED
 from registry.upkeep import retention
 from registry.upkeep.restore import restore
-from registry.upkeep.retention import (
-    Item,
-    Keep,
-    Pruned,
-    Rules,
-    StoredSize,
-    file_bytes,
-    free_bytes,
-    prune,
-    stored_sizes,
-)
+from registry.upkeep.retention import Pruned, Rules, StoredSize, file_bytes, free_bytes, prune, stored_sizes
+from registry.upkeep.rules import Item, Keep
 from tests.registry.store.test_fabrics import CONTENTS, A, derived, save
 from tests.support import paths
 from tests.support.busy_cluster import fill, job, place
