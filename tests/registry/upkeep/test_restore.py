@@ -278,10 +278,11 @@ def test_a_failure_leaves_the_registry_as_it_was(home: Path, monkeypatch: pytest
     def fail(*_: object) -> None:
         raise DatabaseError("no space left")
 
+    before = ids_in(home)
     monkeypatch.setattr(module, "restore", fail)
     with pytest.raises(DatabaseError, match="no space left"):
         compact(home)
-    assert ids_in(home) == ["sweep 0"]
+    assert ids_in(home) == before != []
     assert sorted(path.name for path in home.iterdir()) == ["graph", "server"]
 
 
@@ -294,7 +295,7 @@ def test_writers_of_which_the_pause_ended_are_not_lost(home: Path, monkeypatch: 
     with pytest.raises(DatabaseError, match="written to meanwhile"):
         compact(home)
     with ensure_server(home).connect() as database:
-        assert database.query("MATCH (c:Cluster) RETURN c.id")[1] == [("new",)]
+        assert ("new",) in database.query("MATCH (c:Cluster) RETURN c.id")[1]
 
 
 def test_the_files_become_smaller_and_hold_the_same(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
