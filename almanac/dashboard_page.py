@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from almanac.settings import Settings, load_settings
 from dashboard.app import run
-from dashboard.state.viewer import Access
+from dashboard.shared.viewer import Access
 from mapping.checks.finding import ErrorLimits
 from registry.registry import Registry
 

@@ -9,14 +9,7 @@ from typing import NamedTuple, NoReturn
 
 import streamlit as st
 
-from dashboard.queries.caching import drawing
-from dashboard.queries.clusters import Clusters, cached_clusters
-from dashboard.queries.overview import cached_findings, cached_overview, recent_counters, recent_regressions
-from dashboard.queries.search import search
-from dashboard.state.searches import Searches
-from dashboard.state.site import Site
-from dashboard.state.viewer import EVERYTHING, NOBODY, Access, current, logged_in
-from dashboard.views import (
+from dashboard.pages import (
     circuits,
     data,
     fabric,
@@ -28,10 +21,16 @@ from dashboard.views import (
     simulations,
     trends,
 )
-from dashboard.widgets import bar, outside
-from dashboard.widgets.controls import tabbed
-from dashboard.widgets.messages import plain, show_error, show_login, show_nobody
-from dashboard.widgets.navigation import link_to
+from dashboard.pages.overview import cached_findings, cached_overview, recent_counters, recent_regressions
+from dashboard.shared import bar
+from dashboard.shared import cards as outside
+from dashboard.shared.bar import link_to
+from dashboard.shared.caching import Clusters, cached_clusters, drawing
+from dashboard.shared.cards import plain, show_error, show_login, show_nobody
+from dashboard.shared.controls import tabbed
+from dashboard.shared.search import search
+from dashboard.shared.searches import Searches
+from dashboard.shared.viewer import EVERYTHING, NOBODY, Access, Site, current, logged_in
 from mapping.checks.finding import ErrorLimits
 from registry.errors import AlmanacError, DatabaseUnavailable
 from registry.registry import Registry

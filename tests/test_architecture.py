@@ -61,7 +61,7 @@ LEVELS = {
         "selfcheck traffic",
         "questions",
     ),
-    "dashboard": ("layouts server state widgets", "components tables", "figures", "queries", "views", "app"),
+    "dashboard": ("map server", "shared", "pages", "app"),
 }
 """Packages from the ground up: each may import those on lower levels and itself."""
 CYPHER = re.compile(r"\b(MATCH|MERGE|CREATE|UNWIND|RETURN)\s+[\w($:]")
@@ -77,7 +77,7 @@ ONLY_IN = {
 MOST_LINES, MOST_PARAMETERS, LONG, MOST_LONG = 700, 8, 60, 1
 COMPARED_FROM = 10
 """Lines from which two bodies must differ."""
-BUDGET = {"lines": 104_000, "files": 566, "folders": 64}
+BUDGET = {"lines": 103_600, "files": 507, "folders": 58}
 """Most of the product; lowered whenever it gets lighter, never raised without a word in the message."""
 
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import os
 
-from dashboard.queries import caching
-from dashboard.widgets import bar
+from dashboard.shared import bar, caching
 
 VARIABLE = "BENCH_REFRESH_SECONDS"
 """Environment variable with the seconds between two refreshes."""

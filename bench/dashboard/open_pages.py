@@ -18,11 +18,11 @@ from bench.dashboard.statements import CountingDatabase, Session, statements_of
 from bench.dashboard.view import View
 from bench.support.paths import ROOT
 from bench.support.served_dashboard import Served, serve
-from dashboard.queries.caching import SHARED
+from dashboard.shared.caching import SHARED
 from registry.database.driver import Database
 
 INTERVAL = 2
-"""Seconds between two refreshes here, instead of `dashboard.widgets.bar.REFRESH_SECONDS`."""
+"""Seconds between two refreshes here, instead of `dashboard.shared.bar.REFRESH_SECONDS`."""
 REFRESHES = 10
 HOUR = 120
 """Refreshes of a page in an hour."""

@@ -62,7 +62,7 @@ class Drawn:
 
     def _repr_svg_(self) -> str:
         """Return the picture as SVG."""
-        return str(load("dashboard.layouts.svg", "picture")(self))
+        return str(load("dashboard.map.layouts", "picture")(self))
 
 
 class Rows(list[dict[str, Any]], Tabular):

@@ -10,18 +10,26 @@ from typing import Any
 import pytest
 import streamlit as st
 
-from dashboard.figures.circuits import circuit_matrix, throughput_bars, trail_chart
-from dashboard.figures.style import DARK, LIGHT
-from dashboard.queries.circuits import visible_plans
-from dashboard.state.viewer import Access, Viewer
-from dashboard.tables import circuits as tables
-from dashboard.tables.circuits import INSERTED, PRESENT, PROPOSED, REMOVED, UNCHANGED, UPPER_BOUND
-from dashboard.widgets.tables import csv_text
+from dashboard.pages import circuits as tables
+from dashboard.pages.circuits import (
+    INSERTED,
+    PRESENT,
+    PROPOSED,
+    REMOVED,
+    UNCHANGED,
+    UPPER_BOUND,
+    circuit_matrix,
+    throughput_bars,
+    trail_chart,
+)
+from dashboard.shared.cards import DARK, LIGHT, csv_text
+from dashboard.shared.door import visible_plans
+from dashboard.shared.viewer import Access, Viewer
 from registry.model import Job, Profile
 from registry.model.intake import Intake
 from registry.store.circuit_plans import CircuitPlanInfo, StoredCircuitPlan
 from tests.dashboard.conftest import MARKUP, Connect
-from tests.dashboard.test_figures import rows_of, spec
+from tests.dashboard.test_pages_charts import rows_of, spec
 from tests.registry.model import test_circuit_plan
 from tests.registry.model.test_circuit_plan import circuit_plan, optical_switch, reconfiguration_record
 from tests.support.apps import CIRCUITS, address, captions, messages, page, seen_by, titles, whole

@@ -16,8 +16,8 @@ from playwright.sync_api import Page, expect
 from bench.dashboard import hasty_page
 from bench.dashboard.open_pages import streamlit
 from bench.support.served_dashboard import Served, serve
-from dashboard.queries.caching import SHARED
-from dashboard.widgets.bar import REFRESH_SECONDS
+from dashboard.shared.bar import REFRESH_SECONDS
+from dashboard.shared.caching import SHARED
 from ingest.options import Options
 from ingest.pipeline import ingest
 from mapping.placement.search import SearchOptions

@@ -12,9 +12,8 @@ from streamlit.testing.v1 import AppTest
 
 from almanac.demo.fill import CLUSTER, RUNNING
 from bench.dashboard.statements import CountingDatabase, Session
-from dashboard.layouts.drawing import draw_fabric
-from dashboard.layouts.free import free
-from dashboard.layouts.model import FREE
+from dashboard.map.layout import FREE
+from dashboard.map.layouts import draw_fabric, free
 from mapping.questions.live import traffic
 from mapping.traffic.names import link_text
 from registry.database.driver import Database, Transaction

@@ -9,9 +9,9 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from dashboard.state.viewer import Access, Viewer
-from dashboard.tables.status import age_grid, attention, runs_table, short_age, sources_table
-from dashboard.widgets.tables import csv_text
+from dashboard.pages.data import age_grid, attention, runs_table, short_age, sources_table
+from dashboard.shared.cards import csv_text
+from dashboard.shared.viewer import Access, Viewer
 from registry.errors import InputError
 from registry.model import Job
 from registry.model.intake import Intake

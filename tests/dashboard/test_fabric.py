@@ -13,10 +13,10 @@ from streamlit.testing.v1.element_tree import Button
 
 from almanac.demo import history
 from almanac.demo.fill import CLUSTER, RUNNING
-from dashboard.figures import over_time
-from dashboard.figures.style import DARK, LIGHT
-from dashboard.state.viewer import OTHERS, Viewer
-from dashboard.tables import ports
+from dashboard.pages import fabric_device as over_time
+from dashboard.pages import fabric_device as ports
+from dashboard.shared.cards import DARK, LIGHT
+from dashboard.shared.viewer import OTHERS, Viewer
 from mapping.checks.finding import WORDS, ErrorLimits
 from mapping.questions.live import Live, read_ports, traffic, with_measured_iterations
 from mapping.traffic.names import find_links, link_text, short_link
@@ -25,7 +25,7 @@ from registry.model import Fabric
 from registry.model.intake import Intake
 from registry.pages.devices import APPEARED, CHANGED_SPEED, REMOVED, RENAMED, DeviceEvent, DeviceHistory
 from tests.dashboard.conftest import RESCANNED, Connect, Filled
-from tests.dashboard.test_figures import spec
+from tests.dashboard.test_pages_charts import spec
 from tests.mapping.traffic.test_ports import CAPACITY, STEPS, link_of, shared
 from tests.mapping.traffic.test_ports import history as counted
 from tests.support.apps import FABRIC, address, captions, messages, numbers, page, table
@@ -373,7 +373,7 @@ def test_charts_over_time_are_valid_and_described() -> None:
     found = counted(*STEPS)
     rows = ports.owners_over_time(found, None, link_of(fat_tree(), "leaf0", 1), Viewer(), 1.0)
     errors = ports.new_errors(found, found.ports_of_device("leaf0"))
-    charts = over_time.utilisation(rows, "Use", LIGHT), over_time.new_errors(errors, "New errors", DARK)
+    charts = over_time.utilisation(rows, "Use", LIGHT), over_time.new_errors_chart(errors, "New errors", DARK)
     for made in map(spec, charts):
         assert made["title"]
         assert made["description"].startswith(made["title"])

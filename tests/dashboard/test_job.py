@@ -12,9 +12,9 @@ from streamlit.runtime.fragment import MemoryFragmentStorage
 from streamlit.testing.v1 import AppTest
 
 from almanac.demo.fill import CLUSTER
-from dashboard.state.viewer import Viewer
-from dashboard.tables import placements
-from dashboard.widgets.messages import plain
+from dashboard.shared import names as placements
+from dashboard.shared.cards import plain
+from dashboard.shared.viewer import Viewer
 from ingest.options import Options
 from ingest.pipeline import ingest
 from mapping.placement.search import SearchOptions
@@ -164,7 +164,7 @@ def small(nothing: Connect, monkeypatch: pytest.MonkeyPatch) -> Connect:
 
     No placement of it meets a bound, so that a search goes on until it is stopped.
     """
-    monkeypatch.setattr("dashboard.views.placement_search.cores", lambda: 2)  # no search in other processes
+    monkeypatch.setattr("dashboard.pages.placement_search.cores", lambda: 2)  # no search in other processes
     tree = DATA / "infiniband" / "fattree2-64-broken-link"
     hosts = tuple(f"node{number:04}" for number in range(1, 10))
     job = Job(id="7", state="RUNNING", user="ann", started_at=SCANNED, hosts=hosts, slots=(3,) * 9)
@@ -230,7 +230,7 @@ def test_errors_of_a_search_are_reported(small: Connect, monkeypatch: pytest.Mon
     def fail(*of: object) -> None:
         raise InvalidValue("PlacementRequest.hosts", "are gone")
 
-    monkeypatch.setattr("dashboard.views.placement_search.place", fail)
+    monkeypatch.setattr("dashboard.pages.placement_search.place", fail)
     app = page(small, JOBS, job="tree/7")
     app.button(key="find").click().run()
     app.button(key="place").click().run()

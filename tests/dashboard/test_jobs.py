@@ -14,10 +14,10 @@ from streamlit.testing.v1 import AppTest
 
 from almanac.demo.fill import CLUSTER, JOB, ON_CIRCUITS, OPTICAL, RUNNING
 from almanac.demo.history import NIGHTS
-from dashboard.figures.sharing import ALL_JOBS, sharing_figure
-from dashboard.figures.style import DARK, LIGHT
-from dashboard.state.viewer import OTHERS, Viewer
-from dashboard.tables.sharing import REST, Heat, busiest, heat, pair_text, sharers, sharing_table
+from dashboard.pages.shared_links import ALL_JOBS, sharing_figure
+from dashboard.shared.cards import DARK, LIGHT
+from dashboard.shared.traffic import REST, Heat, busiest, heat, pair_text, sharers, sharing_table
+from dashboard.shared.viewer import OTHERS, Viewer
 from mapping.questions.live import traffic, with_counters
 from mapping.traffic.shared_load import JobLoad, SharedLoad, interference
 from registry.model import Fabric, Job
@@ -202,7 +202,7 @@ def test_the_address_narrows_the_table_and_a_button_undoes_what_no_job_fits(conn
 
 
 def test_many_jobs_come_in_pages_and_wrong_ones_go(nothing: Connect, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("dashboard.views.jobs.ROWS", 2)
+    monkeypatch.setattr("dashboard.pages.jobs.ROWS", 2)
     jobs = tuple(Job(id=str(number), name="j", state="PENDING") for number in range(1, 6))
     with nothing() as registry:
         registry.save(Intake(cluster="c", jobs=jobs, source="test", observed_at=SCANNED))
@@ -223,9 +223,9 @@ def test_many_jobs_come_in_pages_and_wrong_ones_go(nothing: Connect, monkeypatch
 
 def test_the_file_holds_all_rows_and_none_computed(filled: Filled, monkeypatch: pytest.MonkeyPatch) -> None:
     given: dict[str, Any] = {}
-    download = "dashboard.views.jobs.st.download_button"
+    download = "dashboard.pages.jobs.st.download_button"
     monkeypatch.setattr(download, lambda label, data, **_: given.update(data=data))
-    monkeypatch.setattr("dashboard.views.jobs.ROWS", 1)
+    monkeypatch.setattr("dashboard.pages.jobs.ROWS", 1)
     page(filled.connect, JOBS)
     found = pd.read_csv(io.StringIO(given["data"]()), dtype={"job": str})
     assert set(found["job"]) == {"4711", "9"}

@@ -11,13 +11,13 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from almanac.demo.fill import CLUSTER, RUNNING
-from dashboard.components.fabric_map.picture import Picture, Points
-from dashboard.figures import colouring
-from dashboard.figures.link_map import link_map
-from dashboard.layouts.drawing import draw_fabric, redrawn
-from dashboard.state.viewer import Access, Viewer
-from dashboard.tables.links import bundles
-from dashboard.tables.what_if import ChangedFabric, changed_fabric, effects, seconds_more, totals
+from dashboard.map.layouts import draw_fabric, redrawn
+from dashboard.map.picture import Picture, Points
+from dashboard.shared import link_map as colouring
+from dashboard.shared.fabric import ChangedFabric, changed_fabric, effects, seconds_more, totals
+from dashboard.shared.link_map import link_map
+from dashboard.shared.names import bundles
+from dashboard.shared.viewer import Access, Viewer
 from mapping.questions.live import imagine, traffic
 from mapping.traffic.job_loads import JobTraffic
 from mapping.traffic.names import link_text

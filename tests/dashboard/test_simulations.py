@@ -11,17 +11,17 @@ import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from dashboard.figures import simulated as drawings
-from dashboard.figures.style import DARK, LIGHT
-from dashboard.queries.simulated import simulated
-from dashboard.state.viewer import Access, Viewer
-from dashboard.tables import simulated as tables
+from dashboard.pages import simulations as drawings
+from dashboard.shared import simulated as tables
+from dashboard.shared.cards import DARK, LIGHT
+from dashboard.shared.simulated import simulated
+from dashboard.shared.viewer import Access, Viewer
 from registry import units
 from registry.model import Simulation
 from registry.registry import Registry
 from registry.store.simulations import SimulationInfo, SimulationRecord, StoredSimulation
 from tests.dashboard.conftest import Filled
-from tests.dashboard.test_figures import spec
+from tests.dashboard.test_pages_charts import spec
 from tests.dashboard.test_trends import NASTY, series
 from tests.registry.model.test_profile_trace import simulation
 from tests.support.apps import RUNS, address, messages, page, seen_by, table, titles
@@ -116,7 +116,7 @@ def test_nothing_delivered_is_shown_without_a_ratio() -> None:
     points = tables.over_time({"A": nothing})
     assert points[["run", "at", "delivered"]].to_numpy().tolist() == [["A", 0.0, 0.0]]
     for what in ("delivered", "latency"):
-        assert spec(drawings.over_time(points, what, "Delivered", units.BYTES, LIGHT))
+        assert spec(drawings.over_time_chart(points, what, "Delivered", units.BYTES, LIGHT))
 
 
 def test_points_are_thinned_and_latencies_those_of_the_stored_percentiles() -> None:
@@ -132,9 +132,9 @@ def test_points_are_thinned_and_latencies_those_of_the_stored_percentiles() -> N
     table = tables.latencies({"A": simulation()})
     assert table["percentile"].tolist() == ["0", "1", "5", "25", "50", "75", "95", "99", "99.9", "100"]
     assert table["latency"].iloc[[0, -1]].tolist() == [0.1, 1.0]
-    assert spec(drawings.latencies(table, LIGHT))["encoding"]["y"]["scale"]["type"] == "log"
+    assert spec(drawings.latencies_chart(table, LIGHT))["encoding"]["y"]["scale"]["type"] == "log"
     zero = tables.latencies({"A": simulation(latency_seconds=np.linspace(0.0, 1.0, 10))})
-    assert "type" not in spec(drawings.latencies(zero, LIGHT))["encoding"]["y"]["scale"]
+    assert "type" not in spec(drawings.latencies_chart(zero, LIGHT))["encoding"]["y"]["scale"]
 
 
 def test_only_complete_runs_are_compared_with_estimates_and_no_text_is_an_expression() -> None:
@@ -147,9 +147,9 @@ def test_only_complete_runs_are_compared_with_estimates_and_no_text_is_an_expres
     assert list(named)[1] == f"B · {NASTY} · p1"
     table = tables.predicted(seen, runs, "hop_bytes")
     charts: list[alt.TopLevelMixin] = [
-        drawings.over_time(tables.over_time(named), "delivered", "Delivered bytes", units.BYTES, DARK),
-        drawings.over_time(tables.over_time(named), "latency", "Mean latency", units.SECONDS, DARK),
-        drawings.latencies(tables.latencies(named), DARK),
+        drawings.over_time_chart(tables.over_time(named), "delivered", "Delivered bytes", units.BYTES, DARK),
+        drawings.over_time_chart(tables.over_time(named), "latency", "Mean latency", units.SECONDS, DARK),
+        drawings.latencies_chart(tables.latencies(named), DARK),
         drawings.against_static(table, ["s1"], "Hop-bytes", units.BYTES, DARK),
     ]
     for chart in charts:

@@ -12,12 +12,12 @@ import streamlit as st
 from streamlit.testing.v1 import AppTest
 
 from almanac.demo.fill import CLUSTER
-from dashboard.figures import history as drawings
-from dashboard.figures.style import DARK, LIGHT
-from dashboard.queries.history import history
-from dashboard.state.viewer import Viewer
-from dashboard.tables import history as tables
-from dashboard.views.measured import MEASURE
+from dashboard.pages import trends_data as drawings
+from dashboard.pages import trends_data as tables
+from dashboard.pages.trends import MEASURE
+from dashboard.shared.cards import DARK, LIGHT
+from dashboard.shared.placements import history
+from dashboard.shared.viewer import Viewer
 from mapping.placement.search import SearchOptions
 from mapping.questions.place import PlacementRequest, place
 from mapping.traffic.job_loads import by_application, judge
@@ -26,7 +26,7 @@ from registry.model.intake import Intake
 from registry.model.job import MeasuredRun
 from registry.model.placement import PlacementSeries
 from tests.dashboard.conftest import Connect, Filled
-from tests.dashboard.test_figures import spec
+from tests.dashboard.test_pages_charts import spec
 from tests.support.apps import JOBS, address, captions, messages, numbers, page, table
 from tests.support.fat_tree import at, fat_tree
 
@@ -84,7 +84,7 @@ def test_charts_hold_the_newest_placements_and_some_older_ones_that_are_flagged(
     many = series([2.0, 2.0, 2.0, 5.0] * 200)
     all_flagged = replace(judge(many), regression=np.ones(800, bool))
     table = tables.points(many, all_flagged, np.arange(800), "congestion_seconds")
-    assert table["placement"].tolist() == list(many.id[-tables.POINTS - tables.FLAGGED :])
+    assert table["placement"].tolist() == list(many.id[-tables.POINTS - tables.MOST_FLAGGED :])
 
 
 def test_a_chart_has_limits_in_the_unit_of_the_cost_and_layers_that_have_rows() -> None:

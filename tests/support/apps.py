@@ -9,7 +9,7 @@ import pandas as pd
 from streamlit.testing.v1 import AppTest
 from streamlit.util import calc_hash
 
-from dashboard.state.viewer import EVERYTHING, Access
+from dashboard.shared.viewer import EVERYTHING, Access
 from registry.registry import Registry
 
 OVERVIEW, FABRIC, JOBS, JOB, INTERFERENCE = "", "fabric", "jobs", "job", "interference"

@@ -1,5 +1,0 @@
-"""Page elements that Streamlit lacks.
-
-Input: arrays.
-Output: elements of a page.
-"""

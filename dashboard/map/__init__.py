@@ -1,0 +1,1 @@
+"""The fabric as a picture: coordinates, colours, and the component that draws it."""

@@ -1,0 +1,1 @@
+"""One module per page: what it reads, its tables, its charts, its drawing."""
