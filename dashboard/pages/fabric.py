@@ -17,7 +17,6 @@ import streamlit as st
 from dashboard.map.layouts import Collapsed, Drawing
 from dashboard.map.picture import FILL, Item, fabric_map
 from dashboard.pages import fabric_changes, fabric_device
-from dashboard.pages import fabric_device as fabric_link
 from dashboard.pages.fabric_device import change_marks, growth_table, ports_with_errors
 from dashboard.shared import door
 from dashboard.shared import fabric as picking
@@ -483,6 +482,6 @@ def _drawer(
     if picked is None:
         draw_list(site, view, counters, colour)
     elif picked.link is not None:
-        fabric_link.draw(registry, site, view, counters, picked.link)
+        fabric_device.draw_link(registry, site, view, counters, picked.link)
     elif picked.vertex is not None:
         fabric_device.draw(registry, site, view, counters, picked.vertex)

@@ -21,7 +21,7 @@ from registry.model import Allocation, Fabric, Profile
 from registry.model.views import WIDTH
 from tests.support.fat_tree import fat_tree
 
-FOLDER = files(component)
+FOLDER = files("dashboard.map")
 
 
 def test_the_script_is_one_module_with_one_entry_and_names_that_do_not_meet() -> None:

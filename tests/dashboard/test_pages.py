@@ -86,7 +86,7 @@ def test_an_unknown_name_is_reported_and_the_closest_can_be_clicked(filled: Fill
         *((apps.OVERVIEW, {"cluster": "nrd"}, "ndr"), (apps.DATA, {"cluster": "nrd"}, "ndr")),
         (apps.FABRIC, {"cluster": "nrd"}, "ndr"),
         *((apps.FABRIC, {"cluster": "tree", "placement": "?"}, None), (apps.JOBS, {"cluster": "nrd"}, "ndr")),
-        *((apps.JOBS, {"user": "evee"}, "eve"), (apps.RUNS, {"cluster": "nrd"}, "ndr")),
+        (apps.JOBS, {"user": "evee"}, "eve"),
         *((apps.JOBS, {"state": "PENDIN"}, "PENDING"), (apps.INTERFERENCE, {"cluster": "nrd"}, "ndr")),
         *((apps.JOB, {"job": "4712"}, "4711"), (apps.JOB, {"job": "ndr/4711", "placement": "?"}, None)),
         *((apps.JOB, {"placement": "?"}, None), (apps.HISTORY, {"cluster": "trees"}, "tree")),

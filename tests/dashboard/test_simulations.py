@@ -247,6 +247,7 @@ def test_an_unknown_name_is_reported_and_the_closest_can_be_clicked(
     for wrong, start in (
         ({"run": runs["second"][:-1] + "x"}, (f"closest {runs['second']}",)),
         ({"application": "hpgc"}, ("closest", "forget")),
+        ({"cluster": "nrd"}, ("closest ndr",)),
     ):
         app = page(filled.connect, RUNS, **wrong)
         assert "There is no" in messages(app)
