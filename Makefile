@@ -48,7 +48,7 @@ bench: $(VENV)/.installed-bench  ## measure again and record under bench/results
 
 docs: $(VENV)/.installed-dev  ## the site in build/site, man pages in build/man, and docs/reference/commands.md from the commands
 	$(BIN)/python -m almanac.reference > docs/reference/commands.md
-	$(BIN)/python -m almanac.man_pages build/man
+	$(BIN)/python -m almanac.reference build/man
 	$(BIN)/python -m sphinx --quiet --fail-on-warning --keep-going -d build/doctrees docs build/site
 	@echo "build/site/index.html, build/man"
 

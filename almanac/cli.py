@@ -4,71 +4,77 @@ Exit codes: 0 ok, 1 failed, 2 usage error, 3 database unreachable, 4 problems fo
 `history regressions`, `selfcheck`), 5 ingested, but the fabric lacks some of the hosts or devices, 130
 interrupted. The module of a subcommand is imported only when the subcommand runs, so ``almanac --help``
 needs no library but click.
+
+Spellings of earlier versions, which work for one more version: they are rewritten, and a note shows how.
+
+Each rule gets the words after the command and returns those of the present spelling.
 """
 
 from __future__ import annotations
 
 import importlib
 import json
+import shlex
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 
 import click
 
 SECTIONS: dict[str, dict[str, tuple[str, str]]] = {
     "Collect": {
-        "ingest": ("data.ingest", "Load files of fabric tools, schedulers and MPI libraries."),
-        "spool": ("data.spool", "List and apply ingests that wait for the database."),
+        "ingest": ("ingest", "Load files of fabric tools, schedulers and MPI libraries."),
+        "spool": ("ingest:spool", "List and apply ingests that wait for the database."),
         "cluster": (
-            "cluster.group",
+            "cluster",
             "List, show, rename, merge and delete clusters; list changes and problems.",
         ),
-        "observation": ("data.observation", "List and delete observations of a fabric."),
-        "profile": ("data.profile", "List, show, export and delete communication profiles."),
-        "job": ("data.job", "List, show, export and delete jobs; attach the profile of a job."),
-        "ingest-run": ("data.ingest_run", "List ingest runs, and delete failed ones."),
+        "observation": ("profile:observation", "List and delete observations of a fabric."),
+        "profile": ("profile", "List, show, export and delete communication profiles."),
+        "job": ("job", "List, show, export and delete jobs; attach the profile of a job."),
+        "ingest-run": ("ingest:ingest_run", "List ingest runs, and delete failed ones."),
     },
     "Watch": {
-        "today": ("analysis.today", "Show what changed, what is broken, and what to do first."),
-        "congestion": ("analysis.congestion", "Show the busiest links now, and which jobs load them."),
-        "ports": ("analysis.ports", "Show ports with errors, the busiest ones, and the jobs on them."),
-        "whatif": ("analysis.whatif", "Predict how a change of the fabric affects running jobs."),
-        "history": ("placing.history", "List stored placements and their quality."),
+        "today": ("today", "Show what changed, what is broken, and what to do first."),
+        "congestion": ("today:congestion", "Show the busiest links now, and which jobs load them."),
+        "ports": ("today:ports", "Show ports with errors, the busiest ones, and the jobs on them."),
+        "whatif": ("whatif", "Predict how a change of the fabric affects running jobs."),
+        "history": ("history", "List stored placements and their quality."),
         "metrics": (
-            "admin.status:metrics",
+            "status:metrics",
             "Print ages, problems, busiest links and placement quality for Prometheus.",
         ),
-        "dashboard": ("admin.dashboard", "Open the web pages in a browser."),
+        "dashboard": ("serve:dashboard", "Open the web pages in a browser."),
     },
     "Place": {
-        "map": ("placing.map", "Find a good placement of a job's ranks on its hosts."),
-        "batch": ("placing.batch", "Find many placements, here, on a Dask cluster or with Slurm."),
-        "run": ("placing.run", "Start a launcher with its ranks placed."),
-        "slurm": ("placing.slurm", "Let Slurm place the tasks of srun in jobs that opt in."),
-        "advise": ("placing.advise", "Report whether moving ranks of running jobs pays off."),
-        "evaluate": ("placing.evaluate:evaluate", "Compute congestion and hop-bytes of a placement."),
-        "compare": ("placing.evaluate:compare", "Compare placements link by link."),
-        "export": ("placing.evaluate:export", "Write a placement as a launcher's file."),
+        "map": ("map", "Find a good placement of a job's ranks on its hosts."),
+        "batch": ("batch", "Find many placements, here, on a Dask cluster or with Slurm."),
+        "run": ("run", "Start a launcher with its ranks placed."),
+        "slurm": ("run:slurm", "Let Slurm place the tasks of srun in jobs that opt in."),
+        "advise": ("advise", "Report whether moving ranks of running jobs pays off."),
+        "evaluate": ("evaluate:evaluate", "Compute congestion and hop-bytes of a placement."),
+        "compare": ("evaluate:compare", "Compare placements link by link."),
+        "export": ("evaluate:export", "Write a placement as a launcher's file."),
     },
     "Research": {
-        "generate": ("data.generate", "Generate fabrics and communication profiles by formula."),
-        "simulate": ("analysis.simulate", "Replay an application's messages for one or more placements."),
-        "reconfigure": ("analysis.reconfigure", "Plan the circuits of an optical switch."),
-        "query": ("admin.database:query", "Run a read-only Cypher statement."),
+        "generate": ("generate", "Generate fabrics and communication profiles by formula."),
+        "simulate": ("simulate", "Replay an application's messages for one or more placements."),
+        "reconfigure": ("reconfigure", "Plan the circuits of an optical switch."),
+        "query": ("database:query", "Run a read-only Cypher statement."),
         "selfcheck": (
-            "admin.selfcheck",
+            "status:selfcheck",
             "Compare what the program computes with slow, simple computations.",
         ),
     },
     "Administer": {
         "db": (
-            "admin.database:db",
+            "database:db",
             "Database: status, start, stop, migrate, backup, restore, verify, prune, compact.",
         ),
-        "serve": ("admin.serve", "Run collectors, ingest, and serve metrics and a JSON API over HTTP."),
-        "doctor": ("admin.status:doctor", "Check the installation, the database and its data."),
-        "config": ("admin.status:config", "Show the settings in use and where each comes from."),
-        "demo": ("admin.demo", "Run every step once on the sample data that is included."),
+        "serve": ("serve", "Run collectors, ingest, and serve metrics and a JSON API over HTTP."),
+        "doctor": ("status:doctor", "Check the installation, the database and its data."),
+        "config": ("status:config", "Show the settings in use and where each comes from."),
+        "demo": ("serve:demo", "Run every step once on the sample data that is included."),
     },
 }
 """Subcommands by task, as ``almanac --help`` lists them.
@@ -101,8 +107,6 @@ class LazyGroup(click.Group):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """Return the subcommand that the words name; an unknown name is an error with the closest names."""
-        from almanac.old_spellings import present_spelling
-
         try:
             return super().resolve_command(ctx, present_spelling(args))
         except click.exceptions.NoSuchCommand as error:
@@ -169,7 +173,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 def _report(error: Exception, words: Sequence[str]) -> int:
     """Print an error of the program or of a file and return its exit code; raise any other error again."""
-    from almanac.options.common import option_of
+    from almanac.options import option_of
     from almanac.output.printing import note
     from registry.errors import AlmanacError, DatabaseUnavailable, InputError, InvalidValue
 
@@ -192,3 +196,106 @@ def _print_json_error(
     """Print an error as one JSON object on standard error."""
     fields = {"error": error, "path": path, "line": line, "text": text, "reason": reason}
     click.echo(json.dumps(fields), err=True)
+
+
+Rule = Callable[[list[str]], list[str]]
+
+
+def present_spelling(words: Sequence[str]) -> list[str]:
+    """Return the words of a command line as this version spells them; print a note if they differ."""
+    given = list(words)
+    for command, rule in _RULES.items():
+        size = len(command.split())
+        if given[:size] != command.split():
+            continue
+        changed = _COMMANDS.get(command, command).split() + rule(given[size:])
+        if changed != given:
+            from almanac.output.printing import note
+
+            note(f"note: this spelling ends with the next version; write: almanac {shlex.join(changed)}")
+        return changed
+    return given
+
+
+def _take(words: list[str], *options: str) -> str | None:
+    """Remove an option with its value from the words and return the value, or None if it is not there."""
+    for index, word in enumerate(words):
+        option, equals, value = word.partition("=")
+        if option in options and equals:
+            del words[index]
+            return value
+        if word in options and index + 1 < len(words):
+            value = words[index + 1]
+            del words[index : index + 2]
+            return value
+    return None
+
+
+def _rename(words: list[str], *, options: Mapping[str, str]) -> list[str]:
+    """Replace options by others, such as ``--export links=``, before their values; an empty text omits it."""
+    found = list(words)
+    for old, new in options.items():
+        name, _, before = new.partition(" ")
+        while (value := _take(found, old)) is not None:
+            found += [name, before + value] if name else [value]
+    return found
+
+
+def _history(words: list[str]) -> list[str]:
+    """Turn the flags of ``history`` into its subcommands."""
+    found = _rename(words, options={"--limit": "--top"})
+    for flag in ("regressions", "simulations", "circuits", "measured"):
+        if f"--{flag}" in found:
+            found.remove(f"--{flag}")
+            found.insert(0, flag)
+    return found
+
+
+def _advise(words: list[str]) -> list[str]:
+    """Insert the subcommand ``placement`` if there are a profile and a placement."""
+    values = [
+        word
+        for before, word in zip(["", *words], words, strict=False)
+        if not word.startswith("-") and (not before.startswith("-") or "=" in before or before == "--json")
+    ]
+    if len(values) < 2 or values[0] in ("jobs", "placement"):
+        return words
+    return ["placement", *words]
+
+
+def _export(words: list[str]) -> list[str]:
+    """Join ``--format FORMAT -o FILE`` to ``FORMAT=FILE``."""
+    found = list(words)
+    name, file = _take(found, "--format"), _take(found, "-o", "--output")
+    if name is None and file is None:
+        return words
+    return [*found, (name or "csv") + ("" if file is None else f"={file}")]
+
+
+_LINKS = {"--links": "--export links=", "--points": "--export points="}
+_CIRCUITS = {"-o": "--export circuits=", "--output": "--export circuits=", "--routes": "--export routes="}
+_COMMANDS = {
+    **{f"run {verb}": f"ingest-run {verb}" for verb in ("list", "delete")},
+    "db dump": "db backup",
+    "db load": "db restore",
+    "job ranks": "job export",
+}
+"""Commands that have another name now."""
+_RULES: dict[str, Rule] = {
+    **dict.fromkeys(_COMMANDS, list),
+    "job ranks": _export,
+    "history": _history,
+    "advise": _advise,
+    "export": _export,
+    "cluster export": _export,
+    "profile export": _export,
+    "cluster optical": partial(_rename, options=_CIRCUITS),
+    "reconfigure": partial(_rename, options=_CIRCUITS),
+    "evaluate": partial(_rename, options=_LINKS),
+    "simulate": partial(_rename, options={**_LINKS, "--profile": ""}),
+    "map": partial(_rename, options={"--profile": ""}),
+    "compare": partial(_rename, options={**_LINKS, "--most": "--top"}),
+    "metrics": partial(_rename, options={"--hottest": "--top"}),
+    "whatif": partial(_rename, options={"--rule": "--routing-after"}),
+}
+"""Rules of the commands that have old spellings or names."""

@@ -18,7 +18,7 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from almanac.options.files import read_lines
+from almanac.options import read_lines
 from registry.errors import ConfigError, InputError
 
 HOST_FILES = ("PRTE_MCA_prte_default_hostfile", "OMPI_MCA_orte_default_hostfile", "OMPI_MCA_rmaps_seq_file")

@@ -2,13 +2,21 @@
 
 docs/reference/settings.md lists them. Passwords and secrets are never read from the command line nor from
 the configuration file itself.
+
+Files with a password, token or key, which only their owner can read.
+
+Conversion of the texts of settings to values; a text that is none raises `ConfigError`.
 """
 
 from __future__ import annotations
 
 import os
+import secrets
+import stat
+import tempfile
 import tomllib
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path
@@ -16,15 +24,115 @@ from typing import TYPE_CHECKING
 
 from platformdirs import user_config_path, user_data_path
 
-from almanac.secret_files import read_secret
-from almanac.setting_values import keep_rule, limits, names, number, only_user, truth
-from registry.errors import AlmanacError, ConfigError
+from registry.errors import AlmanacError, ConfigError, InvalidValue
 from registry.progress import Progress, silent
+from registry.upkeep.rules import ALL, Keep
 
 if TYPE_CHECKING:
     from mapping.checks.finding import ErrorLimits
     from registry.registry import Registry
     from registry.upkeep.retention import Rules
+
+
+def read_secret(path: Path, key: str, *, create: bool = False) -> str:
+    """Return the text of a file that only its owner can read.
+
+    Parameters
+    ----------
+    key : str
+        Setting that names the file, for errors.
+    create : bool
+        True to create the file with a random text if it does not exist.
+
+    Raises
+    ------
+    ConfigError
+    """
+    try:
+        if create and not path.exists():
+            _write_new(path, secrets.token_hex(32))
+        mode = path.stat().st_mode
+        secret = path.read_text("utf-8").strip()
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(key, str(error), path=path) from error
+    if mode & (stat.S_IRWXG | stat.S_IRWXO):
+        raise ConfigError(key, f"other users can read it; run: chmod 600 {path}", path=path)
+    return secret
+
+
+def _write_new(path: Path, text: str) -> None:
+    """Create a file with mode 0600; keep the file of another process that was faster."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    number, name = tempfile.mkstemp(dir=path.parent)
+    try:
+        with os.fdopen(number, "w", encoding="utf-8") as file:
+            file.write(text + "\n")
+        with suppress(FileExistsError):
+            os.link(name, path)
+    finally:
+        os.unlink(name)
+
+
+YES, NO = ("1", "true", "yes", "on"), ("0", "false", "no", "off")
+
+
+def truth(key: str, text: str | None) -> bool:
+    """Return True for yes and False for no or nothing."""
+    value = (text or "no").lower()
+    if value not in (*YES, *NO):
+        raise ConfigError(key, f"{text!r} is neither {' nor '.join((YES[1], NO[1]))}")
+    return value in YES
+
+
+def only_user(text: str | None) -> str | None:
+    """Return the name of a user, ``login:CLAIM`` or ``header:NAME``."""
+    if text is None:
+        return None
+    where, colon, name = text.partition(":")
+    if not text.strip() or (colon and (where not in ("login", "header") or not name)):
+        raise ConfigError("dashboard_only_user", f"{text!r} is not a user name, login:CLAIM or header:NAME")
+    return text.strip()
+
+
+def names(text: str | None) -> tuple[str, ...]:
+    """Return the names of a text, separated by commas."""
+    return tuple(name.strip() for name in (text or "").split(",") if name.strip())
+
+
+def limits(key: str, text: str | None) -> dict[str, float]:
+    """Return the numbers in ``NAME=NUMBER,NAME=NUMBER``; they may be infinite."""
+    found: dict[str, float] = {}
+    for entry in names(text):
+        name, _, number = entry.partition("=")
+        try:
+            found[name.strip()] = float(number)
+        except ValueError as error:
+            raise ConfigError(key, f"{entry!r} is not NAME=NUMBER") from error
+    return found
+
+
+def number(key: str, text: str | None, default: float, least: float, most: float = 1e9) -> float:
+    """Return the number of a text, within limits, or the default."""
+    if text is None:
+        return default
+    try:
+        found = float(text)
+    except ValueError as error:
+        raise ConfigError(key, f"{text!r} is not a number") from error
+    if not least <= found <= most:
+        raise ConfigError(key, f"{text} is not between {least:g} and {most:g}")
+    return found
+
+
+def keep_rule(key: str, text: str | None) -> str:
+    """Return a rule of retention as text; default: all is kept."""
+    rule = text or ALL
+    try:
+        Keep.parse(rule)
+    except InvalidValue as error:
+        raise ConfigError(key, error.what) from error
+    return rule
+
 
 DEFAULT_IDLE_SECONDS = 900.0
 DEFAULT_WAIT_SECONDS = 60.0
@@ -80,7 +188,7 @@ class Settings:
     spool_megabytes : float
         Maximum size of `spool`.
     serve : mapping
-        Table ``[serve]`` of the configuration file, see `almanac.service.configuration`.
+        Table ``[serve]`` of the configuration file, see `almanac.serve.configuration`.
     limits : mapping of str to float
         Limits of error counters that differ from the default.
     error_hours : float

@@ -62,6 +62,15 @@ LEVELS = {
         "questions",
     ),
     "dashboard": ("map server", "shared", "pages", "app"),
+    "almanac": (
+        "conformance demo output prometheus settings",
+        "dashboard_page kernel_cache precompile spool",
+        "dashboard_server options",
+        "cli job_environment serve",
+        "placing_options reference running",
+        "batch",
+        "commands",
+    ),
 }
 """Packages from the ground up: each may import those on lower levels and itself."""
 CYPHER = re.compile(r"\b(MATCH|MERGE|CREATE|UNWIND|RETURN)\s+[\w($:]")
@@ -69,7 +78,7 @@ ONLY_IN = {
     "neo4j": {"registry/database/driver.py"}, "py2neo": {"registry/interchange.py"},
     "streamlit": {"dashboard/"}, "altair": {"dashboard/"}, "PIL": {"dashboard/"},
     "pandas": {"dashboard/", "registry/interchange.py"}, "pyarrow": set(), "click": {"almanac/"},
-    "rich": {"almanac/"}, "fastapi": {"almanac/service/"}, "uvicorn": {"almanac/service/"},
+    "rich": {"almanac/"}, "fastapi": {"almanac/serve/"}, "uvicorn": {"almanac/serve/"},
     "dask": {"mapping/cluster.py"}, "distributed": {"mapping/cluster.py"},
 }  # fmt: skip
 
@@ -77,7 +86,7 @@ ONLY_IN = {
 MOST_LINES, MOST_PARAMETERS, LONG, MOST_LONG = 700, 8, 60, 1
 COMPARED_FROM = 10
 """Lines from which two bodies must differ."""
-BUDGET = {"lines": 103_600, "files": 507, "folders": 58}
+BUDGET = {"lines": 103_200, "files": 451, "folders": 50}
 """Most of the product; lowered whenever it gets lighter, never raised without a word in the message."""
 
 

@@ -19,8 +19,8 @@ from typing import Any
 import pytest
 import yaml
 
-from almanac.service.collectors import ALMANAC
-from almanac.service.configuration import read_service
+from almanac.serve.collectors import ALMANAC
+from almanac.serve.configuration import read_service
 from almanac.settings import load_settings
 from tests.support import paths
 from tests.support.launchers import executable

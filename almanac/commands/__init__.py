@@ -1,5 +1,1 @@
-"""The subcommands, each with an object `command`; heavy imports stay inside functions.
-
-Input: command-line options.
-Output: printed results and an exit code.
-"""
+"""The subcommands, a module each or for a few that belong together; heavy imports stay inside functions."""

@@ -1,18 +1,130 @@
-"""Output of circuit plans: tables, CSV of circuits and of routes."""
+"""Output of circuit plans: tables, CSV of circuits and of routes.
+
+JSON of optical switches and circuit plans.
+"""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from almanac.output.json.circuits import named_circuits
-from almanac.output.printing import print_table, say, whole
+from almanac.output.printing import attributes, finite, print_table, renamed, say, whole
+from almanac.output.running_jobs import fabric_to_json, omitted_jobs_to_json
 from registry import units
 from registry.csv_text import csv_text
 
 if TYPE_CHECKING:
+    from mapping.questions.circuits import CircuitPlanReport, JobsOnSwitch
     from registry.model import CircuitPlan
     from registry.model.circuit_plan import Circuits
+    from registry.store.circuit_plans import CircuitPlanInfo, OpticalSwitch
+    from registry.store.profiles import StoredProfile
+
+
+def circuit_plan_to_json(planned: CircuitPlanReport) -> dict[str, Any]:
+    """Return the keys of a circuit plan in the document of ``almanac reconfigure``."""
+    plan, hosts = planned.plan, planned.case.hosts
+    known = not math.isnan(plan.present_throughput)
+    return {
+        "circuit_plan": planned.record_id,
+        **attributes(plan, "nodes", "max_degree", "max_edges", "link_speed"),
+        "paper": plan.method == "paper",
+        "start_topology": planned.options.parameters.get("start"),
+        "seed": plan.seed,
+        "complete": plan.complete,
+        "hosts": list(hosts),
+        "throughput": finite(plan.throughput),
+        "compute_throughput": finite(plan.compute_throughput),
+        "communication_throughput": finite(plan.communication_throughput),
+        "upper_bound": {**asdict(planned.bound), "throughput": finite(planned.bound.throughput)},
+        "improvement": finite(planned.improvement),
+        "circuits": [
+            {"a": a, "b": b, "bytes": load}
+            for (a, b), load in zip(
+                named_circuits(plan.circuits, hosts), plan.link_load.tolist(), strict=True
+            )
+        ],
+        "node_of_rank": plan.node_of_vertex.tolist(),
+        "trail": _iterations(planned),
+        "present": _moves(planned) if known else None,
+    }
+
+
+def _iterations(planned: CircuitPlanReport) -> list[dict[str, Any]]:
+    numbers = ("throughput", "compute_throughput", "communication_throughput", "best")
+    return [
+        renamed(one, inserted="added", links="circuit_count", seconds="wall_seconds")
+        | {name: finite(getattr(one, name)) for name in numbers}
+        for one in planned.trail
+    ]
+
+
+def _moves(planned: CircuitPlanReport) -> dict[str, Any]:
+    """Return the circuits to move, the gain, and after what time it exceeds the cost of moving them."""
+    plan, hosts = planned.plan, planned.case.hosts
+    return {
+        "throughput": finite(plan.present_throughput),
+        "removed": named_circuits(plan.removed, hosts),
+        "added": named_circuits(plan.inserted, hosts),
+        "gain": finite(plan.gain),
+        "seconds_saved": planned.seconds_saved,
+        "break_even_profiles": finite(planned.break_even_profiles),
+        "break_even_seconds": finite(plan.break_even_seconds),
+    }
+
+
+def jobs_on_switch_to_json(on: JobsOnSwitch, profiles: Sequence[StoredProfile]) -> dict[str, Any]:
+    """Return the first keys of ``almanac reconfigure --cluster``: the fabric and its running jobs."""
+    return {
+        **fabric_to_json(on),
+        **omitted_jobs_to_json(on),
+        "jobs": [
+            {
+                "job": job.stored.job.id,
+                "user": job.stored.job.user,
+                "application": job.application,
+                "profile": stored.profile.name,
+                "ranks": stored.profile.ranks,
+            }
+            for job, stored in zip(on.jobs, profiles, strict=True)
+        ],
+    }
+
+
+def circuit_plan_info_to_json(info: CircuitPlanInfo) -> dict[str, Any]:
+    """Return a row of ``almanac history circuits``."""
+    return renamed(
+        info,
+        id="circuit_plan",
+        profiles="profile_ids",
+        profile_names="profiles",
+        jobs="job_ids",
+        circuits="circuit_count",
+        removed="removed_count",
+        inserted="added_count",
+        upper_bound="upper_bound_throughput",
+        bound="upper_bound_name",
+    )
+
+
+def optical_switch_to_json(switch: OpticalSwitch) -> dict[str, Any]:
+    """Return the document of ``almanac cluster optical``."""
+    return {
+        "cluster": switch.cluster,
+        "hosts": list(switch.hosts),
+        **attributes(switch, "max_degree", "max_edges", "link_speed", "compute_seconds"),
+        "circuits": named_circuits(switch.circuits, switch.hosts) if switch.circuits else None,
+        "circuit_plan": switch.plan or None,
+        "stored_at": switch.at,
+    }
+
+
+def named_circuits(circuits: Circuits, hosts: Sequence[str]) -> list[tuple[int | str, int | str]]:
+    """Return circuits with the names of their hosts, or with numbers if nodes have no names."""
+    return [(hosts[a], hosts[b]) if hosts else (a, b) for a, b in circuits]
+
 
 CIRCUIT_COLUMNS = ("a", "b")
 """Columns of a file of circuits: two nodes, by number from 0 or by name."""
@@ -23,7 +135,7 @@ BUSIEST = 10
 
 
 def circuit_csv(circuits: Circuits, hosts: Sequence[str] = ()) -> str:
-    """Return CSV text of circuits that `almanac.options.circuits.read_circuits` reads."""
+    """Return CSV text of circuits that `almanac.placing_options.read_circuits` reads."""
     return csv_text(CIRCUIT_COLUMNS, named_circuits(circuits, hosts))
 
 

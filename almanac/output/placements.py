@@ -1,21 +1,273 @@
-"""Tables of placements: with baselines and bounds, Pareto sets, curves of moved ranks, evaluations."""
+"""JSON of placements: found, evaluated, compared, moved, and those that got worse.
+
+JSON of simulated runs.
+
+Tables of placements: with baselines and bounds, Pareto sets, curves of moved ranks, evaluations.
+
+Output of simulated runs: a table, CSV of links and of the traffic over time.
+"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from almanac.output.printing import label, print_table, say
+from almanac.output.printing import attributes, finite, label, print_table, renamed, say, whole
 from registry import units
+from registry.csv_text import csv_text
 from registry.errors import shorten
 
 if TYPE_CHECKING:
-    from mapping.cost.metrics import LoadedLink
+    from mapping.cost.metrics import Difference, LinkEnd, LoadedLink
     from mapping.cost.report import PlacementReport
+    from mapping.launchers import Launch
     from mapping.placement.methods.cores import CoreBinding
-    from mapping.placement.moves import Curve
-    from registry.model import Bound, Evaluation, Fabric, Metrics
+    from mapping.placement.moves import Advice, Curve
+    from mapping.questions.simulate import Run, SimulationReport
+    from mapping.traffic.job_loads import Regression
+    from mapping.traffic.measured_gain import MeasuredGain
+    from registry.model import Bound, Evaluation, Fabric, Metrics, Simulation
+    from registry.store.placement_rows import StoredPlacementInfo
+    from registry.store.simulations import SimulationInfo
+
+
+def placement_to_json(report: PlacementReport, launches: Sequence[Launch] = ()) -> dict[str, Any]:
+    """Return the document of ``almanac map``; `launches` are the files that were written."""
+    from registry.model import Metrics
+
+    assert report.in_order is not None
+    assert report.random is not None
+    placement, case = report.placement, report.case
+    fields = {
+        "placement": report.record_id or None,
+        "profile": case.profile.name,
+        "cluster": case.cluster,
+        "snapshot": case.snapshot,
+        "ranks": placement.ranks,
+        "host_count": len(placement.allocation),
+        "hosts": list(report.hosts),
+        "job_profile": case.job_profile or None,
+        **attributes(placement, "objective", "routing"),
+        "background": report.evaluation.background,
+        **attributes(placement, "strategy", "seed", "steps", "complete"),
+        "optimal": report.is_optimal,
+        "wall_seconds": placement.seconds,
+        "code_version": report.evaluation.code_version,
+        "in_order": asdict(Metrics.of(report.in_order)),
+        "random": asdict(report.random),
+        "placed": asdict(Metrics.of(report.evaluation)),
+        "above_in_order": {metric: finite(share) for metric, share in report.above_in_order.items()},
+        **bounds_to_json(report.evaluation),
+        "exports": [launch._asdict() for launch in launches],
+    }
+    if report.cores is not None:
+        fields["cores"] = renamed(report.cores, hosts="host_count")
+    if report.curve is not None:
+        present = case.present
+        moved = 0 if present is None else int((present.host_of_rank != placement.host_of_rank).sum())
+        fields |= {"moved": moved, "curve": curve_to_json(report.curve)}
+    return fields
+
+
+def evaluation_to_json(report: PlacementReport) -> dict[str, Any]:
+    """Return the document of ``almanac evaluate``."""
+    from mapping.cost.metrics import worst_link
+    from registry.model import Metrics
+
+    found, case = report.evaluation, report.case
+    return {
+        "placement": report.record_id,
+        "profile": case.profile.name,
+        "cluster": case.cluster,
+        "snapshot": case.snapshot,
+        "ranks": report.placement.ranks,
+        "host_count": len(set(report.placement.host_of_rank.tolist())),
+        **attributes(found, "routing", "rails", "background"),
+        "bytes": found.total_bytes,
+        **asdict(Metrics.of(found)),
+        **attributes(found, "max_dilation", "mean_congestion_seconds", "mapping_coefficient", "distance"),
+        "worst_link": _link(worst_link(report.fabric, found)),
+        "worst_network_link": _link(worst_link(report.fabric, found, network=True)),
+        **bounds_to_json(found),
+        "code_version": found.code_version,
+    }
+
+
+def bounds_to_json(evaluation: Evaluation) -> dict[str, Any]:
+    """Return the certified bounds by metric, and what each proves: the distance to the best possible."""
+    bounds = evaluation.bounds
+    proven = {name: bound.certifies(float(getattr(evaluation, name))) for name, bound in bounds.items()}
+    return {"lower_bound": {name: bound.value for name, bound in bounds.items()}, "certified": proven}
+
+
+def curve_to_json(curve: Curve) -> list[dict[str, Any]]:
+    """Return the points of a curve of moved ranks."""
+    return [{"moved": point.moved, **point.score._asdict()} for point in curve.points]
+
+
+def comparison_to_json(reports: Sequence[PlacementReport], links: Sequence[Difference]) -> dict[str, Any]:
+    """Return the document of ``almanac compare``."""
+    case = reports[0].case
+    return {
+        "profile": case.profile.name,
+        "cluster": case.cluster,
+        "placements": [
+            {"placement": one.record_id, **compared_metrics_to_json(one.evaluation)} for one in reports
+        ],
+        "links": [_difference(one) for one in links],
+    }
+
+
+def compared_metrics_to_json(evaluation: Evaluation) -> dict[str, float | None]:
+    """Return the metrics by which placements are compared."""
+    from registry.model import Metrics
+
+    return {
+        **asdict(Metrics.of(evaluation)),
+        **attributes(evaluation, "mean_congestion_seconds", "max_dilation"),
+        "loaded_links": int((evaluation.link_bytes > 0).sum()),
+    }
+
+
+def advice_to_json(curve: Curve, advice: Sequence[Advice], best: Advice | None) -> dict[str, Any]:
+    """Return the document of ``almanac advise placement``.
+
+    Parameters
+    ----------
+    best : Advice or None
+        Number of ranks to move that saves most, if it is known and above zero.
+    """
+    return {
+        "objective": str(curve.objective),
+        "complete": curve.complete,
+        "curve": curve_to_json(curve),
+        "advice": [
+            {
+                "moved": one.point.moved,
+                **attributes(one, "seconds_saved", "saved_per_rank", "migration_seconds"),
+                "break_even_iterations": finite(one.break_even_iterations),
+                "worth_it": one.worth_it,
+            }
+            for one in advice
+        ],
+        "best_moved": None if best is None else best.point.moved,
+    }
+
+
+def regression_to_json(regression: Regression) -> dict[str, Any]:
+    """Return a row of ``almanac history regressions``."""
+    fields = renamed(regression, id="placement", profile_name="profile")
+    del fields["row"]
+    return fields
+
+
+def stored_placement_to_json(info: StoredPlacementInfo) -> dict[str, Any]:
+    """Return a row of ``almanac history placements``."""
+    return renamed(info, id="placement", seconds="wall_seconds", bounds="lower_bound")
+
+
+def measured_gain_to_json(one: MeasuredGain) -> dict[str, Any]:
+    """Return a row of ``almanac history measured``."""
+    run = one.run
+    return {
+        **attributes(run, "placement", "cluster", "application", "program", "ranks", "hosts", "slots"),
+        **attributes(run, "launcher", "job", "other_jobs"),
+        "profile_id": run.profile,
+        "last_run": run.id,
+        "last_started_at": run.started_at,
+        "compared": "step" if one.per_step else "run",
+        "placed_seconds": one.placed,
+        "in_order_seconds": one.in_order,
+        **attributes(one, "placed_other_load", "in_order_other_load"),
+        "estimated_gain": one.estimated,
+        "measured_gain": one.gain,
+        "worse": one.worse,
+    }
+
+
+def _difference(difference: Difference) -> dict[str, Any]:
+    first = difference.loads[0]
+    return {
+        "source": _end(first.source),
+        "target": _end(first.target),
+        "capacity": first.capacity,
+        "bytes_by_placement": [load.bytes for load in difference.loads],
+        "seconds_by_placement": [load.seconds for load in difference.loads],
+        "difference_seconds": difference.seconds,
+    }
+
+
+def _link(link: LoadedLink | None) -> dict[str, Any] | None:
+    return None if link is None else link_to_json(link)
+
+
+def link_to_json(link: LoadedLink) -> dict[str, Any]:
+    """Return a loaded link: both ends, its load, capacity and time."""
+    return {**asdict(link), "source": _end(link.source), "target": _end(link.target)}
+
+
+def _end(end: LinkEnd) -> dict[str, Any]:
+    return {"name": end.name, "guid": end.guid, "port": end.port}
+
+
+BUSIEST = 20
+"""Links of each run."""
+POINT_KEYS = ("at_seconds", "delivered_bytes", "mean_latency_seconds")
+
+
+def simulation_report_to_json(report: SimulationReport) -> dict[str, Any]:
+    """Return the document of ``almanac simulate``."""
+    case, first = report.case, report.runs[0].simulation
+    return {
+        "profile": case.profile.name,
+        "cluster": case.cluster,
+        "snapshot": None if case.snapshot is None else case.snapshot.id,
+        "observed_at": None if case.snapshot is None else case.snapshot.observed_at,
+        "trace": case.trace_name,
+        **attributes(first, "mode", "routing", "seed"),
+        "parameters": dict(report.parameters),
+        "code_version": report.code_version,
+        "complete": report.complete,
+        "runs": [_run(report, run) for run in report.runs],
+    }
+
+
+def simulation_info_to_json(info: SimulationInfo) -> dict[str, Any]:
+    """Return a row of ``almanac history simulations``."""
+    return renamed(info, id="simulation", profile="profile_id") | {"bytes_per_second": info.throughput}
+
+
+def points_over_time(simulation: Simulation) -> list[tuple[float, float, float]]:
+    """Return simulated seconds, bytes delivered until then, and the mean latency since the point before."""
+    columns = (simulation.delivered_at, simulation.delivered, simulation.latency_over_time)
+    return list(zip(*(column.tolist() for column in columns), strict=True))
+
+
+def _run(report: SimulationReport, run: Run) -> dict[str, Any]:
+    """Return the results of one placement, its busiest links and its traffic over time."""
+    from registry.model.simulation import PERCENTILES
+
+    simulation = run.simulation
+    links = [
+        {**link_to_json(one.link), "busy_seconds": one.busy_seconds, "utilisation": one.utilisation}
+        for one in report.busiest(run, BUSIEST)
+    ]
+    for link in links:
+        del link["seconds"]
+    return {
+        "placement": run.placement,
+        "simulation": run.id,
+        **attributes(simulation, "complete", "completion_seconds", "delivered_bytes"),
+        "bytes_per_second": simulation.throughput,
+        **attributes(simulation, "messages", "packet_hops", "mean_latency_seconds"),
+        "latency_seconds": {f"{one:g}": simulation.latency(one) for one in PERCENTILES},
+        "wall_seconds": run.seconds,
+        "links": links,
+        "points": [dict(zip(POINT_KEYS, point, strict=True)) for point in points_over_time(simulation)],
+    }
+
 
 BOUNDED = ("congestion_seconds", "network_congestion_seconds", "hop_bytes")
 """Metrics that have bounds."""
@@ -243,3 +495,76 @@ def _share_text(share: float) -> str:
     if not math.isfinite(share):
         return "above zero"
     return f"{share:.0%} above" if share >= 0.1 else f"{100 * share:.2g}% above"
+
+
+SHOWN = 3
+"""Links of each run that are printed."""
+LINK_COLUMNS = ("placement", *LINK_ENDS, "bytes", "capacity", "busy_seconds", "utilisation")
+POINT_COLUMNS = ("placement", *POINT_KEYS)
+SIMULATION_COLUMNS = (
+    *("placement", "completion", "delivered", "throughput", "mean latency", "median latency"),
+    *("99% latency", "largest latency"),
+)
+
+
+def show_simulations(report: SimulationReport) -> None:
+    """Print the table of runs, the parameters, the busiest links, and the ids of saved runs."""
+    show_simulation_table(report)
+    say(", ".join(f"{name} {_value_text(value)}" for name, value in report.parameters.items()))
+    for run in report.runs:
+        for one in report.busiest(run, SHOWN):
+            say(f"{run.placement}: {one.link} busy for {one.utilisation:.1%} of the run")
+    for run in report.runs:
+        if not run.simulation.complete:
+            say(f"{run.placement}: interrupted, with the messages delivered until then")
+        say(f"{run.placement}: " + (f"saved as {run.id}" if run.id else "not saved"))
+
+
+def show_simulation_table(report: SimulationReport) -> None:
+    """Print a row per placement."""
+    case, runs, first = report.case, report.runs, report.runs[0].simulation
+    source = "profile sent in rounds" if case.trace is None else "trace"
+    title = f"{case.profile.name} on {case.cluster}: {source}; {first.mode}; routing: {first.routing}"
+    columns, rows = list(SIMULATION_COLUMNS), [_simulation_row(run) for run in runs]
+    if len(runs) > 1:
+        columns.append("relative throughput")
+        rows = [[*row, _ratio(run.simulation, first)] for row, run in zip(rows, runs, strict=True)]
+    print_table(title, columns, rows)
+    for placed in case.placed[len(runs) :]:
+        say(f"{placed.name}: not simulated because of the interrupt")
+
+
+def link_csv(report: SimulationReport) -> str:
+    """Return CSV text with a row per placement and loaded link direction, busiest first."""
+    rows = [
+        [run.placement, *link_ends(link), whole(link.bytes), whole(link.capacity), busy, part]
+        for run in report.runs
+        for link, busy, part in report.busiest(run)
+    ]
+    return csv_text(LINK_COLUMNS, rows)
+
+
+def point_csv(report: SimulationReport) -> str:
+    """Return CSV text with the bytes delivered until a time, and the mean latency since the row before."""
+    rows = [[run.placement, *point] for run in report.runs for point in points_over_time(run.simulation)]
+    return csv_text(POINT_COLUMNS, rows)
+
+
+def _value_text(value: str | float) -> str:
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def _simulation_row(run: Run) -> list[str]:
+    simulation = run.simulation
+    latency = [simulation.mean_latency_seconds, *(simulation.latency(one) for one in (50.0, 99.0, 100.0))]
+    return [
+        run.placement,
+        units.text(simulation.completion_seconds, units.SECONDS),
+        units.text(simulation.delivered_bytes, units.BYTES),
+        units.text(simulation.throughput, units.RATE) if simulation.throughput else "-",
+        *(units.text(value, units.SECONDS) for value in latency),
+    ]
+
+
+def _ratio(simulation: Simulation, first: Simulation) -> str:
+    return f"{simulation.throughput / first.throughput:.3f}" if first.throughput > 0.0 else ""

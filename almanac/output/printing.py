@@ -1,4 +1,7 @@
-"""Printing: tables and JSON on standard output, notes and progress bars on standard error."""
+"""Printing: tables and JSON on standard output, notes and progress bars on standard error.
+
+Progress bars while kernels are compiled at their first call, which happens once per machine.
+"""
 
 from __future__ import annotations
 
@@ -13,17 +16,16 @@ import shutil
 import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, Self, cast
+from typing import Any, NamedTuple, Self, cast
 
 import click
 
 from registry import units
-
-if TYPE_CHECKING:
-    from registry.progress import Progress
+from registry.progress import Progress, silent
 
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 """Characters that move the cursor, change colours or reverse the direction of text."""
@@ -317,3 +319,16 @@ def _time_text(value: Any) -> Any:
     if isinstance(value, datetime):
         return time_text(value)
     raise TypeError(f"{type(value).__name__} cannot be written as JSON")
+
+
+@contextmanager
+def kernel_progress_bars(*, piped: bool = False) -> Iterator[Progress]:
+    """Show progress bars as `progress_bars` does, and one while kernels are compiled."""
+    with progress_bars(piped=piped) as progress:
+        if progress is silent:
+            yield progress
+            return
+        from mapping.kernels.compiling import Compiling
+
+        with Compiling(progress):
+            yield progress

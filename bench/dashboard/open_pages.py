@@ -12,7 +12,7 @@ from typing import Any
 import psutil
 from playwright.sync_api import Browser, CDPSession, Page
 
-from almanac.commands.admin.dashboard import server_command
+from almanac.commands.serve import server_command
 from bench.dashboard import hasty_page
 from bench.dashboard.statements import CountingDatabase, Session, statements_of
 from bench.dashboard.view import View

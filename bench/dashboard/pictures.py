@@ -14,7 +14,7 @@ from pathlib import Path
 from PIL import Image
 from playwright.sync_api import Browser, Page, ViewportSize
 
-from almanac.demo.fill import CLUSTER, OPTICAL, fill
+from almanac.demo.demo import CLUSTER, OPTICAL, fill
 from bench.dashboard.visits import MAP, settle
 from bench.support.paths import ROOT
 from bench.support.served_dashboard import Served, chromium, serve

@@ -14,11 +14,9 @@ from unittest.mock import MagicMock
 import click
 import pytest
 
-from almanac.batch import folder as folder_module
-from almanac.batch.__main__ import main
-from almanac.batch.folder import BatchFolder
-from almanac.batch.rows import Row, columns, read_rows
-from almanac.commands.placing.map import command as map_command
+from almanac import batch as folder_module
+from almanac.batch import BatchFolder, Row, columns, main, read_rows
+from almanac.commands.map import command as map_command
 from mapping.cost.report import PlacementReport, report_placement
 from mapping.placement.case import PlacementCase
 from mapping.placement.search import SearchOptions

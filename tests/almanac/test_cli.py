@@ -14,10 +14,8 @@ from typing import Any
 import click
 import pytest
 
-from almanac.cli import COMMANDS, SECTIONS, cli
-from almanac.man_pages import man_page, write_man_pages
-from almanac.old_spellings import present_spelling
-from almanac.reference import commands, reference
+from almanac.cli import COMMANDS, SECTIONS, cli, present_spelling
+from almanac.reference import commands, man_page, reference, write_man_pages
 from almanac.settings import load_settings
 from tests.almanac.conftest import PROFILE, SCAN, Almanac
 from tests.support.paths import ROOT
@@ -156,7 +154,7 @@ def test_a_file_that_cannot_be_opened_is_one_line(offline: Almanac, monkeypatch:
     def fail(*_: object) -> None:
         raise PermissionError(13, "Permission denied", "/data/x")
 
-    monkeypatch.setattr("almanac.options.common.load_settings", fail)
+    monkeypatch.setattr("almanac.options.load_settings", fail)
     assert offline.refused("config") == "almanac: /data/x: Permission denied\n"
 
 

@@ -142,7 +142,7 @@ def test_an_interrupted_search_keeps_what_it_found(loaded: Almanac, monkeypatch:
 
         yield stop
 
-    monkeypatch.setattr("almanac.commands.placing.map.kernel_progress_bars", impatient)
+    monkeypatch.setattr("almanac.commands.map.kernel_progress_bars", impatient)
     where = ("--cluster", "ft", "--hosts", "node[0001-0016]")
     outcome = loaded("map", "cg", *where, "--steps", 1_000_000_000, "--json")
     assert (outcome.code, outcome.json["complete"]) == (130, False)

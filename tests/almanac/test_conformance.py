@@ -195,7 +195,7 @@ def test_the_example_package_passes_its_tests_is_used_by_name_and_listed_by_doct
 USED = """
 import json
 import mapping
-from almanac.commands.admin.status import _plug_ins
+from almanac.commands.status import _plug_ins
 from almanac.conformance import cases
 _, fabric, profile, allocation = next(cases())
 options = {"strategies": ["by-volume+adjacent-swaps"], "steps": 200}

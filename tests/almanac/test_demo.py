@@ -11,10 +11,24 @@ import numpy as np
 import pytest
 
 from almanac import precompile
-from almanac.demo import fill, generated_data, history
-from almanac.demo.fill import CLUSTER, ON_CIRCUITS, OPTICAL, stored_moment
-from almanac.demo.generated_data import BUSY, ERRORS, SOURCE, STARTED, SWEEP, SWEEPS
-from almanac.demo.history import LEAF, MOVED_AT, NIGHTS, PLANNED_PORT, PORT, SPINE
+from almanac.demo import data as generated_data
+from almanac.demo import data as history
+from almanac.demo import demo as fill
+from almanac.demo.data import (
+    BUSY,
+    ERRORS,
+    LEAF,
+    MOVED_AT,
+    NIGHTS,
+    PLANNED_PORT,
+    PORT,
+    SOURCE,
+    SPINE,
+    STARTED,
+    SWEEP,
+    SWEEPS,
+)
+from almanac.demo.demo import CLUSTER, ON_CIRCUITS, OPTICAL, stored_moment
 from almanac.precompile import precompiled_kernels
 from mapping.checks.checks import find_link_errors, find_unreachable
 from mapping.checks.finding import Subject

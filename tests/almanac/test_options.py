@@ -9,12 +9,10 @@ from pathlib import Path
 import click
 import pytest
 
-from almanac.allowed_hosts import LOCAL, allowed_hosts, is_allowed
-from almanac.options.circuits import read_circuits, read_weights
-from almanac.options.common import Time, option_names, read_hosts
-from almanac.options.files import read_distance, read_lines
-from almanac.options.placement import read_background, read_pins
+from almanac.options import Time, option_names, read_distance, read_hosts, read_lines
+from almanac.placing_options import read_background, read_circuits, read_pins, read_weights
 from almanac.reference import commands
+from almanac.serve.allowed_hosts import LOCAL, allowed_hosts, is_allowed
 from registry.errors import InputError
 
 

@@ -14,15 +14,12 @@ from typing import Any
 import pytest
 
 from almanac.output import printing
-from almanac.output.circuits import circuit_csv, show_circuit_moves
-from almanac.output.compiling import kernel_progress_bars
-from almanac.output.json.circuits import named_circuits, optical_switch_to_json
-from almanac.output.json.running_jobs import today_to_json
-from almanac.output.json.stored_data import cluster_to_json, findings_to_json, job_to_json
+from almanac.output.circuits import circuit_csv, named_circuits, optical_switch_to_json, show_circuit_moves
 from almanac.output.placements import bound_row, changes_text
-from almanac.output.printing import print_table
-from almanac.output.today import best_action, today_lines
-from almanac.service.collectors import CommandFailed
+from almanac.output.printing import kernel_progress_bars, print_table
+from almanac.output.running_jobs import best_action, today_lines, today_to_json
+from almanac.output.stored_data import cluster_to_json, findings_to_json, job_to_json
+from almanac.serve.collectors import CommandFailed
 from mapping.checks.finding import Finding, Severity
 from mapping.kernels.compiling import COMPILING
 from mapping.placement.search import SearchOptions

@@ -10,12 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from almanac.commands.admin.dashboard import server_command
+from almanac.commands.serve import server_command
 from almanac.dashboard_page import access_of
 from almanac.job_environment import HOST_FILES, JobEnvironment, read_environment
 from almanac.kernel_cache import VARIABLE, choose_kernel_cache
-from almanac.secret_files import read_secret
-from almanac.settings import environment_of, load_settings
+from almanac.settings import environment_of, load_settings, read_secret
 from registry.errors import ConfigError, InputError
 from tests.almanac.conftest import SLURM
 

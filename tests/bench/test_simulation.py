@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import kendalltau, spearmanr
 
-import almanac.commands.placing.map as map_command
+import almanac.commands.map as map_command
 from bench.simulation import claims, equal_time_2004, objectives, surveyor, tianhe3
 from bench.simulation.__main__ import main
 from bench.simulation.cases import fat_tree

@@ -15,8 +15,8 @@ import pytest
 import streamlit as st
 
 import almanac
-from almanac.demo.fill import CLUSTER
-from almanac.demo.fill import fill as fill_demonstration
+from almanac.demo.demo import CLUSTER
+from almanac.demo.demo import fill as fill_demonstration
 from ingest.options import Options
 from ingest.pipeline import ingest
 from mapping.placement.search import SearchOptions

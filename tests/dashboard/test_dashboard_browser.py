@@ -10,8 +10,8 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 from playwright.sync_api import Locator, Page, ViewportSize, expect
 
-from almanac.demo.fill import CLUSTER, JOB, RUNNING
-from almanac.demo.history import MOVED_AT
+from almanac.demo.data import MOVED_AT
+from almanac.demo.demo import CLUSTER, JOB, RUNNING
 from bench.support.served_dashboard import Served, Watch
 from tests.dashboard.conftest import MARKUP
 from tests.support.browsing import MAP, NARROW, SCREEN, WIDE, Visitor, keep, mapped, ready, settle

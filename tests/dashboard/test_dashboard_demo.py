@@ -13,10 +13,12 @@ import numpy as np
 import pytest
 
 from almanac.cli import main
-from almanac.commands.admin.demo import NEXT
-from almanac.commands.cluster.check import EXIT_PROBLEMS
-from almanac.demo import fill, generated_data, history
-from almanac.demo.fill import CLUSTER, JOB, OPTICAL, RUNNING
+from almanac.commands.cluster import EXIT_PROBLEMS
+from almanac.commands.serve import NEXT
+from almanac.demo import data as generated_data
+from almanac.demo import data as history
+from almanac.demo import demo as fill
+from almanac.demo.demo import CLUSTER, JOB, OPTICAL, RUNNING
 from mapping.checks.checks import check
 from mapping.circuits.problem import Topology
 from mapping.questions.circuits import machine_of

@@ -9,7 +9,7 @@ from urllib.parse import quote, urlsplit
 import pytest
 from playwright.sync_api import ConsoleMessage, Locator, Page, expect
 
-from almanac.demo.fill import CLUSTER, OPTICAL
+from almanac.demo.demo import CLUSTER, OPTICAL
 from bench.support.served_dashboard import Served, Watch
 from tests.support.browsing import MAP, SCREEN, Visitor, keep, mapped, ready
 

@@ -10,7 +10,7 @@ import pytest
 import streamlit as st
 from streamlit.testing.v1 import AppTest
 
-from almanac.demo.fill import CLUSTER, RUNNING
+from almanac.demo.demo import CLUSTER, RUNNING
 from bench.dashboard.statements import CountingDatabase, Session
 from dashboard.map.layout import FREE
 from dashboard.map.layouts import draw_fabric, free

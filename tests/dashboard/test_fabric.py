@@ -11,8 +11,8 @@ import pytest
 from streamlit.testing.v1 import AppTest
 from streamlit.testing.v1.element_tree import Button
 
-from almanac.demo import history
-from almanac.demo.fill import CLUSTER, RUNNING
+from almanac.demo import data as history
+from almanac.demo.demo import CLUSTER, RUNNING
 from dashboard.pages import fabric_device as over_time
 from dashboard.pages import fabric_device as ports
 from dashboard.shared.cards import DARK, LIGHT

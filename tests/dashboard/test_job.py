@@ -11,7 +11,7 @@ import pytest
 from streamlit.runtime.fragment import MemoryFragmentStorage
 from streamlit.testing.v1 import AppTest
 
-from almanac.demo.fill import CLUSTER
+from almanac.demo.demo import CLUSTER
 from dashboard.shared import names as placements
 from dashboard.shared.cards import plain
 from dashboard.shared.viewer import Viewer

@@ -12,8 +12,8 @@ import pandas as pd
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from almanac.demo.fill import CLUSTER, JOB, ON_CIRCUITS, OPTICAL, RUNNING
-from almanac.demo.history import NIGHTS
+from almanac.demo.data import NIGHTS
+from almanac.demo.demo import CLUSTER, JOB, ON_CIRCUITS, OPTICAL, RUNNING
 from dashboard.pages.shared_links import ALL_JOBS, sharing_figure
 from dashboard.shared.cards import DARK, LIGHT
 from dashboard.shared.traffic import REST, Heat, busiest, heat, pair_text, sharers, sharing_table

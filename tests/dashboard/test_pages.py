@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 import streamlit as st
 
-from almanac.demo.fill import CLUSTER
+from almanac.demo.demo import CLUSTER
 from bench.dashboard.statements import CountingDatabase
 from dashboard.app import prepare
 from dashboard.pages import overview

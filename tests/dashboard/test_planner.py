@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from almanac.demo.fill import CLUSTER, RUNNING
+from almanac.demo.demo import CLUSTER, RUNNING
 from dashboard.map.layouts import draw_fabric, redrawn
 from dashboard.map.picture import Picture, Points
 from dashboard.shared import link_map as colouring

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from almanac.demo.fill import CLUSTER
+from almanac.demo.demo import CLUSTER
 from bench.dashboard.statements import CountingDatabase
 from dashboard.pages import job_data as job
 from dashboard.pages.overview import cached_findings, overview

@@ -11,7 +11,7 @@ import pytest
 import streamlit as st
 from streamlit.testing.v1 import AppTest
 
-from almanac.demo.fill import CLUSTER
+from almanac.demo.demo import CLUSTER
 from dashboard.pages import trends_data as drawings
 from dashboard.pages import trends_data as tables
 from dashboard.pages.trends import MEASURE

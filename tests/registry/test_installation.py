@@ -147,7 +147,7 @@ def test_all_of_the_base_is_imported_without_the_extras(processes: None) -> None
     """Except the script that Streamlit runs and the HTTP interface, which their commands import."""
     shown = _printed(WITHOUT_EXTRAS, " ".join(OPTIONAL)).splitlines()
     needing = {line.split()[0]: line.split()[-1] for line in shown}
-    service = {f"almanac.service.{name}" for name in ("api", "connections", "questions")}
+    service = {f"almanac.serve.{name}" for name in ("api",)}
     assert set(needing) == {"almanac.dashboard_page"} | service
     assert needing.pop("almanac.dashboard_page") in ("altair", "pandas", "PIL", "streamlit")
     packages = {name.split(".")[0] for name in needing.values()}

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from almanac.commands.cluster.check import EXIT_PROBLEMS
-from almanac.commands.placing.history import COLUMNS, series_rows
+from almanac.commands.cluster import EXIT_PROBLEMS
+from almanac.commands.history import COLUMNS, series_rows
 from registry.model.intake import Intake
 from registry.registry import Registry
 from tests.almanac.conftest import Almanac

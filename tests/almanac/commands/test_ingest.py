@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from almanac.options.circuits import read_weights
+from almanac.placing_options import read_weights
 from tests.almanac.conftest import PROFILE, SCAN, TABLES, Almanac
 from tests.support.paths import DATA
 

@@ -21,12 +21,12 @@ from urllib.request import urlopen
 import pytest
 from streamlit.util import calc_hash
 
-from almanac.allowed_hosts import LOCAL
-from almanac.commands.admin import demo
-from almanac.commands.admin.dashboard import server_command
-from almanac.demo.fill import CLUSTER
-from almanac.demo.generated_data import SOURCE
-from almanac.service.api import listen
+from almanac.commands import serve as demo
+from almanac.commands.serve import server_command
+from almanac.demo.data import SOURCE
+from almanac.demo.demo import CLUSTER
+from almanac.serve.allowed_hosts import LOCAL
+from almanac.serve.api import listen
 from almanac.settings import load_settings
 from bench.support.served_dashboard import serve
 from dashboard.app import PAGES

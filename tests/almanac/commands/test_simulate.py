@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from almanac.commands.analysis import simulate as command
+from almanac.commands import simulate as command
 from almanac.output import printing
 from registry.model import Simulation
 from registry.registry import Registry

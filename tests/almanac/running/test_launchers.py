@@ -16,11 +16,10 @@ import pytest
 from almanac.job_environment import JobEnvironment
 from almanac.running import run as running
 from almanac.running.call import Unplaced, parse_call
-from almanac.running.guarded import PreparedChild
-from almanac.running.launchers import LAUNCHERS, launcher_of
+from almanac.running.launchers import LAUNCHERS, Torchrun, launcher_of, torchrun_of, torchrun_words
 from almanac.running.order import Order, Wanted
+from almanac.running.processes import PreparedChild
 from almanac.running.run import Run, in_order, prepare_run, read_command, unplaced_run
-from almanac.running.torchrun import Torchrun, torchrun_of, torchrun_words
 from mapping.placement.search import SearchOptions
 from mapping.questions.place import PlacementRequest, place
 from registry.model import Profile

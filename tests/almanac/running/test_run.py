@@ -15,8 +15,8 @@ from pathlib import Path
 import pytest
 
 from almanac.running.call import parse_call
+from almanac.running.checks import APPLICATION
 from almanac.running.hosts import hosts_of
-from almanac.running.launcher_checks import APPLICATION
 from almanac.running.launchers import LAUNCHERS, Launcher, launcher_of
 from almanac.running.run import apply_order, save_run
 from almanac.running.verification import Unverified, Verification, compiled, verify_order

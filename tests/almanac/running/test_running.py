@@ -13,13 +13,12 @@ import pytest
 
 from almanac.job_environment import JobEnvironment
 from almanac.running import order
-from almanac.running.attended import Steps
 from almanac.running.call import Unplaced, parse_call
 from almanac.running.hosts import hosts_of
 from almanac.running.launchers import LAUNCHERS, Launcher
 from almanac.running.order import Order, Wanted
-from almanac.running.recording import Recording, new_recording
-from almanac.running.run import apply_order
+from almanac.running.processes import Steps
+from almanac.running.run import Recording, apply_order, new_recording
 from mapping.placement.search import SearchOptions
 from mapping.questions.place import PlacementRequest, place
 from registry.database.embedded_server import ServerAddress

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from almanac.commands.data.generate import OWN
+from almanac.commands.generate import OWN
 from ingest import catalog
 from ingest.generate.catalog import FABRICS, GENERATORS, PROFILES, WEIGHTS, Generator, make
 from ingest.generate.signatures import REQUIRED, dataclass_of, parameters_of

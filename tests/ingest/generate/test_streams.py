@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from almanac.commands.data.ingest import command
+from almanac.commands.ingest import command
 from ingest.generate.collectives import ALGORITHMS, OPERATIONS, Edges, binary_tree, expand
 from ingest.generate.streams import LogNormal, StreamGraph, stream, stream_graph, stream_weights
 from ingest.options import COLLECTIVES

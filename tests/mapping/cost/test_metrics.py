@@ -15,8 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import mapping
-from almanac.output.json.placements import compared_metrics_to_json, placement_to_json
-from almanac.output.placements import show_placement
+from almanac.output.placements import compared_metrics_to_json, placement_to_json, show_placement
 from ingest.generate.tori import torus
 from mapping.cost import report
 from mapping.cost.metrics import case_bounds, differences, evaluate, evaluate_on
