@@ -92,7 +92,7 @@ def test_differences_exit_with_4_and_what_cannot_be_checked_is_an_error(
         comparison.add("packet 7, seconds", 2.0, 1.0)
         return comparison
 
-    monkeypatch.setattr(checks, "compare", differs)
+    monkeypatch.setattr(checks, "compare_waiting_times", differs)
     outcome = offline("selfcheck", *QUICK)
     assert outcome.code == 4
     assert "1 differ" in outcome.out
