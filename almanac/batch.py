@@ -62,10 +62,8 @@ class BatchFolder:
     def open(cls, path: Path) -> BatchFolder:
         """Return a folder, which is created if it does not exist.
 
-        Raises
-        ------
-        InputError
-            It belongs to another user, or others may write to it: its files are run as programs.
+        Raises:
+            InputError: It belongs to another user, or others may write to it: its files are run as programs.
         """
         path.mkdir(mode=0o700, exist_ok=True)
         found = path.stat()
@@ -114,10 +112,8 @@ class BatchFolder:
     def run(self, rows: str, task: int, tasks: int) -> None:
         """Search the placements of the rows of one task, one after another, and write the outcome of each.
 
-        Parameters
-        ----------
-        rows : str
-            Name of the file with the rows of all tasks.
+        Args:
+            rows: Name of the file with the rows of all tasks.
         """
         from mapping.cost.report import report_elsewhere
 
@@ -157,10 +153,8 @@ def _load(path: Path) -> Any:
 def main(words: list[str]) -> None:
     """Run the rows of a task.
 
-    Parameters
-    ----------
-    words : list of str
-        File with the rows in the folder of the batch, number of the task from 0, number of tasks.
+    Args:
+        words: File with the rows in the folder of the batch, number of the task from 0, number of tasks.
     """
     rows, (task, tasks) = Path(words[0]), map(int, words[1:])
     choose_kernel_cache()
@@ -181,20 +175,13 @@ SHORT = 12
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Row:
-    """A row of a file.
-
-    Attributes
-    ----------
-    path : str
-    line : int
-        From 1.
-    cells : mapping of str to str
-        Value by column, without empty ones.
-    """
+    """A row of a file."""
 
     path: str
     line: int
+    """From 1."""
     cells: Mapping[str, str]
+    """Value by column, without empty ones."""
 
     @property
     def id(self) -> str:
@@ -205,10 +192,8 @@ class Row:
     def request(self, context: click.Context) -> PlacementRequest:
         """Return the request of the row.
 
-        Raises
-        ------
-        InputError
-            A value that its option does not accept, or options that exclude each other.
+        Raises:
+            InputError: A value that its option does not accept, or options that exclude each other.
         """
         from registry.errors import AlmanacError, InputError, InvalidValue
 
@@ -258,10 +243,8 @@ def columns() -> dict[str, click.Parameter]:
 def read_rows(path: str) -> tuple[Row, ...]:
     """Read the rows of a file; empty lines and lines that begin with ``#`` are left out.
 
-    Raises
-    ------
-    InputError
-        No header, an unknown or repeated column, or a row with more cells than columns.
+    Raises:
+        InputError: No header, an unknown or repeated column, or a row with more cells than columns.
     """
     from registry.errors import InputError, UnknownName
 

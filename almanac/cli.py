@@ -142,10 +142,8 @@ def cli(ctx: click.Context, db: str | None) -> None:
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command line and exit the process.
 
-    Parameters
-    ----------
-    arguments : sequence of str, optional
-        Words after ``almanac``; default: those of the process.
+    Args:
+        arguments: Words after ``almanac``; default: those of the process.
     """
     given = list(sys.argv[1:] if arguments is None else arguments)
     as_json = "--json" in given

@@ -66,22 +66,15 @@ class Rule:
 def rules(group: str, plug_in: Any, samples: Sequence[str | Path] = ()) -> tuple[Rule, ...]:
     """Return the rules for a plug-in.
 
-    Parameters
-    ----------
-    group : str
-        Group of its entry point without ``fabric_almanac.``: ``strategies``, ``refiners``, ``routings``,
-        ``launchers``, ``checks`` or ``formats``.
-    plug_in : str or callable
-        Its name, with options if it has some; a strategy may be a function.
-    samples : sequence of path
-        Files that a format must read.
+    Args:
+        group: Group of its entry point without ``fabric_almanac.``: ``strategies``, ``refiners``,
+            ``routings``, ``launchers``, ``checks`` or ``formats``.
+        plug_in: Its name, with options if it has some; a strategy may be a function.
+        samples: Files that a format must read.
 
-    Raises
-    ------
-    UnknownName
-        An unknown group or plug-in, with the closest names.
-    PlugInError
-        The plug-in cannot be used.
+    Raises:
+        UnknownName: An unknown group or plug-in, with the closest names.
+        PlugInError: The plug-in cannot be used.
     """
     if group not in _GROUPS:
         raise UnknownName("group", group, _GROUPS)

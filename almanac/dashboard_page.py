@@ -17,10 +17,8 @@ def connect() -> Registry:
 def access_of(settings: Settings) -> Access:
     """Return who may see what, by these settings.
 
-    Raises
-    ------
-    ConfigError
-        The secret key of the pseudonyms cannot be read or created.
+    Raises:
+        ConfigError: The secret key of the pseudonyms cannot be read or created.
     """
     return Access(
         key=settings.pseudonym_key() if settings.hide_users else None,

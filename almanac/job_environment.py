@@ -28,38 +28,26 @@ _LINE = re.compile(r"(?:([^\s:=]+)(?::([1-9]\d*)|\s+slots\s*=\s*([1-9]\d*).*)?)?
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobEnvironment:
-    """Hosts and slots of the present job.
-
-    Attributes
-    ----------
-    hosts : tuple of str
-        Hosts in the order in which the launcher fills them.
-    slots : tuple of int
-        Ranks per host.
-    ranks : int or None
-        Ranks of the job, or None if the environment does not have them.
-    job, cluster : str or None
-    source : str
-        Variables that were read.
-    """
+    """Hosts and slots of the present job."""
 
     hosts: tuple[str, ...]
+    """Hosts in the order in which the launcher fills them."""
     slots: tuple[int, ...]
+    """Ranks per host."""
     ranks: int | None = None
+    """Ranks of the job, or None if the environment does not have them."""
     job: str | None = None
     cluster: str | None = None
     source: str = ""
+    """Variables that were read."""
 
 
 def read_environment(environment: Mapping[str, str] = os.environ) -> JobEnvironment:
     """Return the hosts and slots of the job in which this process runs.
 
-    Raises
-    ------
-    ConfigError
-        No variable is set, or two of them contradict each other.
-    InputError
-        A list or file of hosts cannot be read.
+    Raises:
+        ConfigError: No variable is set, or two of them contradict each other.
+        InputError: A list or file of hosts cannot be read.
     """
     if environment.get("SLURM_JOB_NODELIST") or environment.get("SLURM_NODELIST"):
         return _slurm(environment)

@@ -50,9 +50,8 @@ def scheduler_option(what: str) -> Callable[[F], F]:
 def optional_cluster(scheduler: str | None) -> Iterator[Cluster | None]:
     """Connect to the cluster of ``--scheduler``; None if the option was not given.
 
-    Raises
-    ------
-    ClusterError, MissingExtra
+    Raises:
+        ClusterError, MissingExtra
     """
     if scheduler is None:
         yield None
@@ -67,12 +66,9 @@ def optional_cluster(scheduler: str | None) -> Iterator[Cluster | None]:
 class Export(click.ParamType[tuple[str, str | None]]):
     """Type of an export: ``FORMAT=FILE``, or ``FORMAT`` alone for standard output.
 
-    Parameters
-    ----------
-    names : callable
-        Returns the names of the formats.
-    needs_file : bool
-        Whether ``FORMAT`` alone is an error.
+    Args:
+        names: Returns the names of the formats.
+        needs_file: Whether ``FORMAT`` alone is an error.
     """
 
     name = "FORMAT=FILE"
@@ -131,9 +127,8 @@ def fabric_option(function: F) -> F:
 def read_lines(path: str, what: str = "") -> list[str]:
     """Return the lines of a small text file; `what` names its purpose in the error.
 
-    Raises
-    ------
-    InputError
+    Raises:
+        InputError
     """
     from registry.errors import InputError
 
@@ -149,9 +144,8 @@ def read_layouts(items: tuple[str, ...]) -> dict[str, HostLayout]:
 
     A single FILE is the layout of all hosts.
 
-    Raises
-    ------
-    InputError
+    Raises:
+        InputError
     """
     from ingest.formats.hosts.hwloc_xml import read_layout
     from ingest.reading.source import read_paths
@@ -188,9 +182,8 @@ def read_distance(text: str | None) -> tuple[str | None, DistanceTable | None]:
 def read_order(placement: str) -> HostOrder | None:
     """Read the host of each rank from a launcher's file, or return None if the text is not a file but an id.
 
-    Raises
-    ------
-    InputError
+    Raises:
+        InputError
     """
     if not Path(placement).exists():
         return None
@@ -209,9 +202,8 @@ def read_order(placement: str) -> HostOrder | None:
 def read_profile(path: str) -> Profile:
     """Read the profile of a file or folder.
 
-    Raises
-    ------
-    InputError
+    Raises:
+        InputError
     """
     from ingest.options import Options
     from ingest.pipeline import plan
@@ -226,9 +218,8 @@ def read_profile(path: str) -> Profile:
 def read_fabric(paths: tuple[str, ...]) -> Fabric:
     """Read the fabric of a scan's files, with its forwarding tables if the files have them.
 
-    Raises
-    ------
-    InputError
+    Raises:
+        InputError
     """
     return read_wiring(paths)[0]
 
@@ -236,9 +227,8 @@ def read_fabric(paths: tuple[str, ...]) -> Fabric:
 def read_wiring(paths: tuple[str, ...]) -> tuple[Fabric, IntendedWiring | None]:
     """Read the fabric and forwarding tables of files, and the intended wiring if they have it.
 
-    Raises
-    ------
-    InputError
+    Raises:
+        InputError
     """
     from ingest.options import Options
     from ingest.pipeline import plan
@@ -255,14 +245,11 @@ def read_wiring(paths: tuple[str, ...]) -> tuple[Fabric, IntendedWiring | None]:
 def case_from_files(request: PlacementRequest, paths: tuple[str, ...]) -> PlacementCase:
     """Resolve a request without a database, on the hosts of the request, of the present placement, or all.
 
-    Parameters
-    ----------
-    paths : tuple of str
-        Files of the fabric.
+    Args:
+        paths: Files of the fabric.
 
-    Raises
-    ------
-    InputError, UnknownName
+    Raises:
+        InputError, UnknownName
     """
     from mapping.placement.case import PlacementCase
     from registry.model import Allocation, HostOrder
@@ -317,14 +304,11 @@ OUTPUT = click.Path(dir_okay=False)
 def current_settings(**options: str | None) -> Settings:
     """Return the settings of the running command, with its ``--db``.
 
-    Parameters
-    ----------
-    **options : str or None
-        Values of further options, by the key of their setting.
+    Args:
+        **options: Values of further options, by the key of their setting.
 
-    Raises
-    ------
-    ConfigError
+    Raises:
+        ConfigError
     """
     return load_settings(click.get_current_context().find_root().obj, os.environ, **options)
 
@@ -345,9 +329,8 @@ def open_registry() -> Iterator[Registry]:
 def current_spool() -> Spool:
     """Return the spool of the settings.
 
-    Raises
-    ------
-    ConfigError
+    Raises:
+        ConfigError
     """
     from almanac.spool import Spool
 
@@ -358,10 +341,8 @@ def current_spool() -> Spool:
 def require_cluster(registry: Registry, cluster: str | None) -> None:
     """Raise an error if a cluster does not exist, so that a typo is not reported as an empty list.
 
-    Raises
-    ------
-    UnknownName
-        There is no such cluster.
+    Raises:
+        UnknownName: There is no such cluster.
     """
     from registry.errors import UnknownName
 
@@ -375,9 +356,8 @@ def require_cluster(registry: Registry, cluster: str | None) -> None:
 def require_names(registry: Registry, cluster: str | None, application: str | None, job: str | None) -> None:
     """Raise an error if no stored data have the cluster, the application or the job; see `require_cluster`.
 
-    Raises
-    ------
-    UnknownName
+    Raises:
+        UnknownName
     """
     from registry.errors import UnknownName
 
@@ -483,9 +463,8 @@ class Time(click.ParamType[datetime]):
 def read_hosts(text: str) -> tuple[str, ...]:
     """Return the hosts of an expression such as ``node[01-04]``, or of ``@FILE`` with one per line.
 
-    Raises
-    ------
-    InputError
+    Raises:
+        InputError
     """
     from ingest.formats.jobs.hostlists import expand
     from registry.errors import InputError
@@ -515,33 +494,22 @@ DEPENDENTS = click.option(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Destructive:
-    """Choices of the user of a command that deletes.
-
-    Attributes
-    ----------
-    dry_run : bool
-        True to change nothing.
-    yes : bool
-        True to ask nothing.
-    as_json : bool
-        True to print JSON.
-    """
+    """Choices of the user of a command that deletes."""
 
     dry_run: bool
+    """True to change nothing."""
     yes: bool
+    """True to ask nothing."""
     as_json: bool
+    """True to print JSON."""
 
     def carry_out(self, what: str, act: Callable[[bool], T], lines: Callable[[T], Iterable[str]]) -> T:
         """Return the result of a change, or of its rehearsal; ask before the change.
 
-        Parameters
-        ----------
-        what : str
-            The change as a question: ``Delete cluster hpc1``.
-        act : callable
-            Does it, or only returns what would be done if its argument is True.
-        lines : callable
-            Returns a description of the result.
+        Args:
+            what: The change as a question: ``Delete cluster hpc1``.
+            act: Does it, or only returns what would be done if its argument is True.
+            lines: Returns a description of the result.
         """
         if self.dry_run or self.yes:
             return act(self.dry_run)

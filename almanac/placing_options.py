@@ -197,12 +197,9 @@ WEIGHT_COLUMNS = ("rank", "weight")
 def switch_options(end: str, *, compute_default: str) -> Callable[[Any], Any]:
     """Return a decorator that adds the options of an optical switch to a command.
 
-    Parameters
-    ----------
-    end : str
-        Word for an end of a circuit: ``host`` or ``node``.
-    compute_default : str
-        Default of ``--compute-seconds``, as text.
+    Args:
+        end: Word for an end of a circuit: ``host`` or ``node``.
+        compute_default: Default of ``--compute-seconds``, as text.
     """
     compute = (
         f"Time that each rank computes while it sends its profile; the ranks of a {end} compute one after "
@@ -221,14 +218,11 @@ def switch_options(end: str, *, compute_default: str) -> Callable[[Any], Any]:
 def read_circuits(path: str, nodes: int, hosts: Sequence[str] = ()) -> Topology:
     """Read the topology of a CSV file with the columns ``a,b`` and a row per circuit.
 
-    Parameters
-    ----------
-    hosts : sequence of str
-        Names of the nodes in their order, which rows may use instead of numbers.
+    Args:
+        hosts: Names of the nodes in their order, which rows may use instead of numbers.
 
-    Raises
-    ------
-    InputError
+    Raises:
+        InputError
     """
     from mapping.circuits.problem import Topology
     from registry.errors import InputError, InvalidValue
@@ -254,10 +248,9 @@ def read_circuits(path: str, nodes: int, hosts: Sequence[str] = ()) -> Topology:
 def read_weights(path: str, ranks: int) -> Floats:
     """Read the weight of each rank from a CSV file with the columns ``rank,weight`` as float64[ranks].
 
-    Raises
-    ------
-    InputError
-        A rank that does not exist, is repeated or has no weight; a weight that is negative or not finite.
+    Raises:
+        InputError: A rank that does not exist, is repeated or has no weight; a weight that is negative or not
+            finite.
     """
     import numpy as np
 
@@ -288,9 +281,8 @@ class _Row(NamedTuple):
 def _rows(path: str, columns: tuple[str, ...]) -> Iterator[_Row]:
     """Return the non-empty rows below a first line with these columns.
 
-    Raises
-    ------
-    InputError
+    Raises:
+        InputError
     """
     from registry.errors import InputError
 

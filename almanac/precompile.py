@@ -88,9 +88,7 @@ def warm(progress: Progress = silent, parts: Sequence[Callable[[], None]] = PART
 
     `progress` receives the number of parts that are ready.
 
-    Returns
-    -------
-    tuple of str
+    Returns:
         Names of the parts that failed: their kernels are compiled when they are first called.
     """
     from mapping.deadline import cores
@@ -120,9 +118,7 @@ def warm(progress: Progress = silent, parts: Sequence[Callable[[], None]] = PART
 def precompiled_kernels(progress: Progress = silent) -> Iterator[Callable[[], None]]:
     """Compile the kernels that the demonstration needs last in another process during the block.
 
-    Yields
-    ------
-    function
+    Yields:
         Waits until the kernels are compiled.
     """
     process = _started(_last_of_demonstration)

@@ -107,12 +107,9 @@ class Gauges:
 def read_gauges(registry: Registry, hottest: int = HOTTEST, limits: ErrorLimits | None = None) -> Gauges:
     """Return the gauges of all clusters, sources and applications.
 
-    Parameters
-    ----------
-    hottest : int
-        Busiest links, ports with most errors and cables that flap, of each cluster.
-    limits : ErrorLimits, optional
-        Limits of error counters.
+    Args:
+        hottest: Busiest links, ports with most errors and cables that flap, of each cluster.
+        limits: Limits of error counters.
     """
     gauges, now = Gauges(), datetime.now(UTC)
     for source in registry.runs.sources():

@@ -57,10 +57,8 @@ def reference() -> str:
 def man_page(words: str, command: click.Command) -> str:
     """Return the man page of a command in the language of roff.
 
-    Parameters
-    ----------
-    words : str
-        The words that call the command, without ``almanac``; empty for the program itself.
+    Args:
+        words: The words that call the command, without ``almanac``; empty for the program itself.
     """
     name = " ".join(["almanac", *words.split()])
     context = click.Context(command, info_name=name)

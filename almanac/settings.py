@@ -37,16 +37,12 @@ if TYPE_CHECKING:
 def read_secret(path: Path, key: str, *, create: bool = False) -> str:
     """Return the text of a file that only its owner can read.
 
-    Parameters
-    ----------
-    key : str
-        Setting that names the file, for errors.
-    create : bool
-        True to create the file with a random text if it does not exist.
+    Args:
+        key: Setting that names the file, for errors.
+        create: True to create the file with a random text if it does not exist.
 
-    Raises
-    ------
-    ConfigError
+    Raises:
+        ConfigError
     """
     try:
         if create and not path.exists():
@@ -155,71 +151,48 @@ _KEYS = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """The settings in use.
-
-    Attributes
-    ----------
-    db : str or None
-        Bolt URI; None for the embedded server.
-    user, password, name : str or None
-        Credentials and database name for `db`.
-    home : Path
-        Data folder of the embedded server.
-    wait_seconds : float
-        How long a transaction is repeated if the server named by `db` restarts.
-    idle_seconds : float
-        Idle time after which the embedded server stops.
-    origin : mapping of str to str
-        Source of each setting's value.
-    config_path : Path
-        Configuration file, which may not exist.
-    hide_users : bool
-        True if pages show pseudonyms instead of user names.
-    secret : str or None
-        Key from which pseudonyms are computed; None for the one in `home`, see `pseudonym_key`.
-    only_user : str or None
-        User whose jobs pages show; ``login:CLAIM`` or ``header:NAME`` for the user who is logged in.
-    operators : tuple of str
-        Users who see all jobs in spite of `only_user`.
-    allowed_hosts : tuple of str
-        Names under which pages and the service are reached, besides those of this machine.
-    spool : Path
-        Folder of ingests that wait for the database.
-    spool_megabytes : float
-        Maximum size of `spool`.
-    serve : mapping
-        Table ``[serve]`` of the configuration file, see `almanac.serve.configuration`.
-    limits : mapping of str to float
-        Limits of error counters that differ from the default.
-    error_hours : float
-        Period of these limits.
-    bit_error_rate : float
-        Symbol errors per bit that are only noted.
-    keep : mapping of str to str
-        Rules of retention by their keys; see `registry.upkeep.retention`.
-    """
+    """The settings in use."""
 
     db: str | None
+    """Bolt URI; None for the embedded server."""
     user: str | None
     password: str | None = field(repr=False)
     name: str | None
+    """Credentials and database name for `db`."""
     home: Path
+    """Data folder of the embedded server."""
     idle_seconds: float
+    """Idle time after which the embedded server stops."""
     wait_seconds: float
+    """How long a transaction is repeated if the server named by `db` restarts."""
     origin: Mapping[str, str]
+    """Source of each setting's value."""
     config_path: Path
+    """Configuration file, which may not exist."""
     hide_users: bool = False
+    """True if pages show pseudonyms instead of user names."""
     secret: str | None = field(default=None, repr=False)
+    """Key from which pseudonyms are computed; None for the one in `home`, see `pseudonym_key`."""
     only_user: str | None = None
+    """User whose jobs pages show; ``login:CLAIM`` or ``header:NAME`` for the user who is logged in."""
     operators: tuple[str, ...] = ()
+    """Users who see all jobs in spite of `only_user`."""
     allowed_hosts: tuple[str, ...] = ()
+    """Names under which pages and the service are reached, besides those of this machine."""
     spool: Path
+    """Folder of ingests that wait for the database."""
     spool_megabytes: float = DEFAULT_SPOOL_MEGABYTES
+    """Maximum size of `spool`."""
     serve: Mapping[str, object] = field(default_factory=dict)
+    """Table ``[serve]`` of the configuration file, see `almanac.serve.configuration`."""
     limits: Mapping[str, float] = field(default_factory=dict)
+    """Limits of error counters that differ from the default."""
     error_hours: float = DEFAULT_ERROR_HOURS
+    """Period of these limits."""
     bit_error_rate: float = DEFAULT_BIT_ERROR_RATE
+    """Symbol errors per bit that are only noted."""
     keep: Mapping[str, str] = field(default_factory=dict)
+    """Rules of retention by their keys; see `registry.upkeep.retention`."""
 
     def values(self) -> dict[str, str | float | bool | None]:
         """Return the values of the settings by their keys."""
@@ -247,10 +220,8 @@ class Settings:
     def retention(self) -> Rules:
         """Return what `almanac db prune` keeps.
 
-        Raises
-        ------
-        ConfigError
-            The rule of counters cannot be applied to them.
+        Raises:
+            ConfigError: The rule of counters cannot be applied to them.
         """
         from registry.upkeep.retention import Rules
         from registry.upkeep.rules import Keep
@@ -263,10 +234,8 @@ class Settings:
     def error_limits(self) -> ErrorLimits:
         """Return the limits of error counters of these settings.
 
-        Raises
-        ------
-        ConfigError
-            There is no such counter.
+        Raises:
+            ConfigError: There is no such counter.
         """
         from mapping.checks.finding import DEFAULT_LIMITS, ErrorLimits
 
@@ -279,9 +248,8 @@ class Settings:
     def pseudonym_key(self) -> bytes:
         """Return the secret of pseudonyms; create it at first use if the settings have none.
 
-        Raises
-        ------
-        ConfigError
+        Raises:
+            ConfigError
         """
         if self.secret is not None:
             return self.secret.encode("utf-8")
@@ -291,10 +259,9 @@ class Settings:
     def open_registry(self, progress: Progress = silent) -> Registry:
         """Open the registry of these settings; start the embedded server if needed.
 
-        Raises
-        ------
-        DatabaseUnavailable
-        SchemaVersionError
+        Raises:
+            DatabaseUnavailable
+            SchemaVersionError
         """
         from registry.registry import Registry
 
@@ -321,17 +288,12 @@ def load_settings(
 ) -> Settings:
     """Read the settings from options, the environment and the configuration file.
 
-    Parameters
-    ----------
-    db : str, optional
-        Value of ``--db``.
-    **options : str or None
-        Values of other options, by the key of their setting; None if not given.
+    Args:
+        db: Value of ``--db``.
+        **options: Values of other options, by the key of their setting; None if not given.
 
-    Raises
-    ------
-    ConfigError
-        A file is not TOML, has an unknown key, or is a password file that other users can read.
+    Raises:
+        ConfigError: A file is not TOML, has an unknown key, or is a password file that other users can read.
     """
     given = _Given(environment, options | {"db": db})
     uri = given.pick("db")
@@ -376,14 +338,10 @@ def load_settings(
 class _Given:
     """What options, the environment and the configuration file give.
 
-    Attributes
-    ----------
-    path : Path
-        Configuration file.
-    stored : dict
-        Its keys and values.
-    origin : dict of str to str
-        Source of each value that was asked for, by key.
+    Attributes:
+        path: Configuration file.
+        stored: Its keys and values.
+        origin: Source of each value that was asked for, by key.
     """
 
     def __init__(self, environment: Mapping[str, str], options: Mapping[str, str | None]) -> None:

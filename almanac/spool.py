@@ -60,12 +60,7 @@ FULL = "it is full: apply it (almanac spool apply), or raise the setting spool_m
 
 
 class SpoolFull(AlmanacError):
-    """The folder of waiting ingests has no room for another one.
-
-    Attributes
-    ----------
-    folder : Path
-    """
+    """The folder of waiting ingests has no room for another one."""
 
     def __init__(self, folder: Path, why: str) -> None:
         self.folder = folder
@@ -78,36 +73,24 @@ class DamagedEntry(AlmanacError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Entry:
-    """An ingest that waits in the spool.
-
-    Attributes
-    ----------
-    folder : Path
-        Folder of the entry.
-    queued_at : datetime
-        Time when it was queued, UTC.
-    options : Options
-        Options of the ingest.
-    given : tuple of str
-        Paths as given to ``almanac ingest``, or the name of the collector.
-    inputs : tuple of str
-        Paths of the copies to ingest, relative to the folder.
-    files : mapping of str to (int, str)
-        Bytes and SHA-256 of each copied file, by path relative to the folder.
-    collector : str
-        Name of the collector that wrote the files; empty for those of ``almanac ingest``.
-    tries : int
-        Number of times that the database refused it.
-    """
+    """An ingest that waits in the spool."""
 
     folder: Path
+    """Folder of the entry."""
     queued_at: datetime
+    """Time when it was queued, UTC."""
     options: Options
+    """Options of the ingest."""
     given: tuple[str, ...]
+    """Paths as given to ``almanac ingest``, or the name of the collector."""
     inputs: tuple[str, ...]
+    """Paths of the copies to ingest, relative to the folder."""
     files: dict[str, tuple[int, str]]
+    """Bytes and SHA-256 of each copied file, by path relative to the folder."""
     collector: str = ""
+    """Name of the collector that wrote the files; empty for those of ``almanac ingest``."""
     tries: int = 0
+    """Number of times that the database refused it."""
 
     @property
     def paths(self) -> tuple[str, ...]:
@@ -135,9 +118,8 @@ class Entry:
     def check(self) -> None:
         """Compare the files with their sizes and hashes.
 
-        Raises
-        ------
-        DamagedEntry
+        Raises:
+            DamagedEntry
         """
         found = dict(_hashes(self.folder))
         names = {*self.files, *found}
@@ -150,13 +132,9 @@ class Entry:
 class Draft:
     """A temporary folder that is filled with files.
 
-    Attributes
-    ----------
-    folder : Path
-    files : Path
-        Folder in it for the files.
-    room : int
-        Bytes that still fit into the spool.
+    Attributes:
+        files: Folder in it for the files.
+        room: Bytes that still fit into the spool.
     """
 
     def __init__(self, folder: Path, room: int) -> None:
@@ -169,11 +147,9 @@ class Draft:
 
         Files of one folder stay together, since formats may consist of several files.
 
-        Raises
-        ------
-        InputError
-            A path cannot be read.
-        SpoolFull
+        Raises:
+            InputError: A path cannot be read.
+            SpoolFull
         """
         places: dict[str, str] = {}
         names = []
@@ -237,9 +213,8 @@ class Draft:
 def read_entry(folder: Path) -> Entry:
     """Read an entry; `Entry.check` compares its files.
 
-    Raises
-    ------
-    DamagedEntry
+    Raises:
+        DamagedEntry
     """
     try:
         stored: dict[str, Any] = json.loads((folder / ENTRY).read_text("utf-8"))
@@ -312,10 +287,8 @@ def locked(path: Path, *, wait: bool = True) -> Iterator[int | None]:
 
     A process that inherits the descriptor holds the lock too, until it ends or the block ends.
 
-    Parameters
-    ----------
-    wait : bool
-        True to wait until the lock is free.
+    Args:
+        wait: True to wait until the lock is free.
     """
     number = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
@@ -341,67 +314,43 @@ MAX_TRIES = 20
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Applied:
-    """Result of applying an entry.
-
-    Attributes
-    ----------
-    name : str
-        Name of the entry.
-    collector : str
-        Name of the collector that wrote it; empty for `almanac ingest`, or if it is damaged.
-    report : Report or None
-        None if it was not ingested.
-    error : Exception or None
-        Why it was not ingested.
-    waits : bool
-        True if the entry stays in the spool, as the database is away or full; otherwise it is rejected.
-    """
+    """Result of applying an entry."""
 
     name: str
+    """Name of the entry."""
     collector: str = ""
+    """Name of the collector that wrote it; empty for `almanac ingest`, or if it is damaged."""
     report: Report | None = None
+    """None if it was not ingested."""
     error: Exception | None = None
+    """Why it was not ingested."""
     waits: bool = False
+    """True if the entry stays in the spool, as the database is away or full; otherwise it is rejected."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SpooledInfo:
-    """An entry in a list.
-
-    Attributes
-    ----------
-    name : str
-    queued_at : datetime
-        Time when it was queued, UTC.
-    entry : Entry or None
-        None if it is damaged.
-    rejected : bool
-    reason : str
-        Why it was rejected.
-    bytes : int
-    """
+    """An entry in a list."""
 
     name: str
     queued_at: datetime
+    """Time when it was queued, UTC."""
     entry: Entry | None
+    """None if it is damaged."""
     rejected: bool
     reason: str
+    """Why it was rejected."""
     bytes: int
 
 
 class Spool:
     """Folder of waiting ingests; several processes may use it at the same time.
 
-    Attributes
-    ----------
-    folder : Path
-    limit : int
-        Maximum size in bytes.
+    Attributes:
+        limit: Maximum size in bytes.
 
-    Raises
-    ------
-    ConfigError
-        The folder cannot be created, or other users can read it.
+    Raises:
+        ConfigError: The folder cannot be created, or other users can read it.
     """
 
     def __init__(self, folder: Path, limit: int) -> None:
@@ -448,9 +397,8 @@ class Spool:
     ) -> str:
         """Make a draft the newest entry; return its name.
 
-        Raises
-        ------
-        SpoolFull
+        Raises:
+            SpoolFull
         """
         try:
             draft.entry(given, inputs, options, collector)
@@ -470,9 +418,8 @@ class Spool:
     def queue(self, paths: Sequence[str], options: Options) -> str:
         """Copy the files of an ingest into a new entry; return its name.
 
-        Raises
-        ------
-        InputError, SpoolFull
+        Raises:
+            InputError, SpoolFull
         """
         with self.draft() as draft:
             return self.add(draft, paths, draft.copy(paths), options)
@@ -484,10 +431,8 @@ class Spool:
 
         It ends if the database is away or full, since the later entries have to wait too.
 
-        Parameters
-        ----------
-        wait : bool
-            True to wait while another process applies entries; False to do nothing then.
+        Args:
+            wait: True to wait while another process applies entries; False to do nothing then.
         """
         with locked(self.folder / ".apply", wait=wait) as lock:
             while lock is not None and (waiting := self.waiting()):

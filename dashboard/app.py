@@ -67,22 +67,14 @@ Draw = Callable[[Registry, Site], None]
 
 
 class Entry(NamedTuple):
-    """A page of the navigation.
-
-    Attributes
-    ----------
-    title : str
-    draw : callable
-        Draws the page below the bar.
-    icon : str
-    all_clusters : bool
-        True if the page can show all clusters together.
-    """
+    """A page of the navigation."""
 
     title: str
     draw: Draw
+    """Draws the page below the bar."""
     icon: str
     all_clusters: bool = False
+    """True if the page can show all clusters together."""
 
     @property
     def name(self) -> str:
@@ -167,14 +159,11 @@ def run(
 ) -> None:
     """Draw the page that the browser requests.
 
-    Parameters
-    ----------
-    connect : callable
-        Opens the registry; called once per process, and again after the database connection was lost.
-    access : callable
-        Returns who may see what; called for every page.
-    limits : callable
-        Returns the growth of error counters from which ports are reported.
+    Args:
+        connect: Opens the registry; called once per process, and again after the database connection was
+            lost.
+        access: Returns who may see what; called for every page.
+        limits: Returns the growth of error counters from which ports are reported.
     """
     wall = bar.on_wall()
     st.set_page_config(
@@ -212,10 +201,8 @@ def run(
 def prepare(connect: Callable[[], Registry], limits: Callable[[], ErrorLimits] = ErrorLimits) -> None:
     """Read what the first page shows and keep it for all viewers; errors are left to the page.
 
-    Parameters
-    ----------
-    connect, limits : callable
-        As in `run`.
+    Args:
+        connect, limits: As in `run`.
     """
     with suppress(AlmanacError):
         _prepared(connect, limits)

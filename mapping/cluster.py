@@ -52,12 +52,9 @@ PACKAGES = ("numpy", "numba")
 class ClusterError(AlmanacError):
     """Work cannot be done on a Dask cluster.
 
-    Attributes
-    ----------
-    address : str
-        Address of the scheduler.
-    worker : str or None
-        Address of the worker with the problem.
+    Attributes:
+        address: Address of the scheduler.
+        worker: Address of the worker with the problem.
     """
 
     def __init__(self, address: str, why: str, worker: str | None = None) -> None:
@@ -72,25 +69,17 @@ class TaskStopped(Exception):
 
 @dataclass(slots=True, eq=False)
 class Cluster:
-    """A connection to a Dask cluster; ``submit`` runs a function on one of its workers.
-
-    Attributes
-    ----------
-    address : str
-        Address of the scheduler.
-    machines : int
-        Number of workers when the connection was made.
-    threads : int
-        Number of tasks that they run at a time: threads of all workers.
-    stopped : bool
-        True after `stop`.
-    """
+    """A connection to a Dask cluster; ``submit`` runs a function on one of its workers."""
 
     address: str
+    """Address of the scheduler."""
     machines: int
+    """Number of workers when the connection was made."""
     threads: int
+    """Number of tasks that they run at a time: threads of all workers."""
     _client: Client
     stopped: bool = False
+    """True after `stop`."""
     _name: str = field(default_factory=lambda: f"almanac-{uuid.uuid4().hex}")
     _shared: dict[int, tuple[Any, Any]] = field(default_factory=dict)
 
@@ -182,17 +171,14 @@ class RemoteReport:
 def open_cluster(address: str) -> Iterator[Cluster]:
     """Connect to the scheduler of a Dask cluster, and end all work there when the block ends.
 
-    Parameters
-    ----------
-    address : str
-        ``tcp://HOST:PORT``, or ``tls://HOST:PORT`` with the certificates of Dask's own configuration.
+    Args:
+        address: ``tcp://HOST:PORT``, or ``tls://HOST:PORT`` with the certificates of Dask's own
+            configuration.
 
-    Raises
-    ------
-    ClusterError
-        No scheduler answers, it has no workers, or a worker has another version of this program. In the
-        block: the workers that ran a task died, or the connection was lost.
-    MissingExtra
+    Raises:
+        ClusterError: No scheduler answers, it has no workers, or a worker has another version of this
+            program. In the block: the workers that ran a task died, or the connection was lost.
+        MissingExtra
     """
     if not ADDRESS.fullmatch(address):
         raise ClusterError(address, "an address is of the form tcp://HOST:PORT or tls://HOST:PORT")

@@ -39,28 +39,18 @@ class Deadline:
     Interrupts: a search runs inside ``with deadline.interruptible():`` and keeps its best result outside
     that block. Ctrl-C ends the block, `interrupted` becomes True, and the search returns the best so far.
 
-    Parameters
-    ----------
-    seconds : float, optional
-        Wall seconds.
-    steps : int, optional
-        Proposals; if given, `seconds` is ignored.
-    workers : int
-        Threads that the search may use. Work is divided into as many parts on every machine, so that
-        results under a limit in steps do not depend on the number of processors.
-    stop : callable, optional
-        Called before each claim; if it returns True, the search ends.
+    Args:
+        seconds: Wall seconds.
+        steps: Proposals; if given, `seconds` is ignored.
+        workers: Threads that the search may use. Work is divided into as many parts on every machine, so that
+            results under a limit in steps do not depend on the number of processors.
+        stop: Called before each claim; if it returns True, the search ends.
 
-    Attributes
-    ----------
-    begin : float
-        Start of the clock, as of ``time.perf_counter()``.
-    taken : int
-        Steps claimed so far.
-    last_claim : (int, float)
-        Steps claimed last, and when, as of ``time.perf_counter()``.
-    interrupted : bool
-        True after Ctrl-C inside `interruptible`.
+    Attributes:
+        begin: Start of the clock, as of ``time.perf_counter()``.
+        taken: Steps claimed so far.
+        last_claim: Steps claimed last, and when, as of ``time.perf_counter()``.
+        interrupted: True after Ctrl-C inside `interruptible`.
     """
 
     __slots__ = ("begin", "interrupted", "last_claim", "seconds", "steps", "stop", "taken", "workers")
@@ -170,12 +160,9 @@ class Deadline:
     def stage(self, share: float, end: float, *, taken: int = 0) -> Deadline:
         """Return the deadline of one stage of the search, which starts now.
 
-        Parameters
-        ----------
-        share : float
-            Part of the steps, less those `taken` by earlier stages.
-        end : float
-            Part of the seconds at which the stage ends, counted from the start of this deadline.
+        Args:
+            share: Part of the steps, less those `taken` by earlier stages.
+            end: Part of the seconds at which the stage ends, counted from the start of this deadline.
         """
         if self.steps is not None:
             steps = max(round(self.steps * share) - taken, 0)
@@ -211,9 +198,8 @@ class Deadline:
 def check_limit(seconds: float | None, steps: int | None) -> None:
     """Raise `InvalidValue` if seconds are negative or not finite, or steps are no whole number from 0.
 
-    Raises
-    ------
-    InvalidValue
+    Raises:
+        InvalidValue
     """
     if seconds is not None and not isinstance(seconds, Real):
         raise InvalidValue("seconds", f"must be a number, not {seconds!r}")

@@ -178,10 +178,8 @@ def launchable(name: str) -> bool:
 def host_names(placement: Placement, fabric: Fabric) -> Sequence[str]:
     """Return the host of each rank, with names that launchers' files allow.
 
-    Raises
-    ------
-    InvalidPlacement
-        A name contains a blank or a special character of such files (``= : , # +`` ...).
+    Raises:
+        InvalidPlacement: A name contains a blank or a special character of such files (``= : , # +`` ...).
     """
     names = {vertex: fabric.names[vertex] for vertex in dict.fromkeys(placement.host_of_rank.tolist())}
     for name in names.values():
@@ -199,20 +197,14 @@ def runs_of_ranks(placement: Placement, fabric: Fabric) -> list[tuple[str, int]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Launcher(Entry):
-    """A format.
-
-    Attributes
-    ----------
-    cores : bool
-        Whether the format states the core of each rank; the others state the host only.
-    launch : str
-        Command line that starts a program with the file, or empty if no launcher reads it. ``{file}`` is the
-        file, ``{ranks}`` and ``{nodes}`` are numbers, ``{hosts}`` is ``a:4,b:2`` with the ranks of each host,
-        ``{each}`` the most ranks of a host.
-    """
+    """A format."""
 
     cores: bool = False
+    """Whether the format states the core of each rank; the others state the host only."""
     launch: str = ""
+    """Command line that starts a program with the file, or empty if no launcher reads it. ``{file}`` is the
+    file, ``{ranks}`` and ``{nodes}`` are numbers, ``{hosts}`` is ``a:4,b:2`` with the ranks of each host,
+    ``{each}`` the most ranks of a host."""
 
 
 def _launcher(name: str, function: str, about: str, launch: str, *, cores: bool = False) -> Launcher:
@@ -403,10 +395,8 @@ def write_node_order(placement: Placement, fabric: Fabric) -> str:
 def write_mpijob(placement: Placement, fabric: Fabric) -> str:
     """Return an MPIJob (YAML) that starts each rank on its node.
 
-    Raises
-    ------
-    InvalidPlacement
-        The order is too long for the argument of a command.
+    Raises:
+        InvalidPlacement: The order is too long for the argument of a command.
     """
     import yaml
 

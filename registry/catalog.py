@@ -47,10 +47,8 @@ T = TypeVar("T")
 class PlugInError(AlmanacError):
     """A plug-in of another package cannot be used.
 
-    Attributes
-    ----------
-    kind, name, package : str
-        Kind and name of the plug-in; package and version that it is from.
+    Attributes:
+        kind, name, package: Kind and name of the plug-in; package and version that it is from.
     """
 
     def __init__(self, kind: str, name: str, package: str, why: str) -> None:
@@ -64,51 +62,34 @@ class PlugInError(AlmanacError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BrokenPlugIn:
-    """A plug-in that cannot be used.
-
-    Attributes
-    ----------
-    package : str
-        Package and version that it is from.
-    reason : str
-        Type and text of its error.
-    cause : Exception
-    """
+    """A plug-in that cannot be used."""
 
     name: str
     package: str
+    """Package and version that it is from."""
     reason: str
+    """Type and text of its error."""
     cause: Exception
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlugIns(Generic[T]):
-    """A group of entry points and how its objects become entries of a table.
-
-    Attributes
-    ----------
-    group : str
-        Name of the group after `PREFIX`, such as ``strategies``.
-    entry : type
-        Dataclass of the entries, with ``name``, ``target``, ``about`` and ``package``.
-    needs : tuple of str
-        Attributes that an object must have; none: it must be a function.
-    values : mapping of str to object
-        Fields of all entries of the group.
-    """
+    """A group of entry points and how its objects become entries of a table."""
 
     group: str
+    """Name of the group after `PREFIX`, such as ``strategies``."""
     entry: Callable[..., T]
+    """Dataclass of the entries, with ``name``, ``target``, ``about`` and ``package``."""
     needs: tuple[str, ...] = ()
+    """Attributes that an object must have; none: it must be a function."""
     values: dict[str, Any] = field(default_factory=dict)
+    """Fields of all entries of the group."""
 
     def load(self, taken: Collection[str]) -> Iterator[T | BrokenPlugIn]:
         """Load the plug-ins of the group, in the order of their names.
 
-        Parameters
-        ----------
-        taken : collection of str
-            Names that plug-ins cannot have.
+        Args:
+            taken: Names that plug-ins cannot have.
         """
         from importlib.metadata import entry_points
 
@@ -157,24 +138,16 @@ TRUTH: Mapping[str, bool] = {"true": True, "false": False, "yes": True, "no": Fa
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Entry:
-    """One line of a table.
-
-    Attributes
-    ----------
-    name : str
-        Name that users write.
-    target : str
-        ``module`` or ``module:function``, imported on first use.
-    about : str
-        Description in one line.
-    package : str
-        Package and version that a plug-in is from; empty for the program's own entries.
-    """
+    """One line of a table."""
 
     name: str
+    """Name that users write."""
     target: str
+    """``module`` or ``module:function``, imported on first use."""
     about: str
+    """Description in one line."""
     package: str = ""
+    """Package and version that a plug-in is from; empty for the program's own entries."""
 
     def load(self) -> Any:
         """Return the function (or the module, if `target` names no function)."""
@@ -193,17 +166,12 @@ E = TypeVar("E", bound=Entry)
 class Catalog(Generic[E]):
     """Entries of one kind in a fixed order; iteration gives the entries.
 
-    Parameters
-    ----------
-    kind : str
-        Kind of the entries, for errors: ``routing``, ``strategy``, ``check``, ...
-    plug_ins : PlugIns
-        Groups of entry points whose plug-ins follow the entries.
+    Args:
+        kind: Kind of the entries, for errors: ``routing``, ``strategy``, ``check``, ...
+        plug_ins: Groups of entry points whose plug-ins follow the entries.
 
-    Raises
-    ------
-    ValueError
-        Two entries have the same name.
+    Raises:
+        ValueError: Two entries have the same name.
     """
 
     def __init__(self, kind: str, entries: Iterable[E], *plug_ins: PlugIns[E]) -> None:
@@ -254,12 +222,9 @@ class Catalog(Generic[E]):
     def find(self, name: str) -> E:
         """Return the entry with a name.
 
-        Raises
-        ------
-        UnknownName
-            No entry has the name; lists the closest names.
-        PlugInError
-            A plug-in of this name cannot be used.
+        Raises:
+            UnknownName: No entry has the name; lists the closest names.
+            PlugInError: A plug-in of this name cannot be used.
         """
         if name in self._own:
             return self._own[name]
@@ -273,16 +238,11 @@ class Catalog(Generic[E]):
 
 @dataclass(frozen=True, slots=True)
 class Choice(Generic[E]):
-    """An entry and the options chosen for it.
-
-    Attributes
-    ----------
-    options : tuple of (str, int, float, str or bool)
-        Chosen options; the others keep their defaults.
-    """
+    """An entry and the options chosen for it."""
 
     entry: E
     options: tuple[tuple[str, Value], ...] = ()
+    """Chosen options; the others keep their defaults."""
 
     def __str__(self) -> str:
         chosen = ",".join(
@@ -303,10 +263,8 @@ class Choice(Generic[E]):
 def split_options(text: str) -> tuple[str, dict[str, str]]:
     """Split ``name:key=value,key=value`` into the name and the options as text.
 
-    Raises
-    ------
-    InvalidValue
-        An option has no ``=``, or is given twice.
+    Raises:
+        InvalidValue: An option has no ``=``, or is given twice.
     """
     name, colon, rest = text.partition(":")
     found: dict[str, str] = {}
@@ -332,19 +290,13 @@ def options_of(function: Callable[..., Any]) -> dict[str, Value]:
 def read_options(name: str, given: Mapping[str, str], known: Mapping[str, Value]) -> dict[str, Value]:
     """Convert options from text to the types of their defaults.
 
-    Parameters
-    ----------
-    name : str
-        Name of the entry that has the options, for errors.
-    known : mapping of str to int, float, str or bool
-        All options of the entry and their defaults.
+    Args:
+        name: Name of the entry that has the options, for errors.
+        known: All options of the entry and their defaults.
 
-    Raises
-    ------
-    UnknownName
-        There is no such option; lists the closest names.
-    InvalidValue
-        A value does not have the type of its option.
+    Raises:
+        UnknownName: There is no such option; lists the closest names.
+        InvalidValue: A value does not have the type of its option.
     """
     found = {}
     for key, text in given.items():

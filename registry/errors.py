@@ -93,16 +93,11 @@ REASON_LIMIT = 2000
 class AlmanacError(Exception):
     """Base class of these errors.
 
-    Attributes
-    ----------
-    reason : str
-        What is wrong and what to do; one line, shortened to `REASON_LIMIT` characters.
-    path : str or None
-        File with the error.
-    line : int or None
-        Line of the error, from 1.
-    text : str or None
-        Offending text, shortened to `TEXT_LIMIT` characters.
+    Attributes:
+        reason: What is wrong and what to do; one line, shortened to `REASON_LIMIT` characters.
+        path: File with the error.
+        line: Line of the error, from 1.
+        text: Offending text, shortened to `TEXT_LIMIT` characters.
     """
 
     def __init__(
@@ -134,10 +129,8 @@ class AlmanacError(Exception):
 class InvalidValue(AlmanacError, ValueError):
     """A field of a data type has an invalid value.
 
-    Attributes
-    ----------
-    field : str
-        Dotted name of the field, such as ``Profile.bytes``.
+    Attributes:
+        field: Dotted name of the field, such as ``Profile.bytes``.
     """
 
     def __init__(self, field: str, reason: str) -> None:
@@ -163,10 +156,8 @@ class InputError(AlmanacError):
 class UnknownFormat(InputError):
     """No parser recognises the content of a file.
 
-    Attributes
-    ----------
-    known : tuple of str
-        Names of all formats.
+    Attributes:
+        known: Names of all formats.
     """
 
     def __init__(self, path: str | Path, known: Iterable[str], reason: str | None = None) -> None:
@@ -178,14 +169,10 @@ class UnknownFormat(InputError):
 class UnknownName(AlmanacError):
     """There is no thing of this kind with this name.
 
-    Attributes
-    ----------
-    kind : str
-        Kind of the thing: ``cluster``, ``host``, ``profile``, ...
-    name : str
-        Requested name.
-    close : tuple of str
-        Closest existing names, best first.
+    Attributes:
+        kind: Kind of the thing: ``cluster``, ``host``, ``profile``, ...
+        name: Requested name.
+        close: Closest existing names, best first.
     """
 
     def __init__(
@@ -216,10 +203,8 @@ class UnknownName(AlmanacError):
 class PoorerSource(AlmanacError):
     """A fabric without ports would replace one with ports.
 
-    Attributes
-    ----------
-    cluster, source : str
-        `source`: formats of the fabric without ports.
+    Attributes:
+        cluster, source: `source`: formats of the fabric without ports.
     """
 
     def __init__(self, cluster: str, source: str) -> None:
@@ -234,12 +219,9 @@ class PoorerSource(AlmanacError):
 class ChangeRefused(AlmanacError):
     """Stored data cannot be deleted, renamed or merged because of other data.
 
-    Attributes
-    ----------
-    what : str
-        The data: ``profile wrf``.
-    because : tuple of str
-        The other data, such as ``placements: 3``.
+    Attributes:
+        what: The data: ``profile wrf``.
+        because: The other data, such as ``placements: 3``.
     """
 
     def __init__(self, what: str, because: Iterable[str], remedy: str) -> None:
@@ -249,12 +231,7 @@ class ChangeRefused(AlmanacError):
 
 
 class WrongCluster(AlmanacError):
-    """A scan or forwarding tables have other devices than the cluster.
-
-    Attributes
-    ----------
-    shared, devices : int
-    """
+    """A scan or forwarding tables have other devices than the cluster."""
 
     def __init__(self, shared: int, devices: int, what: str, scan: str, path: str | None = None) -> None:
         self.shared, self.devices = shared, devices
@@ -263,12 +240,7 @@ class WrongCluster(AlmanacError):
 
 
 class InfeasibleAllocation(AlmanacError):
-    """An allocation has fewer slots than there are ranks.
-
-    Attributes
-    ----------
-    ranks, slots : int
-    """
+    """An allocation has fewer slots than there are ranks."""
 
     def __init__(self, ranks: int, slots: int, hosts: int) -> None:
         self.ranks = ranks
@@ -281,10 +253,8 @@ class InfeasibleAllocation(AlmanacError):
 class DisconnectedAllocation(AlmanacError):
     """No path of the fabric connects two hosts of an allocation.
 
-    Attributes
-    ----------
-    source, target : str
-        Names of the two hosts.
+    Attributes:
+        source, target: Names of the two hosts.
     """
 
     def __init__(self, source: str, target: str) -> None:
@@ -296,10 +266,8 @@ class DisconnectedAllocation(AlmanacError):
 class UnreachablePair(AlmanacError):
     """The routing has no route between two hosts.
 
-    Attributes
-    ----------
-    source, target : str
-        Names of the two hosts.
+    Attributes:
+        source, target: Names of the two hosts.
     """
 
     def __init__(self, source: str, target: str, why: str) -> None:
@@ -315,10 +283,8 @@ class InvalidPlacement(AlmanacError):
 class WrongRanks(InvalidPlacement):
     """A placement and a profile have different numbers of ranks.
 
-    Attributes
-    ----------
-    placed, needed : int
-        Ranks of the placement and of the profile.
+    Attributes:
+        placed, needed: Ranks of the placement and of the profile.
     """
 
     def __init__(self, placed: int, needed: int, path: str | None = None) -> None:
@@ -335,14 +301,10 @@ class WrongRanks(InvalidPlacement):
 class DeadlockFound(AlmanacError):
     """Packets of a simulation wait for each other in a circle, and nothing moves any more.
 
-    Attributes
-    ----------
-    links : tuple of str
-        Links whose buffers wait, each for the next and the last for the first, such as ``"s1 -> s2"``.
-    seconds : float
-        Simulated time when the last packet moved.
-    delivered, messages : int
-        Messages delivered by then, and all messages.
+    Attributes:
+        links: Links whose buffers wait, each for the next and the last for the first, such as ``"s1 -> s2"``.
+        seconds: Simulated time when the last packet moved.
+        delivered, messages: Messages delivered by then, and all messages.
     """
 
     def __init__(self, links: Iterable[str], seconds: float, delivered: int, messages: int) -> None:
@@ -360,10 +322,8 @@ class DeadlockFound(AlmanacError):
 class ConfigError(AlmanacError):
     """A setting or an option cannot be used, or an option is missing.
 
-    Attributes
-    ----------
-    key : str
-        Key of the setting, or the option with its dashes, which `reason` then names itself.
+    Attributes:
+        key: Key of the setting, or the option with its dashes, which `reason` then names itself.
     """
 
     def __init__(self, key: str, reason: str, *, path: str | Path | None = None) -> None:
@@ -376,12 +336,7 @@ class DatabaseError(AlmanacError):
 
 
 class DatabaseUnavailable(DatabaseError):
-    """No database server answers.
-
-    Attributes
-    ----------
-    uri, remedy : str
-    """
+    """No database server answers."""
 
     def __init__(self, uri: str, why: str, remedy: str) -> None:
         self.uri = uri
@@ -392,11 +347,8 @@ class DatabaseUnavailable(DatabaseError):
 class SchemaVersionError(DatabaseError):
     """The database has a schema of another version.
 
-    Attributes
-    ----------
-    found, needed : int
-    command : str
-        Command that fixes it.
+    Attributes:
+        command: Command that fixes it.
     """
 
     def __init__(self, found: int, needed: int, command: str) -> None:
@@ -425,10 +377,8 @@ class WritersPaused(DatabaseError):
 class WriteRefused(DatabaseError):
     """A statement would write, but only reading is allowed.
 
-    Attributes
-    ----------
-    keyword : str
-        Word of the statement that writes, or is not known to only read.
+    Attributes:
+        keyword: Word of the statement that writes, or is not known to only read.
     """
 
     def __init__(self, keyword: str, statement: str) -> None:
@@ -437,12 +387,7 @@ class WriteRefused(DatabaseError):
 
 
 class MissingExtra(AlmanacError):
-    """An optional package is not installed.
-
-    Attributes
-    ----------
-    package, command : str
-    """
+    """An optional package is not installed."""
 
     def __init__(self, package: str, command: str) -> None:
         self.package = package

@@ -33,9 +33,8 @@ ROOT = Path(__file__).parents[1]
 def require(extra: str, *modules: str) -> None:
     """Raise if one of the modules that an extra installs cannot be found; nothing is imported.
 
-    Raises
-    ------
-    MissingExtra
+    Raises:
+        MissingExtra
     """
     for module in modules:
         if find_spec(module) is None:

@@ -99,21 +99,17 @@ def from_networkx(
     one slot, and hosts forward only if there is no switch. The order of the nodes is kept. An undirected edge
     counts in both directions. Lists may be JSON texts, as in the GraphML that `registry.exports` writes.
 
-    Parameters
-    ----------
-    graph : networkx.Graph
-        Not changed.
-    capacity : float or str, optional
-        The graph is a fabric: bytes/s of edges without ``capacity``, or the attribute with the bytes/s.
-    weight : float or str, optional
-        The graph is a profile: bytes of edges without ``bytes``, or the attribute with the bytes. Nodes that
-        are not 0, 1, ... become ranks in ascending order if all are whole numbers, otherwise in the order of
-        the graph, with a warning.
+    Args:
+        graph: Not changed.
+        capacity: The graph is a fabric: bytes/s of edges without ``capacity``, or the attribute with the
+            bytes/s.
+        weight: The graph is a profile: bytes of edges without ``bytes``, or the attribute with the bytes.
+            Nodes that are not 0, 1, ... become ranks in ascending order if all are whole numbers, otherwise
+            in the order of the graph, with a warning.
 
-    Raises
-    ------
-    InvalidValue
-        The graph is neither, or has invalid values, or two nodes have the same text, such as 1 and "1".
+    Raises:
+        InvalidValue: The graph is neither, or has invalid values, or two nodes have the same text, such as 1
+            and "1".
     """
     import networkx as nx
 
@@ -222,16 +218,12 @@ def py2neo_graph(
 
     Close its connections with ``graph.service.connector.close()``.
 
-    Parameters
-    ----------
-    uri, user, password, name
-        See `Registry.open`; those of the local server are returned by
-        ``registry.database.embedded_server.ensure_server``.
+    Args:
+        uri, user, password, name: See `Registry.open`; those of the local server are returned by
+            ``registry.database.embedded_server.ensure_server``.
 
-    Raises
-    ------
-    MissingExtra
-        py2neo is not installed.
+    Raises:
+        MissingExtra: py2neo is not installed.
     """
     require("py2neo", "py2neo")
     with warnings.catch_warnings():

@@ -13,14 +13,10 @@ class Progress(Protocol):
     ) -> None:
         """Report that `done` of `total` units of `phase` are done.
 
-        Parameters
-        ----------
-        phase : str
-            Description of the work in a few words.
-        done, total : float
-            Units done and units in all (None: unknown).
-        best : float, optional
-            Value of the best result so far, in the unit of the objective.
+        Args:
+            phase: Description of the work in a few words.
+            done, total: Units done and units in all (None: unknown).
+            best: Value of the best result so far, in the unit of the objective.
         """
 
 

@@ -103,24 +103,16 @@ class Registry:
     ) -> Self:
         """Connect to a server, and create the schema if the database is empty.
 
-        Parameters
-        ----------
-        uri : str, optional
-            Bolt address of a server (default: the local server of this user, started on demand).
-        user, password, name : str, optional
-            Credentials and database of a server named by `uri`.
-        wait_seconds : float
-            How long a transaction is repeated if the server named by `uri` restarts.
-        home : Path, optional
-            Data folder of the local server (default: `default_home`).
-        idle_seconds : float, optional
-            Time without use after which the local server stops, if this call starts it.
+        Args:
+            uri: Bolt address of a server (default: the local server of this user, started on demand).
+            user, password, name: Credentials and database of a server named by `uri`.
+            wait_seconds: How long a transaction is repeated if the server named by `uri` restarts.
+            home: Data folder of the local server (default: `default_home`).
+            idle_seconds: Time without use after which the local server stops, if this call starts it.
 
-        Raises
-        ------
-        DatabaseUnavailable
-        SchemaVersionError
-            The database has a schema of another version.
+        Raises:
+            DatabaseUnavailable
+            SchemaVersionError: The database has a schema of another version.
         """
         if uri is None:
             database = ensure_server(
@@ -149,11 +141,10 @@ class Registry:
         Data that are stored already add nothing. An intake that was read from files is recorded in `runs`,
         also if nothing changed or the call failed.
 
-        Raises
-        ------
-        UnknownName
-            No host or device of the jobs, placements, layouts or counters is in the fabric, or not every one
-            and `Intake.strict` is set; tables of a cluster without an earlier fabric. With the closest names.
+        Raises:
+            UnknownName: No host or device of the jobs, placements, layouts or counters is in the fabric, or
+                not every one and `Intake.strict` is set; tables of a cluster without an earlier fabric. With
+                the closest names.
         """
         from registry.store.observations import draft_observation, restore_identities
         from registry.store.saving import attempt_of, save_intake
@@ -173,19 +164,15 @@ class Registry:
 
         The labels and properties are those of ``docs/reference/cookbook.md``.
 
-        Raises
-        ------
-        WriteRefused
-            The statement would write.
-        DatabaseError
-            The server does not accept the statement.
+        Raises:
+            WriteRefused: The statement would write.
+            DatabaseError: The server does not accept the statement.
 
-        Examples
-        --------
-        Count the hosts of a cluster::
+        Examples:
+            Count the hosts of a cluster::
 
-            with Registry.open() as registry:
-                rows = registry.query("MATCH (d:Device {cluster: $c}) RETURN count(d) AS n", c="hpc1")
+                with Registry.open() as registry:
+                    rows = registry.query("MATCH (d:Device {cluster: $c}) RETURN count(d) AS n", c="hpc1")
         """
         from registry.model.views import Rows
 

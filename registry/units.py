@@ -39,10 +39,8 @@ class Unit(NamedTuple):
 def unit_for(values: Iterable[float], base: str) -> Unit:
     """Return the unit in which the largest value is at least 1, or else the smallest unit.
 
-    Parameters
-    ----------
-    base : str
-        Base unit of the values: `SECONDS`, `BYTES`, `RATE` or `HOPS`.
+    Args:
+        base: Base unit of the values: `SECONDS`, `BYTES`, `RATE` or `HOPS`.
     """
     largest = max((abs(value) for value in values), default=0.0)
     steps = _STEPS[base]
@@ -82,19 +80,14 @@ def moment_text(moment: datetime) -> str:
 def moment_of(text: str, now: datetime) -> datetime:
     """Return the time that a text means, UTC.
 
-    Parameters
-    ----------
-    text : str
-        A time in ISO 8601, UTC if it has no zone; or a span before `now`, with or without a minus or ``ago``:
-        a whole number of ``s``, ``m``, ``h``, ``d`` or ``w``, also in full (``90 minutes``); or ``now``;
-        ``today``, the last midnight in UTC; or ``yesterday``, which is ``1d``.
-    now : datetime
-        Present time, with a zone.
+    Args:
+        text: A time in ISO 8601, UTC if it has no zone; or a span before `now`, with or without a minus or
+            ``ago``: a whole number of ``s``, ``m``, ``h``, ``d`` or ``w``, also in full (``90 minutes``); or
+            ``now``; ``today``, the last midnight in UTC; or ``yesterday``, which is ``1d``.
+        now: Present time, with a zone.
 
-    Raises
-    ------
-    ValueError
-        The text is no time, or one before the year 1 or after the year 9999.
+    Raises:
+        ValueError: The text is no time, or one before the year 1 or after the year 9999.
     """
     word = text.strip().lower()
     span = _SPAN.fullmatch({"yesterday": "1d", "now": "0s"}.get(word, word))

@@ -79,23 +79,16 @@ MEASURED_COLUMNS = (
 
 
 class HistoryFilter(NamedTuple):
-    """Rows of a history to show, and how.
-
-    Attributes
-    ----------
-    cluster, application, job : str or None
-        Only rows of this cluster, application or job.
-    top : int or None
-        Number of newest rows.
-    as_json : bool
-        True for a JSON document instead of a table.
-    """
+    """Rows of a history to show, and how."""
 
     cluster: str | None
     application: str | None
     job: str | None
+    """Only rows of this cluster, application or job."""
     top: int | None
+    """Number of newest rows."""
     as_json: bool
+    """True for a JSON document instead of a table."""
 
     @property
     def cluster_limit(self) -> int | None:

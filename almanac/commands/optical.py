@@ -75,9 +75,8 @@ def optical(
 def _save(registry: Registry, cluster: str, given: dict[str, Any], file: str | None) -> None:
     """Save the given values, and keep the stored ones that are not given.
 
-    Raises
-    ------
-    InvalidValue, UnknownName, InputError
+    Raises:
+        InvalidValue, UnknownName, InputError
     """
     from registry.store.circuit_plans import OpticalSwitch
 
@@ -135,9 +134,8 @@ def _with_circuits(switch: OpticalSwitch, file: str) -> OpticalSwitch:
 def _apply(registry: Registry, cluster: str, plan: str) -> None:
     """Mark a plan of this cluster as applied.
 
-    Raises
-    ------
-    UnknownName, InvalidValue
+    Raises:
+        UnknownName, InvalidValue
     """
     from registry.errors import InvalidValue
 

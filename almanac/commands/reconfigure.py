@@ -206,12 +206,9 @@ class ReconfigureOptions:
     def search(self, start: str | Topology | None, weight: Floats | None = None) -> CircuitSearchOptions:
         """Return the options of the search.
 
-        Parameters
-        ----------
-        start : str, Topology or None
-            First topology.
-        weight : float64[ranks] or None
-            Weights of ranks, which are stored with the plan by their digest.
+        Args:
+            start: First topology.
+            weight (float64[ranks]): Weights of ranks, which are stored with the plan by their digest.
         """
         from mapping.questions.circuits import CircuitSearchOptions
         from registry.model.circuit_plan import BEST, PAPER

@@ -77,10 +77,8 @@ def server_command(
 ) -> list[str]:
     """Return the command that serves the pages; it sends no statistics and loads nothing from other hosts.
 
-    Parameters
-    ----------
-    hosts : sequence of str
-        Names of this machine under which the pages may be asked for.
+    Args:
+        hosts: Names of this machine under which the pages may be asked for.
     """
     import almanac.dashboard_page
     import almanac.dashboard_server

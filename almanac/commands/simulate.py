@@ -258,9 +258,8 @@ def _options(given: Mapping[str, Any]) -> SimulationOptions:
 def _case_from_files(given: Mapping[str, Any]) -> SimulationCase:
     """Read fabric, messages and placements from files, without a database.
 
-    Raises
-    ------
-    InputError, InvalidPlacement, UnknownName
+    Raises:
+        InputError, InvalidPlacement, UnknownName
     """
     from ingest.options import Options
     from ingest.pipeline import plan

@@ -180,12 +180,9 @@ def applications() -> tuple[Profile, ...]:
 def measured_runs(first: MeasuredRun, placements: Mapping[str, str]) -> tuple[MeasuredRun, ...]:
     """Return the runs of `MEASURED`, one after the other.
 
-    Parameters
-    ----------
-    first : MeasuredRun
-        What all runs have in common, and the time of the first one.
-    placements : mapping of str to str
-        Id of each placement by its name.
+    Args:
+        first: What all runs have in common, and the time of the first one.
+        placements: Id of each placement by its name.
     """
     at, runs = first.started_at, []
     for name, times in MEASURED.items():
@@ -201,10 +198,9 @@ def counters(fabric: Fabric, link_bytes: Floats, moment: datetime) -> tuple[Coun
 
     Between them the links carried the predicted bytes, with noise; the port of the moved cable counts errors.
 
-    Parameters
-    ----------
-    link_bytes : float64[m]
-        Bytes of all running jobs per iteration; the length of an iteration follows from `BUSY`.
+    Args:
+        link_bytes (float64[m]): Bytes of all running jobs per iteration; the length of an iteration follows
+            from `BUSY`.
     """
     draw = np.random.default_rng(4711)
     links, seconds = fabric.links, SWEEP.total_seconds()

@@ -52,24 +52,16 @@ RECONFIGURATION_SECONDS = 3.0
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class DemoResult:
-    """Results of the demonstration; all of them are saved.
-
-    Attributes
-    ----------
-    moment : datetime
-        Time to which all times of the demonstration are relative, UTC.
-    placed : PlacementReport
-        Placement of the ranks of `JOB`.
-    simulated : SimulationReport
-        Simulations of `BASELINES` and of the placement that was found; fewer after an interrupt.
-    planned : CircuitPlanReport
-        Next circuits of the optical switch.
-    """
+    """Results of the demonstration; all of them are saved."""
 
     moment: datetime
+    """Time to which all times of the demonstration are relative, UTC."""
     placed: PlacementReport
+    """Placement of the ranks of `JOB`."""
     simulated: SimulationReport
+    """Simulations of `BASELINES` and of the placement that was found; fewer after an interrupt."""
     planned: CircuitPlanReport
+    """Next circuits of the optical switch."""
 
     @property
     def complete(self) -> bool:
@@ -87,13 +79,10 @@ def fill(
 ) -> DemoResult:
     """Load the files, save the generated data, and compute and save the results; a second call adds nothing.
 
-    Parameters
-    ----------
-    moment : datetime, optional
-        Time to which all times are relative (default: now). If the registry holds the demonstration already,
-        its time counts.
-    before_runs : function
-        Called before placements are simulated and circuits are searched.
+    Args:
+        moment: Time to which all times are relative (default: now). If the registry holds the demonstration
+            already, its time counts.
+        before_runs: Called before placements are simulated and circuits are searched.
     """
     from ingest.options import Options
     from ingest.pipeline import ingest, plan

@@ -159,10 +159,8 @@ def route_csv(plan: CircuitPlan, hosts: Sequence[str] = ()) -> str:
 def show_circuit_plan(title: str, fields: dict[str, Any]) -> None:
     """Print a circuit plan as tables.
 
-    Parameters
-    ----------
-    fields : dict
-        JSON document of the plan.
+    Args:
+        fields: JSON document of the plan.
     """
     bound, limits = fields["upper_bound"], f"at most {fields['max_edges']}, {fields['max_degree']} per node"
     rows = [
@@ -193,10 +191,8 @@ def show_circuit_plan(title: str, fields: dict[str, Any]) -> None:
 def show_circuit_moves(moves: dict[str, Any]) -> None:
     """Print the circuits to move, and the gain.
 
-    Parameters
-    ----------
-    moves : dict
-        Key ``present`` of a plan's JSON document.
+    Args:
+        moves: Key ``present`` of a plan's JSON document.
     """
     if moves["seconds_saved"] <= 0.0:
         say("keep the present circuits: no better ones were found")

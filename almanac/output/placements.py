@@ -134,10 +134,8 @@ def compared_metrics_to_json(evaluation: Evaluation) -> dict[str, float | None]:
 def advice_to_json(curve: Curve, advice: Sequence[Advice], best: Advice | None) -> dict[str, Any]:
     """Return the document of ``almanac advise placement``.
 
-    Parameters
-    ----------
-    best : Advice or None
-        Number of ranks to move that saves most, if it is known and above zero.
+    Args:
+        best: Number of ranks to move that saves most, if it is known and above zero.
     """
     return {
         "objective": str(curve.objective),

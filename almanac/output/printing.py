@@ -90,10 +90,8 @@ def print_table(
     A pipe or file gets all columns in full width. On a terminal, cells are wrapped between words, and words
     are not broken; if that is not enough, columns are left out, which a note on standard error names.
 
-    Parameters
-    ----------
-    least : sequence of str
-        Headings of the columns to leave out first, then others from the last; two columns always stay.
+    Args:
+        least: Headings of the columns to leave out first, then others from the last; two columns always stay.
     """
     from rich import box
     from rich.console import Console
@@ -199,10 +197,8 @@ def visible(text: str) -> str:
 def write_text(path: str | None, text: str) -> None:
     """Write text to a file, completely or not at all, or to standard output if no path is given.
 
-    Raises
-    ------
-    InputError
-        The file cannot be written.
+    Raises:
+        InputError: The file cannot be written.
     """
     if path is None:
         click.echo(visible(text) if sys.stdout.isatty() else text, nl=False)
@@ -218,10 +214,8 @@ def whole(value: float) -> int | float:
 def write_bytes(path: str, content: bytes) -> None:
     """Write a file completely or not at all.
 
-    Raises
-    ------
-    InputError
-        The file cannot be written.
+    Raises:
+        InputError: The file cannot be written.
     """
     from registry.errors import InputError
     from registry.installation import no_space
@@ -241,10 +235,8 @@ def write_bytes(path: str, content: bytes) -> None:
 def progress_bars(*, piped: bool = False) -> Iterator[Progress]:
     """Show progress bars on standard error during the block, or nothing if it is not a terminal.
 
-    Parameters
-    ----------
-    piped : bool
-        True to print a line every `LINE_SECONDS` if it is not a terminal.
+    Args:
+        piped: True to print a line every `LINE_SECONDS` if it is not a terminal.
     """
     from registry.progress import silent
 

@@ -353,14 +353,10 @@ def congestion_to_json(
 ) -> dict[str, Any]:
     """Return the document of ``almanac congestion``.
 
-    Parameters
-    ----------
-    links : sequence of HotLink
-        Links to list.
-    pairs : mapping of str to RankPairs, or None
-        Pairs of ranks on the one link that was asked for, by job.
-    top : int
-        Maximum number of pairs of ranks.
+    Args:
+        links: Links to list.
+        pairs: Pairs of ranks on the one link that was asked for, by job.
+        top: Maximum number of pairs of ranks.
     """
     worst, profiles = live.shared.worst_shared_link(), profile_names(live)
     return {

@@ -87,10 +87,8 @@ def ingest_report_to_json(report: Report, dry_run: bool) -> dict[str, Any]:
 def generated_to_json(made: Any, generator: Generator) -> dict[str, Any]:
     """Return the first keys of ``almanac generate``: what was generated.
 
-    Parameters
-    ----------
-    made : Fabric, Profile or float64[ranks]
-        Result of the generator.
+    Args:
+        made (Fabric, Profile or float64[ranks]): Result of the generator.
     """
     fields: dict[str, Any] = {"generator": generator.name, "kind": generator.kind}
     if generator.kind == "profile":
@@ -122,10 +120,8 @@ def cluster_to_json(info: ClusterInfo) -> dict[str, Any]:
 def snapshot_to_json(cluster: str, snapshot: Snapshot, routing: str, why: str) -> dict[str, Any]:
     """Return the document of ``almanac cluster show``.
 
-    Parameters
-    ----------
-    routing, why : str
-        Routing that commands use for this fabric by default, and the reason.
+    Args:
+        routing, why: Routing that commands use for this fabric by default, and the reason.
     """
     fabric = snapshot.fabric
     return {
@@ -208,10 +204,8 @@ def profile_info_to_json(info: ProfileInfo) -> dict[str, Any]:
 def profile_to_json(stored: StoredProfile, traces: Sequence[str]) -> dict[str, Any]:
     """Return the document of ``almanac profile show``.
 
-    Parameters
-    ----------
-    traces : sequence of str
-        Ids of the profile's traces.
+    Args:
+        traces: Ids of the profile's traces.
     """
     content = stored.profile
     return {

@@ -19,39 +19,25 @@ class Unplaced(AlmanacError):
 
 
 class Option(NamedTuple):
-    """An option as it was given.
-
-    Attributes
-    ----------
-    name : str
-        Without leading dashes.
-    values : tuple of str
-    words : tuple of str
-        Words of the command, the option first.
-    """
+    """An option as it was given."""
 
     name: str
+    """Without leading dashes."""
     values: tuple[str, ...]
     words: tuple[str, ...]
+    """Words of the command, the option first."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Call:
-    """A launcher's command.
-
-    Attributes
-    ----------
-    launcher : tuple of str
-        The launcher, with its subcommand if it has one.
-    options : tuple of Option
-        Options of the launcher.
-    program : tuple of str
-        The program and its arguments.
-    """
+    """A launcher's command."""
 
     launcher: tuple[str, ...]
+    """The launcher, with its subcommand if it has one."""
     options: tuple[Option, ...]
+    """Options of the launcher."""
     program: tuple[str, ...]
+    """The program and its arguments."""
 
     @property
     def command(self) -> tuple[str, ...]:
@@ -96,17 +82,12 @@ class Call:
 def parse_call(words: Sequence[str], values: Mapping[str, int], begin: int = 1) -> Call:
     """Return the options of a launcher's command; the first word that is none begins the program.
 
-    Parameters
-    ----------
-    values : mapping of str to int
-        Number of values of each option of the launcher, by its name without dashes.
-    begin : int
-        Number of words of the launcher.
+    Args:
+        values: Number of values of each option of the launcher, by its name without dashes.
+        begin: Number of words of the launcher.
 
-    Raises
-    ------
-    Unplaced
-        An unknown option: how many of the next words are its own is not known.
+    Raises:
+        Unplaced: An unknown option: how many of the next words are its own is not known.
     """
     options: list[Option] = []
     at = begin

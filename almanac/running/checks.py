@@ -28,22 +28,13 @@ _SUFFIXES = ("", ".openmpi", ".mpich")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LauncherCheck:
-    """A launcher that was tried.
-
-    Attributes
-    ----------
-    launcher : str
-        Name and version.
-    path : str
-    found : Verification or str
-        What was seen, or the reason why nothing was.
-    started_at : datetime
-    wall_seconds : float
-    """
+    """A launcher that was tried."""
 
     launcher: str
+    """Name and version."""
     path: str
     found: Verification | str
+    """What was seen, or the reason why nothing was."""
     started_at: datetime
     wall_seconds: float
 
@@ -53,10 +44,8 @@ def check_launchers(
 ) -> Iterator[LauncherCheck]:
     """Start every known launcher of the search path once, with the ranks of a job in a random order.
 
-    Parameters
-    ----------
-    folder : Path
-        Folder for the launchers' files; best one that all hosts share.
+    Args:
+        folder: Folder for the launchers' files; best one that all hosts share.
     """
     known: set[str] = set()
     for path in _paths():

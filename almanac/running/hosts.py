@@ -22,10 +22,8 @@ _HOST = re.compile(r"([^\s:,]+)(?::([1-9]\d*))?")
 def hosts_of(call: Call, launcher: Launcher, environment: Mapping[str, str] = os.environ) -> JobEnvironment:
     """Return hosts, slots and ranks of a command.
 
-    Raises
-    ------
-    Unplaced
-        An option decides about the order, or ranks and hosts are not known or do not fit.
+    Raises:
+        Unplaced: An option decides about the order, or ranks and hosts are not known or do not fit.
     """
     for option in call.options:
         if option.name in launcher.ordering:

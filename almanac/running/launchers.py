@@ -27,78 +27,57 @@ VERSION_SECONDS = 5.0
 class Launcher:
     """A launcher of one version.
 
-    Attributes
-    ----------
-    name : str
-        With the version, once that is known.
-    programs : tuple of str
-        Names under which it is started.
-    subcommand : tuple of str
-        Words that follow its name.
-    version : str
-        Pattern of what it prints for ``--version``; its group is the version. Empty: it is not asked.
-    any_version : bool
-        True if it is this launcher whatever it prints.
-    options : mapping of int to str
-        Names of its options, separated by blanks, by their number of values.
-    ranks, nodes, per_host, hosts, host_files : tuple of str
-        Options with the number of ranks, of hosts, of ranks per host, with hosts, with a file of hosts.
-    host_file : str
-        File of hosts that it reads if none is given; empty if it reads none.
-    asked : tuple of str
-        Its subcommand that prints the hosts of the job; empty if they are known otherwise.
-    keeps_counts : bool
-        True if its options with the number of ranks and hosts stay beside an order.
-    ordering : tuple of str
-        Options by which a user decides about the order; then it is kept.
-    consecutive : bool
-        True if it fills each host with consecutive ranks: an order is one of hosts.
-    rank_variable : str
-        Variable that holds the rank of a process, if it can start torchrun on each host; else empty.
-    format : str
-        Format of `mapping.launchers.FORMATS` in which it takes an order.
-    added : tuple of str
-        Options with which it takes it; ``{file}`` is the file, ``{ranks}`` the number of processes.
-    environment : mapping of str to str
-        Variables with which it takes it.
-    recording : mapping of str to str
-        Variables that let the MPI library write what each rank sent to files that begin with ``{file}``, if
-        it can; empty if no library that it starts can.
-    labelled : tuple of str
-        Options with which it writes the rank before each line of the program's output.
-    label : str
-        Pattern of what it writes there; its group is the rank. Empty if an order cannot be verified.
-    redirecting : tuple of str
-        Options that send the output elsewhere, or change it.
-    compilers : tuple of str
-        Compilers of MPI programs that it starts; the first that is found is used.
+    Attributes:
+        ranks, nodes, per_host, hosts, host_files: Options with the number of ranks, of hosts, of ranks per
+            host, with hosts, with a file of hosts.
     """
 
     name: str
+    """With the version, once that is known."""
     programs: tuple[str, ...]
+    """Names under which it is started."""
     options: Mapping[int, str]
+    """Names of its options, separated by blanks, by their number of values."""
     ranks: tuple[str, ...]
     format: str
+    """Format of `mapping.launchers.FORMATS` in which it takes an order."""
     added: tuple[str, ...]
+    """Options with which it takes it; ``{file}`` is the file, ``{ranks}`` the number of processes."""
     version: str
+    """Pattern of what it prints for ``--version``; its group is the version. Empty: it is not asked."""
     labelled: tuple[str, ...] = ()
+    """Options with which it writes the rank before each line of the program's output."""
     label: str = ""
+    """Pattern of what it writes there; its group is the rank. Empty if an order cannot be verified."""
     subcommand: tuple[str, ...] = ()
+    """Words that follow its name."""
     any_version: bool = False
+    """True if it is this launcher whatever it prints."""
     nodes: tuple[str, ...] = ()
     per_host: tuple[str, ...] = ()
     hosts: tuple[str, ...] = ()
     host_files: tuple[str, ...] = ()
     host_file: str = ""
+    """File of hosts that it reads if none is given; empty if it reads none."""
     asked: tuple[str, ...] = ()
+    """Its subcommand that prints the hosts of the job; empty if they are known otherwise."""
     keeps_counts: bool = False
+    """True if its options with the number of ranks and hosts stay beside an order."""
     consecutive: bool = False
+    """True if it fills each host with consecutive ranks: an order is one of hosts."""
     rank_variable: str = ""
+    """Variable that holds the rank of a process, if it can start torchrun on each host; else empty."""
     ordering: tuple[str, ...] = ()
+    """Options by which a user decides about the order; then it is kept."""
     environment: Mapping[str, str] = field(default_factory=dict)
+    """Variables with which it takes it."""
     recording: Mapping[str, str] = field(default_factory=dict)
+    """Variables that let the MPI library write what each rank sent to files that begin with ``{file}``, if it
+    can; empty if no library that it starts can."""
     redirecting: tuple[str, ...] = ()
+    """Options that send the output elsewhere, or change it."""
     compilers: tuple[str, ...] = ("mpicc",)
+    """Compilers of MPI programs that it starts; the first that is found is used."""
 
     @property
     def values(self) -> dict[str, int]:
@@ -302,10 +281,8 @@ LAUNCHERS = (
 def launcher_of(words: Sequence[str]) -> Launcher:
     """Return the launcher that a command starts.
 
-    Raises
-    ------
-    Unplaced
-        Its name or its version is not known.
+    Raises:
+        Unplaced: Its name or its version is not known.
     """
     name = Path(words[0]).name.removesuffix(".openmpi").removesuffix(".mpich")
     found = [one for one in LAUNCHERS if name in one.programs]
@@ -368,20 +345,13 @@ VALUES = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Torchrun:
-    """torchrun as it is started on each host.
-
-    Attributes
-    ----------
-    call : Call
-    variable : str
-        Variable that holds the rank of a process of the launcher in front of it.
-    environment : mapping of str to str
-        Variables of the job.
-    """
+    """torchrun as it is started on each host."""
 
     call: Call
     variable: str
+    """Variable that holds the rank of a process of the launcher in front of it."""
     environment: Mapping[str, str]
+    """Variables of the job."""
 
     def value(self, name: str, default: str) -> str:
         """Return the value of an option, given as such or by its variable."""
@@ -400,10 +370,8 @@ class Torchrun:
     def words(self, master: str, *, placed: bool) -> tuple[str, ...]:
         """Return words that start it with the node rank of its process, and the host of the first one.
 
-        Parameters
-        ----------
-        placed : bool
-            True to leave out a master address that was given: the first host is another one now.
+        Args:
+            placed: True to leave out a master address that was given: the first host is another one now.
         """
         own = self.call.words(without=_spellings("master-addr") if placed else ())
         return ("sh", "-c", _START.replace("{variable}", self.variable), "sh", master, *own)
@@ -427,10 +395,8 @@ def torchrun_of(
 ) -> Torchrun | None:
     """Return the torchrun that a launcher starts on each host, or None if it starts something else.
 
-    Raises
-    ------
-    Unplaced
-        torchrun chooses its ranks itself, or is not started once on each of several hosts.
+    Raises:
+        Unplaced: torchrun chooses its ranks itself, or is not started once on each of several hosts.
     """
     program = call.command
     begin = torchrun_words(program) if launcher.rank_variable else 0

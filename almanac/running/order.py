@@ -26,86 +26,56 @@ another name."""
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wanted:
-    """What a run is to be placed for.
-
-    Attributes
-    ----------
-    profile : str or None
-        Name or id; default: the newest profile of the application with as many ranks.
-    name : str or None
-        Name of the application; default: that of the profile, else that of the program.
-    program : str
-    cluster : str or None
-        Default: that of the job's environment, else the only one.
-    in_order : bool
-        True if the ranks are not to be placed.
-    record : bool
-        True if the profile is to be recorded, whatever profiles there are; in order.
-    verify : bool
-        True if the launcher is to be verified unless it was: that needs the host of each rank.
-    """
+    """What a run is to be placed for."""
 
     profile: str | None = None
+    """Name or id; default: the newest profile of the application with as many ranks."""
     name: str | None = None
+    """Name of the application; default: that of the profile, else that of the program."""
     program: str = ""
     cluster: str | None = None
+    """Default: that of the job's environment, else the only one."""
     in_order: bool = False
+    """True if the ranks are not to be placed."""
     record: bool = False
+    """True if the profile is to be recorded, whatever profiles there are; in order."""
     verify: bool = False
+    """True if the launcher is to be verified unless it was: that needs the host of each rank."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Order:
-    """Where the ranks of a run are placed.
-
-    Attributes
-    ----------
-    ranks : int
-    text : str
-        Content of the launcher's file; empty if the ranks run in order.
-    hosts : tuple of str
-        Host of each process that the launcher starts, which is each rank, or one on each host; empty if the
-        ranks run in order.
-    placement : str
-        Id of the stored placement; empty if there is none.
-    verified : bool
-        True if this launcher was seen on this cluster to start ranks where an order has them.
-    reasons : tuple of str
-        What was found, as sentences.
-    cluster, application : str
-    profile : str or None
-        Id of the profile; None if there is none yet.
-    """
+    """Where the ranks of a run are placed."""
 
     ranks: int
     text: str = ""
+    """Content of the launcher's file; empty if the ranks run in order."""
     hosts: tuple[str, ...] = ()
+    """Host of each process that the launcher starts, which is each rank, or one on each host; empty if the
+    ranks run in order."""
     placement: str = ""
+    """Id of the stored placement; empty if there is none."""
     verified: bool = False
+    """True if this launcher was seen on this cluster to start ranks where an order has them."""
     reasons: tuple[str, ...]
+    """What was found, as sentences."""
     cluster: str = ""
     application: str = ""
     profile: str | None = None
+    """Id of the profile; None if there is none yet."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Stored:
-    """Ids of what the registry has for a run.
-
-    Attributes
-    ----------
-    profile : tuple of str, int and str, or None
-        Id, ranks and application of the profile; None if there is none.
-    observed : tuple of str and str or None
-        Ids of the latest snapshot of the cluster and of its forwarding tables, if it has any.
-    hosts : mapping of str to str
-        Name in the cluster of each host of the job that is known there.
-    """
+    """Ids of what the registry has for a run."""
 
     cluster: str
     profile: tuple[str, int, str] | None = None
+    """Id, ranks and application of the profile; None if there is none."""
     observed: tuple[str, str | None] = ("", None)
+    """Ids of the latest snapshot of the cluster and of its forwarding tables, if it has any."""
     hosts: Mapping[str, str] = field(default_factory=dict)
+    """Name in the cluster of each host of the job that is known there."""
 
 
 def import_modules() -> None:
@@ -141,20 +111,14 @@ def find_order(
 ) -> Order:
     """Return the order of the ranks of a job.
 
-    Parameters
-    ----------
-    seconds : float
-        Longest time to search.
-    folder : Path, optional
-        Folder of the launchers' files: that of a known placement is used again.
+    Args:
+        seconds: Longest time to search.
+        folder: Folder of the launchers' files: that of a known placement is used again.
 
-    Raises
-    ------
-    Unplaced
-        The profile has another number of ranks, no cluster is named and there are several, or the launcher
-        was seen to start ranks elsewhere.
-    AlmanacError
-        The search fails, or names are not known.
+    Raises:
+        Unplaced: The profile has another number of ranks, no cluster is named and there are several, or the
+            launcher was seen to start ranks elsewhere.
+        AlmanacError: The search fails, or names are not known.
     """
     assert job.ranks is not None
     stored = registry.database.read(lambda transaction: _stored(transaction, wanted, job))

@@ -35,15 +35,10 @@ _LONGEST_LINE = 1 << 16
 
 @dataclass(slots=True)
 class Steps:
-    """Times of the steps of a program, found in its output.
-
-    Attributes
-    ----------
-    pattern : pattern of bytes
-        What the program prints once per step; its first group, if it has one, is the time in seconds.
-    """
+    """Times of the steps of a program, found in its output."""
 
     pattern: re.Pattern[bytes]
+    """What the program prints once per step; its first group, if it has one, is the time in seconds."""
     _times: list[float] = field(default_factory=list)
     _rest: bytes = b""
 
@@ -76,10 +71,8 @@ class Steps:
 def attend(words: Sequence[str], environment: Mapping[str, str], steps: Steps | None) -> tuple[int, float]:
     """Run a launcher to its end; return its exit code (negative: the signal) and its wall time.
 
-    Raises
-    ------
-    OSError
-        It cannot be started.
+    Raises:
+        OSError: It cannot be started.
     """
     terminal = _has_terminal()
     held = signal.valid_signals() - (_JOB_CONTROL if terminal else set())
@@ -229,10 +222,8 @@ T = TypeVar("T")
 def answer_within(seconds: float, work: Callable[[], T]) -> T:
     """Return the result of a function that runs in a child process, which is killed if it takes too long.
 
-    Raises
-    ------
-    Unplaced
-        It raised an error, ended without a result, or took longer.
+    Raises:
+        Unplaced: It raised an error, ended without a result, or took longer.
     """
     own_end, child_end = os.pipe()
     ends_with_us = die_with_parent() if sys.platform == "linux" else None
@@ -297,17 +288,12 @@ class PreparedChild:
     def answer(self, seconds: float, work: Callable[[], T], goes_on: float) -> T:
         """Return the result of a function, which can be pickled; call this once.
 
-        Parameters
-        ----------
-        seconds : float
-            Longest time since the child was started.
-        goes_on : float
-            How many seconds longer the child may work at the lowest priority, for what it stores.
+        Args:
+            seconds: Longest time since the child was started.
+            goes_on: How many seconds longer the child may work at the lowest priority, for what it stores.
 
-        Raises
-        ------
-        Unplaced
-            The work raised an error, ended without a result, or took longer.
+        Raises:
+            Unplaced: The work raised an error, ended without a result, or took longer.
         """
         with contextlib.suppress(BrokenPipeError), self._asks:
             self._asks.write(pickle.dumps((seconds + goes_on, work)))

@@ -39,18 +39,12 @@ RECORDINGS = "recordings"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recording:
-    """A recording under way.
-
-    Attributes
-    ----------
-    folder : Path
-        Where the MPI library writes what each rank sent; it must be there on all hosts.
-    application : str
-        Name of the profile.
-    """
+    """A recording under way."""
 
     folder: Path
+    """Where the MPI library writes what each rank sent; it must be there on all hosts."""
     application: str
+    """Name of the profile."""
 
     @property
     def has_counts(self) -> bool:
@@ -73,10 +67,8 @@ class Recording:
 def new_recording(launcher: Launcher, home: Path, application: str) -> tuple[Recording, Mapping[str, str]]:
     """Return a new recording, and the variables with which the launcher's MPI library writes it.
 
-    Raises
-    ------
-    Unplaced
-        It counts no messages, or there is no place for them.
+    Raises:
+        Unplaced: It counts no messages, or there is no place for them.
     """
     if not launcher.recording:
         raise Unplaced(f"{launcher.name} counts no messages by itself")
@@ -93,10 +85,8 @@ def new_recording(launcher: Launcher, home: Path, application: str) -> tuple[Rec
 def save_recording(registry: Registry, recording: Recording) -> str:
     """Save a recording as the newest profile of its application; return the id of the profile.
 
-    Raises
-    ------
-    AlmanacError
-        It cannot be read or saved.
+    Raises:
+        AlmanacError: It cannot be read or saved.
     """
     from ingest.options import Options
     from ingest.pipeline import plan
@@ -128,29 +118,19 @@ RECORD_SECONDS = 60.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Run:
-    """A launcher to start.
-
-    Attributes
-    ----------
-    words : tuple of str
-        The launcher and its arguments.
-    environment : mapping of str to str
-        Variables to set.
-    reasons : tuple of str
-        What was found and how it is applied, as sentences.
-    described : mapping of str to object
-        Fields of a `MeasuredRun` that are known before; empty if the run cannot be measured.
-    recording : Recording or None
-    placed : bool
-        True if the words or the environment give an order to the launcher.
-    """
+    """A launcher to start."""
 
     words: tuple[str, ...]
+    """The launcher and its arguments."""
     environment: Mapping[str, str] = field(default_factory=dict)
+    """Variables to set."""
     reasons: tuple[str, ...] = ()
+    """What was found and how it is applied, as sentences."""
     described: Mapping[str, object] = field(default_factory=dict)
+    """Fields of a `MeasuredRun` that are known before; empty if the run cannot be measured."""
     recording: Recording | None = None
     placed: bool = False
+    """True if the words or the environment give an order to the launcher."""
 
 
 def prepare_run(
@@ -164,19 +144,15 @@ def prepare_run(
 ) -> Run:
     """Return the command that runs the ranks where they are placed, or records what they send.
 
-    Parameters
-    ----------
-    child : PreparedChild
-        Child process that reads the registry.
-    seconds : float
-        Longest time of that since the child was started; what it finds later is stored for the next run.
-    verify : bool
-        True to see first whether the launcher starts the ranks there, unless it was seen on this cluster.
+    Args:
+        child: Child process that reads the registry.
+        seconds: Longest time of that since the child was started; what it finds later is stored for the next
+            run.
+        verify: True to see first whether the launcher starts the ranks there, unless it was seen on this
+            cluster.
 
-    Raises
-    ------
-    Unplaced
-        The job must run in its own order, and no recording is asked for.
+    Raises:
+        Unplaced: The job must run in its own order, and no recording is asked for.
     """
     try:
         return _placed_run(child, settings, wanted, seconds, words, verify=verify)
@@ -233,10 +209,8 @@ def _placed_run(
 def _described(call: Call, job: JobEnvironment, launcher: Launcher, order: Order) -> dict[str, object]:
     """Return the fields of a `MeasuredRun` that are known before the run.
 
-    Parameters
-    ----------
-    call : Call
-        As it was typed: an order changes torchrun's master, and both orders are one program.
+    Args:
+        call: As it was typed: an order changes torchrun's master, and both orders are one program.
     """
     return {
         **{name: getattr(order, name) for name in ("cluster", "application", "ranks", "profile")},
@@ -252,10 +226,8 @@ def _described(call: Call, job: JobEnvironment, launcher: Launcher, order: Order
 def read_command(words: Sequence[str]) -> tuple[Launcher, Call, JobEnvironment]:
     """Return the launcher of a command, its options, and the hosts and ranks that it starts.
 
-    Raises
-    ------
-    Unplaced
-        One of these is not known, or an option decides about the order.
+    Raises:
+        Unplaced: One of these is not known, or an option decides about the order.
     """
     if torchrun_words(words):
         raise Unplaced(
@@ -324,10 +296,8 @@ def verified_run(
 def apply_order(call: Call, launcher: Launcher, order: Order, folder: Path) -> Run:
     """Return a launcher's command with an order of its ranks, whose file is written into a folder.
 
-    Raises
-    ------
-    Unplaced
-        The file cannot be written.
+    Raises:
+        Unplaced: The file cannot be written.
     """
     path = _write(folder, order, launcher)
     values = {"file": str(path), "ranks": str(len(order.hosts) if launcher.consecutive else order.ranks)}
@@ -344,10 +314,8 @@ def measure_run(run: Run, steps: Steps | None) -> tuple[int, MeasuredRun | None]
 
     Nothing is measured if too little is known of the run.
 
-    Raises
-    ------
-    OSError
-        It cannot be started.
+    Raises:
+        OSError: It cannot be started.
     """
     from registry.model.job import MeasuredRun
 
@@ -373,17 +341,12 @@ def save_run(
 
     A recording that was saved, or holds nothing, is deleted.
 
-    Returns
-    -------
-    identity : str or None
-        Of the measured run, if there is one.
-    lost : str or None
-        Why the recording is not saved; the run is saved without it. None if it is, or there is none.
+    Returns:
+        identity: Of the measured run, if there is one.
+        lost: Why the recording is not saved; the run is saved without it. None if it is, or there is none.
 
-    Raises
-    ------
-    Unplaced
-        Nothing is saved.
+    Raises:
+        Unplaced: Nothing is saved.
     """
     useless = None
     if recording is not None:

@@ -52,18 +52,12 @@ class Unverified(AlmanacError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verification:
-    """Where a launcher started ranks.
-
-    Attributes
-    ----------
-    misplaced : tuple of str
-        A sentence for each rank that ran on another host than asked for; empty if each ran where it should.
-    by : str
-        Who said so, as words: the launcher, or the launcher and the MPI library.
-    """
+    """Where a launcher started ranks."""
 
     misplaced: tuple[str, ...]
+    """A sentence for each rank that ran on another host than asked for; empty if each ran where it should."""
     by: str
+    """Who said so, as words: the launcher, or the launcher and the MPI library."""
 
 
 def verify_order(
@@ -76,21 +70,15 @@ def verify_order(
 ) -> Verification:
     """Start a program that prints its host in place of the user's, and compare each rank's with the order.
 
-    Parameters
-    ----------
-    hosts : sequence of str
-        Host of each rank.
-    run : tuple
-        Options with which the launcher takes the order, and the environment.
-    folder : Path
-        Folder for the compiled program; it must be there on all hosts, else only the launcher is asked.
-    seconds : float
-        Longest time.
+    Args:
+        hosts: Host of each rank.
+        run: Options with which the launcher takes the order, and the environment.
+        folder: Folder for the compiled program; it must be there on all hosts, else only the launcher is
+            asked.
+        seconds: Longest time.
 
-    Raises
-    ------
-    Unverified
-        The launcher fails, takes too long or does not report each rank once.
+    Raises:
+        Unverified: The launcher fails, takes too long or does not report each rank once.
     """
     added, environment = run
     deadline = time.monotonic() + seconds

@@ -19,10 +19,8 @@ LOCAL = ("localhost", "127.0.0.1", "::1")
 def allowed_hosts(address: str, more: Iterable[str] = ()) -> tuple[str, ...]:
     """Return the names and addresses under which a server that listens on `address` is reached.
 
-    Parameters
-    ----------
-    more : iterable of str
-        Further names, such as that of a reverse proxy: the setting ``allowed_hosts``.
+    Args:
+        more: Further names, such as that of a reverse proxy: the setting ``allowed_hosts``.
     """
     names = [*LOCAL, address, *more]
     if address not in LOCAL:

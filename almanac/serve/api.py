@@ -408,10 +408,8 @@ class Problem(BaseModel):
 def build(service: Service, token: str, hosts: Collection[str] = LOCAL) -> FastAPI:
     """Return the application that answers requests about the registry of a service.
 
-    Parameters
-    ----------
-    hosts : collection of str
-        Names of this machine that requests may carry.
+    Args:
+        hosts: Names of this machine that requests may carry.
     """
 
     def require_token(given: Annotated[HTTPAuthorizationCredentials | None, Depends(_BEARER)]) -> None:
@@ -446,10 +444,8 @@ def build(service: Service, token: str, hosts: Collection[str] = LOCAL) -> FastA
 def listen(address: str, port: int) -> socket.socket:
     """Return a listening socket.
 
-    Raises
-    ------
-    ConfigError
-        The address is wrong or in use.
+    Raises:
+        ConfigError: The address is wrong or in use.
     """
     try:
         family = socket.AF_INET6 if ":" in address else socket.AF_INET
@@ -584,10 +580,8 @@ async def _answer_fault(request: Request, error: Exception) -> Response:
 def health_to_json(away: str | None, states: Mapping[str, TaskState], spool: Spool) -> dict[str, Any]:
     """Return the document of ``/healthz``.
 
-    Parameters
-    ----------
-    away : str or None
-        Why the database cannot be used; None if it can.
+    Args:
+        away: Why the database cannot be used; None if it can.
     """
     now, waiting = datetime.now(UTC), spool.waiting()
     return {

@@ -38,28 +38,20 @@ class StillRunning(AlmanacError):
 
 @dataclass(frozen=True, slots=True)
 class Surroundings:
-    """What the tasks of a service share.
-
-    Attributes
-    ----------
-    spool : Spool
-    stop : Event
-        Set when the service stops: commands are then ended.
-    environment : mapping
-        Environment of commands of ``almanac``.
-    """
+    """What the tasks of a service share."""
 
     spool: Spool
     stop: Event
+    """Set when the service stops: commands are then ended."""
     environment: Mapping[str, str]
+    """Environment of commands of ``almanac``."""
 
 
 def run_task(task: Task, around: Surroundings) -> str | None:
     """Run a task once; return the name of the spool's entry with its output, None for commands of almanac.
 
-    Raises
-    ------
-    CommandFailed, StillRunning, SpoolFull
+    Raises:
+        CommandFailed, StillRunning, SpoolFull
     """
     spool = around.spool
     with (

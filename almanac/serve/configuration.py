@@ -46,50 +46,32 @@ _TASK_KEYS = ("name", "interval_seconds", "timeout_seconds", "jitter_seconds")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Task:
-    """A command that the service runs at intervals.
-
-    Attributes
-    ----------
-    name : str
-        Unique name of letters, digits, ``_``, ``.`` and ``-``.
-    command : tuple of str
-        Program and arguments; of a command of ``almanac``, its arguments.
-    interval : float
-        Seconds from one start to the next.
-    timeout : float
-        Seconds after which it is killed.
-    jitter : float
-        Largest random delay of a start, in seconds.
-    options : Options or None
-        Options of the ingest of its output; None for a command of ``almanac``, whose output is not ingested.
-    """
+    """A command that the service runs at intervals."""
 
     name: str
+    """Unique name of letters, digits, ``_``, ``.`` and ``-``."""
     command: tuple[str, ...]
+    """Program and arguments; of a command of ``almanac``, its arguments."""
     interval: float
+    """Seconds from one start to the next."""
     timeout: float
+    """Seconds after which it is killed."""
     jitter: float
+    """Largest random delay of a start, in seconds."""
     options: Options | None = None
+    """Options of the ingest of its output; None for a command of ``almanac``, whose output is not ingested.
+    """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServiceSettings:
-    """Settings of the service.
-
-    Attributes
-    ----------
-    address : str
-    port : int
-        0 for any free port.
-    token : str
-        Token that requests have to carry.
-    token_file : Path
-    tasks : tuple of Task
-    """
+    """Settings of the service."""
 
     address: str
     port: int
+    """0 for any free port."""
     token: str
+    """Token that requests have to carry."""
     token_file: Path
     tasks: tuple[Task, ...]
 
@@ -99,15 +81,11 @@ def read_service(
 ) -> ServiceSettings:
     """Return the settings of the service; create a token if none is configured.
 
-    Parameters
-    ----------
-    address, port : optional
-        Values of the command line.
+    Args:
+        address, port: Values of the command line.
 
-    Raises
-    ------
-    ConfigError
-        A value is missing or wrong; with its key and the configuration file.
+    Raises:
+        ConfigError: A value is missing or wrong; with its key and the configuration file.
     """
     table = _Table(settings.serve, "serve", settings.config_path)
     table.require_known("address", "port", "token_file", "collectors", "commands")

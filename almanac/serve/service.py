@@ -31,23 +31,16 @@ from registry.store.ingest_runs import Attempt
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaskState:
-    """State of a task.
-
-    Attributes
-    ----------
-    started_at, succeeded_at, failed_at : datetime or None
-        Last start, last success (of a collector: its output is saved) and last failure.
-    error : str
-        Why the last run failed; empty if it did not.
-    formats : tuple of str
-        Formats of a collector's output that was saved last.
-    """
+    """State of a task."""
 
     started_at: datetime | None = None
     succeeded_at: datetime | None = None
     failed_at: datetime | None = None
+    """Last start, last success (of a collector: its output is saved) and last failure."""
     error: str = ""
+    """Why the last run failed; empty if it did not."""
     formats: tuple[str, ...] = ()
+    """Formats of a collector's output that was saved last."""
 
 
 class TaskStates:
@@ -118,13 +111,9 @@ STOP_SECONDS = 60.0
 class Service:
     """Threads of one service: one for each task, and one that ingests.
 
-    Attributes
-    ----------
-    spool : Spool
-    limits : ErrorLimits
-        From which growth errors of ports are reported.
-    states : TaskStates
-        When each task ran, and how that ended.
+    Attributes:
+        limits: From which growth errors of ports are reported.
+        states: When each task ran, and how that ended.
     """
 
     def __init__(
@@ -169,9 +158,8 @@ class Service:
     def registry(self) -> Registry:
         """Return the open registry.
 
-        Raises
-        ------
-        DatabaseUnavailable
+        Raises:
+            DatabaseUnavailable
         """
         registry = self._registry
         if registry is None:
@@ -249,9 +237,8 @@ class Service:
     def _open(self) -> Registry:
         """Return the registry if its database answers, else open it again.
 
-        Raises
-        ------
-        DatabaseError
+        Raises:
+            DatabaseError
         """
         if self._registry is not None:
             try:
@@ -299,10 +286,8 @@ def repeat(
 
     Starts that pass while `work` runs are left out, so it never runs twice at the same time.
 
-    Parameters
-    ----------
-    clock : callable
-        Seconds that only grow: changes of the system's time have no effect.
+    Args:
+        clock: Seconds that only grow: changes of the system's time have no effect.
     """
     begin, turn = clock(), 0
     while True:

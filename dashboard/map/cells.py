@@ -18,46 +18,30 @@ SHARED_WIDTH = 64
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Panel:
-    """A matrix of cells.
-
-    Attributes
-    ----------
-    title : str
-    section : int
-        Number of its section: panels of a section are side by side, sections one above the other.
-    rows, columns : int
-    row_names : tuple of str
-        Device of each row; empty if the rows have no meaning.
-    block : int
-        Number of columns that belong together, such as the cables of one switch; 0 for none.
-    heading : str
-        Heading of the section; set in its first panel only.
-    """
+    """A matrix of cells."""
 
     title: str
     section: int
+    """Number of its section: panels of a section are side by side, sections one above the other."""
     rows: int
     columns: int
     row_names: tuple[str, ...] = ()
+    """Device of each row; empty if the rows have no meaning."""
     block: int = 0
+    """Number of columns that belong together, such as the cables of one switch; 0 for none."""
     heading: str = ""
+    """Heading of the section; set in its first panel only."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Cells:
-    """The cell of each cable of a fabric.
-
-    Attributes
-    ----------
-    panels : tuple of Panel
-    panel, row, column : int32[c]
-        Place of each cable of `dashboard.map.layout.cables`.
-    """
+    """The cell of each cable of a fabric."""
 
     panels: tuple[Panel, ...]
     panel: Ints
     row: Ints
     column: Ints
+    """int32[c]: Place of each cable of `dashboard.map.layout.cables`."""
 
 
 class _Sheet:

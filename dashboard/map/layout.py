@@ -182,51 +182,35 @@ FREE = "free"
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Layout:
-    """Positions of the vertices of a fabric.
-
-    Attributes
-    ----------
-    form : str
-        `TREE` (y is the tier), `GRID` (torus in slices), `GROUPS` (dragonfly, one circle per group) or
-        `FREE`.
-    x, y : float64[n]
-        Position, from 0 to 1; y grows upwards.
-    tier : int32[n]
-        Tier: 0 hosts, 1 leaf switches, ...; only 0 and 1 if the fabric is no tree.
-    group : int32[n] or None
-        Group of each vertex of a dragonfly, -1 for none; None for other fabrics.
-    spot : int32[n, d] or None
-        Coordinates of each forwarding vertex of a torus, -1 for others; None for other fabrics.
-    sizes : int32[d] or None
-        Number of vertices along each axis of a torus; None for other fabrics.
-    """
+    """Positions of the vertices of a fabric."""
 
     form: str
+    """`TREE` (y is the tier), `GRID` (torus in slices), `GROUPS` (dragonfly, one circle per group) or `FREE`.
+    """
     x: Floats
     y: Floats
+    """float64[n]: Position, from 0 to 1; y grows upwards."""
     tier: Ints
+    """int32[n]: Tier: 0 hosts, 1 leaf switches, ...; only 0 and 1 if the fabric is no tree."""
     group: Ints | None = None
+    """int32[n]: Group of each vertex of a dragonfly, -1 for none; None for other fabrics."""
     spot: Ints | None = None
+    """int32[n, d]: Coordinates of each forwarding vertex of a torus, -1 for others; None for other fabrics.
+    """
     sizes: Ints | None = None
+    """int32[d]: Number of vertices along each axis of a torus; None for other fabrics."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Cables:
-    """The cables of a fabric: each pair of opposite links once, ordered by ends and ports.
-
-    Attributes
-    ----------
-    a, b : int64[c]
-        Vertices at the ends, ``a < b``.
-    there, back : int64[c]
-        Rows of ``fabric.links`` from a to b and from b to a; -1 for a missing
-        direction.
-    """
+    """The cables of a fabric: each pair of opposite links once, ordered by ends and ports."""
 
     a: Longs
     b: Longs
+    """int64[c]: Vertices at the ends, ``a < b``."""
     there: Longs
     back: Longs
+    """int64[c]: Rows of ``fabric.links`` from a to b and from b to a; -1 for a missing direction."""
 
     def __len__(self) -> int:
         return len(self.a)

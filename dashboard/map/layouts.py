@@ -53,24 +53,17 @@ them, if that is needed), all devices below the top switches, or a dragonfly's g
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Collapsed:
-    """Devices that are drawn as one.
-
-    Attributes
-    ----------
-    what : str
-        `RACKS`, `PODS` or `PARTS`.
-    member : int64[n]
-        First device of the group of each vertex, in natural order of names; itself if it is drawn alone.
-    names : dict of int to str
-        Name of each group with several devices, by its first device.
-    has_hosts : bool[n]
-        True if the group of a vertex has hosts.
-    """
+    """Devices that are drawn as one."""
 
     what: str
+    """`RACKS`, `PODS` or `PARTS`."""
     member: Longs
+    """int64[n]: First device of the group of each vertex, in natural order of names; itself if it is drawn
+    alone."""
     names: dict[int, str]
+    """Name of each group with several devices, by its first device."""
     has_hosts: Bools
+    """bool[n]: True if the group of a vertex has hosts."""
 
     def devices(self, vertex: int) -> Longs:
         """Return all devices (int64) that are drawn as one with a device."""
@@ -107,10 +100,8 @@ class Collapsed:
 def collapse(fabric: Fabric, layout: Layout, cables: Cables, most: int) -> Collapsed | None:
     """Return the groups in which a fabric has at most `most` lines; None if no kind of group achieves it.
 
-    Parameters
-    ----------
-    most : int
-        Maximum number of pairs of groups with cables.
+    Args:
+        most: Maximum number of pairs of groups with cables.
     """
     for found in _kinds(fabric, layout):
         part = found.cables(cables)
@@ -157,12 +148,9 @@ def _with_alike(fabric: Fabric, group: Longs, tier: Ints) -> Longs:
 def _with_same_lower(fabric: Fabric, group: Longs, upper: Bools, lower: Bools | None = None) -> Longs:
     """Return the groups with some switches that have the same groups below them as one group.
 
-    Parameters
-    ----------
-    upper : bool[n]
-        These switches.
-    lower : bool[n], optional
-        The devices below them (default: all others).
+    Args:
+        upper (bool[n]): These switches.
+        lower (bool[n]): The devices below them (default: all others).
     """
     links = fabric.links
     below = ~upper if lower is None else lower
@@ -264,10 +252,9 @@ CORNER = 0.28
 def slices(fabric: Fabric, spot: Ints) -> tuple[Floats, Floats]:
     """Return float64[n], float64[n]: x and y. Further axes are drawn along x, slice by slice.
 
-    Parameters
-    ----------
-    spot : int32[n, d]
-        Coordinates of forwarding vertices; -1 for hosts, which are drawn around their switch.
+    Args:
+        spot (int32[n, d]): Coordinates of forwarding vertices; -1 for hosts, which are drawn around their
+            switch.
     """
     place = np.zeros((len(fabric), max(2, spot.shape[1])))
     place[:, : spot.shape[1]] = spot[switch_of(fabric)]
@@ -373,10 +360,8 @@ Spread = Callable[[Fabric], tuple[Floats, Floats]]
 def draw_fabric(fabric: Fabric, spread: Spread = free) -> Drawing:
     """Return the drawing of a fabric.
 
-    Parameters
-    ----------
-    spread : callable
-        Returns the positions of a free layout.
+    Args:
+        spread: Returns the positions of a free layout.
     """
     placed, pairs = layout(fabric, spread), cables(fabric)
     return Drawing(layout=placed, cables=pairs, cells=cells(fabric, placed, pairs))
@@ -385,10 +370,8 @@ def draw_fabric(fabric: Fabric, spread: Spread = free) -> Drawing:
 def redrawn(drawing: Drawing, fabric: Fabric) -> Drawing:
     """Return the drawing of a fabric with the same vertices at the same places but other links.
 
-    Raises
-    ------
-    InvalidValue
-        The number of vertices differs.
+    Raises:
+        InvalidValue: The number of vertices differs.
     """
     if len(fabric) != len(drawing.layout.x):
         raise InvalidValue("fabric", f"has {len(fabric)} vertices, not {len(drawing.layout.x)}")
@@ -399,10 +382,8 @@ def redrawn(drawing: Drawing, fabric: Fabric) -> Drawing:
 def layout(fabric: Fabric, spread: Spread = free) -> Layout:
     """Return the layout that suits a fabric: tree in levels, torus in slices, dragonfly in groups, or free.
 
-    Parameters
-    ----------
-    spread : callable
-        Returns the positions of a free layout.
+    Args:
+        spread: Returns the positions of a free layout.
     """
     tier = tiers(fabric)
     top = max(int(tier.max()), 1)

@@ -71,91 +71,62 @@ class Level(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Points:
-    """Positions of hosts and switches in a map of lines.
-
-    Attributes
-    ----------
-    x, y : float64[n]
-        Position, from 0 to 1; y grows upwards.
-    switch : bool[n]
-    cables : int64[c]
-        Number of physical cables of each line.
-    levels : tuple of Level
-    """
+    """Positions of hosts and switches in a map of lines."""
 
     x: Floats
     y: Floats
+    """float64[n]: Position, from 0 to 1; y grows upwards."""
     switch: Bools
+    """bool[n]."""
     cables: Longs
+    """int64[c]: Number of physical cables of each line."""
     levels: tuple[Level, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Picture:
-    """A map of links.
-
-    Attributes
-    ----------
-    drawing : str
-        Name that is equal for pictures with everything at the same places.
-    title, legend : str
-        Title of the picture, and meaning of its colours.
-    steps : tuple of Step
-    hot : int
-        First step that is drawn enlarged if cells are tiny.
-    unit : Unit or None
-        Unit of displayed values, or None to display the text of the step.
-    signed : bool
-        True if positive values get a sign.
-    names : tuple of str
-        Names of the drawn vertices.
-    vertices : int64[n]
-        Vertex of the fabric for each name.
-    ports : tuple of str
-        Texts of ports; the first is empty, for unknown ports.
-    a, b : int64[c]
-        Ends of each cable, as indices of `names`.
-    a_port, b_port : int64[c]
-        Ports of each cable, as indices of `ports`.
-    there, back : float64[c]
-        Values from a to b and from b to a; NaN for none.
-    step : int32[c]
-    rows : int64[c]
-        Row of ``fabric.links`` that selecting the cable means: its busier direction.
-    other_rows : int64[c]
-        Row of the other direction; -1 for none.
-    worst : int
-        Highlighted cable; -1 for none.
-    worst_text : str
-    shape : Cells or Points
-        Places of the cables: cells, in the order of their panels, or ends of lines.
-    height : int
-        Height in pixels, or `FILL`.
-    """
+    """A map of links."""
 
     drawing: str
+    """Name that is equal for pictures with everything at the same places."""
     title: str
     legend: str
+    """Title of the picture, and meaning of its colours."""
     steps: tuple[Step, ...]
     hot: int
+    """First step that is drawn enlarged if cells are tiny."""
     unit: Unit | None
+    """Unit of displayed values, or None to display the text of the step."""
     signed: bool = False
+    """True if positive values get a sign."""
     names: tuple[str, ...]
+    """Names of the drawn vertices."""
     vertices: Longs
+    """int64[n]: Vertex of the fabric for each name."""
     ports: tuple[str, ...]
+    """Texts of ports; the first is empty, for unknown ports."""
     a: Longs
     b: Longs
+    """int64[c]: Ends of each cable, as indices of `names`."""
     a_port: Longs
     b_port: Longs
+    """int64[c]: Ports of each cable, as indices of `ports`."""
     there: Floats
     back: Floats
+    """float64[c]: Values from a to b and from b to a; NaN for none."""
     step: Ints
+    """int32[c]."""
     rows: Longs
+    """int64[c]: Row of ``fabric.links`` that selecting the cable means: its busier direction."""
     other_rows: Longs
+    """int64[c]: Row of the other direction; -1 for none."""
     worst: int = -1
+    """Highlighted cable; -1 for none."""
     worst_text: str = "worst link"
     shape: Cells | Points
+    """Places of the cables: cells, in the order of their panels, or ends of lines."""
     height: int = HEIGHT
+    """Height in pixels, or `FILL`."""
     mark: Mapping[str, str] = field(default_factory=dict)
 
     def place(self, item: Item | None) -> dict[str, int] | None:
@@ -180,14 +151,10 @@ class Picture:
 def pack(picture: Picture, picked: Item | None = None, turn: int = 0, below: int = 0) -> bytes:
     """Return the picture as bytes.
 
-    Parameters
-    ----------
-    picked : Item, optional
-        Selected item.
-    turn : int
-        A number that changes when the page, and not the user, changes the selection.
-    below : int
-        Pixels that are left free below a map whose height fills the window.
+    Args:
+        picked: Selected item.
+        turn: A number that changes when the page, and not the user, changes the selection.
+        below: Pixels that are left free below a map whose height fills the window.
     """
     arrays = _arrays(picture)
     header = _header(picture)
@@ -305,16 +272,12 @@ def fabric_map(
 ) -> None:
     """Draw a map.
 
-    Parameters
-    ----------
-    key : str
-        Key of the element.
-    picked : Item, optional
-        Selected item, for example from the address.
-    on_pick : callable, optional
-        Called with the item that the user selects, or None if the selection is cleared, before the rerun.
-    below : int
-        Pixels that are left free below a map whose height fills the window.
+    Args:
+        key: Key of the element.
+        picked: Selected item, for example from the address.
+        on_pick: Called with the item that the user selects, or None if the selection is cleared, before the
+            rerun.
+        below: Pixels that are left free below a map whose height fills the window.
     """
     selection = st.session_state.setdefault(f"{key} selection", _Selection())
     selection.set_by_page(picture.drawing, picked, again=key not in st.session_state)

@@ -214,10 +214,8 @@ _SERIES = (PRESENT, PROPOSED, UPPER_BOUND)
 def throughput_bars(rows: pd.DataFrame, theme: str) -> alt.LayerChart:
     """Return bars of the throughput before and after, and of the certified upper bound.
 
-    Parameters
-    ----------
-    rows : DataFrame
-        Result of `dashboard.pages.circuits.throughputs`.
+    Args:
+        rows: Result of `dashboard.pages.circuits.throughputs`.
     """
     grey, _, colour, ink = SERIES_COLOURS[theme]
     top = float(rows["value"].max()) if len(rows) else 1.0
@@ -241,12 +239,9 @@ def throughput_bars(rows: pd.DataFrame, theme: str) -> alt.LayerChart:
 def trail_chart(rows: pd.DataFrame, bound: float | None, theme: str) -> alt.LayerChart:
     """Return a chart of the throughput of each iteration, the best so far, and the certified upper bound.
 
-    Parameters
-    ----------
-    rows : DataFrame
-        Result of `dashboard.pages.circuits.trail_table`.
-    bound : float or None
-        Upper bound, or None if throughput is unlimited.
+    Args:
+        rows: Result of `dashboard.pages.circuits.trail_table`.
+        bound: Upper bound, or None if throughput is unlimited.
     """
     grey, _, colour, ink = SERIES_COLOURS[theme]
     x = alt.X("iteration:Q", title="iteration", axis=alt.Axis(tickMinStep=1, format="d"))
@@ -277,13 +272,9 @@ def trail_chart(rows: pd.DataFrame, bound: float | None, theme: str) -> alt.Laye
 def circuit_matrix(rows: pd.DataFrame, nodes: int, theme: str, what: Collection[str] = STATES) -> alt.Chart:
     """Return a matrix of the nodes that circuits connect, symmetric; colour and shape show the changes.
 
-    Parameters
-    ----------
-    rows : DataFrame
-        Result of `dashboard.pages.circuits.circuits_table`.
-    nodes : int
-    what : collection of str
-        Which of `dashboard.pages.circuits.STATES` to draw; names of hosts come from all rows.
+    Args:
+        rows: Result of `dashboard.pages.circuits.circuits_table`.
+        what: Which of `dashboard.pages.circuits.STATES` to draw; names of hosts come from all rows.
     """
     columns = {"a": "b", "b": "a", "a node": "b node", "b node": "a node"}
     both = pd.concat([rows, rows.rename(columns=columns)], ignore_index=True)
@@ -380,9 +371,8 @@ def draw(registry: Registry, site: Site) -> None:
 def _cluster(known: Sequence[CircuitPlanInfo], clusters: Sequence[str]) -> str | None:
     """Return the cluster in the address, that of the plan in the address, or the first cluster, if any.
 
-    Raises
-    ------
-    UnknownName
+    Raises:
+        UnknownName
     """
     of_plan = {one.id: one.cluster for one in known}.get(st.query_params.get("plan", ""))
     if "cluster" not in st.query_params and of_plan is not None:
@@ -409,9 +399,8 @@ def _empty(cluster: str | None, others: Collection[str], site: Site) -> None:
 def _choose(infos: Sequence[CircuitPlanInfo]) -> str:
     """Return the id of the chosen plan.
 
-    Raises
-    ------
-    UnknownName
+    Raises:
+        UnknownName
     """
     by_id = {one.id: one for one in infos}
     plan = choose("Plan", "plan", list(by_id), show=lambda name: option_text(by_id[name]), kind="plan")

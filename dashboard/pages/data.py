@@ -69,24 +69,16 @@ MOST_FILES = 3
 
 
 class Attention(NamedTuple):
-    """A source that needs attention.
-
-    Attributes
-    ----------
-    state : str
-        One of `registry.store.ingest_runs.STATES`.
-    source : str
-        Its format and cluster.
-    cause : str
-        What is wrong, in one line.
-    command : str
-        Command that reads it again.
-    """
+    """A source that needs attention."""
 
     state: str
+    """One of `registry.store.ingest_runs.STATES`."""
     source: str
+    """Its format and cluster."""
     cause: str
+    """What is wrong, in one line."""
     command: str
+    """Command that reads it again."""
 
 
 def source_text(cluster: str, format: str) -> str:
@@ -99,10 +91,8 @@ def attention(
 ) -> list[Attention]:
     """Return the sources that need attention, failures first, then the oldest data.
 
-    Parameters
-    ----------
-    runs : sequence of RunInfo
-        Runs, newest first; the command names the files of the last run of the source.
+    Args:
+        runs: Runs, newest first; the command names the files of the last run of the source.
     """
     found = []
     for source in sources:
@@ -139,10 +129,8 @@ def age_grid(found: Ingests, starts: Sequence[datetime], now: datetime) -> pd.Da
     The age is that of the latest data that were observed until the end of the day (now, on the last day),
     whenever they were ingested. A failed run counts on the day on which it ran.
 
-    Parameters
-    ----------
-    starts : sequence of datetime
-        Start of each day, ascending, as for `registry.pages.ingests.read_ingests`.
+    Args:
+        starts: Start of each day, ascending, as for `registry.pages.ingests.read_ingests`.
     """
     ends = [*starts[1:], now]
     days = {(one.cluster, one.format, one.day): one for one in found.days}
@@ -262,10 +250,8 @@ FRAME = 90
 def age_grid_chart(table: pd.DataFrame, theme: str) -> alt.LayerChart:
     """Return a grid of squares, a row for each source: the age of its latest data on each day.
 
-    Parameters
-    ----------
-    table : DataFrame
-        Result of `dashboard.pages.data.age_grid`.
+    Args:
+        table: Result of `dashboard.pages.data.age_grid`.
     """
     days, sources = (list(dict.fromkeys(table[name])) for name in ("day", "source"))
     plain: Any = {"ticks": False, "domain": False}
@@ -303,10 +289,8 @@ _GRID_TIPS = {
 def durations(runs: pd.DataFrame, theme: str) -> alt.Chart:
     """Return a chart with one mark per run: start, duration and outcome.
 
-    Parameters
-    ----------
-    runs : DataFrame
-        Columns ``at`` (UTC), ``seconds``, ``outcome``, ``source``, ``cluster``.
+    Args:
+        runs: Columns ``at`` (UTC), ``seconds``, ``outcome``, ``source``, ``cluster``.
     """
     outcomes = list(OUTCOMES)
     chart: alt.Chart = (
@@ -475,9 +459,8 @@ def _runs(runs: Sequence[RunInfo], site: Site) -> None:
 def _chosen(runs: Sequence[RunInfo], picked: int | None) -> RunInfo | None:
     """Return the selected run, or the run in the address, or None.
 
-    Raises
-    ------
-    UnknownName
+    Raises:
+        UnknownName
     """
     if picked is not None:
         st.query_params["run"] = runs[picked].id

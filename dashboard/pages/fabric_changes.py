@@ -49,18 +49,12 @@ KINDS = ("unchanged", "faster", "slower", "new", "gone")
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Overlay:
-    """Two states of a wiring in one fabric.
-
-    Attributes
-    ----------
-    fabric : Fabric
-        All vertices and links of both states, without adapters and tables.
-    kind : float64[m]
-        Kind of each link.
-    """
+    """Two states of a wiring in one fabric."""
 
     fabric: Fabric
+    """All vertices and links of both states, without adapters and tables."""
     kind: Floats
+    """float64[m]: Kind of each link."""
 
     @property
     def differs(self) -> bool:
@@ -71,10 +65,8 @@ class Overlay:
 def overlay(before: Fabric, after: Fabric, changes: Changes) -> Overlay:
     """Return two states of a wiring as one fabric.
 
-    Parameters
-    ----------
-    changes : Changes
-        Changes between the states; they contain the renamed vertices.
+    Args:
+        changes: Changes between the states; they contain the renamed vertices.
     """
     names, vertex_of = _vertices(before, after, changes)
     older, newer = before.links, after.links
@@ -155,10 +147,8 @@ MAPS_CACHED = 4
 def compared(registry: Registry, line: Timeline, time: datetime | None) -> SnapshotDiff:
     """Return the state at a time and the one with which the address compares it (default: the one before).
 
-    Raises
-    ------
-    UnknownName
-        There was no state at one of the times.
+    Raises:
+        UnknownName: There was no state at one of the times.
     """
     after = line.states[-1] if time is None else _as_of(line, time)
     start = parsed_moment("from")

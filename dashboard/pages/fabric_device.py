@@ -68,10 +68,8 @@ _WORDS = {**WORDS, WAIT: "wait (ticks)"}
 def error_state(excess: float) -> str:
     """Return the state of a port's error counters as text.
 
-    Parameters
-    ----------
-    excess : float
-        Largest growth over its limit; NaN if not counted.
+    Args:
+        excess: Largest growth over its limit; NaN if not counted.
     """
     if np.isnan(excess):
         return NOT_COUNTED
@@ -83,19 +81,13 @@ def device_ports(
 ) -> tuple[Longs, pd.DataFrame]:
     """Return the ports of a device with their neighbours, by port.
 
-    Parameters
-    ----------
-    share : float64[m], optional
-        Measured utilisation of each link.
-    seconds : float64[m], optional
-        Estimated time of each link.
-    excess : float64[m], optional
-        Errors of the sending port of each link, see `error_state`.
+    Args:
+        share (float64[m]): Measured utilisation of each link.
+        seconds (float64[m]): Estimated time of each link.
+        excess (float64[m]): Errors of the sending port of each link, see `error_state`.
 
-    Returns
-    -------
-    int64[k], DataFrame
-        Rows of ``fabric.links`` that leave the device. Columns ``port``, ``to``, ``use`` (measured
+    Returns:
+        int64[k]: Rows of ``fabric.links`` that leave the device. Columns ``port``, ``to``, ``use`` (measured
         utilisation of the busier direction) or, without it, ``time`` (estimated, s), and ``errors``.
     """
     links = fabric.links
@@ -139,9 +131,7 @@ def _growth_state(one: CounterGrowth) -> str:
 def ports_with_errors(fabric: Fabric, history: CounterHistory, count: int) -> list[tuple[int, str, str]]:
     """Return the ports with most new errors in relation to their limits.
 
-    Returns
-    -------
-    list of (int, str, str)
+    Returns:
         Row of the link that leaves the port (-1 for none), port, and its errors as text.
     """
     errors = history.errors
@@ -190,14 +180,11 @@ def owners_over_time(
     A job's part is its estimate, at most the measured utilisation with those of the other jobs, from its
     start on. The rest is `NOT_ATTRIBUTED`.
 
-    Parameters
-    ----------
-    iterations_per_second : float
-        Scale of the estimate, see `mapping.traffic.shared_load.AgainstCounters`; NaN if unknown.
+    Args:
+        iterations_per_second: Scale of the estimate, see `mapping.traffic.shared_load.AgainstCounters`; NaN
+            if unknown.
 
-    Returns
-    -------
-    DataFrame
+    Returns:
         Columns ``time`` (UTC, end of the interval), ``owner``, ``share`` (0 to 1).
     """
     owners = _owners(live, row, viewer, iterations_per_second)
@@ -302,11 +289,8 @@ def _legend(theme: str) -> alt.Legend:
 def sparkline(times: Sequence[datetime], shares: Floats, title: str, theme: str) -> alt.Chart:
     """Return a small line of utilisation over time, without axes.
 
-    Parameters
-    ----------
-    times : sequence of datetime
-    shares : float64[k]
-        NaN where nothing is known.
+    Args:
+        shares (float64[k]): NaN where nothing is known.
     """
     rows = pd.DataFrame({"time": in_utc(times), "share": shares}).dropna()
     chart: alt.Chart = (
@@ -325,10 +309,8 @@ def sparkline(times: Sequence[datetime], shares: Floats, title: str, theme: str)
 def utilisation(rows: pd.DataFrame, title: str, theme: str) -> alt.Chart:
     """Return a stacked chart of the utilisation of a link over time.
 
-    Parameters
-    ----------
-    rows : DataFrame
-        Result of `dashboard.pages.fabric_device.owners_over_time`.
+    Args:
+        rows: Result of `dashboard.pages.fabric_device.owners_over_time`.
     """
     owners = list(dict.fromkeys(rows["owner"]))
     colours = [
@@ -358,10 +340,8 @@ def utilisation(rows: pd.DataFrame, title: str, theme: str) -> alt.Chart:
 def new_errors_chart(rows: pd.DataFrame, title: str, theme: str) -> alt.Chart:
     """Return a stacked chart of new errors over time.
 
-    Parameters
-    ----------
-    rows : DataFrame
-        Result of `dashboard.pages.fabric_device.new_errors`.
+    Args:
+        rows: Result of `dashboard.pages.fabric_device.new_errors`.
     """
     counters = list(dict.fromkeys(rows["counter"]))
     colours = [OWNERS[theme][number % len(OWNERS[theme])] for number in range(len(counters))]
@@ -386,12 +366,9 @@ def new_errors_chart(rows: pd.DataFrame, title: str, theme: str) -> alt.Chart:
 def change_marks(places: Sequence[int], texts: Sequence[str]) -> alt.Chart:
     """Return marks above a slider, at the stops at which something changed.
 
-    Parameters
-    ----------
-    places : sequence of int
-        Numbers of these stops.
-    texts : sequence of str
-        Text of every stop of the slider.
+    Args:
+        places: Numbers of these stops.
+        texts: Text of every stop of the slider.
     """
     rows = pd.DataFrame({"place": list(places), "what": [texts[place] for place in places]})
     about = f"Marks of {len(rows)} changes above the time slider"
@@ -547,12 +524,9 @@ def errors(
 ) -> None:
     """Draw findings, and the growth of the counters of some ports, in total and over time.
 
-    Parameters
-    ----------
-    ports : int64
-        Rows of ``counters.errors``.
-    names : list of str
-        Names of the device, or of both ports of the link, that the findings are about.
+    Args:
+        ports: Rows of ``counters.errors``.
+        names: Names of the device, or of both ports of the link, that the findings are about.
     """
     found = cached_fabric_findings(
         registry, view.cluster, view.snapshot, view.snapshot.id, view.time, site.limits, counters

@@ -50,10 +50,8 @@ GAUGE_HEIGHT = 76
 def gauge(points: Mapping[str, float], theme: str) -> alt.LayerChart:
     """Return a line from the best possible to a random placement, with a job's placements on it.
 
-    Parameters
-    ----------
-    points : mapping of str to float
-        Result of `dashboard.shared.names.JobCosts.points`: seconds by name of `GAUGE`.
+    Args:
+        points: Result of `dashboard.shared.names.JobCosts.points`: seconds by name of `GAUGE`.
     """
     low, high = min(points.values()), max(points.values())
     edge = 0.16 * (high - low) or 0.16 * high or 1.0
@@ -91,10 +89,8 @@ def gauge(points: Mapping[str, float], theme: str) -> alt.LayerChart:
 def communication_matrix(matrix: Floats, ranks: int, theme: str) -> alt.LayerChart:
     """Return a picture of the bytes from rank (down) to rank (across), logarithmic.
 
-    Parameters
-    ----------
-    matrix : float64[k, k]
-        Result of `dashboard.shared.names.communication`.
+    Args:
+        matrix (float64[k, k]): Result of `dashboard.shared.names.communication`.
     """
     unit = units.unit_for([float(matrix.max(initial=0.0))], units.BYTES)
     sent = matrix[matrix > 0]
@@ -164,14 +160,10 @@ def hosts_figure(
 ) -> alt.VConcatChart:
     """Return the hosts of a job: one cell per host, one row per switch.
 
-    Parameters
-    ----------
-    rows : tuple of str
-        Rows of `dashboard.shared.names.HostCells`.
-    cells : DataFrame
-        Result of `dashboard.shared.names.with_ranks`.
-    ranks : int
-        Number of ranks of the job, the end of the colour ramp.
+    Args:
+        rows: Rows of `dashboard.shared.names.HostCells`.
+        cells: Result of `dashboard.shared.names.with_ranks`.
+        ranks: Number of ranks of the job, the end of the colour ramp.
     """
     columns, named = int(cells["place"].max()) + 1, len(rows) * NAMED_ROW <= HEIGHT
     low, high = CELL
@@ -211,21 +203,14 @@ def hosts_figure(
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class JobView:
-    """Data of the job page.
-
-    Attributes
-    ----------
-    file : JobFile or None
-        The job with its placements, or None if the placement belongs to no job.
-    opened : OpenPlacement or None
-        The placement that is shown, or None if there is none.
-    beside : OpenPlacement or None
-        The placement it is compared with, or None for ranks in order.
-    """
+    """Data of the job page."""
 
     file: JobFile | None
+    """The job with its placements, or None if the placement belongs to no job."""
     opened: OpenPlacement | None = None
+    """The placement that is shown, or None if there is none."""
     beside: OpenPlacement | None = None
+    """The placement it is compared with, or None for ranks in order."""
 
     @property
     def beside_name(self) -> str:
@@ -245,10 +230,8 @@ def neighbours(snapshot_id: str, _fabric: Fabric) -> Neighbours:
 def job_file(registry: Registry, job: str, viewer: Viewer) -> JobFile:
     """Return a job with its placements, by ``CLUSTER/ID`` or by an id found in one cluster.
 
-    Raises
-    ------
-    UnknownName
-        No such job, a job that the viewer may not see, or jobs of that id in several clusters.
+    Raises:
+        UnknownName: No such job, a job that the viewer may not see, or jobs of that id in several clusters.
     """
     cluster, _, name = job.rpartition("/")
     return door.job(registry, name, cluster or None, viewer)
@@ -269,9 +252,8 @@ def newest(registry: Registry, viewer: Viewer) -> str | OpenPlacement | None:
 def owner(registry: Registry, placement: str, viewer: Viewer) -> tuple[OpenPlacement, str | None]:
     """Return a placement by its id, and its job: one statement.
 
-    Raises
-    ------
-    UnknownName
+    Raises:
+        UnknownName
     """
     opened = door.placement(registry, placement, viewer)
     job = opened.stored.job
@@ -325,9 +307,8 @@ def find_job(registry: Registry, viewer: Viewer) -> JobView | None:
 
     None means that the registry holds neither jobs nor placements.
 
-    Raises
-    ------
-    UnknownName
+    Raises:
+        UnknownName
     """
     job, placement = st.query_params.get("job", "").strip(), st.query_params.get("placement")
     if not job or job == NO_JOB:
@@ -388,9 +369,8 @@ def _first(registry: Registry, viewer: Viewer, placement: str | None) -> str | O
 def _without_job(opened: OpenPlacement, viewer: Viewer) -> JobView:
     """Return the view of a placement without a job, which belongs to no user.
 
-    Raises
-    ------
-    UnknownName
+    Raises:
+        UnknownName
     """
     if not viewer.sees(""):
         raise UnknownName("placement", opened.stored.id)

@@ -199,10 +199,8 @@ _DIALOG = "file dialog"
 def menu(opened: OpenPlacement, hosts: Sequence[str]) -> None:
     """Draw a menu of the launchers' formats; the chosen one opens a dialog.
 
-    Parameters
-    ----------
-    hosts : sequence of str
-        Names of the job's hosts, which launchers know.
+    Args:
+        hosts: Names of the job's hosts, which launchers know.
     """
     chosen = st.menu_button("Get files", catalog.FORMATS.names, icon=":material/download:", key="files")
     if chosen is not None:

@@ -59,10 +59,8 @@ def state_text(state: str) -> str:
 def jobs_table(rows: Sequence[JobRow], shared: Mapping[str, str], viewer: Viewer) -> pd.DataFrame:
     """Return one row per job; blank or NaN if a value is not known.
 
-    Parameters
-    ----------
-    shared : mapping of str to str
-        Other jobs on the links of a job, by `StoredJob.id`.
+    Args:
+        shared: Other jobs on the links of a job, by `StoredJob.id`.
     """
     return pd.DataFrame(
         {
@@ -166,9 +164,8 @@ def draw(registry: Registry, site: Site) -> None:
 def _filter(choices: JobChoices, viewer: Viewer) -> JobFilter:
     """Draw the filters, and return the filter for the registry.
 
-    Raises
-    ------
-    UnknownName
+    Raises:
+        UnknownName
     """
     users = {viewer.name(user): user for user in choices.users}
     cluster = named("cluster", list(choices.clusters))

@@ -65,30 +65,20 @@ CACHED = 8
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Overview:
-    """Data of the overview.
-
-    Attributes
-    ----------
-    clusters : ClusterOverview
-        All clusters, their sources, and the stored data of the chosen one.
-    live : Live or None
-        Traffic of the running jobs of the chosen cluster, or None without a cluster.
-    rates : LinkRates or None
-        Measured rates, or None if fewer than two counter sweeps were saved.
-    changes : Changes or None
-        Changes of the wiring since a day ago, or None if there is no older observation.
-    rerouted : bool
-        True if the forwarding tables changed since a day ago.
-    now : datetime
-        Present time.
-    """
+    """Data of the overview."""
 
     clusters: ClusterOverview
+    """All clusters, their sources, and the stored data of the chosen one."""
     live: Live | None
+    """Traffic of the running jobs of the chosen cluster, or None without a cluster."""
     rates: LinkRates | None
+    """Measured rates, or None if fewer than two counter sweeps were saved."""
     changes: Changes | None
+    """Changes of the wiring since a day ago, or None if there is no older observation."""
     rerouted: bool
+    """True if the forwarding tables changed since a day ago."""
     now: datetime
+    """Present time."""
 
 
 @st.cache_resource(max_entries=CACHED, ttl=SHARED, show_spinner=False, hash_funcs=KEYS)
@@ -100,15 +90,11 @@ def cached_overview(registry: Registry, cluster: str | None) -> Overview:
 def overview(registry: Registry, cluster: str | None, now: datetime) -> Overview:
     """Return the overview: one statement, and three more if the cluster's traffic is not cached.
 
-    Parameters
-    ----------
-    cluster : str or None
-        Default: the first cluster by name.
+    Args:
+        cluster: Default: the first cluster by name.
 
-    Raises
-    ------
-    UnknownName
-        There are clusters, but none with that name.
+    Raises:
+        UnknownName: There are clusters, but none with that name.
     """
     found = read_overview(registry.database, cluster, now - A_DAY)
     if found.cluster is None:
@@ -147,10 +133,8 @@ def recent_counters(
 def recent_regressions(registry: Registry, view: Overview, user: str | None) -> tuple[Regression, ...]:
     """Return the regressions of a day, newest first: one statement, none if no placement is new.
 
-    Parameters
-    ----------
-    user : str or None
-        Only regressions of this user's jobs, which takes one more statement.
+    Args:
+        user: Only regressions of this user's jobs, which takes one more statement.
     """
     series, _, found = judged(registry, view.clusters.clusters.values(), user)
     recent = [one for one in found if one.recorded_at > view.now - A_DAY]
@@ -197,37 +181,26 @@ NOT_ATTRIBUTED = "not attributed"
 
 
 class BusyLink(NamedTuple):
-    """A link with its load.
-
-    Attributes
-    ----------
-    row : int
-        Row of ``fabric.links``.
-    short, full : str
-        Both ends by short names; name for the address and for commands.
-    part : float
-        Utilisation if it is known, else time over that of the busiest link, 0 to 1.
-    seconds : float
-        Estimated time of the link per iteration.
-    jobs : str
-        Jobs that send over it, most bytes first.
-    """
+    """A link with its load."""
 
     row: int
+    """Row of ``fabric.links``."""
     short: str
     full: str
+    """Both ends by short names; name for the address and for commands."""
     part: float
+    """Utilisation if it is known, else time over that of the busiest link, 0 to 1."""
     seconds: float
+    """Estimated time of the link per iteration."""
     jobs: str
+    """Jobs that send over it, most bytes first."""
 
 
 def busiest_links(shared: SharedLoad, share: Floats | None, count: int, viewer: Viewer) -> list[BusyLink]:
     """Return the links with the highest utilisation, or estimated time if no utilisation is given.
 
-    Parameters
-    ----------
-    share : float64[m] or None
-        Utilisation of each link, NaN if unknown.
+    Args:
+        share (float64[m]): Utilisation of each link, NaN if unknown.
     """
     fabric, seconds = shared.fabric, shared.seconds
     names = short_names(fabric)
@@ -255,34 +228,23 @@ def _owners(link: HotLink, viewer: Viewer) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobToAct:
-    """A running job, and what can be gained by placing it again.
-
-    Attributes
-    ----------
-    key : str
-        ``CLUSTER/ID``.
-    label : str
-        Id, application and user.
-    seconds : float or None
-        Time of its worst link now, per iteration, with the traffic of other jobs; None if not searched.
-    gain : float or None
-        That time over the time with the better placement that was found; 1 if none was found; None if not
-        searched.
-    distance : float or None
-        Time of its worst link alone over the certified lower bound for its hosts; None if unknown.
-    moves : int
-        Ranks that move to the better placement.
-    profile : bool
-        False if its traffic is not known.
-    """
+    """A running job, and what can be gained by placing it again."""
 
     key: str
+    """``CLUSTER/ID``."""
     label: str
+    """Id, application and user."""
     seconds: float | None
+    """Time of its worst link now, per iteration, with the traffic of other jobs; None if not searched."""
     gain: float | None
+    """That time over the time with the better placement that was found; 1 if none was found; None if not
+    searched."""
     distance: float | None
+    """Time of its worst link alone over the certified lower bound for its hosts; None if unknown."""
     moves: int
+    """Ranks that move to the better placement."""
     profile: bool
+    """False if its traffic is not known."""
 
 
 def jobs_to_act(jobs: Sequence[RunningJob], viewer: Viewer) -> list[JobToAct]:
@@ -316,25 +278,17 @@ def _distance(job: RunningJob) -> float | None:
 
 
 class Event(NamedTuple):
-    """Something that happened or is wrong.
-
-    Attributes
-    ----------
-    time : datetime or None
-        When it happened or was seen first; None if that is not known.
-    severity : Severity or None
-        None if nothing is wrong.
-    word, text : str
-        Kind of the event, and its description.
-    where : str
-        ``changes``, ``fabric``, ``trends`` or ``data``: where it is shown.
-    """
+    """Something that happened or is wrong."""
 
     time: datetime | None
+    """When it happened or was seen first; None if that is not known."""
     severity: Severity | None
+    """None if nothing is wrong."""
     word: str
     text: str
+    """Kind of the event, and its description."""
     where: str
+    """``changes``, ``fabric``, ``trends`` or ``data``: where it is shown."""
 
 
 def events(
@@ -347,10 +301,8 @@ def events(
 ) -> list[Event]:
     """Return what needs attention, worst first: failed sources, findings, regressions, changes.
 
-    Parameters
-    ----------
-    scanned : datetime
-        Time of the scan that has the findings and the changes.
+    Args:
+        scanned: Time of the scan that has the findings and the changes.
     """
     listed = [
         Event(scanned, one.severity, str(one.severity), shortened(one.text), "fabric")

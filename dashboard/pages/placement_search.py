@@ -36,26 +36,17 @@ _DIALOG, _STATUS = "search dialog", "search status"
 
 
 class SearchSubject(NamedTuple):
-    """What a search places.
-
-    Attributes
-    ----------
-    key : str
-        Name of the search: the job or the placement.
-    request : PlacementRequest
-        Profile, and job or hosts.
-    present : str or None
-        Id of the present placement, from which a limited number of ranks may move.
-    ranks : int
-    runs : bool
-        True if the job is running now.
-    """
+    """What a search places."""
 
     key: str
+    """Name of the search: the job or the placement."""
     request: PlacementRequest
+    """Profile, and job or hosts."""
     present: str | None
+    """Id of the present placement, from which a limited number of ranks may move."""
     ranks: int
     runs: bool
+    """True if the job is running now."""
 
 
 def subject_of(view: JobView) -> SearchSubject | None:

@@ -202,10 +202,8 @@ def _only_now(view: FabricView, drawn: Drawing) -> None:
 def _picture(fabric: Fabric, drawn: Drawing, colours: Colouring, gone: Bools | None = None) -> None:
     """Draw a map, and buttons for possible changes of the selected link or device.
 
-    Parameters
-    ----------
-    gone : bool[m], optional
-        Removed links, which are drawn too.
+    Args:
+        gone (bool[m]): Removed links, which are drawn too.
     """
     try:
         item = picking.from_address(fabric)

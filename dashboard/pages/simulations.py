@@ -81,15 +81,10 @@ _HEIGHT = 250
 def over_time_chart(points: pd.DataFrame, what: str, title: str, base: str, theme: str) -> alt.Chart:
     """Return a chart over simulated time, one line per run.
 
-    Parameters
-    ----------
-    points : DataFrame
-        Result of `dashboard.shared.simulated.over_time`.
-    what : str
-        Column to draw: ``delivered`` or ``latency``.
-    title : str
-    base : str
-        Unit of the column, of `registry.units`.
+    Args:
+        points: Result of `dashboard.shared.simulated.over_time`.
+        what: Column to draw: ``delivered`` or ``latency``.
+        base: Unit of the column, of `registry.units`.
     """
     clock = units.unit_for(points["at"].tolist(), units.SECONDS)
     few = len(points) <= _DOTTED * max(points["run"].nunique(), 1)
@@ -116,10 +111,8 @@ def over_time_chart(points: pd.DataFrame, what: str, title: str, base: str, them
 def latencies_chart(table: pd.DataFrame, theme: str) -> alt.Chart:
     """Return the latency of messages by percentile, one line per run; logarithmic if all are above zero.
 
-    Parameters
-    ----------
-    table : DataFrame
-        Result of `dashboard.shared.simulated.latencies`.
+    Args:
+        table: Result of `dashboard.shared.simulated.latencies`.
     """
     rows, unit = _in_unit(table, "latency", units.SECONDS)
     positive = bool((rows["latency"] > 0).all())
@@ -148,16 +141,11 @@ def against_static(
 ) -> alt.LayerChart:
     """Return the completion time of simulated runs over an estimated cost; chosen runs filled, with letters.
 
-    Parameters
-    ----------
-    table : DataFrame
-        Result of `dashboard.shared.simulated.predicted`.
-    chosen : sequence of str
-        Ids of the chosen runs, in the order of their letters.
-    title : str
-        Name of the cost.
-    base : str
-        Unit of the cost.
+    Args:
+        table: Result of `dashboard.shared.simulated.predicted`.
+        chosen: Ids of the chosen runs, in the order of their letters.
+        title: Name of the cost.
+        base: Unit of the cost.
     """
     rows, unit = _in_unit(table, "static", base)
     rows, clock = _in_unit(rows, "completion", units.SECONDS)
@@ -225,10 +213,8 @@ HEIGHT = 420
 def draw_links(registry: Registry, runs: Mapping[str, StoredSimulation]) -> None:
     """Draw map and table of the links of one run.
 
-    Parameters
-    ----------
-    runs : mapping of str to StoredSimulation
-        Runs by label, in the order of their letters.
+    Args:
+        runs: Runs by label, in the order of their letters.
     """
     by_id = {one.id: name for name, one in runs.items()}
     if st.query_params.get("map") not in (None, *by_id):
@@ -346,9 +332,8 @@ def _command(view: SimulatedRuns, row: int) -> str:
 def _filtered(view: SimulatedRuns) -> list[SimulationInfo]:
     """Draw the filters, and return the matching runs, newest first.
 
-    Raises
-    ------
-    UnknownName
+    Raises:
+        UnknownName
     """
     clusters = sorted({*view.series.cluster, *(run.cluster for run in view.runs)})
     applications = sorted(set(view.series.application) - {""})
@@ -381,9 +366,8 @@ def _none_of_placement(view: SimulatedRuns) -> None:
 def _chosen(view: SimulatedRuns, runs: Sequence[SimulationInfo]) -> list[SimulationInfo]:
     """Return the runs chosen in the address or the widget (default: the newest run and similar ones).
 
-    Raises
-    ------
-    UnknownName
+    Raises:
+        UnknownName
     """
     by_id = {run.id: run for run in view.runs}
     text = st.query_params.get("run")

@@ -290,9 +290,8 @@ def draw(registry: Registry, site: Site) -> None:
 def _applications(view: History) -> Longs:
     """Draw a row for each application, and return the matching rows of the series.
 
-    Raises
-    ------
-    UnknownName
+    Raises:
+        UnknownName
     """
     series = view.series
     cluster = named("cluster", sorted(set(series.cluster)))

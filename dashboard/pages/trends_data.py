@@ -45,33 +45,22 @@ DAY = pd.Timedelta(days=1)
 
 
 class Drawing(NamedTuple):
-    """A table and its chart, for ``st.vega_lite_chart``.
-
-    Attributes
-    ----------
-    rows : DataFrame
-    spec : dict
-        Specification of Vega-Lite 6, without data. It is written out because a page has many such charts and
-        Altair needs a quarter of a second to validate one; the tests validate it.
-    """
+    """A table and its chart, for ``st.vega_lite_chart``."""
 
     rows: pd.DataFrame
     spec: dict[str, Any]
+    """Specification of Vega-Lite 6, without data. It is written out because a page has many such charts and
+    Altair needs a quarter of a second to validate one; the tests validate it."""
 
 
 def sparkline(points: pd.DataFrame, title: str, unit: str, size: float, theme: str) -> Drawing:
     """Return a small chart of the placements of one application on one cluster over time.
 
-    Parameters
-    ----------
-    points : DataFrame
-        Result of `dashboard.pages.trends_data.points`.
-    title : str
-        Description for screen readers.
-    unit : str
-        Name and unit of the values.
-    size : float
-        Size of that unit in base units.
+    Args:
+        points: Result of `dashboard.pages.trends_data.points`.
+        title: Description for screen readers.
+        unit: Name and unit of the values.
+        size: Size of that unit in base units.
     """
     rows = points.copy()
     for name in _NUMBERS:
@@ -102,10 +91,8 @@ def sparkline(points: pd.DataFrame, title: str, unit: str, size: float, theme: s
 def dumbbell(costs: pd.DataFrame, theme: str) -> alt.LayerChart:
     """Return the costs of placements A and B, each relative to the larger, joined by a line.
 
-    Parameters
-    ----------
-    costs : DataFrame
-        Result of `dashboard.pages.trends_data.relative`.
+    Args:
+        costs: Result of `dashboard.pages.trends_data.relative`.
     """
     order = list(dict.fromkeys(costs["cost"]))
     texts = costs.groupby("cost", sort=False)["shown"].agg(" → ".join).rename("both").reset_index()
@@ -134,10 +121,8 @@ def dumbbell(costs: pd.DataFrame, theme: str) -> alt.LayerChart:
 def two_clusters(rows: pd.DataFrame, clusters: tuple[str, str], theme: str) -> alt.LayerChart:
     """Return a chart of applications on two clusters by the distance of their placements from the bound.
 
-    Parameters
-    ----------
-    rows : DataFrame
-        Result of `dashboard.pages.trends_data.applications_table`.
+    Args:
+        rows: Result of `dashboard.pages.trends_data.applications_table`.
     """
     y = alt.Y("application:N", title=None, axis=alt.Axis(ticks=False, labelLimit=220))
     x = alt.X("over bound:Q", title="worst link / lower bound (median)", scale=alt.Scale(zero=False))
@@ -209,10 +194,9 @@ def _marks(theme: str) -> dict[str, dict[str, Any]]:
 def _with_data(rows: pd.DataFrame, drawn: Sequence[tuple[Any, ...]]) -> list[dict[str, Any]]:
     """Return the layers that have rows: Vega warns of layers without.
 
-    Parameters
-    ----------
-    drawn : sequence of (str, dict) or (str, dict, bool[n])
-        Column that a layer needs, the layer, and the rows that it draws (default: all).
+    Args:
+        drawn (sequence of (str, dict) or (str, dict, bool[n])): Column that a layer needs, the layer, and the
+            rows that it draws (default: all).
     """
     return [
         layer
@@ -258,21 +242,14 @@ FACTS = {
 
 
 class Panel(NamedTuple):
-    """A chart: the placements of an application on a cluster.
-
-    Attributes
-    ----------
-    application, cluster : str
-    rows : int64[k]
-        Rows of the series, ascending.
-    flagged : int
-        Number of regressions among them.
-    """
+    """A chart: the placements of an application on a cluster."""
 
     application: str
     cluster: str
     rows: Longs
+    """int64[k]: Rows of the series, ascending."""
     flagged: int
+    """Number of regressions among them."""
 
     @property
     def title(self) -> str:
@@ -283,10 +260,8 @@ class Panel(NamedTuple):
 def panels(series: PlacementSeries, quality: Quality, rows: Longs) -> list[Panel]:
     """Return a chart for each application on each cluster: the newest regression first, then the newest.
 
-    Parameters
-    ----------
-    rows : int64[k]
-        Rows of the series to show, ascending.
+    Args:
+        rows (int64[k]): Rows of the series to show, ascending.
     """
     grouped: dict[tuple[str, str], list[int]] = {}
     for row in rows.tolist():

@@ -63,12 +63,10 @@ def time_range() -> timedelta:
 def draw(title: str, clusters: Sequence[str], *, all_clusters: bool) -> DeltaGenerator:
     """Draw the bar and return the place for `ages`.
 
-    Parameters
-    ----------
-    clusters : sequence of str
-        Names of all clusters; empty if there are none or the database does not answer: no choices are drawn.
-    all_clusters : bool
-        True if the page can show all clusters together.
+    Args:
+        clusters: Names of all clusters; empty if there are none or the database does not answer: no choices
+            are drawn.
+        all_clusters: True if the page can show all clusters together.
     """
     with st.container(horizontal=True, vertical_alignment="center", key="bar"):
         st.title(title, width="content", anchor=False)
@@ -91,12 +89,9 @@ def draw(title: str, clusters: Sequence[str], *, all_clusters: bool) -> DeltaGen
 def ages(clusters: Mapping[str, ClusterInfo], read_at: datetime) -> None:
     """Show when the page was refreshed, and the age of the last scan of the chosen cluster.
 
-    Parameters
-    ----------
-    clusters : mapping of str to ClusterInfo
-        All clusters by name.
-    read_at : datetime
-        When they were read.
+    Args:
+        clusters: All clusters by name.
+        read_at: When they were read.
     """
     if not clusters:
         return
@@ -185,10 +180,8 @@ def _set_live() -> None:
 def job_column(jobs: Sequence[str], *, width: int) -> Any:
     """Return the settings of a column of jobs, on a page that shows a job if its address names one.
 
-    Parameters
-    ----------
-    jobs : sequence of str
-        ``CLUSTER/ID`` of each row of the table.
+    Args:
+        jobs: ``CLUSTER/ID`` of each row of the table.
     """
 
     def opened(row: int) -> None:
@@ -200,10 +193,8 @@ def job_column(jobs: Sequence[str], *, width: int) -> Any:
 def open_job(page: st.Page, jobs: Sequence[str]) -> None:
     """Draw a choice of the jobs of a table, which needs no mouse, and a link to the chosen job's page.
 
-    Parameters
-    ----------
-    jobs : sequence of str
-        ``CLUSTER/ID`` of each row of the table.
+    Args:
+        jobs: ``CLUSTER/ID`` of each row of the table.
     """
     with st.container(horizontal=True, vertical_alignment="bottom"):
         found = st.selectbox(
@@ -243,37 +234,25 @@ class Mark(NamedTuple):
 
 
 class Row(NamedTuple):
-    """A row of a list whose first column is a link.
-
-    Attributes
-    ----------
-    label : str
-        Text of the link, without markup.
-    values : tuple of str, Share or Mark
-        The other columns.
-    address : mapping of str to str
-        Address parameters of the linked page.
-    help : str
-        Full name, shown on hover.
-    """
+    """A row of a list whose first column is a link."""
 
     label: str
+    """Text of the link, without markup."""
     values: tuple[str | Share | Mark, ...]
+    """The other columns."""
     address: Mapping[str, str]
+    """Address parameters of the linked page."""
     help: str = ""
+    """Full name, shown on hover."""
 
 
 def linked_rows(page: st.Page, heads: Sequence[str], widths: Sequence[float], rows: Sequence[Row]) -> None:
     """Draw a list in which each row links to another page.
 
-    Parameters
-    ----------
-    page : Page
-        The linked page.
-    heads : sequence of str
-        Titles of the columns; the first column holds the links.
-    widths : sequence of float
-        Relative widths of the columns.
+    Args:
+        page: The linked page.
+        heads: Titles of the columns; the first column holds the links.
+        widths: Relative widths of the columns.
     """
     with st.container(gap=None, key=f"rows {heads[0]} {heads[-1]}"):
         for column, head in zip(st.columns(list(widths), gap="xsmall"), heads, strict=True):

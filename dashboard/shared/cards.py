@@ -114,10 +114,8 @@ def show_error(error: AlmanacError) -> None:
 def show_unknown(error: UnknownName, parameter: str) -> None:
     """Show that a name in the address is unknown, with the closest known names as buttons.
 
-    Parameters
-    ----------
-    parameter : str
-        Name of the parameter of the address that holds the unknown name.
+    Args:
+        parameter: Name of the parameter of the address that holds the unknown name.
     """
     reason = f"there is no {error.kind} {error.name!r}" if error.close else error.reason
     st.error(plain(reason[0].upper() + reason[1:]), icon=":material/search_off:")
@@ -133,10 +131,8 @@ def show_unknown(error: UnknownName, parameter: str) -> None:
 def show_nobody(login: str | None = None) -> None:
     """Show that pages are limited to the user's own jobs and that no user name is known.
 
-    Parameters
-    ----------
-    login : str, optional
-        User name of the login; empty if the login contains none, None if nobody is logged in.
+    Args:
+        login: User name of the login; empty if the login contains none, None if nobody is logged in.
     """
     if login is not None:
         missing = "**These pages show each user's own jobs, but your login has no user name.**"
@@ -266,12 +262,9 @@ _LOOKS: dict[State, tuple[Colour, str]] = {
 def badge(state: State, text: str = "", *, help: str = "") -> None:
     """Draw a state as a badge.
 
-    Parameters
-    ----------
-    text : str
-        Text without markup (default: the state's word).
-    help : str
-        Explanation, shown on hover.
+    Args:
+        text: Text without markup (default: the state's word).
+        help: Explanation, shown on hover.
     """
     st.badge(plain(text) or state.word, icon=state.icon, color=state.colour, help=help or None)
 
@@ -284,14 +277,10 @@ def badge_text(state: State, text: str = "") -> str:
 def card(title: str, *, help: str = "", height: int | None = None) -> DeltaGenerator:
     """Draw an empty card with a heading and return it, to draw inside.
 
-    Parameters
-    ----------
-    title : str
-        Heading, without markup.
-    help : str
-        Explanation, shown behind a question mark.
-    height : int, optional
-        Height in pixels; longer content scrolls (default: as high as the content).
+    Args:
+        title: Heading, without markup.
+        help: Explanation, shown behind a question mark.
+        height: Height in pixels; longer content scrolls (default: as high as the content).
     """
     drawn = st.container(border=True, height="content" if height is None else height, gap="small")
     drawn.header(plain(title), help=help or None, anchor=False)
@@ -309,18 +298,12 @@ def number(
 ) -> DeltaGenerator:
     """Draw a card with one number and return it.
 
-    Parameters
-    ----------
-    label, value : str
-        Title and number with its unit, without markup.
-    help : str
-        Explanation, shown behind a question mark.
-    note : str
-        Small text below the number; the text of the badge if a state is given.
-    chart : Chart, optional
-        Values over time, drawn beside the number.
-    state : State, optional
-        Drawn as a badge.
+    Args:
+        label, value: Title and number with its unit, without markup.
+        help: Explanation, shown behind a question mark.
+        note: Small text below the number; the text of the badge if a state is given.
+        chart: Values over time, drawn beside the number.
+        state: Drawn as a badge.
     """
     drawn = st.container(border=True, height="stretch", gap="xsmall")
     with drawn, st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
@@ -338,10 +321,8 @@ def number(
 def unknown(label: str, command: str, *, help: str = "") -> DeltaGenerator:
     """Draw a grey card for something that was never read, with the command that reads it.
 
-    Parameters
-    ----------
-    label : str
-        What is not known, without markup.
+    Args:
+        label: What is not known, without markup.
     """
     drawn = st.container(border=True, height="stretch", gap="xsmall")
     with drawn:
@@ -356,12 +337,9 @@ def download(
 ) -> None:
     """Draw a button that downloads a text as a file, without a rerun of the page.
 
-    Parameters
-    ----------
-    content : str or callable
-        The text, or a function that returns it when the button is pressed.
-    name : str
-        Name of the file.
+    Args:
+        content: The text, or a function that returns it when the button is pressed.
+        name: Name of the file.
     """
     st.download_button(
         label, content, file_name=name, mime=mime, on_click="ignore", icon=":material/download:", key=key
@@ -371,12 +349,9 @@ def download(
 def keep_selected(key: str, ids: Sequence[str]) -> None:
     """Keep the same things selected in a table whose rows moved since it was drawn last.
 
-    Parameters
-    ----------
-    key : str
-        Key of the table, which is drawn next.
-    ids : sequence of str
-        What each row shows.
+    Args:
+        key: Key of the table, which is drawn next.
+        ids: What each row shows.
     """
     former = st.session_state.get(f"{key} rows", ids)
     st.session_state[f"{key} rows"] = ids
@@ -391,12 +366,9 @@ def keep_selected(key: str, ids: Sequence[str]) -> None:
 def opening_column(opened: Callable[[int], None], rows: int, *, key: str, width: int) -> Any:
     """Return the settings of a column of buttons: a click opens the row, moving over it by keys does not.
 
-    Parameters
-    ----------
-    opened : callable
-        Called with the number of the row.
-    rows : int
-        Number of rows of the table; it may have lost the clicked one since it was drawn.
+    Args:
+        opened: Called with the number of the row.
+        rows: Number of rows of the table; it may have lost the clicked one since it was drawn.
     """
 
     def clicked() -> None:
@@ -412,12 +384,9 @@ def opening_column(opened: Callable[[int], None], rows: int, *, key: str, width:
 def picked_row(event: Any, rows: int) -> int | None:
     """Return the row that is selected in a table, or None (also if the table no longer has that row).
 
-    Parameters
-    ----------
-    event
-        Result of ``st.dataframe``.
-    rows : int
-        Number of rows of the table.
+    Args:
+        event: Result of ``st.dataframe``.
+        rows: Number of rows of the table.
     """
     chosen = event["selection"]["rows"]
     return chosen[0] if chosen and chosen[0] < rows else None
@@ -439,10 +408,8 @@ def csv_text(table: pd.DataFrame, bases: Mapping[str, str] | None = None) -> str
     Names of jobs and users come from files: a text that a spreadsheet would read as a formula gets a
     leading apostrophe.
 
-    Parameters
-    ----------
-    bases : mapping of str to str, optional
-        Base unit (of `registry.units`) of some columns; it is appended to the column's name.
+    Args:
+        bases: Base unit (of `registry.units`) of some columns; it is appended to the column's name.
     """
     safe = table.rename(columns={name: f"{name} ({base})" for name, base in (bases or {}).items()})
     for name in safe.columns:

@@ -42,25 +42,16 @@ def choose(
 ) -> str | None:
     """Draw a select box and return the chosen option.
 
-    Parameters
-    ----------
-    parameter : str
-        Name of the parameter of the address that holds the choice.
-    show : callable
-        Returns the displayed text of an option.
-    kind : str
-        What the options are, for the error message (default: the label in lower case).
-    empty : str, optional
-        Text shown while nothing is chosen; if given, choosing nothing is possible and is the default.
-    default : str, optional
-        Option that is chosen if the address names none (default: the first option).
-    resets : sequence of str
-        Parameters that are removed from the address when the choice changes.
+    Args:
+        parameter: Name of the parameter of the address that holds the choice.
+        show: Returns the displayed text of an option.
+        kind: What the options are, for the error message (default: the label in lower case).
+        empty: Text shown while nothing is chosen; if given, choosing nothing is possible and is the default.
+        default: Option that is chosen if the address names none (default: the first option).
+        resets: Parameters that are removed from the address when the choice changes.
 
-    Raises
-    ------
-    UnknownName
-        The address names none of the options.
+    Raises:
+        UnknownName: The address names none of the options.
     """
     wanted = st.query_params.get(parameter)
     if wanted is not None and wanted not in options:
@@ -86,10 +77,8 @@ def choose(
 def any_of(parameter: str, options: Sequence[str], *, resets: Sequence[str] = ()) -> str | None:
     """Draw a select box with the options and "all"; return the option, or None for all.
 
-    Raises
-    ------
-    UnknownName
-        The address names none of the options.
+    Raises:
+        UnknownName: The address names none of the options.
     """
     return choose(parameter.capitalize(), parameter, options, empty="all", resets=resets)
 
@@ -99,10 +88,8 @@ def toggle(
 ) -> str:
     """Draw a row of buttons and return the pressed one; options map a value of the address to its text.
 
-    Parameters
-    ----------
-    hide_label : bool
-        True to show the label to screen readers only.
+    Args:
+        hide_label: True to show the label to screen readers only.
     """
     wanted = st.query_params.get(parameter, default)
     if wanted not in options:
@@ -148,10 +135,8 @@ def tabbed(parameter: str, options: Mapping[str, str]) -> Iterator[str]:
 def named(parameter: str, options: Sequence[str]) -> str | None:
     """Return the option that the address names, or None if it names none.
 
-    Raises
-    ------
-    UnknownName
-        The address names something else.
+    Raises:
+        UnknownName: The address names something else.
     """
     wanted = st.query_params.get(parameter)
     if wanted is not None and wanted not in options:
@@ -169,10 +154,8 @@ def chips(
 ) -> str | None:
     """Draw the options as chips and return the pressed one; None if none is.
 
-    Raises
-    ------
-    UnknownName
-        The address names none of the options.
+    Raises:
+        UnknownName: The address names none of the options.
     """
     key = f"choose {parameter}"
     wanted = named(parameter, options)
@@ -259,12 +242,9 @@ def timeline(
     Its stops are times at equal distances and the times of the changes. It shows the last stop at or before
     the time in the address; that time stays as it is.
 
-    Parameters
-    ----------
-    changes : mapping of datetime to str
-        What changed at a time; the newest `STOPS` of them are offered.
-    marks : callable
-        Returns the chart of the marks from the numbers of these stops and the texts of all stops.
+    Args:
+        changes: What changed at a time; the newest `STOPS` of them are offered.
+        marks: Returns the chart of the marks from the numbers of these stops and the texts of all stops.
     """
     recent = dict(sorted(changes.items())[-STOPS:])
     stops = {moment.isoformat(): "" for moment in _even(first, datetime.now(UTC))}
@@ -305,10 +285,8 @@ def _even(first: datetime, last: datetime) -> list[datetime]:
 def parsed_moment(parameter: str, instead: str = "the default") -> datetime | None:
     """Return the time in the address, in UTC; warn about a text that is not a time.
 
-    Parameters
-    ----------
-    instead : str
-        What the page shows if the text is not a time, for the warning.
+    Args:
+        instead: What the page shows if the text is not a time, for the warning.
     """
     text = st.query_params.get(parameter)
     given = _parsed(text)
@@ -325,10 +303,8 @@ def page_start(size: int, parameter: str) -> int:
 def pager(total: int, size: int, parameter: str, what: str) -> None:
     """Draw which rows are shown of how many, and buttons to the previous and next page.
 
-    Parameters
-    ----------
-    total, size : int
-        Rows in all, and rows a page.
+    Args:
+        total, size: Rows in all, and rows a page.
     """
     last = max(-(-total // size), 1)
     page = _page(parameter)

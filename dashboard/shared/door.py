@@ -60,9 +60,8 @@ def visible_plans(registry: Registry, viewer: Viewer) -> Sequence[CircuitPlanInf
 def cached_plan(registry: Registry, plan: str) -> StoredCircuitPlan:
     """Return a plan in full: one statement for all viewers in `SHARED`, since it may be applied later.
 
-    Raises
-    ------
-    UnknownName
+    Raises:
+        UnknownName
     """
     return registry.circuit_plans.read(plan)
 
@@ -80,22 +79,15 @@ RUNS = 1000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IngestView:
-    """Data of the page Data.
-
-    Attributes
-    ----------
-    now : datetime
-        When it was read, UTC.
-    starts : tuple of datetime
-        Start of each day of the grid, UTC.
-    runs : tuple of RunInfo
-        Newest first.
-    """
+    """Data of the page Data."""
 
     now: datetime
+    """When it was read, UTC."""
     starts: tuple[datetime, ...]
+    """Start of each day of the grid, UTC."""
     ingests: Ingests
     runs: tuple[RunInfo, ...]
+    """Newest first."""
 
 
 @st.cache_resource(ttl=SHARED, show_spinner=False, hash_funcs=KEYS)
@@ -147,10 +139,8 @@ MOST_APPLICATIONS = 10_000
 def placement(registry: Registry, name: str, viewer: Viewer) -> OpenPlacement:
     """Return a placement by its id, with its fabric and profile: one statement, none if it is cached.
 
-    Raises
-    ------
-    UnknownName
-        No such placement, or one of a job that the viewer may not see.
+    Raises:
+        UnknownName: No such placement, or one of a job that the viewer may not see.
     """
     try:
         found = cached_placement(registry, name)
@@ -170,10 +160,8 @@ def newest_placement(registry: Registry, viewer: Viewer) -> StoredPlacementInfo 
 def pair(registry: Registry, first: str, second: str, viewer: Viewer) -> tuple[OpenPlacement, OpenPlacement]:
     """Return two placements: one statement, none if they are cached.
 
-    Raises
-    ------
-    UnknownName
-        As for `placement`.
+    Raises:
+        UnknownName: As for `placement`.
     """
     try:
         both = cached_pair(registry, first, second)
@@ -188,10 +176,8 @@ def pair(registry: Registry, first: str, second: str, viewer: Viewer) -> tuple[O
 def job(registry: Registry, name: str, cluster: str | None, viewer: Viewer) -> JobFile:
     """Return a job with its placements: one statement, none if it is cached.
 
-    Raises
-    ------
-    UnknownName
-        No such job, one that the viewer may not see, or jobs of that id in several clusters.
+    Raises:
+        UnknownName: No such job, one that the viewer may not see, or jobs of that id in several clusters.
     """
     try:
         found = cached_job(registry, name, cluster)
@@ -228,10 +214,8 @@ def choices(registry: Registry, viewer: Viewer) -> JobChoices:
 def plan(registry: Registry, name: str, viewer: Viewer) -> StoredCircuitPlan:
     """Return a circuit plan in full: one statement for all viewers for a while.
 
-    Raises
-    ------
-    UnknownName
-        No such plan, or one for jobs that the viewer may not see.
+    Raises:
+        UnknownName: No such plan, or one for jobs that the viewer may not see.
     """
     known = [one.id for one in visible_plans(registry, viewer)]
     if name not in known:
@@ -242,10 +226,8 @@ def plan(registry: Registry, name: str, viewer: Viewer) -> StoredCircuitPlan:
 def runs(registry: Registry, names: Sequence[str], viewer: Viewer) -> tuple[StoredSimulation, ...]:
     """Return simulated runs with all their arrays: one statement, none if they are cached.
 
-    Raises
-    ------
-    UnknownName
-        No such run, or one of a placement that the viewer may not see.
+    Raises:
+        UnknownName: No such run, or one of a placement that the viewer may not see.
     """
     if viewer.only is not None:
         known = [one.id for one in simulated(registry, viewer).runs]

@@ -43,18 +43,12 @@ from registry.store.fabrics import ClusterInfo, Snapshot
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class ChangedFabric:
-    """A changed fabric together with the links that the change removed.
-
-    Attributes
-    ----------
-    fabric : Fabric
-        Fabric with the links after the change and the removed links; without forwarding tables.
-    row_after : int64[m]
-        Row of ``after.fabric.links`` of each link; -1 for a removed link.
-    """
+    """A changed fabric together with the links that the change removed."""
 
     fabric: Fabric
+    """Fabric with the links after the change and the removed links; without forwarding tables."""
     row_after: Longs
+    """int64[m]: Row of ``after.fabric.links`` of each link; -1 for a removed link."""
 
     @property
     def gone(self) -> Bools:
@@ -84,36 +78,25 @@ SLOWER = 1.01
 
 
 class Totals(NamedTuple):
-    """Main numbers of a change, both sides by its routing rule.
-
-    Attributes
-    ----------
-    before_seconds, after_seconds : float
-        Time of the worst link of all jobs together.
-    change : str
-        Its relative change as text, such as ``+25.0 %, ``; empty if nothing was sent before.
-    worse : bool
-        True if the worst link takes longer than `SLOWER` allows.
-    jobs, slower : int
-        Number of jobs, and of those whose worst link is slower.
-    largest : float
-        Largest factor by which a job's worst link is slower.
-    cut_pairs, cut_jobs : int
-        Pairs of ranks that no path connects any more, and the number of their jobs.
-    lost_ranks : int
-        Ranks on drained hosts.
-    """
+    """Main numbers of a change, both sides by its routing rule."""
 
     before_seconds: float
     after_seconds: float
+    """Time of the worst link of all jobs together."""
     change: str
+    """Its relative change as text, such as ``+25.0 %, ``; empty if nothing was sent before."""
     worse: bool
+    """True if the worst link takes longer than `SLOWER` allows."""
     jobs: int
     slower: int
+    """Number of jobs, and of those whose worst link is slower."""
     largest: float
+    """Largest factor by which a job's worst link is slower."""
     cut_pairs: int
     cut_jobs: int
+    """Pairs of ranks that no path connects any more, and the number of their jobs."""
     lost_ranks: int
+    """Ranks on drained hosts."""
 
 
 def totals(found: WhatIf) -> Totals:
@@ -181,32 +164,21 @@ SMALL_CACHED = 64
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class FabricView:
-    """Data of the fabric page.
-
-    Attributes
-    ----------
-    cluster : ClusterInfo
-    snapshot : Snapshot
-        The fabric that is shown.
-    time : datetime or None
-        Time of the fabric, or None for now.
-    live : Live or None
-        Traffic of the running jobs, or None if a placement is shown.
-    opened : OpenPlacement or None
-        Placement whose traffic is shown instead, on the fabric it was computed for.
-    rates : LinkRates or None
-        Rates measured by port counters, or None if there are none or they were not requested.
-    link_bytes : float64[m] or None
-        Estimated bytes per iteration on each link, or None if no traffic is known.
-    """
+    """Data of the fabric page."""
 
     cluster: ClusterInfo
     snapshot: Snapshot
+    """The fabric that is shown."""
     time: datetime | None
+    """Time of the fabric, or None for now."""
     live: Live | None
+    """Traffic of the running jobs, or None if a placement is shown."""
     opened: OpenPlacement | None
+    """Placement whose traffic is shown instead, on the fabric it was computed for."""
     rates: LinkRates | None
+    """Rates measured by port counters, or None if there are none or they were not requested."""
     link_bytes: Floats | None
+    """float64[m]: Estimated bytes per iteration on each link, or None if no traffic is known."""
 
     @property
     def fabric(self) -> Fabric:
@@ -241,10 +213,8 @@ class FabricView:
 def cached_fabric_history(registry: Registry, cluster: str | None, time: datetime | None) -> FabricHistory:
     """Return all clusters, with the timeline and latest counters of one: one statement for all viewers.
 
-    Raises
-    ------
-    UnknownName
-        No such cluster.
+    Raises:
+        UnknownName: No such cluster.
     """
     return read_fabric_history(registry.database, cluster, time, counters=True)
 
@@ -322,10 +292,8 @@ def fabric_view(
 
     One statement for a placement, those of `cached_traffic` for running jobs, none if it is cached.
 
-    Raises
-    ------
-    UnknownName
-        No observation of the cluster until then, or no such placement that the viewer may see.
+    Raises:
+        UnknownName: No observation of the cluster until then, or no such placement that the viewer may see.
     """
     line = found.timeline
     assert line is not None
@@ -373,9 +341,8 @@ def cached_what_if(
 ) -> Consequences:
     """Return what a change would do to the running jobs: one statement, none if the result is cached.
 
-    Raises
-    ------
-    UnknownName, InvalidValue
+    Raises:
+        UnknownName, InvalidValue
     """
     found = imagine(registry, live, change, rule=rule)
     changed = changed_fabric(found)
@@ -394,10 +361,8 @@ _FAILED = "search failed"
 def from_address(fabric: Fabric) -> Item | None:
     """Return the selected item of the address, or None.
 
-    Raises
-    ------
-    UnknownName, InvalidValue
-        The fabric has no such link or device.
+    Raises:
+        UnknownName, InvalidValue: The fabric has no such link or device.
     """
     for kind in ITEMS:
         text = st.query_params.get(kind)

@@ -48,38 +48,27 @@ MARK = {LIGHT: "#0077d6", DARK: "#3fd0ff"}
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Colouring:
-    """Values of links and their colours.
-
-    Attributes
-    ----------
-    title, legend : str
-        Title of the map, and meaning of the colours.
-    values : float64[m]
-        Value of each row of ``fabric.links``, NaN if not known. A cable shows the larger of its two values.
-    edges : float64[k + 1] or None
-        Borders of the steps; a step includes its upper border only.
-    steps : tuple of Step
-        Steps without counts, which a figure adds: "not known", "no traffic" if `idle`, then one for each two
-        borders.
-    unit : Unit or None
-        Unit of displayed values, or None if the values are kinds.
-    idle : bool
-        True if zero is a separate step.
-    signed : bool
-        True if positive values are shown with a sign.
-    marked : str
-        Label of the link with the largest value; empty for no label.
-    """
+    """Values of links and their colours."""
 
     title: str
     legend: str
+    """Title of the map, and meaning of the colours."""
     values: Floats
+    """float64[m]: Value of each row of ``fabric.links``, NaN if not known. A cable shows the larger of its
+    two values."""
     edges: Floats
+    """float64[k + 1]: Borders of the steps; a step includes its upper border only."""
     steps: tuple[Step, ...]
+    """Steps without counts, which a figure adds: "not known", "no traffic" if `idle`, then one for each two
+    borders."""
     unit: Unit | None
+    """Unit of displayed values, or None if the values are kinds."""
     idle: bool = False
+    """True if zero is a separate step."""
     signed: bool = False
+    """True if positive values are shown with a sign."""
     marked: str = ""
+    """Label of the link with the largest value; empty for no label."""
 
     def step_of(self, values: Floats) -> Ints:
         """Return int32[...]: the step of each value."""
@@ -96,10 +85,8 @@ def load(
 ) -> Colouring:
     """Colour links by the time of their bytes, in equal steps up to the worst, with a step for no traffic.
 
-    Parameters
-    ----------
-    worst : float, optional
-        Top of the scale (default: the largest value); at least the largest value.
+    Args:
+        worst: Top of the scale (default: the largest value); at least the largest value.
     """
     top = float(np.nanmax(seconds, initial=0.0)) if worst is None else worst
     unit = units.unit_for([top], units.SECONDS)
@@ -161,10 +148,8 @@ def kinds(
 ) -> Colouring:
     """Colour links by kind: value k + 1 is name k; a cable shows the later kind of its two directions.
 
-    Parameters
-    ----------
-    gone : collection of str
-        Kinds of removed links.
+    Args:
+        gone: Kinds of removed links.
     """
     edges: Floats = np.arange(len(names) + 1, dtype=np.float64) + 0.5
     pairs = zip(names, colours[LIGHT], colours[DARK], strict=True)
@@ -175,10 +160,9 @@ def kinds(
 def errors(title: str, legend: str, excess: Floats) -> Colouring:
     """Colour links by the new errors of their ports.
 
-    Parameters
-    ----------
-    excess : float64[m]
-        Largest growth of the error counters of the sending port over its limit; NaN if not counted.
+    Args:
+        excess (float64[m]): Largest growth of the error counters of the sending port over its limit; NaN if
+            not counted.
     """
     pairs = zip(ERROR_STEPS, ERRORS[LIGHT], ERRORS[DARK], strict=True)
     steps = (_unknown(), *(Step(text, text, light, dark) for text, light, dark in pairs))
@@ -197,12 +181,9 @@ def errors(title: str, legend: str, excess: Floats) -> Colouring:
 def with_gone(colours: Colouring, values: Floats, text: str) -> Colouring:
     """Return the same colours for a fabric that also contains removed links, drawn dashed.
 
-    Parameters
-    ----------
-    values : float64[m]
-        Value of each of its links; NaN for removed links.
-    text : str
-        Name of removed links.
+    Args:
+        values (float64[m]): Value of each of its links; NaN for removed links.
+        text: Name of removed links.
     """
     gone = Step(text, text, GONE[LIGHT], GONE[DARK], dashed=True)
     return replace(colours, values=values, steps=(gone, *colours.steps[1:]))
@@ -259,15 +240,11 @@ def link_map(
 ) -> Picture:
     """Return a map of the links of a fabric.
 
-    Parameters
-    ----------
-    lines : bool
-        True to draw one line for all cables between two vertices, coloured as the busiest, and one for
-        removed cables; False to draw a cell for each cable.
-    only : bool[m], optional
-        Links to draw, with their vertices and the other direction (default: all).
-    groups : Collapsed, optional
-        Devices to draw as one, with lines for the cables between them.
+    Args:
+        lines: True to draw one line for all cables between two vertices, coloured as the busiest, and one for
+            removed cables; False to draw a cell for each cable.
+        only (bool[m]): Links to draw, with their vertices and the other direction (default: all).
+        groups: Devices to draw as one, with lines for the cables between them.
     """
     if groups is not None:
         return _collapsed(fabric, drawing, colouring, groups, height)

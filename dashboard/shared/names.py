@@ -26,20 +26,13 @@ from registry.store.placement_rows import PRESENT, PROPOSED, StoredPlacement, St
 
 
 class Metric(NamedTuple):
-    """A cost of placements.
-
-    Attributes
-    ----------
-    title : str
-    base : str
-        Unit of the cost, of `registry.units`.
-    about : str
-        One-line definition.
-    """
+    """A cost of placements."""
 
     title: str
     base: str
+    """Unit of the cost, of `registry.units`."""
     about: str
+    """One-line definition."""
 
 
 METRICS = {
@@ -86,27 +79,18 @@ def relative_change(
 
 
 class JobCosts(NamedTuple):
-    """Time of a job's worst link with its placements, in seconds; None if it is not known.
-
-    Attributes
-    ----------
-    now : float or None
-        With the placement that the job runs with, or with ranks in order if that is not known.
-    assumed : bool
-        True if `now` is that of ranks in order.
-    better : float or None
-        With the proposed placement.
-    best : float or None
-        Certified lower bound: no placement on the job's hosts is better.
-    random : float or None
-        Mean of random placements.
-    """
+    """Time of a job's worst link with its placements, in seconds; None if it is not known."""
 
     now: float | None
+    """With the placement that the job runs with, or with ranks in order if that is not known."""
     assumed: bool
+    """True if `now` is that of ranks in order."""
     better: float | None
+    """With the proposed placement."""
     best: float | None
+    """Certified lower bound: no placement on the job's hosts is better."""
     random: float | None
+    """Mean of random placements."""
 
     @property
     def change(self) -> float | None:
@@ -123,10 +107,8 @@ class JobCosts(NamedTuple):
 def job_costs(shown: StoredPlacement, beside: StoredPlacement | None) -> JobCosts:
     """Return where a job stands, from the placement that is shown and the one it is compared with.
 
-    Parameters
-    ----------
-    beside : StoredPlacement or None
-        None for ranks in order.
+    Args:
+        beside: None for ranks in order.
     """
     both = [one for one in (shown, beside) if one is not None and one.evaluation is not None]
     values = {one.role: one.evaluation.congestion_seconds for one in reversed(both) if one.evaluation}
@@ -149,10 +131,8 @@ def job_costs(shown: StoredPlacement, beside: StoredPlacement | None) -> JobCost
 def cost_table(shown: StoredPlacement, beside: StoredPlacement | None, name: str) -> pd.DataFrame:
     """Return the costs of a placement beside those of the compared one, of random ones, and the lower bounds.
 
-    Parameters
-    ----------
-    name : str
-        Name of the compared placement.
+    Args:
+        name: Name of the compared placement.
     """
     assert shown.evaluation is not None
     compared = shown.in_order if beside is None else beside.evaluation
@@ -192,12 +172,9 @@ def placement_text(info: StoredPlacementInfo) -> str:
 def ranks_per_host(hosts: Sequence[str], columns: Mapping[str, Sequence[str]]) -> pd.DataFrame:
     """Return the ranks of each host, one row per host.
 
-    Parameters
-    ----------
-    hosts : sequence of str
-        Hosts in the order of the allocation.
-    columns : mapping of str to sequence of str
-        Title of each column, and the host of every rank.
+    Args:
+        hosts: Hosts in the order of the allocation.
+        columns: Title of each column, and the host of every rank.
     """
     table = pd.DataFrame({"host": list(hosts)})
     for name, host_of_rank in columns.items():
@@ -217,27 +194,19 @@ NAMED = 2
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class HostCells:
-    """The hosts of a job and their neighbours as cells: a row for each switch of the job's hosts.
-
-    Attributes
-    ----------
-    rows : tuple of str
-        Names of the rows, top to bottom.
-    cells : DataFrame
-        Columns ``row``, ``place`` (within the row, from 0), ``host``, ``mine`` (True for hosts of the job).
-    """
+    """The hosts of a job and their neighbours as cells: a row for each switch of the job's hosts."""
 
     rows: tuple[str, ...]
+    """Names of the rows, top to bottom."""
     cells: pd.DataFrame
+    """Columns ``row``, ``place`` (within the row, from 0), ``host``, ``mine`` (True for hosts of the job)."""
 
 
 def host_cells(fabric: Fabric, neighbours: Neighbours, hosts: Ints | Longs) -> HostCells:
     """Return all hosts on the switches of the given hosts; rows and cells in natural order of names.
 
-    Parameters
-    ----------
-    hosts : int[h]
-        Vertices of a job's hosts.
+    Args:
+        hosts (int[h]): Vertices of a job's hosts.
     """
     rank = natural_order(fabric.names)
     groups = np.unique(neighbours.group[hosts])
@@ -311,24 +280,16 @@ LOADS = {"load": units.BYTES, "capacity": units.RATE}
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Bundles:
-    """Lines of a map: one for all cables between two vertices.
-
-    Attributes
-    ----------
-    cable : int64[l]
-        Row of `dashboard.map.layout.Cables` of the busiest cable of each line.
-    row : int64[l]
-        Busier direction of that cable, a row of ``fabric.links``.
-    value : float64[l]
-        Value of that link.
-    cables : int64[l]
-        Number of physical cables of each line.
-    """
+    """Lines of a map: one for all cables between two vertices."""
 
     cable: Longs
+    """int64[l]: Row of `dashboard.map.layout.Cables` of the busiest cable of each line."""
     row: Longs
+    """int64[l]: Busier direction of that cable, a row of ``fabric.links``."""
     value: Floats
+    """float64[l]: Value of that link."""
     cables: Longs
+    """int64[l]: Number of physical cables of each line."""
 
     def __len__(self) -> int:
         return len(self.cable)
@@ -337,10 +298,8 @@ class Bundles:
 def hottest_links(fabric: Fabric, link_bytes: Floats, count: int) -> tuple[Longs, pd.DataFrame]:
     """Return the links that take longest, worst first, without links that carry nothing.
 
-    Returns
-    -------
-    int64[k], DataFrame
-        Rows of ``fabric.links``, and their ends, times (s), loads (bytes) and capacities (bytes/s).
+    Returns:
+        int64[k]: Rows of ``fabric.links``, and their ends, times (s), loads (bytes) and capacities (bytes/s).
     """
     links = fabric.links
     seconds = link_bytes / links.capacity
@@ -380,10 +339,8 @@ def link_kinds(fabric: Fabric, rows: Longs) -> list[str]:
 def busier_direction(cables: Cables, values: Floats) -> tuple[Floats, Longs]:
     """Return the larger value of the two directions of each cable (NaN is smallest), and its link's row.
 
-    Parameters
-    ----------
-    values : float64[m]
-        Value of each link.
+    Args:
+        values (float64[m]): Value of each link.
     """
     padded = np.append(np.nan_to_num(values, nan=-np.inf), -np.inf)
     there, back = padded[cables.there], padded[cables.back]
@@ -394,12 +351,10 @@ def busier_direction(cables: Cables, values: Floats) -> tuple[Floats, Longs]:
 def bundles(fabric: Fabric, cables: Cables, values: Floats, gone: Bools | None = None) -> Bundles:
     """Return one line for all cables between two vertices: its busiest link and its number of cables.
 
-    Parameters
-    ----------
-    values : float64[m]
-        Value of each link.
-    gone : bool[c], optional
-        Removed cables; those of two vertices are a separate line before the line of the remaining ones.
+    Args:
+        values (float64[m]): Value of each link.
+        gone (bool[c]): Removed cables; those of two vertices are a separate line before the line of the
+            remaining ones.
     """
     value, row = busier_direction(cables, values)
     left = np.ones(len(cables), np.bool_) if gone is None else ~gone
@@ -423,19 +378,14 @@ def loaded_links(
 ) -> tuple[Longs, pd.DataFrame]:
     """Return the links that any of several placements loads, the longest time in any of them first.
 
-    Parameters
-    ----------
-    seconds : mapping of str to float64[m]
-        Time of each link, for each placement.
-    link_bytes : float64[m]
-        Loads of one placement, for the column ``load``.
-    count : int or None
-        Maximum number of rows; None for all.
+    Args:
+        seconds (mapping of str to float64[m]): Time of each link, for each placement.
+        link_bytes (float64[m]): Loads of one placement, for the column ``load``.
+        count: Maximum number of rows; None for all.
 
-    Returns
-    -------
-    int64[k], DataFrame
-        Rows of ``fabric.links``; their ends, time for each placement (s), load (bytes), capacity (bytes/s).
+    Returns:
+        int64[k]: Rows of ``fabric.links``; their ends, time for each placement (s), load (bytes), capacity
+        (bytes/s).
     """
     links = fabric.links
     worst = np.max(list(seconds.values()), axis=0)

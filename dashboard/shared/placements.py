@@ -25,12 +25,9 @@ def gains_on(
 ) -> tuple[MeasuredGain, ...]:
     """Return what placements gained in measured runs, the newest first: one statement, none if cached.
 
-    Parameters
-    ----------
-    clusters : iterable of ClusterInfo
-        One cluster, or all; entries cached for older versions of them are not used.
-    placements : iterable of str
-        Ids of placements; gains of others are left out.
+    Args:
+        clusters: One cluster, or all; entries cached for older versions of them are not used.
+        placements: Ids of placements; gains of others are left out.
     """
     wanted = frozenset(placements)
     return tuple(one for one in _gains(registry, tuple(clusters)) if one.run.placement in wanted)
@@ -48,25 +45,16 @@ HISTORIES_CACHED = 2
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class History:
-    """Data of the page Trends.
-
-    Attributes
-    ----------
-    clusters : mapping of str to ClusterInfo
-    series : PlacementSeries
-        Evaluated placements, oldest first.
-    quality : Quality
-        Quality of each row of the series.
-    regressions : tuple of Regression
-    gains : tuple of MeasuredGain
-        What placements of the series gained in measured runs.
-    """
+    """Data of the page Trends."""
 
     clusters: Mapping[str, ClusterInfo]
     series: PlacementSeries
+    """Evaluated placements, oldest first."""
     quality: Quality
+    """Quality of each row of the series."""
     regressions: tuple[Regression, ...]
     gains: tuple[MeasuredGain, ...]
+    """What placements of the series gained in measured runs."""
 
 
 def history(registry: Registry, viewer: Viewer) -> History:
@@ -82,12 +70,9 @@ def judged(
 ) -> tuple[PlacementSeries, Quality, tuple[Regression, ...]]:
     """Return all placements, their quality and regressions: one statement, none if nothing is new.
 
-    Parameters
-    ----------
-    clusters : iterable of ClusterInfo
-        All clusters; entries cached for older versions of them are not used.
-    user : str or None
-        Only placements of this user's jobs, which takes one more statement.
+    Args:
+        clusters: All clusters; entries cached for older versions of them are not used.
+        user: Only placements of this user's jobs, which takes one more statement.
     """
     versions = tuple((info.name, info.version) for info in clusters)
     mine = None if user is None else cached_jobs_of_user(registry, user)

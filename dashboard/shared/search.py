@@ -23,24 +23,16 @@ _PLACEMENT = re.compile(r"p[0-9a-f]{6,}")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hit:
-    """Something that a search found.
-
-    Attributes
-    ----------
-    kind : str
-        ``host``, ``switch``, ``link``, ``job``, ``user`` or ``placement``.
-    label : str
-        Its name, without markup.
-    page : str
-        Page that shows it, a field of `dashboard.shared.viewer.Site`.
-    address : mapping of str to str
-        Parameters of that page.
-    """
+    """Something that a search found."""
 
     kind: str
+    """``host``, ``switch``, ``link``, ``job``, ``user`` or ``placement``."""
     label: str
+    """Its name, without markup."""
     page: str
+    """Page that shows it, a field of `dashboard.shared.viewer.Site`."""
     address: Mapping[str, str]
+    """Parameters of that page."""
 
 
 def search(registry: Registry, cluster: ClusterInfo, text: str, viewer: Viewer) -> list[Hit]:

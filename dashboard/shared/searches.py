@@ -34,59 +34,39 @@ Work = Callable[[Registry, Progress], PlacementReport]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SearchResult:
-    """Result of a search.
-
-    Attributes
-    ----------
-    placement : str
-        Id of the saved placement; empty if it could not be saved.
-    unsaved : str
-        Why it could not be saved; empty if it was.
-    complete : bool
-        False if the search was stopped early.
-    congestion_seconds : float
-        Time of the worst link of the placement.
-    in_order_seconds : float
-        Time of the worst link if the ranks are placed in order.
-    """
+    """Result of a search."""
 
     placement: str
+    """Id of the saved placement; empty if it could not be saved."""
     unsaved: str = ""
+    """Why it could not be saved; empty if it was."""
     complete: bool
+    """False if the search was stopped early."""
     congestion_seconds: float
+    """Time of the worst link of the placement."""
     in_order_seconds: float
+    """Time of the worst link if the ranks are placed in order."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SearchStatus:
-    """State and progress of a search at one moment.
-
-    Attributes
-    ----------
-    state : str
-        `WAITING`, `RUNNING`, `STOPPING`, `DONE`, `STOPPED` or `FAILED`.
-    phase : str
-        Current phase of the search, as text.
-    done, total : float
-        Used and total units of the search's budget.
-    best : float or None
-        Lowest value of the objective so far.
-    base : str
-        Unit of `best`, of `registry.units`.
-    result : SearchResult or None
-        Result, if the state is `DONE`.
-    error : Exception or None
-        Error, if the state is `FAILED`.
-    """
+    """State and progress of a search at one moment."""
 
     state: str = WAITING
+    """`WAITING`, `RUNNING`, `STOPPING`, `DONE`, `STOPPED` or `FAILED`."""
     phase: str = ""
+    """Current phase of the search, as text."""
     done: float = 0.0
     total: float = 0.0
+    """Used and total units of the search's budget."""
     best: float | None = None
+    """Lowest value of the objective so far."""
     base: str = units.SECONDS
+    """Unit of `best`, of `registry.units`."""
     result: SearchResult | None = None
+    """Result, if the state is `DONE`."""
     error: Exception | None = None
+    """Error, if the state is `FAILED`."""
 
     @property
     def ended(self) -> bool:
@@ -102,10 +82,8 @@ class SearchStatus:
 class Searches:
     """All searches of this server, at most one at a time for each job.
 
-    Parameters
-    ----------
-    connect : callable
-        Opens a registry; each search opens and closes its own.
+    Args:
+        connect: Opens a registry; each search opens and closes its own.
     """
 
     def __init__(self, connect: Callable[[], Registry]) -> None:
@@ -118,10 +96,8 @@ class Searches:
     def start(self, job: str, work: Work, *, base: str = units.SECONDS) -> bool:
         """Start a search for a job; return False if one is already running, which then continues.
 
-        Parameters
-        ----------
-        base : str
-            Unit of the objective, of `registry.units`.
+        Args:
+            base: Unit of the objective, of `registry.units`.
         """
         with self._lock:
             running = self._runs.get(job)

@@ -45,21 +45,14 @@ _OF_MESSAGES = ("scale", "first", "rounds")
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class SimulatedRuns:
-    """Simulated runs and their placements.
-
-    Attributes
-    ----------
-    runs : tuple of SimulationInfo
-        Runs, newest first.
-    series : PlacementSeries
-        Evaluated placements, oldest first.
-    row_of : mapping of str to int
-        Row of the series for the id of each placement.
-    """
+    """Simulated runs and their placements."""
 
     runs: tuple[SimulationInfo, ...]
+    """Runs, newest first."""
     series: PlacementSeries
+    """Evaluated placements, oldest first."""
     row_of: Mapping[str, int]
+    """Row of the series for the id of each placement."""
 
     def text(self, run: SimulationInfo, column: str) -> str:
         """Return a column of the series for the placement of a run; empty if it was not evaluated."""
@@ -136,10 +129,8 @@ def replay(run: SimulationInfo) -> tuple[object, ...]:
 def newest_alike(runs: Sequence[SimulationInfo], most: int) -> list[SimulationInfo]:
     """Return the newest run and earlier runs of the same replay for other placements, oldest first.
 
-    Parameters
-    ----------
-    runs : sequence of SimulationInfo
-        Runs, newest first; at least one.
+    Args:
+        runs: Runs, newest first; at least one.
     """
     found: dict[str, SimulationInfo] = {}
     for run in runs:
@@ -272,10 +263,8 @@ WHOLE = 8
 def simulated(registry: Registry, viewer: Viewer, placement: str | None = None) -> SimulatedRuns:
     """Return all visible runs: two statements, none if nothing is new; one more if limited to a user.
 
-    Parameters
-    ----------
-    placement : str, optional
-        Requested placement, which may be newer than every simulated one.
+    Args:
+        placement: Requested placement, which may be newer than every simulated one.
     """
     runs = _runs(registry)
     if runs:

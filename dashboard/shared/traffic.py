@@ -50,10 +50,8 @@ def numbers(values: Iterable[float | None]) -> list[float]:
 def in_units(table: pd.DataFrame, columns: Mapping[str, str]) -> pd.DataFrame:
     """Return the table with some columns in a suitable unit, three figures; the unit is added to the titles.
 
-    Parameters
-    ----------
-    columns : mapping of str to str
-        Base unit of each column, such as `registry.units.SECONDS`.
+    Args:
+        columns: Base unit of each column, such as `registry.units.SECONDS`.
     """
     scaled = table.copy()
     for name, base in columns.items():
@@ -86,37 +84,26 @@ SHARE, SLOWDOWN, ITERATION = "share of worst link", "slowdown", "time per iterat
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Heat:
-    """A heat map of jobs (rows) and links (columns).
-
-    Attributes
-    ----------
-    of_capacity : bool
-        True if values are shares of the capacity of links, False if the time of an iteration of a job is
-        unknown: then they are shares of the traffic.
-    rows : tuple of str
-        Jobs, those with most load on these links first; the combined rows of other jobs last.
-    cells : DataFrame
-        Columns ``row`` (one of `rows`), ``place`` (number of the link, 1 is the busiest), ``link``, ``share``
-        (of the capacity or the traffic, 0 to 1).
-    links : DataFrame
-        Columns ``place``, ``link``, ``share`` (of all jobs), ``jobs`` (number of jobs on it).
-    """
+    """A heat map of jobs (rows) and links (columns)."""
 
     of_capacity: bool
+    """True if values are shares of the capacity of links, False if the time of an iteration of a job is
+    unknown: then they are shares of the traffic."""
     rows: tuple[str, ...]
+    """Jobs, those with most load on these links first; the combined rows of other jobs last."""
     cells: pd.DataFrame
+    """Columns ``row`` (one of `rows`), ``place`` (number of the link, 1 is the busiest), ``link``, ``share``
+    (of the capacity or the traffic, 0 to 1)."""
     links: pd.DataFrame
+    """Columns ``place``, ``link``, ``share`` (of all jobs), ``jobs`` (number of jobs on it)."""
 
 
 def heat(shared: SharedLoad, found: Interference, rows: Longs, viewer: Viewer, most: int = MOST_JOBS) -> Heat:
     """Return the share of each job in each of some links.
 
-    Parameters
-    ----------
-    rows : int64[k]
-        Links, of `busiest`.
-    most : int
-        Maximum number of jobs with their own row.
+    Args:
+        rows (int64[k]): Links, of `busiest`.
+        most: Maximum number of jobs with their own row.
     """
     matrix = shared.matrix(rows)
     of_capacity = not np.isnan(found.utilisation[rows]).any()
@@ -332,17 +319,12 @@ FRESH = timedelta(minutes=5)
 def cached_traffic(registry: Registry, cluster: ClusterInfo, time: datetime | None) -> Live:
     """Return the traffic of the jobs that run on a cluster: three statements, none if it is cached.
 
-    Parameters
-    ----------
-    cluster : ClusterInfo
-        The cluster; entries cached for an older version of it are not used.
-    time : datetime or None
-        None for now.
+    Args:
+        cluster: The cluster; entries cached for an older version of it are not used.
+        time: None for now.
 
-    Raises
-    ------
-    UnknownName
-        No observation of the cluster until then.
+    Raises:
+        UnknownName: No observation of the cluster until then.
     """
     return traffic(registry, cluster.name, time)
 
@@ -379,10 +361,8 @@ def cached_rank_pairs(
 ) -> RankPairs:
     """Return the rank pairs of a running job that load a link: one statement, none if they are cached.
 
-    Raises
-    ------
-    UnknownName
-        The job has no traffic.
+    Raises:
+        UnknownName: The job has no traffic.
     """
     return pairs_on(registry, live, job, row, most=most)
 
@@ -390,9 +370,8 @@ def cached_rank_pairs(
 def pairs_of_placement(opened: OpenPlacement, row: int, most: int) -> RankPairs | None:
     """Return the rank pairs of a placement that load a link, or None if its profile is not known.
 
-    Raises
-    ------
-    InvalidPlacement, DisconnectedAllocation, UnreachablePair
+    Raises:
+        InvalidPlacement, DisconnectedAllocation, UnreachablePair
     """
     evaluation = opened.stored.evaluation
     if opened.profile is None or evaluation is None:

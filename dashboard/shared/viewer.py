@@ -29,18 +29,12 @@ PSEUDONYM_LETTERS = 8
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Viewer:
-    """What the current user may see of other users.
-
-    Attributes
-    ----------
-    key : bytes or None
-        Secret key of the pseudonyms that are shown instead of user names, or None to show the names.
-    only : str or None
-        The only user whose jobs are shown, or None to show all jobs.
-    """
+    """What the current user may see of other users."""
 
     key: bytes | None = field(default=None, repr=False)
+    """Secret key of the pseudonyms that are shown instead of user names, or None to show the names."""
     only: str | None = None
+    """The only user whose jobs are shown, or None to show all jobs."""
 
     def name(self, user: str) -> str:
         """Return the text shown for a user name; an empty name stays empty."""
@@ -65,33 +59,23 @@ class Viewer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Access:
-    """The settings that decide who may see what.
-
-    Attributes
-    ----------
-    key : bytes or None
-        Secret key of the pseudonyms, or None to show user names.
-    only : str or None
-        User to whose jobs all pages are limited, or None for no limit. ``login:CLAIM``: the user who
-        logged in by OpenID Connect, named by that claim. ``header:NAME``: the user whom a reverse proxy names
-        in that header of the request.
-    operators : frozenset of str
-        Users who see all jobs and all names if `only` is a login or a header.
-    """
+    """The settings that decide who may see what."""
 
     key: bytes | None = field(default=None, repr=False)
+    """Secret key of the pseudonyms, or None to show user names."""
     only: str | None = None
+    """User to whose jobs all pages are limited, or None for no limit. ``login:CLAIM``: the user who logged in
+    by OpenID Connect, named by that claim. ``header:NAME``: the user whom a reverse proxy names in that
+    header of the request."""
     operators: frozenset[str] = frozenset()
+    """Users who see all jobs and all names if `only` is a login or a header."""
 
     def viewer(self, claims: Mapping[str, object], headers: Mapping[str, str]) -> Viewer | None:
         """Return what the current user may see, or None if a user name is needed but not known.
 
-        Parameters
-        ----------
-        claims : mapping of str to object
-            Claims of the login; empty without a login.
-        headers : mapping of str to str
-            Headers of the request.
+        Args:
+            claims: Claims of the login; empty without a login.
+            headers: Headers of the request.
         """
         if self.only is None or not self.only.startswith((LOGIN, HEADER)):
             return Viewer(key=self.key, only=self.only)
@@ -132,17 +116,7 @@ def pseudonym(user: str, key: bytes) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Site:
-    """What every page receives: the other pages, to link to them, the viewer and the searches.
-
-    Attributes
-    ----------
-    viewer : Viewer
-        What the current user may see of other users; every page that shows users or jobs must apply it.
-    searches : Searches
-        Searches that run in the background.
-    limits : ErrorLimits
-        Growth of error counters from which ports are reported.
-    """
+    """What every page receives: the other pages, to link to them, the viewer and the searches."""
 
     overview: st.Page
     fabric: st.Page
@@ -151,5 +125,8 @@ class Site:
     trends: st.Page
     data: st.Page
     searches: Searches
+    """Searches that run in the background."""
     viewer: Viewer = field(default_factory=Viewer)
+    """What the current user may see of other users; every page that shows users or jobs must apply it."""
     limits: ErrorLimits = field(default_factory=ErrorLimits)
+    """Growth of error counters from which ports are reported."""

@@ -340,10 +340,8 @@ def check(
 ) -> tuple[Finding, ...]:
     """Run checks and return their findings, worst first, then in the order of the catalog.
 
-    Parameters
-    ----------
-    names : sequence of str, optional
-        Checks to run; default: all. An unknown one raises `UnknownName`.
+    Args:
+        names: Checks to run; default: all. An unknown one raises `UnknownName`.
     """
     chosen = [CHECKS.find(name) for name in names] if names else list(CHECKS)
     findings: list[Finding] = []

@@ -77,22 +77,15 @@ _BITS = 8
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ErrorLimits:
-    """Growth of error counters from which a link is reported.
-
-    Attributes
-    ----------
-    period : timedelta
-        Period over which counters and scans are compared.
-    errors : mapping of str to float
-        Errors that a port may count in the period, by counter; others are not limited. If the growth is of a
-        longer time, in proportion more.
-    bit_error_rate : float
-        Symbol errors per bit up to which they are within the specification, and only noted.
-    """
+    """Growth of error counters from which a link is reported."""
 
     period: timedelta = timedelta(days=1)
+    """Period over which counters and scans are compared."""
     errors: Mapping[str, float] = field(default_factory=lambda: DEFAULT_LIMITS)
+    """Errors that a port may count in the period, by counter; others are not limited. If the growth is of a
+    longer time, in proportion more."""
     bit_error_rate: float = BIT_ERROR_RATE
+    """Symbol errors per bit up to which they are within the specification, and only noted."""
 
     def __post_init__(self) -> None:
         for name, limit in self.errors.items():
@@ -108,41 +101,28 @@ class ErrorLimits:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class PortErrors:
-    """Growth of the error counters of all ports, with its limits.
-
-    Attributes
-    ----------
-    grown : CounterDeltas
-        Growth of all counters.
-    device : tuple of str
-        Name of the switch or host of each port, or its GUID if the fabric lacks it; length p.
-    link : int64[p]
-        Row of ``fabric.links`` that leaves the port; -1 if none does.
-    names : tuple of str
-        Error counters that some port has; length e.
-    amount : int64[p, e]
-        Growth; 0 if unknown.
-    covered : float64[p, e]
-        Seconds of this growth; 0 if unknown.
-    limit : float64[p, e]
-        Largest growth that is not reported; infinite if there is no limit.
-    harmless : bool[p, e]
-        True if growth beyond the limit need not be a fault: symbol errors within the bit error rate, and
-        packets that a switch had to drop, such as multicasts that would return to their sender.
-    at_least, saturated : bool[p, e]
-        As in `grown`.
-    """
+    """Growth of the error counters of all ports, with its limits."""
 
     grown: CounterDeltas
+    """Growth of all counters."""
     device: tuple[str, ...]
+    """Name of the switch or host of each port, or its GUID if the fabric lacks it; length p."""
     link: Longs
+    """int64[p]: Row of ``fabric.links`` that leaves the port; -1 if none does."""
     names: tuple[str, ...]
+    """Error counters that some port has; length e."""
     amount: Longs
+    """int64[p, e]: Growth; 0 if unknown."""
     covered: Floats
+    """float64[p, e]: Seconds of this growth; 0 if unknown."""
     limit: Floats
+    """float64[p, e]: Largest growth that is not reported; infinite if there is no limit."""
     harmless: Bools
+    """bool[p, e]: True if growth beyond the limit need not be a fault: symbol errors within the bit error
+    rate, and packets that a switch had to drop, such as multicasts that would return to their sender."""
     at_least: Bools
     saturated: Bools
+    """bool[p, e]: As in `grown`."""
 
     @property
     def over(self) -> Bools:
@@ -221,27 +201,18 @@ class Severity(IntEnum):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Subject:
-    """The input of a check.
-
-    Attributes
-    ----------
-    fabric : Fabric
-        Fabric with its forwarding tables, if known.
-    plan : IntendedWiring or None
-        Intended wiring.
-    counters : CounterDeltas or None
-        Growth of the port counters in the last period.
-    losses : Losses or None
-        What vanished from the scans, ever and in that period.
-    limits : ErrorLimits
-        Growth from which errors are reported.
-    """
+    """The input of a check."""
 
     fabric: Fabric
+    """Fabric with its forwarding tables, if known."""
     plan: IntendedWiring | None = None
+    """Intended wiring."""
     counters: CounterDeltas | None = None
+    """Growth of the port counters in the last period."""
     losses: Losses | None = None
+    """What vanished from the scans, ever and in that period."""
     limits: ErrorLimits = field(default_factory=ErrorLimits)
+    """Growth from which errors are reported."""
 
     @cached_property
     def tables(self) -> TableArrays | None:
@@ -256,32 +227,21 @@ class Subject:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One fault of a fabric.
-
-    Attributes
-    ----------
-    severity : Severity
-    subject : str
-        Name of the device or cable.
-    text : str
-        Description of the fault, including the subject.
-    count : int
-        Number of pairs, cables or devices; 1 if the check does not count.
-    check : str
-        Name of the check; set by `mapping.checks.checks.check`.
-    group : str
-        Kind of the fault, if the check has several, such as ``missing``.
-    remedy : str
-        Command that undoes the fault, if there is one.
-    """
+    """One fault of a fabric."""
 
     severity: Severity
     subject: str
+    """Name of the device or cable."""
     text: str
+    """Description of the fault, including the subject."""
     count: int = 1
+    """Number of pairs, cables or devices; 1 if the check does not count."""
     check: str = ""
+    """Name of the check; set by `mapping.checks.checks.check`."""
     group: str = ""
+    """Kind of the fault, if the check has several, such as ``missing``."""
     remedy: str = ""
+    """Command that undoes the fault, if there is one."""
 
     @property
     def heading(self) -> str:

@@ -115,12 +115,9 @@ def pair_nameless(
 ) -> tuple[list[tuple[int | None, Wire]], list[Wire]]:
     """Match cables to nameless adapters with planned cables of the same switch port.
 
-    Returns
-    -------
-    list of (int or None, Wire)
+    Returns:
         Cables to nameless adapters; the row of the planned cable whose port they use, or None if their port
         is not planned.
-    list of Wire
         The others: also those in a port that the plan gives to a cable that is present elsewhere.
     """
     at_port = {
@@ -214,54 +211,36 @@ class WrongSpeed(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WiringDifferences:
-    """Differences between the intended wiring and a fabric.
-
-    Attributes
-    ----------
-    matching : int
-        Cables that are as planned, at any speed.
-    missing : tuple of Wire
-        Planned cables that are not present (pulled, dead, or a device that is off).
-    unexpected : tuple of Wire
-        Cables that the plan lacks, between two of its devices or in a port of another planned cable.
-    swapped : tuple of Mix
-        Cables that use exactly the ports of the planned ones, in another combination.
-    moved : tuple of Mix
-        One planned cable and the one that is present instead: one end is in another port or device.
-    wrong_speed : tuple of WrongSpeed
-        Cables that are as planned except for the speed.
-    outside : tuple of Wire
-        Cables from the plan's devices to devices that it does not mention.
-    nameless : tuple of Wire
-        Cables from the plan's devices to adapters without a host's name; as planned if their port is.
-    alternatives : tuple of Wire
-        Planned cables that are not present, but another planned cable of the same port is.
-    devices : int
-        Names of devices in the plan.
-    unknown_devices : tuple of str
-        Those that the fabric does not have.
-    ambiguous : dict of str to tuple of str
-        Those that fit several devices of the fabric, with these. Their cables are not compared.
-    vague : tuple of str
-        Planned ends, as the plan writes them, whose port is not understood: any port of the device matches.
-    other_kinds : int
-        Planned cables of other kinds than data, which are not compared.
-    """
+    """Differences between the intended wiring and a fabric."""
 
     matching: int
+    """Cables that are as planned, at any speed."""
     missing: tuple[Wire, ...]
+    """Planned cables that are not present (pulled, dead, or a device that is off)."""
     unexpected: tuple[Wire, ...]
+    """Cables that the plan lacks, between two of its devices or in a port of another planned cable."""
     swapped: tuple[Mix, ...]
+    """Cables that use exactly the ports of the planned ones, in another combination."""
     moved: tuple[Mix, ...]
+    """One planned cable and the one that is present instead: one end is in another port or device."""
     wrong_speed: tuple[WrongSpeed, ...]
+    """Cables that are as planned except for the speed."""
     outside: tuple[Wire, ...]
+    """Cables from the plan's devices to devices that it does not mention."""
     nameless: tuple[Wire, ...]
+    """Cables from the plan's devices to adapters without a host's name; as planned if their port is."""
     alternatives: tuple[Wire, ...]
+    """Planned cables that are not present, but another planned cable of the same port is."""
     devices: int
+    """Names of devices in the plan."""
     unknown_devices: tuple[str, ...]
+    """Those that the fabric does not have."""
     ambiguous: dict[str, tuple[str, ...]]
+    """Those that fit several devices of the fabric, with these. Their cables are not compared."""
     vague: tuple[str, ...]
+    """Planned ends, as the plan writes them, whose port is not understood: any port of the device matches."""
     other_kinds: int
+    """Planned cables of other kinds than data, which are not compared."""
 
     @property
     def empty(self) -> bool:
@@ -287,13 +266,12 @@ class _Resolved:
 def compare(plan: IntendedWiring, fabric: Fabric) -> WiringDifferences:
     """Return the differences between the intended wiring and a fabric.
 
-    Examples
-    --------
-    ::
+    Examples:
+        ::
 
-        differences = compare(registry.intended.read("hpc1").wiring, registry.fabrics.read("hpc1").fabric)
-        for mix in differences.swapped:
-            print([str(wire) for wire in mix.found], "instead of", [str(wire) for wire in mix.planned])
+            differences = compare(registry.intended.read("hpc1").wiring, registry.fabrics.read("hpc1").fabric)
+            for mix in differences.swapped:
+                print([str(wire) for wire in mix.found], "instead of", [str(wire) for wire in mix.planned])
     """
     names = FabricNames(fabric)
     planned = _resolve(plan, names)

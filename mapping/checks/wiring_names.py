@@ -36,21 +36,14 @@ _FROM_ONE = ("hca", "")
 
 
 class End(NamedTuple):
-    """One end of a cable.
-
-    Attributes
-    ----------
-    device : str
-        Name of a host, a switch or a whole director.
-    part : str
-        Adapter of a host, board of a director (``L16/U2``); empty at other switches and if unknown.
-    port : int
-        `NO_PORT` if unknown.
-    """
+    """One end of a cable."""
 
     device: str
+    """Name of a host, a switch or a whole director."""
     part: str
+    """Adapter of a host, board of a director (``L16/U2``); empty at other switches and if unknown."""
     port: int
+    """`NO_PORT` if unknown."""
 
     def __str__(self) -> str:
         return port_name(f"{self.device} {self.part}".rstrip(), self.port)
@@ -58,28 +51,19 @@ class End(NamedTuple):
 
 @dataclass(slots=True, kw_only=True)
 class Device:
-    """A host, a switch or a director of the fabric.
-
-    Attributes
-    ----------
-    name : str
-        Short name, or the fabric's name if several devices have the short one.
-    host, nameless : bool
-        True for a host; true if a parser made its name up.
-    boards : set of str
-        Boards of a director, chips of a switch with several; an empty text for other devices.
-    adapters : dict of str to list of int
-        Ports in use of each adapter of a host.
-    indistinct : bool
-        True if several adapters have one name.
-    """
+    """A host, a switch or a director of the fabric."""
 
     name: str
+    """Short name, or the fabric's name if several devices have the short one."""
     host: bool
     nameless: bool
+    """True for a host; true if a parser made its name up."""
     boards: set[str] = field(default_factory=set)
+    """Boards of a director, chips of a switch with several; an empty text for other devices."""
     adapters: dict[str, list[int]] = field(default_factory=dict)
+    """Ports in use of each adapter of a host."""
     indistinct: bool = False
+    """True if several adapters have one name."""
 
 
 class Match(NamedTuple):
@@ -93,11 +77,8 @@ class Match(NamedTuple):
 class FabricNames:
     """The names of a fabric's devices, adapters and ports, for looking up those of a plan.
 
-    Attributes
-    ----------
-    devices : list of Device
-    device_of : list of int
-        Index in `devices` of each vertex.
+    Attributes:
+        device_of: Index in `devices` of each vertex.
     """
 
     def __init__(self, fabric: Fabric) -> None:

@@ -49,21 +49,14 @@ PINNED_NAMES = ("heaviest-flow", "node-ports", "shared-port", "distances")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UpperBound:
-    """A throughput that nothing can exceed, and the argument that proves it.
-
-    Attributes
-    ----------
-    name : str
-        Name of the argument.
-    throughput : float
-        Output elements per unit of time; inf if nothing computes or flows.
-    proof : str
-        The argument as a sentence.
-    """
+    """A throughput that nothing can exceed, and the argument that proves it."""
 
     name: str
+    """Name of the argument."""
     throughput: float
+    """Output elements per unit of time; inf if nothing computes or flows."""
     proof: str
+    """The argument as a sentence."""
 
 
 def throughput_bound(application: Application, machine: Machine, *, flows: int = FLOWS) -> UpperBound:
@@ -84,11 +77,9 @@ def throughput_bounds(
     ``balance``, ``heaviest-vertex`` and ``pigeonhole`` are always included; another only if it is lower than
     all before it.
 
-    Parameters
-    ----------
-    flows : int
-        Number of clusters for which smallest cuts are computed, for each of ``ports`` and ``links``; 0 leaves
-        these two out. In graphs of more than `WORK` / `flows` clusters there are fewer.
+    Args:
+        flows: Number of clusters for which smallest cuts are computed, for each of ``ports`` and ``links``; 0
+            leaves these two out. In graphs of more than `WORK` / `flows` clusters there are fewer.
     """
     proved = _of_vertices(application, machine)
     for name, refutes, proof in ARGUMENTS:
@@ -136,29 +127,20 @@ def _shared_loads(falling: Floats, bins: int) -> Iterator[tuple[float, int]]:
 
 
 class Clusters(NamedTuple):
-    """An application in which vertices that must share a node are merged.
-
-    Attributes
-    ----------
-    node_limit, link_limit : float
-        C and L, including `SLACK`.
-    weight : float64[k]
-        Computation of each cluster.
-    source, target : int32[e]
-        Clusters connected by light edges, ``source < target``, each pair once.
-    flow : float64[e]
-        Data between them.
-    leaving : float64[k]
-        Data between each cluster and all others.
-    """
+    """An application in which vertices that must share a node are merged."""
 
     node_limit: float
     link_limit: float
+    """C and L, including `SLACK`."""
     weight: Floats
+    """float64[k]: Computation of each cluster."""
     source: Ints
     target: Ints
+    """int32[e]: Clusters connected by light edges, ``source < target``, each pair once."""
     flow: Floats
+    """float64[e]: Data between them."""
     leaving: Floats
+    """float64[k]: Data between each cluster and all others."""
 
 
 Refutes = Callable[[Clusters, Machine, int], bool]
@@ -334,10 +316,8 @@ def pinned_bounds(
     They are ordered as `PINNED_NAMES`, and lower than those for any partition: the data between nodes are
     known, and only circuits and routes are free.
 
-    Raises
-    ------
-    InvalidValue
-        A vertex has no node.
+    Raises:
+        InvalidValue: A vertex has no node.
     """
     node = checked_nodes(node_of_vertex, application, machine.nodes)
     nodes, ports = machine.nodes, min(machine.max_degree, machine.nodes - 1)

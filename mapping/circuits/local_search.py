@@ -65,27 +65,18 @@ BEST_SEEDS = (CONDENSED, TORUS)
 class TrialOptions:
     """Parameters of the local search.
 
-    Attributes
-    ----------
-    trials : int
-        Number of changes of links to try, >= 0.
-    seed, seconds
-        As in `mapping.circuits.paper.LoopOptions`.
-    expansion : str
-        Order in which graphs are coarsened for partitions from scratch: the ``highest`` expansion first, or
-        the ``lowest`` as in the paper, by which the heaviest vertices grow to hubs that no partition
-        balances.
-
-    Raises
-    ------
-    InvalidValue
-        A parameter is out of range.
+    Raises:
+        InvalidValue: A parameter is out of range.
     """
 
     trials: int = TRIALS
+    """Number of changes of links to try, >= 0."""
     seed: int = 0
     seconds: float | None = None
+    """As in `mapping.circuits.paper.LoopOptions`."""
     expansion: str = HIGHEST
+    """Order in which graphs are coarsened for partitions from scratch: the ``highest`` expansion first, or
+    the ``lowest`` as in the paper, by which the heaviest vertices grow to hubs that no partition balances."""
 
     def __post_init__(self) -> None:
         require_not_negative(trials=self.trials, seed=self.seed, seconds=self.seconds)
@@ -107,15 +98,11 @@ def search_from_seeds(
     After an interrupt the best result so far is returned, marked incomplete; an interrupt before the first
     result is raised.
 
-    Parameters
-    ----------
-    options : TrialOptions
-        Half of the seconds goes to the loops, in equal parts.
+    Args:
+        options: Half of the seconds goes to the loops, in equal parts.
 
-    Raises
-    ------
-    InvalidValue, UnknownName
-        As of `mapping.circuits.paper.co_optimise`; or there is no seed topology.
+    Raises:
+        InvalidValue, UnknownName: As of `mapping.circuits.paper.co_optimise`; or there is no seed topology.
     """
     if not seed_topologies:
         raise InvalidValue("seed_topologies", "are none")
@@ -158,17 +145,12 @@ def improve(
     the trail as iterations; their links are compared with the topology that the trial changed. After an
     interrupt the best result so far is returned, marked incomplete.
 
-    Parameters
-    ----------
-    start : SearchResult
-        A result for this application on this machine.
-    pinned : bool
-        Vertices stay on their nodes: only links and routes change.
+    Args:
+        start: A result for this application on this machine.
+        pinned: Vertices stay on their nodes: only links and routes change.
 
-    Raises
-    ------
-    UnknownName
-        The expansion is unknown.
+    Raises:
+        UnknownName: The expansion is unknown.
     """
     compiling = Deadline()
     with compiling.interruptible():
@@ -197,38 +179,24 @@ def _ceiling(application: Application, machine: Machine) -> float:
 
 
 class Candidate(NamedTuple):
-    """A topology with partition and routes.
-
-    Attributes
-    ----------
-    topology : Topology
-    solution : Solution
-    vector : float64[n + m]
-        Entries of the performance vector as seconds, in descending order: lower is better.
-    """
+    """A topology with partition and routes."""
 
     topology: Topology
     solution: Solution
     vector: Floats
+    """float64[n + m]: Entries of the performance vector as seconds, in descending order: lower is better."""
 
 
 class LocalSearch:
     """Changes of links, one after the other, and the candidate that is changed next.
 
-    Parameters
-    ----------
-    start : SearchResult
-        The first candidate.
-    pinned : bool
-        Vertices stay on their nodes.
+    Args:
+        start: The first candidate.
+        pinned: Vertices stay on their nodes.
 
-    Attributes
-    ----------
-    now, best : Candidate
-        The candidate that the next trial changes, and the best so far.
-    trail : list of Iteration
-        The trail of `start`, and every gain since.
-    deadline : Deadline
+    Attributes:
+        now, best: The candidate that the next trial changes, and the best so far.
+        trail: The trail of `start`, and every gain since.
     """
 
     def __init__(
@@ -253,10 +221,8 @@ class LocalSearch:
     def try_one(self, worse: float) -> bool:
         """Change links, accept the result unless it is too much worse; True if it is the best so far.
 
-        Parameters
-        ----------
-        worse : float
-            Largest accepted relative loss of throughput against the best.
+        Args:
+            worse: Largest accepted relative loss of throughput against the best.
         """
         self._idle += 1
         if self._idle % AGAIN == 0:

@@ -33,36 +33,25 @@ SKIP = 0.3
 class LoopOptions:
     """Parameters of the loop.
 
-    Attributes
-    ----------
-    seed_topology : str or Topology
-        One of `mapping.circuits.paper_seeds.SEEDS`, or a topology with the machine's nodes.
-    patience : int
-        Number of iterations in a row without gain after which the loop ends, >= 0.
-    skip : float
-        Probability that a pair of links that could be swapped is ignored, 0 <= skip < 1.
-    seed : int
-        Seed of the random numbers, >= 0; the same seed gives the same result, unless `seconds` end the loop.
-    seconds : float, optional
-        No iteration starts after this time; the compilation of kernels does not count. Default: no limit.
-    refinement : Refinement
-        Depth of the local search (section 4.4) and limit of each refinement.
-    expansion : str
-        Order of matchings: ``lowest`` first, as in the paper, or ``highest``.
-
-    Raises
-    ------
-    InvalidValue
-        A parameter is out of range.
+    Raises:
+        InvalidValue: A parameter is out of range.
     """
 
     seed_topology: str | Topology = CONDENSED
+    """One of `mapping.circuits.paper_seeds.SEEDS`, or a topology with the machine's nodes."""
     patience: int = PATIENCE
+    """Number of iterations in a row without gain after which the loop ends, >= 0."""
     skip: float = SKIP
+    """Probability that a pair of links that could be swapped is ignored, 0 <= skip < 1."""
     seed: int = 0
+    """Seed of the random numbers, >= 0; the same seed gives the same result, unless `seconds` end the loop.
+    """
     seconds: float | None = None
+    """No iteration starts after this time; the compilation of kernels does not count. Default: no limit."""
     refinement: Refinement = Refinement()  # noqa: RUF009 (immutable)
+    """Depth of the local search (section 4.4) and limit of each refinement."""
     expansion: str = LOWEST
+    """Order of matchings: ``lowest`` first, as in the paper, or ``highest``."""
 
     def __post_init__(self) -> None:
         require_not_negative(patience=self.patience, seed=self.seed, seconds=self.seconds)
@@ -82,17 +71,12 @@ def co_optimise(
     After an interrupt (``KeyboardInterrupt``) the best result so far is returned, marked incomplete; an
     interrupt before the first result is raised.
 
-    Parameters
-    ----------
-    progress : Progress
-        Receives the number of iterations and the best throughput.
+    Args:
+        progress: Receives the number of iterations and the best throughput.
 
-    Raises
-    ------
-    InvalidValue
-        The seed topology has another number of nodes than the machine.
-    UnknownName
-        The seed topology or the expansion is unknown.
+    Raises:
+        InvalidValue: The seed topology has another number of nodes than the machine.
+        UnknownName: The seed topology or the expansion is unknown.
     """
     load_kernels(progress)
     generator, deadline = np.random.default_rng(options.seed), Deadline(seconds=options.seconds)
@@ -136,17 +120,13 @@ def next_swap(
 ) -> LinkChange | None:
     """Return an edge swap that may relieve the bottleneck (section 3.3); None if no two links can be swapped.
 
-    Parameters
-    ----------
-    topology : Topology
-        H_i, connected.
-    solution : Solution
-        Solution on that topology, whose loads are the weights of nodes and links.
-    generator : numpy.random.Generator
-        Decides which of the two ways of swapping a pair is tried first, and which pairs are skipped.
-    skip : float
-        Probability, 0 <= skip < 1, that a possible pair is ignored, to avoid cycles of topologies (section
-        3.3, last paragraph). If all pairs were ignored, the first of them is swapped.
+    Args:
+        topology: H_i, connected.
+        solution: Solution on that topology, whose loads are the weights of nodes and links.
+        generator: Decides which of the two ways of swapping a pair is tried first, and which pairs are
+            skipped.
+        skip: Probability, 0 <= skip < 1, that a possible pair is ignored, to avoid cycles of topologies
+            (section 3.3, last paragraph). If all pairs were ignored, the first of them is swapped.
     """
     candidates = (
         compute_candidates(topology, solution)
@@ -211,12 +191,9 @@ def swap_pair(topology: Topology, one: int, other: int, *, crossed: bool) -> Lin
 
     The links must share no node, the new links must not exist yet, and nodes must stay connected.
 
-    Parameters
-    ----------
-    one, other : int
-        Rows of links.
-    crossed : bool
-        Way that is tried first (`Topology.swap_ends`).
+    Args:
+        one, other: Rows of links.
+        crossed: Way that is tried first (`Topology.swap_ends`).
     """
     removed = topology.ends(one), topology.ends(other)
     if one == other or len({*removed[0], *removed[1]}) < 4:

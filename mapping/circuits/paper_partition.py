@@ -53,22 +53,16 @@ _NO_END = 1 << 62
 
 
 class Refinement(NamedTuple):
-    """Limits of `refine`.
-
-    Attributes
-    ----------
-    depth : int or None
-        Depth of the local search (the parameter of section 4.4). None is the rule of the paper: the best of
-        all steps. With a number from 1, only steps are tried that first lower one of so many worst entries of
-        the performance vector (including those equal to the last of them). The steps made are the same in the
-        same order, but the refinement ends if the best step lowers none of these entries, even if it would
-        improve others. 0, the default, is `BOUND` in graphs of more than `WHOLE` edges, and None in others.
-    steps : int or None
-        Largest number of steps; default: no limit.
-    """
+    """Limits of `refine`."""
 
     depth: int | None = DEPTH
+    """Depth of the local search (the parameter of section 4.4). None is the rule of the paper: the best of
+    all steps. With a number from 1, only steps are tried that first lower one of so many worst entries of the
+    performance vector (including those equal to the last of them). The steps made are the same in the same
+    order, but the refinement ends if the best step lowers none of these entries, even if it would improve
+    others. 0, the default, is `BOUND` in graphs of more than `WHOLE` edges, and None in others."""
     steps: int | None = None
+    """Largest number of steps; default: no limit."""
 
 
 def least_congested_path(
@@ -79,19 +73,14 @@ def least_congested_path(
     It is the path whose largest link load, after adding the flow to all its links, is smallest; ties go to
     the path of fewest links, then to the one that leaves its first differing node for the lowest neighbour.
 
-    Parameters
-    ----------
-    link_load : float64[m]
-        Load of each link without the flow, >= 0.
-    source, target : int
-        Nodes; if they are the same, the path has no links.
-    flow : float
-        >= 0, in the unit of the loads.
+    Args:
+        link_load (float64[m]): Load of each link without the flow, >= 0.
+        source, target: Nodes; if they are the same, the path has no links.
+        flow: >= 0, in the unit of the loads.
 
-    Raises
-    ------
-    InvalidValue
-        A node does not exist, the number of loads is not that of links, or no path connects the nodes.
+    Raises:
+        InvalidValue: A node does not exist, the number of loads is not that of links, or no path connects the
+            nodes.
     """
     load = np.asarray(link_load, np.float64)
     if load.shape != (len(topology.source),):
@@ -139,19 +128,13 @@ def route_unsplit(net: Net, guest: Guest, node: Ints, longest: int) -> Partition
     lowest neighbour. Then edges are visited by descending weight, ties by row, and an edge is re-routed along
     its least congested path if that increases the throughput of the whole system.
 
-    Parameters
-    ----------
-    guest : Guest
-        Its loads are seconds on a grid, which add up without rounding.
-    node : int32[v]
-        Node of each vertex.
-    longest : int
-        From `longest_route`.
+    Args:
+        guest: Its loads are seconds on a grid, which add up without rounding.
+        node (int32[v]): Node of each vertex.
+        longest: From `longest_route`.
 
-    Raises
-    ------
-    InvalidValue
-        No path connects the nodes of an edge.
+    Raises:
+        InvalidValue: No path connects the nodes of an edge.
     """
     edges, nodes, links = len(guest.flow), len(net.first) - 1, len(net.ends)
     state = PartitionState(
@@ -194,10 +177,8 @@ def evaluate_state(
 ) -> Solution:
     """Return the solution of a partition and its routes.
 
-    Raises
-    ------
-    InvalidValue
-        As of `mapping.circuits.solution.evaluate`.
+    Raises:
+        InvalidValue: As of `mapping.circuits.solution.evaluate`.
     """
     route_ptr = np.r_[0, np.cumsum(state.length, dtype=np.int64)]
     return evaluate(application, topology, machine, state.node, route_ptr, flat_routes(state))
@@ -225,18 +206,13 @@ class Scale(NamedTuple):
     that the sum of all weights is below 2^52 of them. So loads add up without rounding in any order, no step
     appears to be an improvement because of rounding, and equal steps compare equal. Whole numbers of usual
     size are not rounded.
-
-    Attributes
-    ----------
-    vertex, flow : float
-        Factors of vertex weights and of edge weights.
-    unit : float
-        Distance of the grid's points.
     """
 
     vertex: float
     flow: float
+    """Factors of vertex weights and of edge weights."""
     unit: float
+    """Distance of the grid's points."""
 
     @classmethod
     def of(cls, application: Application, machine: Machine) -> Self:
@@ -276,12 +252,9 @@ def project(net: Net, guest: Guest, coarse: PartitionState, level: Level) -> Par
     Each vertex takes the node of the vertex that it was contracted to, and each edge the route of the edge
     that it is part of.
 
-    Parameters
-    ----------
-    guest : Guest
-        The finer graph.
-    level : Level
-        The coarser graph.
+    Args:
+        guest: The finer graph.
+        level: The coarser graph.
     """
     fine = PartitionState(
         node=coarse.node[level.vertex],
@@ -311,20 +284,14 @@ def refine(
     their routes are extended by the link that the vertex moves along, or cut at its new node if they lead
     through it; steps of kind (b) straighten them.
 
-    Parameters
-    ----------
-    state : PartitionState
-        Changed in place.
+    Args:
+        state: Changed in place.
 
-    Returns
-    -------
-    int
+    Returns:
         Number of steps made.
 
-    Raises
-    ------
-    InvalidValue
-        A limit is negative.
+    Raises:
+        InvalidValue: A limit is negative.
     """
     depth, steps = limits.depth, limits.steps
     require_not_negative(depth=depth, steps=steps)
@@ -365,22 +332,16 @@ def place_and_route(
 
     All links of the topology count as equal. Nodes may stay empty if that is better.
 
-    Parameters
-    ----------
-    topology : Topology
-        Connected, with the nodes of `machine`; it may exceed the machine's limits.
-    generator : numpy.random.Generator
-        Source of the seed of METIS; the same state gives the same result.
-    refinement : Refinement
-        Limits of the refinement of each graph.
-    levels : sequence of Level, optional
-        Result of `coarsen` for the same application and number of nodes, which many topologies may share.
+    Args:
+        topology: Connected, with the nodes of `machine`; it may exceed the machine's limits.
+        generator: Source of the seed of METIS; the same state gives the same result.
+        refinement: Limits of the refinement of each graph.
+        levels: Result of `coarsen` for the same application and number of nodes, which many topologies may
+            share.
 
-    Raises
-    ------
-    InvalidValue
-        The machine has another number of nodes, the topology does not connect the nodes of an edge, or a
-        limit of the refinement is negative.
+    Raises:
+        InvalidValue: The machine has another number of nodes, the topology does not connect the nodes of an
+            edge, or a limit of the refinement is negative.
     """
     graphs = levels if levels is not None else coarsen(application, topology.nodes)
     scale, net = Scale.of(application, machine), build_net(topology)
@@ -415,17 +376,13 @@ def coarsen(application: Application, nodes: int, *, expansion: str = LOWEST) ->
 
     The graphs depend only on the application and the number of nodes: many topologies may share them.
 
-    Parameters
-    ----------
-    nodes : int
-        Number of nodes of the topology.
-    expansion : str
-        ``lowest`` first, as in the paper, or ``highest``: heavy edges between light vertices first.
+    Args:
+        nodes: Number of nodes of the topology.
+        expansion: ``lowest`` first, as in the paper, or ``highest``: heavy edges between light vertices
+            first.
 
-    Raises
-    ------
-    UnknownName
-        The expansion is unknown.
+    Raises:
+        UnknownName: The expansion is unknown.
     """
     if expansion not in EXPANSIONS:
         raise UnknownName("expansion", expansion, EXPANSIONS)
@@ -495,12 +452,9 @@ def dual_bisection(level: Level, topology: Topology, generator: np.random.Genera
     cut is taken, or the most balanced cuts if none is within 5%. Loads are not whole numbers, so that a part,
     and finally a node, may stay empty.
 
-    Parameters
-    ----------
-    level : Level
-        The coarsest graph.
-    generator : numpy.random.Generator
-        Source of the seed of METIS.
+    Args:
+        level: The coarsest graph.
+        generator: Source of the seed of METIS.
     """
     seed = int(generator.integers(1 << 31))
     vertices, nodes = len(level.vertex_weight), topology.nodes

@@ -28,21 +28,14 @@ from registry.model import Bools, Floats, Ints, Longs
 class LoadedTopology:
     """A topology under change, and the flows routed over it, each along one path.
 
-    Parameters
-    ----------
-    topology : Topology
-        Connected, with a link between the ends of each flow: its first route.
-    ends : int[k, 2]
-        Nodes of each flow, never equal.
-    flow : float[k]
-        Data of each flow, >= 0.
+    Args:
+        topology: Connected, with a link between the ends of each flow: its first route.
+        ends (int[k, 2]): Nodes of each flow, never equal.
+        flow (float[k]): Data of each flow, >= 0.
 
-    Attributes
-    ----------
-    topology : Topology
-        The present topology.
-    load : float64[m]
-        Data on each of its links, the link's weight.
+    Attributes:
+        topology: The present topology.
+        load (float64[m]): Data on each of its links, the link's weight.
     """
 
     def __init__(self, topology: Topology, ends: ArrayLike, flow: ArrayLike) -> None:
@@ -64,12 +57,9 @@ class LoadedTopology:
 
         Heavier flows are routed first, ties by index; a new link carries nothing until then.
 
-        Parameters
-        ----------
-        gone : int[k]
-            Rows of the links to remove.
-        made : sequence of (int, int)
-            Nodes of the links to add; the topology must then be connected.
+        Args:
+            gone (int[k]): Rows of the links to remove.
+            made: Nodes of the links to add; the topology must then be connected.
         """
         old, rows = self.topology, np.unique(np.asarray(gone, np.int64))
         moved = sorted(set[int]().union(*(self._flows[old.ends(row)] for row in rows.tolist())))
@@ -275,10 +265,8 @@ def condensed_graph(application: Application, node_of_vertex: Ints, nodes: int) 
     It has a link between two nodes if edges of the application connect their vertices. These edges are flows,
     and their weights the load of the link. Links without load connect the components.
 
-    Parameters
-    ----------
-    node_of_vertex : int32[v]
-        Subdomain of each vertex; subdomains may be empty.
+    Args:
+        node_of_vertex (int32[v]): Subdomain of each vertex; subdomains may be empty.
     """
     source, target = node_of_vertex[application.source], node_of_vertex[application.target]
     flows = source != target
@@ -322,17 +310,12 @@ def chordal_ring(nodes: int, *chords: int) -> Topology:
 
     Nodes have two links and two for each chord, or one for a chord of n / 2.
 
-    Parameters
-    ----------
-    nodes : int
-        n, at least 4.
-    chords : int
-        Different lengths q, from 2 to n / 2.
+    Args:
+        nodes: n, at least 4.
+        chords: Different lengths q, from 2 to n / 2.
 
-    Raises
-    ------
-    InvalidValue
-        A chord is out of range, or given twice.
+    Raises:
+        InvalidValue: A chord is out of range, or given twice.
     """
     for chord in chords:
         if not 2 <= chord <= nodes // 2:
@@ -355,10 +338,8 @@ def ring(nodes: int) -> Topology:
 def torus(rows: int, columns: int) -> Topology:
     """Return a 2-D torus: each node is linked to the next of its row and of its column, with wrap-around.
 
-    Raises
-    ------
-    InvalidValue
-        A side is below 1.
+    Raises:
+        InvalidValue: A side is below 1.
     """
     if rows < 1 or columns < 1:
         raise InvalidValue("torus.sides", f"are {rows} x {columns}, must be at least 1")
@@ -381,15 +362,11 @@ def repair_topology(topology: Topology, machine: Machine, generator: np.random.G
     Components are connected as those of a condensed graph (section 3.1.2), nodes with too many links lose
     some (section 3.1.3), and links above max-edges are removed at random unless they are bridges.
 
-    Parameters
-    ----------
-    generator : numpy.random.Generator
-        Draws the links to remove; the same state gives the same topology.
+    Args:
+        generator: Draws the links to remove; the same state gives the same topology.
 
-    Raises
-    ------
-    InvalidValue
-        The number of nodes is not that of the machine.
+    Raises:
+        InvalidValue: The number of nodes is not that of the machine.
     """
     if topology.nodes != machine.nodes:
         raise InvalidValue("seed_topology", f"has {topology.nodes} nodes, the machine has {machine.nodes}")
@@ -410,19 +387,13 @@ def seed_topology(
 ) -> Topology:
     """Return the seed topology, within the machine's limits.
 
-    Parameters
-    ----------
-    seed : str or Topology
-        One of `SEEDS`, or any topology with the nodes of the machine.
-    generator : numpy.random.Generator
-        Source of all random choices; the same state gives the same topology.
+    Args:
+        seed: One of `SEEDS`, or any topology with the nodes of the machine.
+        generator: Source of all random choices; the same state gives the same topology.
 
-    Raises
-    ------
-    UnknownName
-        The seed topology is unknown.
-    InvalidValue
-        The ring cannot have the chord, or the topology has another size.
+    Raises:
+        UnknownName: The seed topology is unknown.
+        InvalidValue: The ring cannot have the chord, or the topology has another size.
     """
     if isinstance(seed, Topology):
         return repair_topology(seed, machine, generator)

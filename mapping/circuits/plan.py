@@ -73,12 +73,9 @@ def avoid_moves(
 
     After an interrupt the result so far is returned, marked incomplete.
 
-    Parameters
-    ----------
-    least : float
-        Throughput that must be kept.
-    deadline : Deadline
-        No further circuit is tried after its end.
+    Args:
+        least: Throughput that must be kept.
+        deadline: No further circuit is tried after its end.
     """
     topology, solution = found.topology, found.solution
     rows = np.flatnonzero(present.rows_between(topology.pairs) < 0)
@@ -188,25 +185,17 @@ def _adjacency(topology: Topology) -> Floats:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class NextCircuits:
-    """Circuits proposed for a switch, compared with the present ones.
-
-    Attributes
-    ----------
-    present : Solution or None
-        Routes over the present circuits, or None if these are unknown.
-    found : SearchResult
-        The proposed topology and its routes; the present ones if none are better.
-    gain : float
-        Throughput of the proposal over the present one; 1 if nothing changes, nan if the latter is unknown.
-    break_even_seconds : float
-        Time after which as much is done as without a change, if nothing flows while circuits move; inf
-        without gain, nan if the gain or the time of the change is unknown.
-    """
+    """Circuits proposed for a switch, compared with the present ones."""
 
     present: Solution | None
+    """Routes over the present circuits, or None if these are unknown."""
     found: SearchResult
+    """The proposed topology and its routes; the present ones if none are better."""
     gain: float
+    """Throughput of the proposal over the present one; 1 if nothing changes, nan if the latter is unknown."""
     break_even_seconds: float
+    """Time after which as much is done as without a change, if nothing flows while circuits move; inf without
+    gain, nan if the gain or the time of the change is unknown."""
 
 
 class _PinnedProblem(NamedTuple):
@@ -262,25 +251,18 @@ def next_circuits(
     solution is that of its most loaded link. A search ends when no other circuits can be better. After an
     interrupt the best so far is returned; an interrupt before the first result is raised.
 
-    Parameters
-    ----------
-    application : Application
-        Who exchanges how much now, for instance all running jobs together.
-    present : Topology or None
-        Present circuits, connected; None if unknown: then there is no gain.
-    node_of_vertex : int[v]
-        Node of each vertex.
-    options : TrialOptions
-        Options of each of the two searches; the seconds are for both.
-    reconfiguration_seconds : float or None
-        Time for which nothing flows while circuits move, finite, >= 0; None if unknown.
-    compute_throughput : float
-        Largest throughput that computing allows, > 0; no gain exceeds it.
+    Args:
+        application: Who exchanges how much now, for instance all running jobs together.
+        present: Present circuits, connected; None if unknown: then there is no gain.
+        node_of_vertex (int[v]): Node of each vertex.
+        options: Options of each of the two searches; the seconds are for both.
+        reconfiguration_seconds: Time for which nothing flows while circuits move, finite, >= 0; None if
+            unknown.
+        compute_throughput: Largest throughput that computing allows, > 0; no gain exceeds it.
 
-    Raises
-    ------
-    InvalidValue
-        The topology exceeds the machine's limits, a vertex has no node, or a parameter is out of range.
+    Raises:
+        InvalidValue: The topology exceeds the machine's limits, a vertex has no node, or a parameter is out
+            of range.
     """
     _check(reconfiguration_seconds, compute_throughput)
     if present is not None:
@@ -316,10 +298,8 @@ def _search_from(
 ) -> tuple[Solution, SearchResult]:
     """Return the routes over the first topology, and the best result of searches from all of them.
 
-    Raises
-    ------
-    KeyboardInterrupt
-        Before the first result.
+    Raises:
+        KeyboardInterrupt: Before the first result.
     """
     first: Solution | None = None
     best: SearchResult | None = None

@@ -22,19 +22,13 @@ from registry.model.views import one_line
 
 
 class Rows(NamedTuple):
-    """Distinct rows of the edges of a graph.
-
-    Attributes
-    ----------
-    source, target : int32[e]
-        ``source < target``, in ascending order of source, then of target.
-    first : int64[given]
-        Row of each given edge; -1 for an edge from a vertex to itself.
-    """
+    """Distinct rows of the edges of a graph."""
 
     source: Ints
     target: Ints
+    """int32[e]: ``source < target``, in ascending order of source, then of target."""
     first: Longs
+    """int64[given]: Row of each given edge; -1 for an edge from a vertex to itself."""
 
     def sums(self, weight: Floats) -> Floats:
         """Return the total weight of the given edges (float64[given]) of each row (float64[e])."""
@@ -46,10 +40,9 @@ class Rows(NamedTuple):
 def rows_of(field: str, count: int, source: ArrayLike, target: ArrayLike) -> Rows:
     """Return the rows of edges in any direction, possibly repeated; edges within a vertex are dropped.
 
-    Raises
-    ------
-    InvalidValue
-        The values are no whole numbers, columns differ in length, or a vertex is outside ``0 .. count - 1``.
+    Raises:
+        InvalidValue: The values are no whole numbers, columns differ in length, or a vertex is outside ``0 ..
+            count - 1``.
     """
     one = indices(f"{field}.source", source, None, count)
     other = indices(f"{field}.target", target, None, count)
@@ -67,10 +60,8 @@ def rows_of(field: str, count: int, source: ArrayLike, target: ArrayLike) -> Row
 def indices(field: str, values: ArrayLike, size: int | None, most: int) -> Longs:
     """Return whole numbers from 0 to below `most` as int64[size]; any number of them if `size` is None.
 
-    Raises
-    ------
-    InvalidValue
-        With `field`, the entry and the value.
+    Raises:
+        InvalidValue: With `field`, the entry and the value.
     """
     found = whole_numbers(values, field)
     if size is not None and len(found) != size:
@@ -131,25 +122,17 @@ MOST_NODES = 1 << 14
 class Application:
     """A task graph G: kernels that compute, and edges along which they exchange data (section 2.2).
 
-    Attributes
-    ----------
-    vertex_weight : float64[v]
-        Computation of each vertex per output element, finite, >= 0; at least one vertex.
-    source, target : int32[e]
-        Vertices of each edge, ``source < target``; rows ascend, so that none is repeated.
-    weight : float64[e]
-        Data along each edge per output element, both directions together, finite, >= 0.
-
-    Raises
-    ------
-    InvalidValue
-        With the field, the row and the value.
+    Raises:
+        InvalidValue: With the field, the row and the value.
     """
 
     vertex_weight: Floats
+    """float64[v]: Computation of each vertex per output element, finite, >= 0; at least one vertex."""
     source: Ints
     target: Ints
+    """int32[e]: Vertices of each edge, ``source < target``; rows ascend, so that none is repeated."""
     weight: Floats
+    """float64[e]: Data along each edge per output element, both directions together, finite, >= 0."""
 
     __repr__ = one_line
 
@@ -180,23 +163,16 @@ class Application:
 
         An edge from a vertex to itself is dropped: it never needs a link.
 
-        Parameters
-        ----------
-        source, target : int[k]
-            Vertices, from 0.
-        weight : float[k]
-            Finite, >= 0.
-        vertex_weight : float[v], optional
-            Default: all 1.
-        vertices : int, optional
-            Default: the number of vertex weights, or else one more than the highest end of an edge.
-        connected : bool
-            Refuse an application whose edges do not connect all vertices.
+        Args:
+            source, target (int[k]): Vertices, from 0.
+            weight (float[k]): Finite, >= 0.
+            vertex_weight (float[v]): Default: all 1.
+            vertices: Default: the number of vertex weights, or else one more than the highest end of an edge.
+            connected: Refuse an application whose edges do not connect all vertices.
 
-        Raises
-        ------
-        InvalidValue
-            As of the class; or the application is not connected, with a vertex of another component.
+        Raises:
+            InvalidValue: As of the class; or the application is not connected, with a vertex of another
+                component.
         """
         if vertices is None and vertex_weight is not None:
             vertices = np.size(vertex_weight)
@@ -252,30 +228,20 @@ class Application:
 class Machine:
     """Equal nodes, connected by a switch that can take any topology within two limits (section 2.2).
 
-    Attributes
-    ----------
-    nodes : int
-        N_P, from 1 to `MOST_NODES`.
-    max_degree : int
-        Ports of a node: largest number of links at a node; at least 2 if there are more than two nodes.
-    max_edges : int
-        Largest number of links in the switch; at least ``nodes - 1``, which connect all nodes.
-    compute_speed : float
-        S_comp: vertex weight that a node computes per unit of time, finite, > 0.
-    link_speed : float
-        S_comm: edge weight that a link carries per unit of time, both directions together, finite, > 0.
-
-    Raises
-    ------
-    InvalidValue
-        With the field and the value.
+    Raises:
+        InvalidValue: With the field and the value.
     """
 
     nodes: int
+    """N_P, from 1 to `MOST_NODES`."""
     max_degree: int
+    """Ports of a node: largest number of links at a node; at least 2 if there are more than two nodes."""
     max_edges: int
+    """Largest number of links in the switch; at least ``nodes - 1``, which connect all nodes."""
     compute_speed: float
+    """S_comp: vertex weight that a node computes per unit of time, finite, > 0."""
     link_speed: float
+    """S_comm: edge weight that a link carries per unit of time, both directions together, finite, > 0."""
 
     def __post_init__(self) -> None:
         _whole("Machine.nodes", self.nodes, 1, "a machine has at least one node")
@@ -291,29 +257,22 @@ class Machine:
 
 
 class Level(NamedTuple):
-    """A graph of the multilevel hierarchy, and how the next finer graph was contracted to it.
-
-    Attributes
-    ----------
-    vertex_weight : float64[v]
-    source, target : int32[e]
-        ``source < target``, ascending.
-    weight : float64[e]
-    vertex : int32[v of the finer graph]
-        Vertex that each finer vertex was contracted to; empty for the finest graph, as are the next two.
-    edge : int32[e of the finer graph]
-        Edge that each finer edge is part of; -1 for a contracted one.
-    backwards : bool[e of the finer graph]
-        True if the source of the finer edge is part of the target of that edge.
-    """
+    """A graph of the multilevel hierarchy, and how the next finer graph was contracted to it."""
 
     vertex_weight: Floats
+    """float64[v]."""
     source: Ints
     target: Ints
+    """int32[e]: ``source < target``, ascending."""
     weight: Floats
+    """float64[e]."""
     vertex: Ints
+    """int32[v of the finer graph]: Vertex that each finer vertex was contracted to; empty for the finest
+    graph, as are the next two."""
     edge: Ints
+    """int32[e of the finer graph]: Edge that each finer edge is part of; -1 for a contracted one."""
     backwards: Bools
+    """bool[e of the finer graph]: True if the source of the finer edge is part of the target of that edge."""
 
     @classmethod
     def of(cls, application: Application) -> Self:
@@ -335,42 +294,29 @@ Pair = tuple[int, int]
 
 
 class Neighbours(NamedTuple):
-    """Links of each node: entries ``indptr[n] .. indptr[n + 1]`` are those of node n, rows ascending.
-
-    Attributes
-    ----------
-    indptr : int64[nodes + 1]
-    node : int32[2 m]
-        Node at the other end.
-    link : int32[2 m]
-        Row of the link.
-    """
+    """Links of each node: entries ``indptr[n] .. indptr[n + 1]`` are those of node n, rows ascending."""
 
     indptr: Longs
+    """int64[nodes + 1]."""
     node: Ints
+    """int32[2 m]: Node at the other end."""
     link: Ints
+    """int32[2 m]: Row of the link."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Topology:
     """Nodes 0 to n - 1 and the undirected links that connect them (section 2.2).
 
-    Attributes
-    ----------
-    nodes : int
-        Number of nodes, at least 1.
-    source, target : int32[m]
-        Nodes of each link, ``source < target``; rows ascend, so that none is repeated.
-
-    Raises
-    ------
-    InvalidValue
-        With the field, the row and the value.
+    Raises:
+        InvalidValue: With the field, the row and the value.
     """
 
     nodes: int
+    """Number of nodes, at least 1."""
     source: Ints
     target: Ints
+    """int32[m]: Nodes of each link, ``source < target``; rows ascend, so that none is repeated."""
 
     __repr__ = one_line
 
@@ -385,14 +331,11 @@ class Topology:
     def of(cls, nodes: int, pairs: ArrayLike) -> Self:
         """Return a topology from pairs of nodes in any order; a repeated pair is one link.
 
-        Parameters
-        ----------
-        pairs : int[k, 2]
+        Args:
+            pairs (int[k, 2]):
 
-        Raises
-        ------
-        InvalidValue
-            A node is outside ``0 .. nodes - 1``, or a link connects a node with itself.
+        Raises:
+            InvalidValue: A node is outside ``0 .. nodes - 1``, or a link connects a node with itself.
         """
         ends = np.asarray(pairs)
         ends = ends.reshape(-1, 2) if ends.size else np.zeros((0, 2), np.int64)
@@ -436,10 +379,8 @@ class Topology:
     def components(self, without: ArrayLike = ()) -> Ints:
         """Return the number of the connected component of each node (int32[nodes]), without some links.
 
-        Parameters
-        ----------
-        without : int[k]
-            Rows of the links that are left out.
+        Args:
+            without (int[k]): Rows of the links that are left out.
         """
         kept = np.ones(self.links, bool)
         kept[np.asarray(without, np.int64)] = False
@@ -467,12 +408,9 @@ class Topology:
     def changed(self, removed: ArrayLike = (), added: ArrayLike = ()) -> Self:
         """Return the topology without some links, and with others.
 
-        Parameters
-        ----------
-        removed : int[k]
-            Rows of links.
-        added : int[k, 2]
-            Pairs of nodes, as of `of`.
+        Args:
+            removed (int[k]): Rows of links.
+            added (int[k, 2]): Pairs of nodes, as of `of`.
         """
         kept = np.delete(self.pairs, np.asarray(removed, np.int64), axis=0)
         return self.of(self.nodes, np.concatenate((kept, np.asarray(added, np.int64).reshape(-1, 2))))

@@ -84,21 +84,14 @@ def best_partition(
     from the best: nodes exchange their vertices, all vertices start on one node, some move to a neighbour,
     and from scratch with another seed of METIS. All are refined.
 
-    Parameters
-    ----------
-    topology : Topology
-        Connected, with the nodes of the machine.
-    partitions : sequence of int32[v]
-        Node of each vertex.
-    seed : int
-        The same seed gives the same result, unless `seconds` end the search.
-    seconds : float, optional
-        No further attempt starts after this time.
+    Args:
+        topology: Connected, with the nodes of the machine.
+        partitions (sequence of int32[v]): Node of each vertex.
+        seed: The same seed gives the same result, unless `seconds` end the search.
+        seconds: No further attempt starts after this time.
 
-    Raises
-    ------
-    KeyboardInterrupt
-        Before the first solution; after a later interrupt the best so far is returned.
+    Raises:
+        KeyboardInterrupt: Before the first solution; after a later interrupt the best so far is returned.
     """
     deadline = Deadline(seconds=seconds)
     generator = np.random.default_rng(seed)
@@ -120,17 +113,12 @@ def best_partition(
 class Restarts:
     """Ways from a partition to another one with routes, all refined.
 
-    Parameters
-    ----------
-    generator : numpy.random.Generator
-        Source of all random choices.
-    expansion : str
-        As of `coarsen`, for partitions from scratch.
+    Args:
+        generator: Source of all random choices.
+        expansion: As of `coarsen`, for partitions from scratch.
 
-    Attributes
-    ----------
-    guest : Guest
-        The application as arrays for kernels.
+    Attributes:
+        guest: The application as arrays for kernels.
     """
 
     def __init__(
@@ -224,19 +212,14 @@ def exchange_nodes(
     Congestion is the mapping engine's estimate, in which all shortest paths share a flow. Vertices stay if it
     cannot be lowered, if nothing flows between nodes, and on more than `MOST_NODES` nodes.
 
-    Parameters
-    ----------
-    topology : Topology
-        Connected.
-    node_of_vertex : int32[v]
-        The present partition.
-    steps, seed
-        As of `mapping.placement.place.place`; the same ones give the same result.
+    Args:
+        topology: Connected.
+        node_of_vertex (int32[v]): The present partition.
+        steps, seed: As of `mapping.placement.place.place`; the same ones give the same result.
 
-    Raises
-    ------
-    KeyboardInterrupt
-        If the search was interrupted: it would return its best so far, but here the whole search must end.
+    Raises:
+        KeyboardInterrupt: If the search was interrupted: it would return its best so far, but here the whole
+            search must end.
     """
     nodes = topology.nodes
     profile = traffic(application, node_of_vertex, nodes)
@@ -328,10 +311,8 @@ def exchange_edges(
 ) -> LinkChange | None:
     """Return a random change that may relieve the bottleneck, or None if the one drawn is not possible.
 
-    Parameters
-    ----------
-    ends : (int, int) or None
-        Nodes to link directly; None makes a swap of section 3.3.
+    Args:
+        ends: Nodes to link directly; None makes a swap of section 3.3.
     """
     if ends is None:
         return next_swap(topology, solution, generator, skip=SKIP)
@@ -365,10 +346,8 @@ def choose_ends(
     ends of a flow whose route has several links and includes the most loaded link, drawn; without such a
     flow, one end of that link and any node. If that node is linked to all others: any two nodes.
 
-    Parameters
-    ----------
-    flows : (int32[e], int32[e])
-        Nodes of both ends of each edge of the application.
+    Args:
+        flows ((int32[e], int32[e])): Nodes of both ends of each edge of the application.
     """
     if generator.random() < 1 / 3 or topology.links == 0:
         return None

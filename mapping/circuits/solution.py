@@ -23,35 +23,25 @@ GAIN = 1e-12
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Solution:
-    """A partition of an application on a topology, and its unsplit routes; made by `evaluate`.
-
-    Attributes
-    ----------
-    node_of_vertex : int32[v]
-        Node of each vertex; nodes may be empty.
-    route_ptr : int64[e + 1], route : int32[r]
-        Links of the route of edge e, as rows of the topology, in order from the node of the edge's source to
-        that of its target: ``route[route_ptr[e]:route_ptr[e + 1]]``. No links within a node.
-    node_load : float64[n]
-        Computation on each node.
-    link_load : float64[m]
-        Data on each link, both directions together.
-    compute_throughput : float
-        Compute speed / the largest node load; infinite if nothing is computed.
-    communication_throughput : float
-        Link speed / the largest link load; infinite if no link is used.
-    throughput : float
-        The smaller of the two.
-    """
+    """A partition of an application on a topology, and its unsplit routes; made by `evaluate`."""
 
     node_of_vertex: Ints
+    """int32[v]: Node of each vertex; nodes may be empty."""
     route_ptr: Longs
     route: Ints
+    """int64[e + 1] and int32[r]: Links of the route of edge e, as rows of the topology, in order from the
+    node of the edge's source to that of its target: ``route[route_ptr[e]:route_ptr[e + 1]]``. No links within
+    a node."""
     node_load: Floats
+    """float64[n]: Computation on each node."""
     link_load: Floats
+    """float64[m]: Data on each link, both directions together."""
     compute_throughput: float
+    """Compute speed / the largest node load; infinite if nothing is computed."""
     communication_throughput: float
+    """Link speed / the largest link load; infinite if no link is used."""
     throughput: float
+    """The smaller of the two."""
 
     __repr__ = one_line
 
@@ -73,16 +63,12 @@ def evaluate(
 ) -> Solution:
     """Return loads and throughput of a partition and its routes.
 
-    Parameters
-    ----------
-    node_of_vertex, route_ptr, route
-        As in `Solution`.
+    Args:
+        node_of_vertex, route_ptr, route: As in `Solution`.
 
-    Raises
-    ------
-    InvalidValue
-        The topology has another number of nodes than the machine, an array has a wrong size, a node or link
-        does not exist, or a route does not connect the nodes of its edge.
+    Raises:
+        InvalidValue: The topology has another number of nodes than the machine, an array has a wrong size, a
+            node or link does not exist, or a route does not connect the nodes of its edge.
     """
     if topology.nodes != machine.nodes:
         raise InvalidValue("Topology.nodes", f"is {topology.nodes}, the machine has {machine.nodes}")
@@ -116,10 +102,8 @@ def throughput_under(speed: float, load: float) -> float:
 def checked_nodes(node_of_vertex: ArrayLike, application: Application, nodes: int) -> Longs:
     """Return the node of each vertex (int64[v]).
 
-    Raises
-    ------
-    InvalidValue
-        There is not one node per vertex, or a node does not exist.
+    Raises:
+        InvalidValue: There is not one node per vertex, or a node does not exist.
     """
     return indices("node_of_vertex", node_of_vertex, application.vertices, nodes)
 
@@ -132,36 +116,25 @@ def bottleneck(solution: Solution) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Iteration:
-    """One iteration of a search: a topology, and the throughput reached on it.
-
-    Attributes
-    ----------
-    number : int
-        0 for the seed topology.
-    removed, inserted : tuple of (int, int)
-        Links by which its topology differs from that of the iteration before, as pairs of nodes.
-    links : int
-        Number of links of its topology.
-    bottleneck : str
-        ``compute`` or ``communication``: what limits the throughput.
-    throughput, compute_throughput, communication_throughput : float
-        Output elements per unit of time; inf without load.
-    best : float
-        Highest throughput so far.
-    seconds : float
-        Wall seconds since the start; ignored in comparisons, since it differs between runs.
-    """
+    """One iteration of a search: a topology, and the throughput reached on it."""
 
     number: int
+    """0 for the seed topology."""
     removed: tuple[Pair, ...]
     inserted: tuple[Pair, ...]
+    """Links by which its topology differs from that of the iteration before, as pairs of nodes."""
     links: int
+    """Number of links of its topology."""
     bottleneck: str
+    """``compute`` or ``communication``: what limits the throughput."""
     throughput: float
     compute_throughput: float
     communication_throughput: float
+    """Output elements per unit of time; inf without load."""
     best: float
+    """Highest throughput so far."""
     seconds: float = field(compare=False)
+    """Wall seconds since the start; ignored in comparisons, since it differs between runs."""
 
     @classmethod
     def of(
@@ -191,23 +164,15 @@ class Iteration:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class SearchResult:
-    """The best topology found by a search, with its partition and routes.
-
-    Attributes
-    ----------
-    topology : Topology
-    solution : Solution
-        Partition and routes on that topology.
-    trail : tuple of Iteration
-        All iterations, beginning with the seed topology.
-    complete : bool
-        False if an interrupt ended the search early.
-    """
+    """The best topology found by a search, with its partition and routes."""
 
     topology: Topology
     solution: Solution
+    """Partition and routes on that topology."""
     trail: tuple[Iteration, ...]
+    """All iterations, beginning with the seed topology."""
     complete: bool
+    """False if an interrupt ended the search early."""
 
     __repr__ = one_line
 

@@ -53,31 +53,22 @@ def evaluate(
 ) -> Evaluation:
     """Evaluate a placement on the routes of a fabric.
 
-    Parameters
-    ----------
-    fabric, profile, placement
-        What the registry returns is accepted too: a `Snapshot`, a `StoredProfile`, a `StoredPlacement`. A
-        placement may also be a list with the host of each rank, by name or as an index of ``fabric.names``;
-        the slots of each host are then its ranks.
-    options, **search
-        As in `mapping.place`: the objective decides on distances if the cost model names none; the rest has
-        no effect.
-    costs : CostModel, optional
-        Routing, rails, distances and load of other jobs.
-    pins : mapping of int to str or int, optional
-        Rank -> the host that it must be on.
-    bounds : bool
-        Also compute lower bounds for every placement on the same allocation.
+    Args:
+        fabric, profile, placement: What the registry returns is accepted too: a `Snapshot`, a
+            `StoredProfile`, a `StoredPlacement`. A placement may also be a list with the host of each rank,
+            by name or as an index of ``fabric.names``; the slots of each host are then its ranks.
+        options, **search: As in `mapping.place`: the objective decides on distances if the cost model names
+            none; the rest has no effect.
+        costs: Routing, rails, distances and load of other jobs.
+        pins: Rank -> the host that it must be on.
+        bounds: Also compute lower bounds for every placement on the same allocation.
 
-    Raises
-    ------
-    InvalidPlacement
-        The placement has another number of ranks than the profile, a vertex that the fabric lacks, or a rank
-        elsewhere than where it is pinned.
-    InvalidValue
-        A table of distances or a background that does not fit, or numbers of hosts that may be names.
-    UnknownName
-        An unknown host, routing, rails rule or distance convention.
+    Raises:
+        InvalidPlacement: The placement has another number of ranks than the profile, a vertex that the fabric
+            lacks, or a rank elsewhere than where it is pinned.
+        InvalidValue: A table of distances or a background that does not fit, or numbers of hosts that may be
+            names.
+        UnknownName: An unknown host, routing, rails rule or distance convention.
     """
     begin = time.perf_counter()
     fabric = content(fabric, Fabric, "fabric")
@@ -104,15 +95,11 @@ def evaluate_on(
 ) -> Evaluation:
     """Evaluate a placement on the routes of a case, which are built once for several placements.
 
-    Parameters
-    ----------
-    bounds : mapping of str to Bound, optional
-        Bounds to include, such as those of `case_bounds`.
+    Args:
+        bounds: Bounds to include, such as those of `case_bounds`.
 
-    Raises
-    ------
-    InvalidPlacement
-        A host outside the allocation, or another number of ranks.
+    Raises:
+        InvalidPlacement: A host outside the allocation, or another number of ranks.
     """
     traffic = host_traffic(case.profile, placement, packet_bytes=case.costs.packet_bytes)
     outside = np.setdiff1d(traffic.hosts, case.allocation.hosts)
@@ -154,14 +141,10 @@ def evaluate_traffic(
 ) -> Evaluation:
     """Evaluate host traffic on `routes`, whose hosts are those of the traffic.
 
-    Parameters
-    ----------
-    total_bytes : float
-        Bytes sent, those within hosts included.
-    costs : CostModel, optional
-        Distances and load of other jobs; the routing is that of `routes`.
-    begin : float, optional
-        ``time.perf_counter()`` when the work began.
+    Args:
+        total_bytes: Bytes sent, those within hosts included.
+        costs: Distances and load of other jobs; the routing is that of `routes`.
+        begin: ``time.perf_counter()`` when the work began.
     """
     begin = time.perf_counter() if begin is None else begin
     costs = costs or CostModel()
@@ -196,12 +179,10 @@ def evaluate_traffic(
 def link_seconds(fabric: Fabric, link_bytes: Floats, background: Background | None = None) -> Floats:
     """Return float64[m]: the time that each link needs; 0 for links without load of our own.
 
-    Parameters
-    ----------
-    link_bytes : float64[m]
-        Our own load.
-    background : Background, optional
-        Load of other jobs: their bytes are added to ours, or their rate is taken off the capacity.
+    Args:
+        link_bytes (float64[m]): Our own load.
+        background: Load of other jobs: their bytes are added to ours, or their rate is taken off the
+            capacity.
     """
     if background is None:
         return np.asarray(link_bytes / fabric.links.capacity, np.float64)
@@ -288,21 +269,14 @@ def _end(fabric: Fabric, row: int, end: End) -> LinkEnd:
 
 
 class Difference(NamedTuple):
-    """A link direction that placements load differently.
-
-    Attributes
-    ----------
-    row : int
-        Row of ``fabric.links``.
-    loads : tuple of LoadedLink
-        Load of each placement.
-    seconds : float
-        Difference between the largest and the smallest time.
-    """
+    """A link direction that placements load differently."""
 
     row: int
+    """Row of ``fabric.links``."""
     loads: tuple[LoadedLink, ...]
+    """Load of each placement."""
     seconds: float
+    """Difference between the largest and the smallest time."""
 
 
 def differences(
@@ -310,17 +284,12 @@ def differences(
 ) -> list[Difference]:
     """Return link directions by the difference of their times, largest first; ties by row.
 
-    Parameters
-    ----------
-    evaluations : sequence of Evaluation
-        Evaluations of at least two placements on this fabric.
-    most : int, optional
-        Most links to return; default: all that differ.
+    Args:
+        evaluations: Evaluations of at least two placements on this fabric.
+        most: Most links to return; default: all that differ.
 
-    Raises
-    ------
-    InvalidValue
-        Fewer than two evaluations, or one of another fabric.
+    Raises:
+        InvalidValue: Fewer than two evaluations, or one of another fabric.
     """
     if len(evaluations) < 2:
         raise InvalidValue("differences.evaluations", "at least two are needed")

@@ -35,40 +35,26 @@ RANDOM_SEEDS = (0, 1, 2, 3, 4)
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class PlacementReport(Drawn, Tabular):
-    """A placement with its costs; notebooks show it as a picture of the fabric.
-
-    Attributes
-    ----------
-    case : PlacementCase
-    placement : Placement
-    evaluation : Evaluation
-        With bounds for the case's hosts and slots.
-    in_order : Evaluation or None
-        Evaluation of the ranks in order; None if a given placement was evaluated.
-    random : Metrics or None
-        Mean over random placements (`RANDOM_SEEDS`); None if a given placement was evaluated.
-    curve : Curve or None
-        Number of moved ranks against the objective, if few ranks were to move.
-    cores : CoreBinding or None
-        What the choice of cores saves, if ranks got cores.
-    record_id : str
-        Id of the saved placement, or the file of a given one; empty if it was not saved.
-    unsaved : str
-        Reason why the database did not save it; empty if it did, or was not asked to.
-    measured : str
-        What was measured with a placement that was found, if therefore the ranks stay in order; else empty.
-    """
+    """A placement with its costs; notebooks show it as a picture of the fabric."""
 
     case: PlacementCase
     placement: Placement
     evaluation: Evaluation
+    """With bounds for the case's hosts and slots."""
     in_order: Evaluation | None = None
+    """Evaluation of the ranks in order; None if a given placement was evaluated."""
     random: Metrics | None = None
+    """Mean over random placements (`RANDOM_SEEDS`); None if a given placement was evaluated."""
     curve: Curve | None = None
+    """Number of moved ranks against the objective, if few ranks were to move."""
     cores: CoreBinding | None = None
+    """What the choice of cores saves, if ranks got cores."""
     record_id: str = ""
+    """Id of the saved placement, or the file of a given one; empty if it was not saved."""
     unsaved: str = ""
+    """Reason why the database did not save it; empty if it did, or was not asked to."""
     measured: str = ""
+    """What was measured with a placement that was found, if therefore the ranks stay in order; else empty."""
 
     __repr__ = one_line
 
@@ -153,10 +139,8 @@ def report_placement(case: PlacementCase, progress: Progress = silent) -> Placem
 def report_elsewhere(fabric: Fabric, case: PlacementCase) -> PlacementReport:
     """Return the report of `report_placement` for another process, without the case, which that has.
 
-    Parameters
-    ----------
-    case : PlacementCase
-        With any fabric: it is sent apart, since several cases may have the same.
+    Args:
+        case: With any fabric: it is sent apart, since several cases may have the same.
     """
     report = report_placement(replace(case, fabric=fabric))
     return replace(report, case=cast(PlacementCase, None))
@@ -192,10 +176,8 @@ def report_found(
 ) -> tuple[PlacementReport, ...]:
     """Evaluate placements that were found beside the baselines and bounds, and choose cores.
 
-    Parameters
-    ----------
-    bounds : mapping of str to Bound, optional
-        Of the case, if they are known already.
+    Args:
+        bounds: Of the case, if they are known already.
     """
     if not placements:
         return ()
@@ -211,11 +193,9 @@ def report_found(
 def with_baselines(report: PlacementReport, *, guard: bool = False) -> PlacementReport:
     """Return the report with the evaluation of ranks in order and of random placements.
 
-    Parameters
-    ----------
-    guard : bool
-        True to return the best of these in place of the report's placement if that is worse by its
-        objective: a short search may find nothing better.
+    Args:
+        guard: True to return the best of these in place of the report's placement if that is worse by its
+            objective: a short search may find nothing better.
     """
     case = report.case
     straight, *several = ((one, evaluate_on(case, one)) for one in _usual(case))

@@ -36,24 +36,17 @@ FLOOR = 0.01
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Background:
-    """Load of other jobs on the links of a fabric.
-
-    Attributes
-    ----------
-    kind : str
-        ``added`` or ``reduced``.
-    load : float64[m]
-        Load of each row of ``fabric.links``: bytes per iteration if `added`, bytes/s if `reduced`; >= 0.
-    jobs : int
-        Number of other jobs, for the description.
-    floor : float
-        For `reduced`: part of each link's capacity that always remains, above 0 and at most 1.
-    """
+    """Load of other jobs on the links of a fabric."""
 
     kind: str
+    """``added`` or ``reduced``."""
     load: Floats
+    """float64[m]: Load of each row of ``fabric.links``: bytes per iteration if `added`, bytes/s if `reduced`;
+    >= 0."""
     jobs: int = 1
+    """Number of other jobs, for the description."""
     floor: float = FLOOR
+    """For `reduced`: part of each link's capacity that always remains, above 0 and at most 1."""
 
     __repr__ = one_line
 
@@ -76,12 +69,10 @@ class Background:
     def added(cls, evaluations: Sequence[Evaluation], *, times: ArrayLike = 1.0) -> Self:
         """Return the bytes of other jobs' placements, each multiplied by its iterations in one period.
 
-        Parameters
-        ----------
-        evaluations : sequence of Evaluation
-            Evaluations of the other jobs' placements on the same fabric.
-        times : float or float[jobs]
-            Iterations of each other job while this job sends what its profile holds.
+        Args:
+            evaluations: Evaluations of the other jobs' placements on the same fabric.
+            times (float or float[jobs]): Iterations of each other job while this job sends what its profile
+                holds.
         """
         return cls(kind=ADDED, load=_summed(evaluations, times), jobs=len(evaluations))
 
@@ -89,10 +80,9 @@ class Background:
     def reduced(cls, evaluations: Sequence[Evaluation], seconds: ArrayLike, *, floor: float = FLOOR) -> Self:
         """Return the rates of other jobs' placements as reduced capacity.
 
-        Parameters
-        ----------
-        seconds : float or float[jobs]
-            Time in which each job sends what its evaluation holds; above zero.
+        Args:
+            seconds (float or float[jobs]): Time in which each job sends what its evaluation holds; above
+                zero.
         """
         period = np.broadcast_to(np.asarray(seconds, np.float64), (len(evaluations),))
         if not bool((period > 0).all()):
@@ -145,36 +135,26 @@ def _summed(evaluations: Iterable[Evaluation], times: ArrayLike) -> Floats:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class CostModel:
-    """How the cost of a placement is computed; names are checked when they are used.
-
-    Attributes
-    ----------
-    routing : str or None
-        A routing with its options, such as ``up-down:root=n6`` (`mapping.routing.catalog`); default: the
-        forwarding tables if they connect all hosts, else all shortest paths.
-    rails : str
-        How a pair's bytes are divided over adapters: ``all-connected`` or ``same-rail``.
-    distance : str or None
-        One of `mapping.distances.distances.CONVENTIONS`; default: ``equivalent+2`` if the objective is the
-        mapping coefficient, else ``links``.
-    table : DistanceTable or float[h, h] or None
-        Distances for the convention ``table``; an array is in the order of the allocation's hosts.
-    one_way : bool
-        True if the table may differ by direction.
-    packet_bytes : float or None
-        Count packets of this size in the mapping coefficient instead of bytes (Orduña, Silla and Duato
-        2004, section 4.1).
-    background : Background or None
-        Load of other jobs.
-    """
+    """How the cost of a placement is computed; names are checked when they are used."""
 
     routing: str | None = None
+    """A routing with its options, such as ``up-down:root=n6`` (`mapping.routing.catalog`); default: the
+    forwarding tables if they connect all hosts, else all shortest paths."""
     rails: str = ALL_CONNECTED
+    """How a pair's bytes are divided over adapters: ``all-connected`` or ``same-rail``."""
     distance: str | None = None
+    """One of `mapping.distances.distances.CONVENTIONS`; default: ``equivalent+2`` if the objective is the
+    mapping coefficient, else ``links``."""
     table: Any = None
+    """DistanceTable or float[h, h]: Distances for the convention ``table``; an array is in the order of the
+    allocation's hosts."""
     one_way: bool = False
+    """True if the table may differ by direction."""
     packet_bytes: float | None = None
+    """Count packets of this size in the mapping coefficient instead of bytes (Orduña, Silla and Duato 2004,
+    section 4.1)."""
     background: Background | None = None
+    """Load of other jobs."""
 
     __repr__ = one_line
 
@@ -189,10 +169,8 @@ class CostModel:
     def distances(self, routes: Routes, default: str = LINKS) -> Distances | None:
         """Return the distances between the hosts of `routes`, or None for the links that routes cross.
 
-        Parameters
-        ----------
-        default : str
-            Convention if the cost model names none.
+        Args:
+            default: Convention if the cost model names none.
         """
         name = self.distance or default
         if name == LINKS and self.table is None:

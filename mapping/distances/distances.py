@@ -51,21 +51,14 @@ SAME = 1e-9
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class DistanceTable:
-    """Distances by host name.
-
-    Attributes
-    ----------
-    names : tuple of str
-        Host names, unique; hosts that are not in use are allowed.
-    values : float64[n, n]
-        Distance from the host of the row to that of the column.
-    path : str
-        File of the table; empty if there is none.
-    """
+    """Distances by host name."""
 
     names: tuple[str, ...]
+    """Host names, unique; hosts that are not in use are allowed."""
     values: Floats
+    """float64[n, n]: Distance from the host of the row to that of the column."""
     path: str = ""
+    """File of the table; empty if there is none."""
 
     __repr__ = one_line
 
@@ -98,10 +91,8 @@ class DistanceTable:
 def read_distance_table(path: str | Path) -> DistanceTable:
     """Read a CSV table of distances.
 
-    Raises
-    ------
-    InputError
-        The file cannot be read or a line is invalid; names file, line and text.
+    Raises:
+        InputError: The file cannot be read or a line is invalid; names file, line and text.
     """
     rows = read_rows(path, "table of distances")
     if not rows:
@@ -122,12 +113,9 @@ def read_distance_table(path: str | Path) -> DistanceTable:
 def check_distances(values: Any, names: Sequence[str], *, one_way: bool = False) -> Floats:
     """Return the distances as float64[h, h], or raise an error that names the hosts of the first fault.
 
-    Parameters
-    ----------
-    names : sequence of str
-        Names of the hosts, for the error.
-    one_way : bool
-        Allow the two directions of a pair to differ.
+    Args:
+        names: Names of the hosts, for the error.
+        one_way: Allow the two directions of a pair to differ.
     """
     hosts = len(names)
     given = np.asarray(values)
@@ -175,22 +163,15 @@ CONVENTIONS = (LINKS, SWITCHES, EQUIVALENT, EQUIVALENT_2, TABLE)
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Distances:
-    """Distances between the hosts of an allocation, kept by groups of hosts with equal distances.
-
-    Attributes
-    ----------
-    name : str
-        One of `CONVENTIONS`.
-    group : int32[h]
-        Group of each host, 0 to g - 1; hosts of one group have the same distances to all others.
-    between : float64[g, g]
-        Distance from any host of one group to any other host of another; ``between[a, a]`` is the distance
-        of two different hosts of group `a`. ``inf`` if the routing does not connect them.
-    """
+    """Distances between the hosts of an allocation, kept by groups of hosts with equal distances."""
 
     name: str
+    """One of `CONVENTIONS`."""
     group: Ints
+    """int32[h]: Group of each host, 0 to g - 1; hosts of one group have the same distances to all others."""
     between: Floats
+    """float64[g, g]: Distance from any host of one group to any other host of another; ``between[a, a]`` is
+    the distance of two different hosts of group `a`. ``inf`` if the routing does not connect them."""
 
     __repr__ = one_line
 
@@ -226,10 +207,8 @@ class Distances:
     def between_slots(self, slots: Ints) -> Floats:
         """Return the distances between all slots (float64[s, s]), the smaller of both directions; for few.
 
-        Parameters
-        ----------
-        slots : int32[h]
-            Slots of each host; those of one host are at distance 0.
+        Args:
+            slots (int32[h]): Slots of each host; those of one host are at distance 0.
         """
         found, host = self.matrix(), np.repeat(np.arange(len(slots)), slots)
         smaller: Floats = np.minimum(found, found.T)[np.ix_(host, host)]
@@ -268,14 +247,10 @@ class WholeDistances(Distances):
 
     The distances of 10,000 single hosts need 100 MB.
 
-    Parameters
-    ----------
-    name, group
-        As in `Distances`.
-    links : uint8[g, g]
-        Links between groups, as ``between`` there.
-    less : int
-        Number by which each distance is smaller, but not below zero: 1 if switches are counted.
+    Args:
+        name, group: As in `Distances`.
+        links (uint8[g, g]): Links between groups, as ``between`` there.
+        less: Number by which each distance is smaller, but not below zero: 1 if switches are counted.
     """
 
     def __init__(self, name: str, group: Ints, links: Int8s, less: int = 0) -> None:
@@ -334,22 +309,16 @@ class WholeDistances(Distances):
 def distances(name: str, routes: Routes, *, table: Any = None, one_way: bool = False) -> Distances:
     """Return the distances between the hosts of `routes` under a convention.
 
-    Parameters
-    ----------
-    name : str
-        One of `CONVENTIONS`.
-    table : DistanceTable or float[h, h], optional
-        For ``table``: by host name, or in the order of ``routes.hosts``.
-    one_way : bool
-        For ``table``: allow the two directions of a pair to differ.
+    Args:
+        name: One of `CONVENTIONS`.
+        table (DistanceTable or float[h, h]): For ``table``: by host name, or in the order of
+            ``routes.hosts``.
+        one_way: For ``table``: allow the two directions of a pair to differ.
 
-    Raises
-    ------
-    UnknownName
-        The convention is unknown, or a host is not in the table.
-    InvalidValue
-        The table has another shape or an entry that is not a number, not finite or below zero, a host is not
-        at distance zero from itself, or the table is not symmetric without `one_way`.
+    Raises:
+        UnknownName: The convention is unknown, or a host is not in the table.
+        InvalidValue: The table has another shape or an entry that is not a number, not finite or below zero,
+            a host is not at distance zero from itself, or the table is not symmetric without `one_way`.
     """
     if name not in CONVENTIONS:
         raise UnknownName("distance convention", name, CONVENTIONS)
@@ -386,18 +355,14 @@ def _of_table(routes: Routes, table: Any, one_way: bool) -> Distances:
 def equivalent_distances(routes: Routes, *, own_cables: bool) -> tuple[Ints, Floats]:
     """Return the equivalent distances between the hosts of `routes`, by groups of hosts with equal routes.
 
-    Parameters
-    ----------
-    own_cables : bool
-        Count a host's own cables, as in section 4: with one cable per host this adds two. Otherwise a host is
-        one node with the switches that it is attached to. Hosts that forward have no cables of their own.
+    Args:
+        own_cables: Count a host's own cables, as in section 4: with one cable per host this adds two.
+            Otherwise a host is one node with the switches that it is attached to. Hosts that forward have no
+            cables of their own.
 
-    Returns
-    -------
-    group : int32[h]
-        Group of each host.
-    between : float64[g, g]
-        As in ``mapping.distances.distances.Distances``. Parallel cables are parallel resistors.
+    Returns:
+        group: Group of each host.
+        between: As in ``mapping.distances.distances.Distances``. Parallel cables are parallel resistors.
     """
     flows, fabric = routes.flows, routes.fabric
     group, first, second = hosts_routed_alike(routes)

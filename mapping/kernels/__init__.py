@@ -26,14 +26,10 @@ def forget_outdated(root: Path) -> bool:
 
     If the cache folder cannot be written, as in a system-wide installation, nothing is deleted.
 
-    Parameters
-    ----------
-    root
-        Folder of a package; packages named ``kernels`` below it are searched, at any depth.
+    Args:
+        root: Folder of a package; packages named ``kernels`` below it are searched, at any depth.
 
-    Returns
-    -------
-    bool
+    Returns:
         True if a module had changed.
     """
     packages = sorted(path for path in root.rglob("kernels") if path.is_dir())

@@ -19,21 +19,13 @@ from registry.model import Ints
 
 
 class Candidate(NamedTuple):
-    """The best placement that a refiner has found so far.
-
-    Attributes
-    ----------
-    host_of_rank : int32[ranks]
-        Host indices of the placement; not changed afterwards.
-    metric : str
-        Metric of the refiner: a field of `mapping.placement.objective.Score`.
-    value : float
-        Value of the metric.
-    network_congestion_seconds : float
-        Worst network link, from a refiner on congestion; infinite if it is not known.
-    """
+    """The best placement that a refiner has found so far."""
 
     host_of_rank: Ints
+    """int32[ranks]: Host indices of the placement; not changed afterwards."""
     metric: str
+    """Metric of the refiner: a field of `mapping.placement.objective.Score`."""
     value: float
+    """Value of the metric."""
     network_congestion_seconds: float = math.inf
+    """Worst network link, from a refiner on congestion; infinite if it is not known."""

@@ -44,50 +44,33 @@ IN_ORDER = "in-order"
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class PlacementCase:
-    """A profile to place on the hosts of an allocation, or a placement to evaluate there.
-
-    Attributes
-    ----------
-    fabric : Fabric
-    profile : Profile
-    allocation : Allocation
-    costs : CostModel
-    options : SearchOptions
-        How placements are searched; its objective decides on distances if the cost model names none.
-    present : Placement or None
-        Present placement of the ranks: results are never worse, and moves are counted from it.
-    pins : mapping of int to str or int
-        Rank -> the host that it must be on, by name or as a vertex of the fabric.
-    layouts : mapping of str to HostLayout
-        Host layouts by name, or under `mapping.placement.methods.cores.ALL`: ranks get cores there.
-    present_name : str
-        Id or file of the present placement; empty if it has none.
-    cluster, snapshot : str
-        Cluster of the fabric and id of its snapshot; the snapshot is empty if the fabric is from a file.
-    tables, profile_id, job : str or None
-        Ids of the forwarding tables, the profile and the job, if they are from the registry.
-    host_names : tuple of str
-        Hosts as the job or the caller names them, which launchers know; empty: as the fabric does.
-    job_profile : str
-        Name of the profile that is attached to the job, if the case has another one; else empty.
-    """
+    """A profile to place on the hosts of an allocation, or a placement to evaluate there."""
 
     fabric: Fabric
     profile: Profile
     allocation: Allocation
     costs: CostModel = field(default_factory=CostModel)
     options: SearchOptions = field(default_factory=SearchOptions)
+    """How placements are searched; its objective decides on distances if the cost model names none."""
     present: Placement | None = None
+    """Present placement of the ranks: results are never worse, and moves are counted from it."""
     present_name: str = ""
+    """Id or file of the present placement; empty if it has none."""
     pins: Mapping[int, str | int] = field(default_factory=dict)
+    """Rank -> the host that it must be on, by name or as a vertex of the fabric."""
     layouts: Mapping[str, HostLayout] = field(default_factory=dict)
+    """Host layouts by name, or under `mapping.placement.methods.cores.ALL`: ranks get cores there."""
     cluster: str = ""
     snapshot: str = ""
+    """Cluster of the fabric and id of its snapshot; the snapshot is empty if the fabric is from a file."""
     tables: str | None = None
     profile_id: str | None = None
     job: str | None = None
+    """Ids of the forwarding tables, the profile and the job, if they are from the registry."""
     host_names: tuple[str, ...] = ()
+    """Hosts as the job or the caller names them, which launchers know; empty: as the fabric does."""
     job_profile: str = ""
+    """Name of the profile that is attached to the job, if the case has another one; else empty."""
 
     __repr__ = one_line
 
@@ -104,10 +87,8 @@ class PlacementCase:
     ) -> Self:
         """Return the case of data in memory.
 
-        Raises
-        ------
-        InvalidValue
-            Names an argument of the wrong type.
+        Raises:
+            InvalidValue: Names an argument of the wrong type.
         """
         fabric = content(fabric, Fabric, "fabric")
         return cls(
@@ -148,15 +129,12 @@ class PlacementCase:
     def problem(self, default_distance: str | None = None) -> Problem:
         """Return the input of a search on the case's routes.
 
-        Parameters
-        ----------
-        default_distance : str, optional
-            Instead of the case's.
+        Args:
+            default_distance: Instead of the case's.
 
-        Raises
-        ------
-        InfeasibleAllocation, InvalidPlacement, DisconnectedAllocation, UnreachablePair
-        UnknownName, InvalidValue
+        Raises:
+            InfeasibleAllocation, InvalidPlacement, DisconnectedAllocation, UnreachablePair
+            UnknownName, InvalidValue
         """
         self.allocation.require(self.profile.ranks)
         pins = self.pinned_hosts()
@@ -176,11 +154,9 @@ class PlacementCase:
     def baselines(self) -> dict[str, Ints]:
         """Return the host indices of the present placement, if any, and of ranks in order, with pins.
 
-        Raises
-        ------
-        InfeasibleAllocation, UnknownName
-        InvalidPlacement
-            The present placement does not fit the profile or the allocation.
+        Raises:
+            InfeasibleAllocation, UnknownName
+            InvalidPlacement: The present placement does not fit the profile or the allocation.
         """
         pins, found = self.pinned_hosts(), {}
         if self.present is not None:
@@ -192,10 +168,8 @@ class PlacementCase:
     def host_indices(self, placement: Placement) -> Ints:
         """Return int32[ranks]: the index in the allocation of each rank's host.
 
-        Raises
-        ------
-        InvalidPlacement
-            The placement does not fit the profile or the allocation.
+        Raises:
+            InvalidPlacement: The placement does not fit the profile or the allocation.
         """
         if placement.ranks != self.profile.ranks:
             raise WrongRanks(placement.ranks, self.profile.ranks)

@@ -27,21 +27,14 @@ Refiner = Callable[[Problem, Ints, Deadline, np.random.Generator], Iterator[Cand
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Method(Entry):
-    """A strategy or refiner by name.
-
-    Attributes
-    ----------
-    refines : bool
-        True for a refiner, False for a strategy.
-    weight : float
-        A refiner's share of the time of its chain, relative to the chain's other refiners.
-    function : callable or None
-        Strategy that a caller gave as a function; it has no target.
-    """
+    """A strategy or refiner by name."""
 
     refines: bool = False
+    """True for a refiner, False for a strategy."""
     weight: float = 1.0
+    """A refiner's share of the time of its chain, relative to the chain's other refiners."""
     function: Strategy | None = None
+    """Strategy that a caller gave as a function; it has no target."""
 
     def load(self) -> Any:
         """Return the function."""
@@ -170,16 +163,10 @@ class Link(Choice[Method]):
 
 @dataclass(frozen=True, slots=True)
 class Chain:
-    """A strategy and the refiners that work on its result, in order.
-
-    Attributes
-    ----------
-    strategy : Link or None
-        None: the chain starts from the placement given, else in order.
-    refiners : tuple of Link
-    """
+    """A strategy and the refiners that work on its result, in order."""
 
     strategy: Link | None
+    """None: the chain starts from the placement given, else in order."""
     refiners: tuple[Link, ...]
 
     def __str__(self) -> str:
@@ -190,10 +177,8 @@ class Chain:
     def of(cls, strategy: Strategy) -> Chain:
         """Return the chain of a caller's function alone.
 
-        Raises
-        ------
-        InvalidValue
-            No function.
+        Raises:
+            InvalidValue: No function.
         """
         if not callable(strategy):
             raise InvalidValue("strategies", f"{strategy!r} is neither a name nor a function")
@@ -204,12 +189,9 @@ class Chain:
     def parse(cls, text: str) -> Chain:
         """Parse a chain written as ``strategy:option=value,...+refiner+...``; it may begin with a refiner.
 
-        Raises
-        ------
-        UnknownName
-            With the closest names; also for a strategy that is not first, and for an option.
-        InvalidValue
-            A value that does not suit its option.
+        Raises:
+            UnknownName: With the closest names; also for a strategy that is not first, and for an option.
+            InvalidValue: A value that does not suit its option.
         """
         chain = []
         for place, part in enumerate(text.split("+")):

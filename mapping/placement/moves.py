@@ -74,14 +74,10 @@ def best_exchanges(
 ) -> Iterator[tuple[set[int], Ints]]:
     """Yield the moved ranks and the placement after each exchange, until none gains or too many have moved.
 
-    Parameters
-    ----------
-    start : int32[ranks]
-        Host indices, with pinned ranks on their hosts.
-    most : int
-        Most ranks that may move.
-    deadline : Deadline
-        When to end.
+    Args:
+        start (int32[ranks]): Host indices, with pinned ranks on their hosts.
+        most: Most ranks that may move.
+        deadline: When to end.
     """
     if max(problem.ranks, problem.hosts) > LARGEST or len(problem.bytes) == 0:
         return
@@ -178,41 +174,27 @@ MOST_OF_THE_GAIN = 0.8
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Point:
-    """Result of moving a number of ranks.
-
-    Attributes
-    ----------
-    moved : int
-        Number of ranks on another host than now.
-    placement : Placement
-    score : Score
-        Exact metrics.
-    """
+    """Result of moving a number of ranks."""
 
     moved: int
+    """Number of ranks on another host than now."""
     placement: Placement
     score: Score
+    """Exact metrics."""
 
     __repr__ = one_line
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Curve(Tabular):
-    """Number of moved ranks against the objective.
-
-    Attributes
-    ----------
-    objective : Objective
-    points : tuple of Point
-        Each moves more ranks and is better than the one before; the first is the present placement (with
-        pinned ranks on their hosts, which may move some).
-    complete : bool
-        False after an interrupt.
-    """
+    """Number of moved ranks against the objective."""
 
     objective: Objective
     points: tuple[Point, ...]
+    """Each moves more ranks and is better than the one before; the first is the present placement (with
+    pinned ranks on their hosts, which may move some)."""
     complete: bool
+    """False after an interrupt."""
 
     __repr__ = one_line
 
@@ -260,21 +242,16 @@ def remap_few(
 ) -> Curve:
     """Improve the present placement by moving few ranks.
 
-    Parameters
-    ----------
-    present : Placement
-        Present placement, on hosts of the allocation, which may have free ones.
-    options : SearchOptions, optional
-        Objective, limit, seed, threads and `moves`, the most ranks to move (default: as many as help).
-    fabric, profile, allocation, costs, pins, progress, **search
-        As in `mapping.place`.
+    Args:
+        present: Present placement, on hosts of the allocation, which may have free ones.
+        options: Objective, limit, seed, threads and `moves`, the most ranks to move (default: as many as
+            help).
+        fabric, profile, allocation, costs, pins, progress, **search: As in `mapping.place`.
 
-    Raises
-    ------
-    InvalidPlacement
-        A present placement or a pin that does not fit.
-    InvalidValue, UnknownName, InfeasibleAllocation, DisconnectedAllocation, UnreachablePair
-        As `mapping.place`.
+    Raises:
+        InvalidPlacement: A present placement or a pin that does not fit.
+        InvalidValue, UnknownName, InfeasibleAllocation, DisconnectedAllocation, UnreachablePair: As
+            `mapping.place`.
     """
     options = search_options(options, search)
     return find_curve(PlacementCase.of(fabric, profile, allocation, options, costs, pins, present), progress)
@@ -430,30 +407,20 @@ def _sizes(most: int) -> list[int]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Advice:
-    """Cost and gain of moving to one point of a curve.
-
-    Attributes
-    ----------
-    point : Point
-    seconds_saved : float
-        Time per iteration by which the worst link is less busy. The job saves it if communication is not
-        hidden and the worst link decides; it may be negative with another objective.
-    saved_per_rank : float
-        Seconds saved per moved rank; 0 if none moves.
-    migration_seconds : float or None
-        Time to migrate all moved ranks, one after another; None if the time of one is unknown.
-    break_even_iterations : float or None
-        Iterations after which the migration has paid off; inf if nothing is saved.
-    worth_it : bool or None
-        True if the remaining iterations suffice; None if either number is unknown.
-    """
+    """Cost and gain of moving to one point of a curve."""
 
     point: Point
     seconds_saved: float
+    """Time per iteration by which the worst link is less busy. The job saves it if communication is not
+    hidden and the worst link decides; it may be negative with another objective."""
     saved_per_rank: float
+    """Seconds saved per moved rank; 0 if none moves."""
     migration_seconds: float | None
+    """Time to migrate all moved ranks, one after another; None if the time of one is unknown."""
     break_even_iterations: float | None
+    """Iterations after which the migration has paid off; inf if nothing is saved."""
     worth_it: bool | None
+    """True if the remaining iterations suffice; None if either number is unknown."""
 
 
 def advise(
@@ -465,18 +432,13 @@ def advise(
 ) -> tuple[Advice, ...]:
     """Return advice for each point of a curve that moves ranks.
 
-    Parameters
-    ----------
-    iterations : float
-        Number of iterations that the profile recorded.
-    rank_seconds : float, optional
-        Seconds to migrate one rank.
-    iterations_left : float, optional
-        Remaining iterations of the job.
+    Args:
+        iterations: Number of iterations that the profile recorded.
+        rank_seconds: Seconds to migrate one rank.
+        iterations_left: Remaining iterations of the job.
 
-    Raises
-    ------
-    InvalidValue
+    Raises:
+        InvalidValue
     """
     curve = content(curve, Curve, "curve")
     if not 0 < iterations < math.inf:

@@ -42,17 +42,12 @@ AT_BOUND = 1e-8
 
 
 class Score(NamedTuple):
-    """Exact metrics of a placement; names and units as in `registry.model.Evaluation`.
-
-    Attributes
-    ----------
-    hop_bytes : float
-        Bytes times `Problem.distances`; default: number of links crossed.
-    """
+    """Exact metrics of a placement; names and units as in `registry.model.Evaluation`."""
 
     congestion_seconds: float
     network_congestion_seconds: float
     hop_bytes: float
+    """Bytes times `Problem.distances`; default: number of links crossed."""
     mean_congestion_seconds: float = 0.0
     max_dilation: float = 0.0
 
@@ -74,21 +69,14 @@ class Term(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Objective:
-    """Levels of metrics, most important first.
-
-    Attributes
-    ----------
-    asked : tuple of tuple of Term
-        Terms of each level as written.
-    reference : Score or None
-        Metrics of the placement to which sums are relative.
-    bounds : Score or None
-        Certified lower bounds of the metrics, minus infinity where none is known.
-    """
+    """Levels of metrics, most important first."""
 
     asked: tuple[tuple[Term, ...], ...]
+    """Terms of each level as written."""
     reference: Score | None = None
+    """Metrics of the placement to which sums are relative."""
     bounds: Score | None = None
+    """Certified lower bounds of the metrics, minus infinity where none is known."""
 
     def __str__(self) -> str:
         return ",".join("+".join(map(str, level)) for level in self.asked)
@@ -107,10 +95,8 @@ class Objective:
     def value(self, score: Score, level: int = 0) -> float:
         """Return the value of one level; a sum is relative to the reference.
 
-        Raises
-        ------
-        InvalidValue
-            A sum without a reference.
+        Raises:
+            InvalidValue: A sum without a reference.
         """
         terms = self.levels[level]
         if len(terms) == 1:
@@ -146,12 +132,9 @@ class Objective:
 def parse_objective(text: str) -> Objective:
     """Parse an objective such as ``congestion`` or ``2*congestion+hop-bytes,max-dilation``.
 
-    Raises
-    ------
-    UnknownName
-        An unknown metric, with the closest names.
-    InvalidValue
-        No text, or a weight that is not above zero.
+    Raises:
+        UnknownName: An unknown metric, with the closest names.
+        InvalidValue: No text, or a weight that is not above zero.
     """
     levels = content(text, str, "objective").split(",")
     return Objective(tuple(tuple(map(_term, level.split("+"))) for level in levels))
@@ -160,9 +143,8 @@ def parse_objective(text: str) -> Objective:
 def score(problem: Problem, host_of_rank: Ints) -> Score:
     """Compute the exact metrics of a placement by host index.
 
-    Raises
-    ------
-    DisconnectedAllocation, UnreachablePair
+    Raises:
+        DisconnectedAllocation, UnreachablePair
     """
     source, target, size = problem.host_traffic(host_of_rank)
     loads, hops = problem.routes.load(source, target, size)

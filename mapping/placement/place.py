@@ -59,12 +59,10 @@ OPTION = "consecutive"
 def group_ranks(case: PlacementCase) -> PlacementCase:
     """Return a case in which a rank is a group of consecutive ranks that fills a host.
 
-    Raises
-    ------
-    InvalidValue
-        Hosts with different numbers of slots, or ranks that do not fill whole hosts.
-    InvalidPlacement
-        Ranks of one group pinned to several hosts, or a present placement whose ranks are not consecutive.
+    Raises:
+        InvalidValue: Hosts with different numbers of slots, or ranks that do not fill whole hosts.
+        InvalidPlacement: Ranks of one group pinned to several hosts, or a present placement whose ranks are
+            not consecutive.
     """
     hosts, profile = case.allocation.hosts, case.profile
     each = _ranks_per_host(case)
@@ -158,25 +156,18 @@ def pareto(
 ) -> tuple[Placement, ...]:
     """Find placements that trade congestion against hop-bytes.
 
-    Parameters
-    ----------
-    options : SearchOptions, optional
-        Limit, seed and threads; default: 30 seconds.
-    fabric, profile, allocation, costs, pins, progress, **search
-        As in `mapping.place`.
-    present : Placement, optional
-        No result is worse than this placement in both.
+    Args:
+        options: Limit, seed and threads; default: 30 seconds.
+        fabric, profile, allocation, costs, pins, progress, **search: As in `mapping.place`.
+        present: No result is worse than this placement in both.
 
-    Returns
-    -------
-    tuple of Placement
+    Returns:
         None is dominated by another in congestion (the worst link, then the worst network link) and
         hop-bytes. The least congestion first; ``parameters`` hold both values.
 
-    Raises
-    ------
-    InfeasibleAllocation, InvalidPlacement, DisconnectedAllocation, UnreachablePair
-    InvalidValue, UnknownName
+    Raises:
+        InfeasibleAllocation, InvalidPlacement, DisconnectedAllocation, UnreachablePair
+        InvalidValue, UnknownName
     """
     options = search_options(options, search, SearchOptions(seconds=SECONDS))
     case = PlacementCase.of(fabric, profile, allocation, options, costs, pins, present)
@@ -269,42 +260,27 @@ def place(
 ) -> Placement:
     """Find a placement of a profile's ranks on an allocation's hosts.
 
-    Parameters
-    ----------
-    fabric, profile, allocation
-        What the registry returns is accepted too: a `Snapshot`, a `StoredProfile`, a `StoredJob` (whose hosts
-        and slots are the allocation).
-    options : SearchOptions, optional
-        Objective, strategies, limit, seed and threads; default: congestion in 10 seconds.
-    costs : CostModel, optional
-        Routing, rails, distances and load of other jobs.
-    pins : mapping of int to str or int, optional
-        Rank -> the host that it must be on, by name or as a vertex of the fabric.
-    present : Placement, optional
-        Present placement: the result is never worse.
-    progress : Progress
-        Called with the seconds (or steps) done and the best value of the objective.
-    **search
-        Fields of `options` by name, such as ``seconds=2`` or ``strategies=["greedy"]``.
+    Args:
+        fabric, profile, allocation: What the registry returns is accepted too: a `Snapshot`, a
+            `StoredProfile`, a `StoredJob` (whose hosts and slots are the allocation).
+        options: Objective, strategies, limit, seed and threads; default: congestion in 10 seconds.
+        costs: Routing, rails, distances and load of other jobs.
+        pins: Rank -> the host that it must be on, by name or as a vertex of the fabric.
+        present: Present placement: the result is never worse.
+        progress: Called with the seconds (or steps) done and the best value of the objective.
+        **search: Fields of `options` by name, such as ``seconds=2`` or ``strategies=["greedy"]``.
 
-    Returns
-    -------
-    Placement
+    Returns:
         After a KeyboardInterrupt the best so far, with ``complete=False``.
 
-    Raises
-    ------
-    InfeasibleAllocation
-        More ranks than slots.
-    DisconnectedAllocation, UnreachablePair
-        Two hosts of the allocation are not connected.
-    InvalidPlacement
-        A present placement or a pin that does not fit the profile or the allocation.
-    InvalidValue
-        Seconds, steps, workers, an option or a table of distances out of range, or a routing by forwarding
-        tables that the fabric does not have.
-    UnknownName
-        An unknown objective, routing, rails rule, distance, strategy or option, with the closest names.
+    Raises:
+        InfeasibleAllocation: More ranks than slots.
+        DisconnectedAllocation, UnreachablePair: Two hosts of the allocation are not connected.
+        InvalidPlacement: A present placement or a pin that does not fit the profile or the allocation.
+        InvalidValue: Seconds, steps, workers, an option or a table of distances out of range, or a routing by
+            forwarding tables that the fabric does not have.
+        UnknownName: An unknown objective, routing, rails rule, distance, strategy or option, with the closest
+            names.
     """
     options = search_options(options, search)
     return find_placement(
@@ -317,10 +293,8 @@ def find_placement(
 ) -> Placement:
     """Find a placement of a case that is never worse than the present one; as `place`.
 
-    Parameters
-    ----------
-    bounds : mapping of str to float, optional
-        Certified lower bounds by field of `Score`; the search ends as soon as a placement meets them.
+    Args:
+        bounds: Certified lower bounds by field of `Score`; the search ends as soon as a placement meets them.
     """
     options = case.options
     if options.consecutive:

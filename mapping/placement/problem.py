@@ -52,12 +52,9 @@ from registry.model.views import content, whole_number
 def allocation_on(fabric: Fabric, given: Allocation | Job | HasJob) -> Allocation:
     """Return an allocation, or that of a job's hosts and slots.
 
-    Raises
-    ------
-    UnknownName
-        The fabric lacks a host of the job.
-    InvalidValue
-        Neither an allocation nor a job, or a host number that the fabric lacks.
+    Raises:
+        UnknownName: The fabric lacks a host of the job.
+        InvalidValue: Neither an allocation nor a job, or a host number that the fabric lacks.
     """
     job = given if isinstance(given, Job) else getattr(given, "job", None)
     if isinstance(job, Job):
@@ -81,12 +78,10 @@ def placement_or_hosts(fabric: Fabric, given: Placement | HasPlacement | HostsBy
 def placement_on(fabric: Fabric, given: Placement | HasPlacement, label: str = "placement") -> Placement:
     """Return a placement, or that of a stored one.
 
-    Raises
-    ------
-    InvalidPlacement
-        A host number that the fabric lacks, or a stored placement on another state of the fabric.
-    InvalidValue
-        No placement.
+    Raises:
+        InvalidPlacement: A host number that the fabric lacks, or a stored placement on another state of the
+            fabric.
+        InvalidValue: No placement.
     """
     placement = content(given, Placement, label)
     _require_vertices(fabric, placement.host_of_rank, label)
@@ -110,19 +105,14 @@ def _require_vertices(fabric: Fabric, vertices: Ints, label: str) -> None:
 def resolve_pins(pins: Mapping[int, str | int], ranks: int, allocation: Allocation, fabric: Fabric) -> Ints:
     """Return int32[ranks]: the index in the allocation of each pinned rank's host, -1 for free ranks.
 
-    Parameters
-    ----------
-    pins : mapping of int to str or int
-        Rank -> host, by name or as a vertex of the fabric.
+    Args:
+        pins: Rank -> host, by name or as a vertex of the fabric.
 
-    Raises
-    ------
-    UnknownName
-        A host that the fabric lacks.
-    InvalidPlacement
-        A rank that the profile lacks, a host outside the allocation, or more pins than slots on a host.
-    InvalidValue
-        No mapping, or a rank or host that is no whole number.
+    Raises:
+        UnknownName: A host that the fabric lacks.
+        InvalidPlacement: A rank that the profile lacks, a host outside the allocation, or more pins than
+            slots on a host.
+        InvalidValue: No mapping, or a rank or host that is no whole number.
     """
     if not isinstance(pins, Mapping):
         raise InvalidValue("pins", f"must map ranks to hosts, such as {{0: 'node01'}}, not {pins!r}")
@@ -168,13 +158,10 @@ def check_pins(pins: Ints, allocation: Allocation, fabric: Fabric) -> None:
 def apply_pins(pins: Ints, host_of_rank: Ints, slots: Ints) -> Ints:
     """Return int32[ranks]: the placement (host indices) with each pinned rank on its host, by exchanges.
 
-    Parameters
-    ----------
-    pins : int32[ranks]
-        Host index of each rank, -1 if free; at most as many on a host as its slots.
-    host_of_rank : int32[ranks]
-        Placement within the slots of all hosts; not changed.
-    slots : int32[h]
+    Args:
+        pins (int32[ranks]): Host index of each rank, -1 if free; at most as many on a host as its slots.
+        host_of_rank (int32[ranks]): Placement within the slots of all hosts; not changed.
+        slots (int32[h]):
     """
     found = np.array(host_of_rank, np.int32)
     away = np.flatnonzero((pins >= 0) & (pins != found)).tolist()
@@ -241,48 +228,33 @@ class Memo:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Problem:
-    """A profile to place on the hosts of an allocation.
-
-    Attributes
-    ----------
-    profile : Profile
-    allocation : Allocation
-        Hosts and slots; at least as many slots as ranks.
-    routes : Routes
-        Routes between the allocation's hosts, in its order.
-    pins : int32[ranks]
-        Host on which a rank must be, -1 if it is free; default: all are free.
-    link_capacity : float64[m]
-        Bytes/s of each row of ``fabric.links`` that other jobs leave, > 0; default: the fabric's own.
-    link_background : float64[m]
-        Bytes of other jobs on each link, >= 0; default: none.
-    own_distances : Distances or None
-        Distances to use instead of the mean number of links on the routes.
-    source, target : int32[e]
-        Pairs of ranks that send bytes; pairs without bytes are left out.
-    bytes : float64[e]
-        Bytes of each pair, > 0.
-    slot_host : int32[s]
-        Host of each slot, ascending.
-    first_slot : int64[h + 1]
-        First slot of each host.
-    memo : Memo
-        Values of routes and links that parallel searches compute once.
-    """
+    """A profile to place on the hosts of an allocation."""
 
     profile: Profile
     allocation: Allocation
+    """Hosts and slots; at least as many slots as ranks."""
     routes: Routes
+    """Routes between the allocation's hosts, in its order."""
     pins: Ints = field(default_factory=lambda: np.zeros(0, np.int32))
+    """int32[ranks]: Host on which a rank must be, -1 if it is free; default: all are free."""
     link_capacity: Floats = field(default_factory=lambda: np.zeros(0))
+    """float64[m]: Bytes/s of each row of ``fabric.links`` that other jobs leave, > 0; default: the fabric's
+    own."""
     link_background: Floats = field(default_factory=lambda: np.zeros(0))
+    """float64[m]: Bytes of other jobs on each link, >= 0; default: none."""
     own_distances: Distances | None = None
+    """Distances to use instead of the mean number of links on the routes."""
     source: Ints = field(init=False)
     target: Ints = field(init=False)
+    """int32[e]: Pairs of ranks that send bytes; pairs without bytes are left out."""
     bytes: Floats = field(init=False)
+    """float64[e]: Bytes of each pair, > 0."""
     slot_host: Ints = field(init=False)
+    """int32[s]: Host of each slot, ascending."""
     first_slot: Longs = field(init=False)
+    """int64[h + 1]: First slot of each host."""
     memo: Memo = field(init=False, repr=False, default_factory=Memo)
+    """Values of routes and links that parallel searches compute once."""
 
     def __post_init__(self) -> None:
         self.allocation.require(self.profile.ranks)
@@ -352,10 +324,8 @@ class Problem:
     def checked(self, host_of_rank: Ints, name: str) -> Ints:
         """Return a placement by host index that a strategy or refiner has made.
 
-        Raises
-        ------
-        InvalidPlacement
-            It is no placement: names the strategy or refiner.
+        Raises:
+            InvalidPlacement: It is no placement: names the strategy or refiner.
         """
         try:
             hosts = of_length(readonly(host_of_rank, np.int32, name), self.ranks, name)
@@ -445,11 +415,9 @@ class Problem:
     def guest(self, *, directed: bool) -> Guest:
         """Return the partners of each rank, heaviest first.
 
-        Parameters
-        ----------
-        directed : bool
-            Separate what a rank sends (table 0) from what it receives (table 1); otherwise sum both,
-            which is enough if distances are the same in both directions.
+        Args:
+            directed: Separate what a rank sends (table 0) from what it receives (table 1); otherwise sum
+                both, which is enough if distances are the same in both directions.
         """
         rank = np.concatenate([self.source, self.target])
         partner = np.concatenate([self.target, self.source])

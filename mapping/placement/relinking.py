@@ -53,14 +53,10 @@ def relink(
 ) -> Iterator[tuple[set[int], Ints]]:
     """Yield the moved ranks and the placement after each exchange, the best gain per moved rank first.
 
-    Parameters
-    ----------
-    by_load : bool
-        Compare exchanges by a power of all links' loads instead of hop-bytes.
-    most : int
-        Number of moved ranks after which to end.
-    deadline : Deadline
-        After it, gains are not updated.
+    Args:
+        by_load: Compare exchanges by a power of all links' loads instead of hop-bytes.
+        most: Number of moved ranks after which to end.
+        deadline: After it, gains are not updated.
     """
     path = _Path(problem, start, target, by_load)
     moved: set[int] = set()

@@ -53,30 +53,20 @@ TICK = 0.1
 
 @dataclass(slots=True, eq=False)
 class Portfolio:
-    """One run of several members on a problem.
-
-    Attributes
-    ----------
-    problem : Problem
-    objective : Objective
-    baselines : mapping of str to int32[ranks]
-        Placements (host indices) by name, with pinned ranks on their hosts. Chains without a strategy
-        start from the first; sums of metrics are relative to it; it is the result if an interrupt comes
-        before anything was scored.
-    deadline : Deadline
-        Its workers are the members that run at a time; refiners of fewer members get the other threads.
-    progress : Progress
-        Called in the caller's thread.
-    executor : str or Executor
-        See `mapping.placement.workers`.
-    """
+    """One run of several members on a problem."""
 
     problem: Problem
     objective: Objective
     baselines: Mapping[str, Ints]
+    """mapping of str to int32[ranks]: Placements (host indices) by name, with pinned ranks on their hosts.
+    Chains without a strategy start from the first; sums of metrics are relative to it; it is the result if an
+    interrupt comes before anything was scored."""
     deadline: Deadline
+    """Its workers are the members that run at a time; refiners of fewer members get the other threads."""
     progress: Progress
+    """Called in the caller's thread."""
     executor: str | Executor = THREADS
+    """See `mapping.placement.workers`."""
     _results: list[MemberResult] = field(default_factory=list, init=False)
     _lowest: float | None = field(default=None, init=False)
     _scoring_seconds: float = field(default=0.0, init=False)
@@ -92,14 +82,11 @@ class Portfolio:
     def run(self, members: Sequence[Member], seed: int, *, guards: Collection[str]) -> SearchResult:
         """Run the members and return the best placement of all.
 
-        Parameters
-        ----------
-        guards : collection of str
-            Names of baselines; the result is never worse than those of them that exist.
+        Args:
+            guards: Names of baselines; the result is never worse than those of them that exist.
 
-        Raises
-        ------
-        DisconnectedAllocation, UnreachablePair
+        Raises:
+            DisconnectedAllocation, UnreachablePair
         """
         complete = False
         with self.deadline.interruptible():
@@ -295,34 +282,23 @@ MOST_SPECTRAL = 3_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Features:
-    """Features of a problem by which members are chosen.
-
-    Attributes
-    ----------
-    ranks, hosts : int
-    pairs : int
-        Ordered pairs of ranks that send bytes.
-    groups : int
-        Number of host groups with equal distances.
-    free_slots : int
-        Number of slots less ranks.
-    most_slots : int
-        Most slots of a host.
-    spread : float
-        Mean over median of the bytes of a rank: 1 for even guests, large if few ranks have most.
-    scattered : float
-        Worst link with ranks on random hosts relative to ranks in order, if no two hosts share a switch and
-        at least half of the slots are free; otherwise inf.
-    """
+    """Features of a problem by which members are chosen."""
 
     ranks: int
     hosts: int
     pairs: int
+    """Ordered pairs of ranks that send bytes."""
     groups: int
+    """Number of host groups with equal distances."""
     free_slots: int
+    """Number of slots less ranks."""
     most_slots: int
+    """Most slots of a host."""
     spread: float
+    """Mean over median of the bytes of a rank: 1 for even guests, large if few ranks have most."""
     scattered: float = np.inf
+    """Worst link with ranks on random hosts relative to ranks in order, if no two hosts share a switch and at
+    least half of the slots are free; otherwise inf."""
 
     @classmethod
     def of(cls, problem: Problem) -> Self:
@@ -416,54 +392,39 @@ DEFAULT_STEP_WORKERS = 2
 class SearchOptions:
     """What a search minimises and how long it runs.
 
-    Attributes
-    ----------
-    objective : str
-        ``congestion`` (worst link, then worst network link, then hop-bytes), ``hop-bytes``, ``dilation``
-        (average dilation: the same order as hop-bytes), ``mapping-coefficient``, or levels of weighted
-        sums such as ``2*congestion+hop-bytes,max-dilation`` (`mapping.placement.objective`).
-    strategies : sequence of str or callable, or None
-        Names of strategies (``greedy``), chains of a strategy and refiners
-        (``greedy:starts=8+pair-exchange``), or refiners alone (``congestion-descent``), which start from
-        the present placement or else from ranks in order; the best result wins. A strategy always runs to
-        its end. A function of a `Problem` and a random generator that returns the host index of each rank
-        is a strategy too. Default: a portfolio whose result is never worse than ranks in order.
-    seconds : float
-        Wall seconds, preparation included, but not the first compilation of kernels on a machine.
-    steps : int or None
-        Number of proposals instead of seconds: the same seed and workers then give the same placement.
-    seed : int
-    seeds : int or None
-        How often each chain runs, each time with other random numbers; default: once, and on a cluster, if
-        the limit is in seconds, so often that each of its machines has a chain.
-    workers : int or None
-        Threads (or processes); default: one per processor of this process or thread of the cluster, or 2 if
-        `steps` is given.
-    executor : str or Executor
-        ``threads``, ``processes``, a `mapping.cluster.Cluster`, or an executor of the caller
-        (`mapping.placement.workers`).
-    moves : int or None
-        Most ranks that may move from the present placement; only for searches that move few ranks.
-    consecutive : bool
-        True if consecutive ranks fill each host, as torchrun and DeepSpeed start them: only the order of the
-        hosts is searched, which must have the same number of slots.
-
-    Raises
-    ------
-    InvalidValue
-        Seconds, steps, seed, seeds, workers or moves out of range.
+    Raises:
+        InvalidValue: Seconds, steps, seed, seeds, workers or moves out of range.
     """
 
     objective: str = "congestion"
+    """``congestion`` (worst link, then worst network link, then hop-bytes), ``hop-bytes``, ``dilation``
+    (average dilation: the same order as hop-bytes), ``mapping-coefficient``, or levels of weighted sums such
+    as ``2*congestion+hop-bytes,max-dilation`` (`mapping.placement.objective`)."""
     strategies: Sequence[str | Strategy] | None = None
+    """Names of strategies (``greedy``), chains of a strategy and refiners
+    (``greedy:starts=8+pair-exchange``), or refiners alone (``congestion-descent``), which start from the
+    present placement or else from ranks in order; the best result wins. A strategy always runs to its end. A
+    function of a `Problem` and a random generator that returns the host index of each rank is a strategy too.
+    Default: a portfolio whose result is never worse than ranks in order."""
     seconds: float = 10.0
+    """Wall seconds, preparation included, but not the first compilation of kernels on a machine."""
     steps: int | None = None
+    """Number of proposals instead of seconds: the same seed and workers then give the same placement."""
     seed: int = 0
     seeds: int | None = None
+    """How often each chain runs, each time with other random numbers; default: once, and on a cluster, if the
+    limit is in seconds, so often that each of its machines has a chain."""
     workers: int | None = None
+    """Threads (or processes); default: one per processor of this process or thread of the cluster, or 2 if
+    `steps` is given."""
     executor: str | Executor = THREADS
+    """``threads``, ``processes``, a `mapping.cluster.Cluster`, or an executor of the caller
+    (`mapping.placement.workers`)."""
     moves: int | None = None
+    """Most ranks that may move from the present placement; only for searches that move few ranks."""
     consecutive: bool = False
+    """True if consecutive ranks fill each host, as torchrun and DeepSpeed start them: only the order of the
+    hosts is searched, which must have the same number of slots."""
 
     def __post_init__(self) -> None:
         check_limit(self.seconds, self.steps)
@@ -485,12 +446,9 @@ class SearchOptions:
     def chains(self) -> tuple[Chain, ...]:
         """Return the chains of `strategies`; empty for the default portfolio.
 
-        Raises
-        ------
-        UnknownName
-            An unknown strategy, refiner or option, with the closest names.
-        InvalidValue
-            An empty sequence, or a value that does not fit its option.
+        Raises:
+            UnknownName: An unknown strategy, refiner or option, with the closest names.
+            InvalidValue: An empty sequence, or a value that does not fit its option.
         """
         if self.strategies is None:
             return ()
@@ -524,11 +482,9 @@ def search_options(
 ) -> SearchOptions:
     """Return search options with some of them changed, as `mapping.place` takes them by keyword.
 
-    Raises
-    ------
-    UnknownName
-        An unknown option, with the closest names.
-    InvalidValue
+    Raises:
+        UnknownName: An unknown option, with the closest names.
+        InvalidValue
     """
     found = content(options or default or SearchOptions(), SearchOptions, "options")
     known = [field.name for field in fields(SearchOptions)]

@@ -84,44 +84,31 @@ class StopFile:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkerPool:
-    """An executor with the means to end its work early.
-
-    Attributes
-    ----------
-    executor : Executor
-    stopped : callable or None
-        Called by each worker; it ends if True is returned. None: workers get a KeyboardInterrupt.
-    stop : callable
-        Stops all workers.
-    share : callable
-        Called with a large argument that all workers need, before the first is started.
-    report : callable
-        Returns what workers call so that a function of the caller gets their reports; None: they cannot.
-    patience : float
-        Seconds that workers have after a stop.
-    is_remote : bool
-        True if workers are on other machines: their kernels are compiled there, and their clocks start then.
-    """
+    """An executor with the means to end its work early."""
 
     executor: Executor
     stopped: Callable[[], bool] | None
+    """Called by each worker; it ends if True is returned. None: workers get a KeyboardInterrupt."""
     stop: Callable[[], None]
+    """Stops all workers."""
     share: Callable[[Any], None] = lambda _: None
+    """Called with a large argument that all workers need, before the first is started."""
     report: Callable[[Report], Report | None] = lambda _: None
+    """Returns what workers call so that a function of the caller gets their reports; None: they cannot."""
     patience: float = PATIENCE
+    """Seconds that workers have after a stop."""
     is_remote: bool = False
+    """True if workers are on other machines: their kernels are compiled there, and their clocks start then.
+    """
 
 
 @contextmanager
 def worker_pool(kind: str | Executor, workers: int) -> Iterator[WorkerPool]:
     """Open a pool of threads or processes, or wrap a cluster or an executor of the caller, which stays open.
 
-    Raises
-    ------
-    UnknownName
-        A text that is not one of `KINDS`.
-    InvalidValue
-        No executor.
+    Raises:
+        UnknownName: A text that is not one of `KINDS`.
+        InvalidValue: No executor.
     """
     if isinstance(kind, str) and kind not in KINDS:
         raise UnknownName("executor", kind, KINDS)
@@ -190,26 +177,17 @@ ON_LINKS = "congestion-descent"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Member:
-    """A chain of strategies in a portfolio.
-
-    Attributes
-    ----------
-    chain : Chain
-    weight : float
-        Share of the limit, relative to the other members'.
-    number : int
-        Position in the portfolio.
-    seed : SeedSequence or None
-        Of the member's random generator; set by the portfolio.
-    steps : tuple of int or None
-        Proposals of each refiner; None if the limit is in seconds.
-    """
+    """A chain of strategies in a portfolio."""
 
     chain: Chain
     weight: float = 1.0
+    """Share of the limit, relative to the other members'."""
     number: int = 0
+    """Position in the portfolio."""
     seed: np.random.SeedSequence | None = None
+    """Of the member's random generator; set by the portfolio."""
     steps: tuple[int, ...] | None = None
+    """Proposals of each refiner; None if the limit is in seconds."""
 
     @property
     def weights(self) -> tuple[float, ...]:
@@ -219,47 +197,30 @@ class Member:
 
 
 class MemberResult(NamedTuple):
-    """A placement with which a member ended.
-
-    Attributes
-    ----------
-    number : int
-        Position of the member in its portfolio; -1 for a baseline.
-    host_of_rank : int32[ranks]
-        Host indices.
-    chain : str
-    score : Score or None
-        None if an interrupt came before it was computed.
-    """
+    """A placement with which a member ended."""
 
     number: int
+    """Position of the member in its portfolio; -1 for a baseline."""
     host_of_rank: Ints
+    """int32[ranks]: Host indices."""
     chain: str
     score: Score | None
+    """None if an interrupt came before it was computed."""
 
 
 class SearchResult(NamedTuple):
-    """Result of a portfolio, or of the members that one worker ran.
-
-    Attributes
-    ----------
-    members : tuple of MemberResult
-        Best placement of each baseline and member.
-    steps : int
-        Proposals made.
-    complete : bool
-        False after an interrupt.
-    best : int
-        Index in `members` of the best placement.
-    is_optimal : bool
-        True if a placement meets the objective's certified bounds.
-    """
+    """Result of a portfolio, or of the members that one worker ran."""
 
     members: tuple[MemberResult, ...]
+    """Best placement of each baseline and member."""
     steps: int
+    """Proposals made."""
     complete: bool
+    """False after an interrupt."""
     best: int = 0
+    """Index in `members` of the best placement."""
     is_optimal: bool = False
+    """True if a placement meets the objective's certified bounds."""
 
     @property
     def host_of_rank(self) -> Ints:
@@ -288,20 +249,15 @@ def run_members(
 
     All arguments can be pickled, except `report` of threads.
 
-    Parameters
-    ----------
-    start : MemberResult
-        Placement from which chains without a strategy start.
-    deadline : Deadline
-        Its workers are the threads of each refiner.
-    scoring_seconds : float
-        Time to compute one exact score.
-    is_remote : bool
-        True on another machine than the caller's: compile the kernels here, and start the clock afterwards.
+    Args:
+        start: Placement from which chains without a strategy start.
+        deadline: Its workers are the threads of each refiner.
+        scoring_seconds: Time to compute one exact score.
+        is_remote: True on another machine than the caller's: compile the kernels here, and start the clock
+            afterwards.
 
-    Raises
-    ------
-    DisconnectedAllocation, UnreachablePair
+    Raises:
+        DisconnectedAllocation, UnreachablePair
     """
     if is_remote:
         chains = tuple(Member(chain=member.chain) for member in members)
@@ -320,21 +276,7 @@ def run_members(
 
 @dataclass(slots=True)
 class _Worker:
-    """State of one worker: what it searches, and the results so far.
-
-    Attributes
-    ----------
-    weights : list of float
-        Shares of the refiners that have not run yet.
-    best, unscored : MemberResult or None
-        Best placement of the present member, and the one that has no score yet.
-    finished : list of MemberResult
-        Best placement of each member that came to its end.
-    taken : int
-        Proposals made.
-    is_optimal : bool
-        True if a placement meets the objective's certified bounds.
-    """
+    """State of one worker: what it searches, and the results so far."""
 
     problem: Problem
     objective: Objective
@@ -343,11 +285,16 @@ class _Worker:
     scoring_seconds: float
     report: Report
     weights: list[float]
+    """Shares of the refiners that have not run yet."""
     best: MemberResult | None = None
     unscored: MemberResult | None = None
+    """Best placement of the present member, and the one that has no score yet."""
     finished: list[MemberResult] = field(default_factory=list)
+    """Best placement of each member that came to its end."""
     taken: int = 0
+    """Proposals made."""
     is_optimal: bool = False
+    """True if a placement meets the objective's certified bounds."""
 
     def results(self) -> tuple[MemberResult, ...]:
         """Return the best placement of each member so far, and the one that has no score yet."""
@@ -446,15 +393,12 @@ def warm_up(routing: str, members: tuple[Member, ...], workers: int, has_all_rou
     The members run for a few proposals with three ranks on two hosts, one with two slots and two rails: so
     few that it takes no time, and enough that ranks are cut into parts.
 
-    Parameters
-    ----------
-    routing : str
-        Routing; one with options or a file counts as all shortest paths, which have the same kernels.
-    members : tuple of Member
-    workers : int
-        Number of threads of a refiner.
-    has_all_routes : bool
-        False if searches on congestion compute routes on first use, for which they have other kernels.
+    Args:
+        routing: Routing; one with options or a file counts as all shortest paths, which have the same
+            kernels.
+        workers: Number of threads of a refiner.
+        has_all_routes: False if searches on congestion compute routes on first use, for which they have other
+            kernels.
     """
     profile = Profile.from_edges([0, 1, 2], [1, 2, 0], [1.0, 2.0, 1.0])
     fabric = _two_hosts()

@@ -30,25 +30,16 @@ from registry.store.running_jobs import AdviceRecord
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Advised:
-    """Advice that was saved for one running job.
-
-    Attributes
-    ----------
-    advice : AdviceRecord
-    user : str
-    application : str or None
-    before, after : Evaluation
-        All metrics of the present and of the proposed placement; the same if none is proposed.
-    complete : bool
-        False if the search was interrupted; then the best placement until then is saved.
-    """
+    """Advice that was saved for one running job."""
 
     advice: AdviceRecord
     before: Evaluation
     after: Evaluation
+    """All metrics of the present and of the proposed placement; the same if none is proposed."""
     user: str
     application: str | None
     complete: bool
+    """False if the search was interrupted; then the best placement until then is saved."""
 
     __repr__ = one_line
 
@@ -66,20 +57,14 @@ def advise_all(
     that cannot be searched is yielded with the reason. After an interrupt the best placement so far is
     saved, and no further job is searched.
 
-    Parameters
-    ----------
-    live : Live
-        From `mapping.questions.live`.
-    options : SearchOptions
-        Limit, seed and threads for each job, and `moves`, the most ranks of a job that may move.
-    cluster : Cluster, optional
-        Search all jobs there at the same time; advice is yielded as it is found.
+    Args:
+        live: From `mapping.questions.live`.
+        options: Limit, seed and threads for each job, and `moves`, the most ranks of a job that may move.
+        cluster: Search all jobs there at the same time; advice is yielded as it is found.
 
-    Raises
-    ------
-    InvalidValue
-        Seconds, steps or moves out of range.
-    DatabaseError
+    Raises:
+        InvalidValue: Seconds, steps or moves out of range.
+        DatabaseError
     """
     order = np.argsort(-live.shared.together_seconds(), kind="stable").tolist()
     if cluster is not None:

@@ -40,86 +40,57 @@ from registry.units import code_version
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CircuitPlanRequest:
-    """Circuits to plan, by the names of the data.
-
-    Attributes
-    ----------
-    profile : str or None
-        Name or id; None: all running jobs on the switch, whose ranks stay on their hosts.
-    cluster : str or None
-        Cluster whose optical switch is used.
-    at : datetime or None
-        Time of the running jobs; default: now.
-    compute_seconds : float or None
-        Computing time of each rank; default: the switch's. Ranks that are placed need some, or all would be
-        placed on one node: 1 if the switch has none.
-    machine : Machine or None
-        Nodes and circuits, if no cluster is given; its compute speed follows from `compute_seconds`.
-    """
+    """Circuits to plan, by the names of the data."""
 
     profile: str | None = None
+    """Name or id; None: all running jobs on the switch, whose ranks stay on their hosts."""
     cluster: str | None = None
+    """Cluster whose optical switch is used."""
     at: Time | None = None
+    """Time of the running jobs; default: now."""
     compute_seconds: float | None = None
+    """Computing time of each rank; default: the switch's. Ranks that are placed need some, or all would be
+    placed on one node: 1 if the switch has none."""
     machine: Machine | None = None
+    """Nodes and circuits, if no cluster is given; its compute speed follows from `compute_seconds`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class JobsOnSwitch:
-    """Running jobs whose hosts are on an optical switch.
-
-    Attributes
-    ----------
-    running : Running
-        All running jobs of the cluster, including those left out here.
-    jobs : tuple of RunningJob
-        Jobs with a known profile and all ranks on hosts of the switch, in the order of `running`.
-    without_profile : tuple of RunningJob
-        Jobs left out because their profile is not known.
-    unloaded : tuple of Unloaded
-        Jobs left out although their profile is known, with the reason: not on the switch, or no placement.
-    """
+    """Running jobs whose hosts are on an optical switch."""
 
     running: Running
+    """All running jobs of the cluster, including those left out here."""
     jobs: tuple[RunningJob, ...]
+    """Jobs with a known profile and all ranks on hosts of the switch, in the order of `running`."""
     without_profile: tuple[RunningJob, ...]
+    """Jobs left out because their profile is not known."""
     unloaded: tuple[Unloaded, ...]
+    """Jobs left out although their profile is known, with the reason: not on the switch, or no placement."""
 
     __repr__ = one_line
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class CircuitPlanCase:
-    """The data of a circuit plan.
-
-    Attributes
-    ----------
-    application : Application
-        Traffic between ranks, or between the nodes of the switch if ranks stay.
-    machine : Machine
-        Nodes of the switch, and the limits of its circuits.
-    present : Topology or None
-        Present circuits, if known.
-    compute_seconds : float
-        Computing time of each rank.
-    node_of_rank : int32[ranks] or None
-        Node of each rank, one job after the other; None: ranks are placed, too.
-    profiles : tuple of StoredProfile
-        The profile to plan for, or the profile of each job.
-    switch : OpticalSwitch or None
-        Switch of a cluster.
-    jobs : JobsOnSwitch or None
-        The running jobs, if their ranks stay.
-    """
+    """The data of a circuit plan."""
 
     application: Application
+    """Traffic between ranks, or between the nodes of the switch if ranks stay."""
     machine: Machine
+    """Nodes of the switch, and the limits of its circuits."""
     present: Topology | None = None
+    """Present circuits, if known."""
     compute_seconds: float = 0.0
+    """Computing time of each rank."""
     node_of_rank: Ints | None = None
+    """int32[ranks]: Node of each rank, one job after the other; None: ranks are placed, too."""
     profiles: tuple[StoredProfile, ...] = ()
+    """The profile to plan for, or the profile of each job."""
     switch: OpticalSwitch | None = None
+    """Switch of a cluster."""
     jobs: JobsOnSwitch | None = None
+    """The running jobs, if their ranks stay."""
 
     __repr__ = one_line
 
@@ -138,12 +109,9 @@ class CircuitPlanCase:
 def circuit_case(registry: Registry, request: CircuitPlanRequest) -> CircuitPlanCase:
     """Read the data that a request names.
 
-    Raises
-    ------
-    UnknownName
-        There is no such profile or cluster, or the cluster has no optical switch.
-    InvalidValue
-        The computing time is out of range, or ranks of the profile exchange nothing.
+    Raises:
+        UnknownName: There is no such profile or cluster, or the cluster has no optical switch.
+        InvalidValue: The computing time is out of range, or ranks of the profile exchange nothing.
     """
     if request.profile is None:
         return _case_of_jobs(registry, request)
@@ -216,16 +184,11 @@ def _case_of_jobs(registry: Registry, request: CircuitPlanRequest) -> CircuitPla
 def machine_of(switch: OpticalSwitch, compute_seconds: float | None = None) -> Machine:
     """Return the machine that a switch forms; its compute speed is 1 if computing takes no time.
 
-    Parameters
-    ----------
-    switch : OpticalSwitch
-    compute_seconds : float, optional
-        Seconds per rank that replace `OpticalSwitch.compute_seconds`.
+    Args:
+        compute_seconds: Seconds per rank that replace `OpticalSwitch.compute_seconds`.
 
-    Raises
-    ------
-    InvalidValue
-        Negative or infinite seconds.
+    Raises:
+        InvalidValue: Negative or infinite seconds.
     """
     each = switch.compute_seconds if compute_seconds is None else compute_seconds
     if not 0.0 <= each < math.inf:
@@ -247,12 +210,9 @@ def topology_of(switch: OpticalSwitch) -> Topology | None:
 def _nodes(placement: Placement, running: Running, switch: OpticalSwitch, profile: StoredProfile) -> Ints:
     """Return the switch's node of each rank: int32[ranks].
 
-    Raises
-    ------
-    WrongRanks
-        The profile has another number of ranks.
-    InvalidValue
-        A host is not on the switch.
+    Raises:
+        WrongRanks: The profile has another number of ranks.
+        InvalidValue: A host is not on the switch.
     """
     if placement.ranks != profile.profile.ranks:
         raise WrongRanks(placement.ranks, profile.profile.ranks)
@@ -273,47 +233,32 @@ PRESENT = 0.25
 class CircuitSearchOptions:
     """How a circuit plan is searched.
 
-    Attributes
-    ----------
-    method : str
-        ``paper``: only the loop of the paper; ``best``: our own search after it.
-    start : str, Topology or None
-        First topology; default: the condensed graph, and for `best` a torus too.
-    patience, skip : int, float or None
-        Parameters of the loop of the paper.
-    steps : int or None
-        Steps of each refinement in the loop of the paper; default: no limit.
-    expansion : str or None
-        Edges that the loop of the paper matches first: those of the ``lowest`` expansion (default) or of the
-        ``highest``.
-    trials : int or None
-        Number of changes of circuits that our own search tries.
-    seconds : float or None
-        Approximate limit of the whole search; default: no limit.
-    seed : int
-        Seed of the random numbers.
-    reconfiguration_seconds : float or None
-        Time for which nothing flows while circuits move; finite, >= 0.
-    weights : str or None
-        Identifies the weights of the vertices, for instance by a digest; None: all are equal.
-
-    Raises
-    ------
-    InvalidValue
-        The method is unknown, or the seconds are negative or infinite.
+    Raises:
+        InvalidValue: The method is unknown, or the seconds are negative or infinite.
     """
 
     method: str = BEST
+    """``paper``: only the loop of the paper; ``best``: our own search after it."""
     start: str | Topology | None = None
+    """First topology; default: the condensed graph, and for `best` a torus too."""
     patience: int | None = None
     skip: float | None = None
+    """Parameters of the loop of the paper."""
     steps: int | None = None
+    """Steps of each refinement in the loop of the paper; default: no limit."""
     expansion: str | None = None
+    """Edges that the loop of the paper matches first: those of the ``lowest`` expansion (default) or of the
+    ``highest``."""
     trials: int | None = None
+    """Number of changes of circuits that our own search tries."""
     seconds: float | None = None
+    """Approximate limit of the whole search; default: no limit."""
     seed: int = 0
+    """Seed of the random numbers."""
     reconfiguration_seconds: float | None = None
+    """Time for which nothing flows while circuits move; finite, >= 0."""
     weights: str | None = None
+    """Identifies the weights of the vertices, for instance by a digest; None: all are equal."""
 
     __repr__ = one_line
 
@@ -351,30 +296,19 @@ class CircuitSearchOptions:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class CircuitPlanReport:
-    """A circuit plan, and how it was found.
-
-    Attributes
-    ----------
-    case : CircuitPlanCase
-    options : CircuitSearchOptions
-    trail : tuple of Iteration
-        Iterations of the search, with the circuits that each removed and added.
-    plan : CircuitPlan
-    bound : UpperBound
-        Upper bound of `plan`, with its proof.
-    seconds : float
-        Wall seconds of the search.
-    record_id : str
-        Id of the saved plan; empty if it was not saved.
-    """
+    """A circuit plan, and how it was found."""
 
     case: CircuitPlanCase
     options: CircuitSearchOptions
     trail: tuple[Iteration, ...]
+    """Iterations of the search, with the circuits that each removed and added."""
     plan: CircuitPlan
     bound: UpperBound
+    """Upper bound of `plan`, with its proof."""
     seconds: float
+    """Wall seconds of the search."""
     record_id: str = ""
+    """Id of the saved plan; empty if it was not saved."""
 
     __repr__ = one_line
 
@@ -397,22 +331,14 @@ class CircuitPlanReport:
 
 
 class _Compared(NamedTuple):
-    """Result of a search, compared with the present circuits.
-
-    Attributes
-    ----------
-    found : SearchResult
-    bound : UpperBound
-    present_throughput : float
-        Throughput of the present circuits; nan if unknown.
-    gain : float
-        Throughput over the present one; nan if unknown.
-    """
+    """Result of a search, compared with the present circuits."""
 
     found: SearchResult
     bound: UpperBound
     present_throughput: float
+    """Throughput of the present circuits; nan if unknown."""
     gain: float
+    """Throughput over the present one; nan if unknown."""
 
 
 def plan_circuits(
@@ -423,12 +349,10 @@ def plan_circuits(
     If no better circuits are found, the present ones are the plan, except with the loop of the paper. If
     ranks stay, all traffic between two hosts uses one path, as with forwarding by destination.
 
-    Raises
-    ------
-    InvalidValue
-        No running job is on the switch, or the present circuits exceed its limits or do not connect it.
-    UnknownName
-        As of `mapping.circuits.local_search.search_from_seeds`.
+    Raises:
+        InvalidValue: No running job is on the switch, or the present circuits exceed its limits or do not
+            connect it.
+        UnknownName: As of `mapping.circuits.local_search.search_from_seeds`.
     """
     clock = Deadline()
     search = _place_ranks if case.node_of_rank is None else _keep_ranks
@@ -446,10 +370,8 @@ def plan_circuits(
 def save_circuits(registry: Registry, report: CircuitPlanReport) -> CircuitPlanReport:
     """Save the circuit plan of a report and return the report with its id.
 
-    Raises
-    ------
-    UnknownName, InvalidValue
-        As `registry.store.circuit_plans.CircuitPlans.save`.
+    Raises:
+        UnknownName, InvalidValue: As `registry.store.circuit_plans.CircuitPlans.save`.
     """
     case = report.case
     record = CircuitPlanRecord(
@@ -622,10 +544,8 @@ def plan_circuits_of_seeds(
 
     Its `seed` is the one with which it was found. Errors and interrupts as of `plan_circuits`.
 
-    Parameters
-    ----------
-    cluster : Cluster, optional
-        Search with all seeds there at the same time; default: one after the other.
+    Args:
+        cluster: Search with all seeds there at the same time; default: one after the other.
     """
     several = [replace(options, seed=options.seed + number) for number in range(seeds)]
     reports: dict[int, CircuitPlanReport] = {}

@@ -55,53 +55,35 @@ from registry.store.running_jobs import Running, RunningJob
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Unloaded:
-    """A running job with a profile but without a known load.
-
-    Attributes
-    ----------
-    job : RunningJob
-    reason : str
-        Reason in one line.
-    """
+    """A running job with a profile but without a known load."""
 
     job: RunningJob
     reason: str
+    """Reason in one line."""
 
     __repr__ = one_line
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Live:
-    """Running jobs and their load on the links.
-
-    Attributes
-    ----------
-    running : Running
-        Fabric at that time and all jobs, including those without traffic.
-    shared : SharedLoad
-        Jobs with a known load on ``running.snapshot.fabric``, in the order of ``running.jobs``.
-    placements : tuple of Placement
-        Placement of each job of ``shared.jobs``.
-    costs : CostModel
-        Routing (never None) and rails of all traffic.
-    because : str
-        Reason for the routing.
-    without_profile : tuple of RunningJob
-        Jobs whose profile is unknown; they load nothing here.
-    unloaded : tuple of Unloaded
-        Jobs with a profile that cannot be routed: hosts that the fabric lacks, or an unknown rank order.
-    evaluated : tuple of str
-        Jobs whose load was computed now because none was saved for this fabric and routing.
-    """
+    """Running jobs and their load on the links."""
 
     running: Running
+    """Fabric at that time and all jobs, including those without traffic."""
     shared: SharedLoad
+    """Jobs with a known load on ``running.snapshot.fabric``, in the order of ``running.jobs``."""
     placements: tuple[Placement, ...]
+    """Placement of each job of ``shared.jobs``."""
     costs: CostModel
+    """Routing (never None) and rails of all traffic."""
     because: str
+    """Reason for the routing."""
     without_profile: tuple[RunningJob, ...]
+    """Jobs whose profile is unknown; they load nothing here."""
     unloaded: tuple[Unloaded, ...]
+    """Jobs with a profile that cannot be routed: hosts that the fabric lacks, or an unknown rank order."""
     evaluated: tuple[str, ...]
+    """Jobs whose load was computed now because none was saved for this fabric and routing."""
 
     __repr__ = one_line
 
@@ -118,10 +100,8 @@ class Live:
     def job(self, job: str) -> RunningJob:
         """Return a running job by the scheduler's id, with or without traffic.
 
-        Raises
-        ------
-        UnknownName
-            An unknown job, with the closest ids.
+        Raises:
+            UnknownName: An unknown job, with the closest ids.
         """
         known = {one.stored.job.id: one for one in self.running.jobs}
         if job not in known:
@@ -141,19 +121,13 @@ def traffic(
     Loads that were saved for this fabric and routing are used; the others are computed, on routes that are
     built once.
 
-    Parameters
-    ----------
-    at : datetime, optional
-        Default: now.
-    costs : CostModel, optional
-        Routing and rails; distances and background do not matter.
+    Args:
+        at: Default: now.
+        costs: Routing and rails; distances and background do not matter.
 
-    Raises
-    ------
-    UnknownName
-        An unknown cluster or routing, or no observation of the cluster until then.
-    InvalidValue
-        The fabric lacks the tables that the routing needs.
+    Raises:
+        UnknownName: An unknown cluster or routing, or no observation of the cluster until then.
+        InvalidValue: The fabric lacks the tables that the routing needs.
     """
     running, costs = registry.running(cluster, at), costs or CostModel()
     fabric = running.snapshot.fabric
@@ -192,10 +166,8 @@ def traffic(
 def with_running_jobs(registry: Registry, request: PlacementRequest) -> PlacementRequest:
     """Return the request with the load of all other running jobs of its cluster as background.
 
-    Raises
-    ------
-    UnknownName, InvalidValue
-        As `traffic`; the request names no cluster.
+    Raises:
+        UnknownName, InvalidValue: As `traffic`; the request names no cluster.
     """
     if request.cluster is None:
         raise InvalidValue("PlacementRequest.cluster", "is needed for the load of running jobs")
@@ -207,12 +179,9 @@ def with_running_jobs(registry: Registry, request: PlacementRequest) -> Placemen
 def pairs_on(registry: Registry, live: Live, job: str, row: int, *, most: int | None = None) -> RankPairs:
     """Return the pairs of a running job's ranks that load a link (row of ``fabric.links``).
 
-    Raises
-    ------
-    UnknownName
-        A job without traffic, with the closest ids.
-    InvalidValue
-        A row that does not exist.
+    Raises:
+        UnknownName: A job without traffic, with the closest ids.
+        InvalidValue: A row that does not exist.
     """
     number = live.shared.index(job)
     profile = live.job(job).stored.profile or ""
@@ -230,10 +199,8 @@ def imagine(
 ) -> WhatIf:
     """Compute the effect of a change of the fabric on the running jobs; save nothing.
 
-    Raises
-    ------
-    UnknownName, InvalidValue
-        As `mapping.traffic.what_if.what_if`.
+    Raises:
+        UnknownName, InvalidValue: As `mapping.traffic.what_if.what_if`.
     """
     stored = [live.job(one.job).stored for one in live.shared.jobs]
     profiles = registry.profiles.read_many({one.profile for one in stored if one.profile})
@@ -273,12 +240,9 @@ def placed_jobs(running: Running) -> tuple[tuple[RunningJob, ...], tuple[Unloade
 def _placement(job: RunningJob, fabric: Fabric) -> Placement:
     """Return the placement of a job as reported, else by its distribution.
 
-    Raises
-    ------
-    UnknownName
-        A host that the fabric lacks.
-    InvalidValue
-        The job has no hosts, or its rank order is unknown.
+    Raises:
+        UnknownName: A host that the fabric lacks.
+        InvalidValue: The job has no hosts, or its rank order is unknown.
     """
     present = job.present
     if present is None:
@@ -328,12 +292,9 @@ def _evaluated(
 def link_of(registry: Registry, live: Live, text: str) -> int:
     """Return the row of ``live.fabric.links`` that leaves ``DEVICE:PORT``.
 
-    Raises
-    ------
-    UnknownName
-        With the closest names, or the other cluster that has it.
-    InvalidValue
-        Several links match.
+    Raises:
+        UnknownName: With the closest names, or the other cluster that has it.
+        InvalidValue: Several links match.
     """
     try:
         return find_link(live.fabric, text)
@@ -398,10 +359,8 @@ def with_measured_iterations(live: Live, rates: LinkRates | None) -> Live:
     It is the bytes of the profile on the cables of the job's hosts over the bytes/s counted there. Only
     cables of hosts with no other running job count, and only if the job ran all the time of the counting.
 
-    Parameters
-    ----------
-    rates : LinkRates or None
-        Rates of the links of ``live.fabric``.
+    Args:
+        rates: Rates of the links of ``live.fabric``.
     """
     shared, fabric = live.shared, live.fabric
     if rates is None or len(rates.bytes_per_second) != len(fabric.links):
@@ -422,10 +381,8 @@ def utilisation(live: Live, rates: LinkRates | None) -> Floats | None:
 
     None if nothing is loaded, or if a job that loads a link has no time per iteration.
 
-    Parameters
-    ----------
-    rates : LinkRates or None
-        Rates of the links of ``live.fabric``, from which missing times are measured.
+    Args:
+        rates: Rates of the links of ``live.fabric``, from which missing times are measured.
     """
     found = interference(with_measured_iterations(live, rates).shared).utilisation
     return found if found.any() and not np.isnan(found).any() else None
@@ -458,16 +415,12 @@ def other_load(registry: Registry, run: MeasuredRun) -> float | None:
     Counted are the jobs that ran in the middle of the run, if their profile, time per iteration and rank
     order are known, at their mean rate, on the links that the traffic of the run takes.
 
-    Returns
-    -------
-    float or None
+    Returns:
         0.5 if the others sent half as many bytes/s as the link can take, above 1 if more by these estimates.
         0 if nothing else ran. None if none of the others is counted, or if the run has no profile.
 
-    Raises
-    ------
-    UnknownName, InvalidValue, InvalidPlacement
-        The fabric lacks a host, or the load cannot be computed.
+    Raises:
+        UnknownName, InvalidValue, InvalidPlacement: The fabric lacks a host, or the load cannot be computed.
     """
     middle = run.started_at + timedelta(seconds=run.wall_seconds / 2)
     live = traffic(registry, run.cluster, middle)
@@ -498,16 +451,12 @@ def read_ports(registry: Registry, live: Live, limits: ErrorLimits, since: Time 
 
     After the first sweep, errors are those since the ports' counters were reset.
 
-    Parameters
-    ----------
-    since : datetime, optional
-        Errors and utilisation since this time. Default: errors in the period of `limits`, utilisation between
-        the last two sweeps.
+    Args:
+        since: Errors and utilisation since this time. Default: errors in the period of `limits`, utilisation
+            between the last two sweeps.
 
-    Raises
-    ------
-    UnknownName
-        The cluster has counters, but no two sweeps since then.
+    Raises:
+        UnknownName: The cluster has counters, but no two sweeps since then.
     """
     cluster, at = live.running.snapshot.cluster, live.running.at
     rates: LinkRates | None = None

@@ -34,51 +34,35 @@ from registry.units import code_version
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlacementRequest:
-    """A profile to place, or a placement to evaluate, by the names of the data.
-
-    Attributes
-    ----------
-    profile : str or StoredProfile
-        Name or id.
-    job : str, StoredJob or None
-        Job whose hosts and slots are used.
-    cluster : str or None
-        Cluster of the hosts, or of the job if two clusters have a job of that id.
-    hosts : tuple of str or None
-        Hosts of `cluster` in launch order, instead of a job.
-    slots : int, tuple of int or None
-        Ranks per host; default: the job's, else 1.
-    keep : str, StoredPlacement, HostOrder or None
-        Present placement, by the id of a saved one or by hosts. Without a job and hosts, its hosts are the
-        allocation.
-    costs : CostModel
-        Routing, rails, distances and the load of other jobs, such as all that run
-        (`mapping.questions.live.with_running_jobs`).
-    background : tuple of (str, float or None)
-        Other jobs by the ids of saved placements, instead of a background of the cost model, with the seconds
-        in which each sends its profile; None: in the same period as this one.
-    at : datetime, str or None
-        Time of the fabric, also as ISO text; default: now.
-    options : SearchOptions
-    pins : mapping of int to str or int
-        Rank -> the host that it must be on.
-    layouts : mapping of str to HostLayout
-        Host layouts by name, or under `mapping.placement.methods.cores.ALL`; they override those of the
-        registry.
-    """
+    """A profile to place, or a placement to evaluate, by the names of the data."""
 
     profile: str | StoredProfile = ""
+    """Name or id."""
     job: str | StoredJob | None = None
+    """Job whose hosts and slots are used."""
     cluster: str | None = None
+    """Cluster of the hosts, or of the job if two clusters have a job of that id."""
     hosts: tuple[str, ...] | None = None
+    """Hosts of `cluster` in launch order, instead of a job."""
     slots: int | tuple[int, ...] | None = None
+    """Ranks per host; default: the job's, else 1."""
     keep: str | StoredPlacement | HostOrder | None = None
+    """Present placement, by the id of a saved one or by hosts. Without a job and hosts, its hosts are the
+    allocation."""
     costs: CostModel = field(default_factory=CostModel)
+    """Routing, rails, distances and the load of other jobs, such as all that run
+    (`mapping.questions.live.with_running_jobs`)."""
     background: tuple[tuple[str, float | None], ...] = ()
+    """Other jobs by the ids of saved placements, instead of a background of the cost model, with the seconds
+    in which each sends its profile; None: in the same period as this one."""
     at: Time | None = None
+    """Time of the fabric, also as ISO text; default: now."""
     options: SearchOptions = field(default_factory=SearchOptions)
     pins: Mapping[int, str | int] = field(default_factory=dict)
+    """Rank -> the host that it must be on."""
     layouts: Mapping[str, HostLayout] = field(default_factory=dict)
+    """Host layouts by name, or under `mapping.placement.methods.cores.ALL`; they override those of the
+    registry."""
 
     __repr__ = one_line
 
@@ -99,17 +83,12 @@ def place(registry: Registry, request: PlacementRequest, progress: Progress = si
     Ranks get cores on hosts whose layouts are in the registry or in the request. If the placement measured
     worse than ranks in order, the report has these instead, see `mapping.traffic.measured_gain`.
 
-    Raises
-    ------
-    UnknownName
-        An unknown profile, job, cluster, host, objective, routing or strategy.
-    InfeasibleAllocation
-        More ranks than slots.
-    DisconnectedAllocation, UnreachablePair
-    InvalidPlacement
-        A pin or a present placement that does not fit.
-    InvalidValue
-        The job has no hosts yet, or the fabric lacks the tables that the routing needs.
+    Raises:
+        UnknownName: An unknown profile, job, cluster, host, objective, routing or strategy.
+        InfeasibleAllocation: More ranks than slots.
+        DisconnectedAllocation, UnreachablePair
+        InvalidPlacement: A pin or a present placement that does not fit.
+        InvalidValue: The job has no hosts yet, or the fabric lacks the tables that the routing needs.
     """
     return keep_report(registry, report_placement(placement_case(registry, request), progress))
 
@@ -161,14 +140,11 @@ def _try_to_save(registry: Registry, report: PlacementReport) -> PlacementReport
 def evaluate(registry: Registry, request: PlacementRequest) -> PlacementReport:
     """Evaluate the present placement of a request on its cluster as of a time; save nothing.
 
-    Raises
-    ------
-    UnknownName
-    InvalidPlacement
-        The placement has another number of ranks than the profile.
-    DisconnectedAllocation, UnreachablePair
-    InvalidValue
-        The request has no present placement.
+    Raises:
+        UnknownName
+        InvalidPlacement: The placement has another number of ranks than the profile.
+        DisconnectedAllocation, UnreachablePair
+        InvalidValue: The request has no present placement.
     """
     case = resolve(registry, request)
     if case.present is None:
@@ -184,10 +160,8 @@ def save(registry: Registry, report: PlacementReport, role: str = PROPOSED) -> P
 def record_of(report: PlacementReport, role: str = PROPOSED) -> PlacementRecord:
     """Return the record of a report with baselines, to be saved.
 
-    Parameters
-    ----------
-    role : str, optional
-        Role of the placement for a running job.
+    Args:
+        role: Role of the placement for a running job.
     """
     case = report.case
     assert report.in_order is not None
@@ -212,17 +186,12 @@ def subject_of(
 ) -> Subject:
     """Read what `mapping.checks.checks.check` needs: a fabric, its intended wiring, its counters.
 
-    Parameters
-    ----------
-    at : datetime, optional
-        Time of the fabric; default: the latest observation.
-    limits : ErrorLimits, optional
-        Limits of error counters, with the period over which they are compared.
+    Args:
+        at: Time of the fabric; default: the latest observation.
+        limits: Limits of error counters, with the period over which they are compared.
 
-    Raises
-    ------
-    UnknownName
-        An unknown cluster, or no observation of the cluster until then.
+    Raises:
+        UnknownName: An unknown cluster, or no observation of the cluster until then.
     """
     snapshot, limits = registry.fabrics.read(cluster, at), limits or ErrorLimits()
     try:
@@ -242,11 +211,10 @@ def subject_of(
 def resolve(registry: Registry, request: PlacementRequest) -> PlacementCase:
     """Read the data that a request names.
 
-    Raises
-    ------
-    UnknownName, InvalidPlacement
-    InvalidValue
-        A job without hosts, or neither a job nor a cluster with hosts; a background on another fabric.
+    Raises:
+        UnknownName, InvalidPlacement
+        InvalidValue: A job without hosts, or neither a job nor a cluster with hosts; a background on another
+            fabric.
     """
     stored, job = request.profile, request.job
     stored = registry.profiles.read(stored) if isinstance(stored, str) else stored
@@ -297,10 +265,8 @@ def placement_on(
 ) -> tuple[Placement, str]:
     """Return a placement on the snapshot's fabric and its name; a saved one is mapped by host names.
 
-    Raises
-    ------
-    UnknownName
-        An unknown placement, or a host that the fabric lacks.
+    Raises:
+        UnknownName: An unknown placement, or a host that the fabric lacks.
     """
     fabric = snapshot.fabric
     if isinstance(given, HostOrder):
@@ -318,11 +284,10 @@ def placement_on(
 def _with_background(registry: Registry, request: PlacementRequest, snapshot: Snapshot) -> CostModel:
     """Return the cost model with the load of the saved placements, which must be on the same fabric.
 
-    Raises
-    ------
-    UnknownName
-    InvalidValue
-        A placement on another fabric or without an evaluation, or seconds for only some of them.
+    Raises:
+        UnknownName
+        InvalidValue: A placement on another fabric or without an evaluation, or seconds for only some of
+            them.
     """
     others = request.background
     if not others:

@@ -35,59 +35,39 @@ Parameters = Mapping[str, str | int | float | bool]
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class SimulationOptions:
-    """How messages are sent.
-
-    Attributes
-    ----------
-    costs : CostModel
-        Routing (default: forwarding tables if complete, else ``minimal-adaptive``) and rails.
-    mode : str
-        ``packets`` or ``flits``.
-    scale : float, `SATURATE` or None
-        Factor by which a trace is sent faster than recorded; default: 1.
-    first : int or None
-        Only so many first messages of a trace.
-    rounds : int or None
-        Send the profile so often instead of a trace.
-    network : Options
-        Packets, latencies, buffers, lanes, and the points of the traffic over time.
-    seed : int
-        Seed of the random numbers.
-    """
+    """How messages are sent."""
 
     costs: CostModel = CostModel()  # noqa: RUF009 (frozen)
+    """Routing (default: forwarding tables if complete, else ``minimal-adaptive``) and rails."""
     mode: str = "packets"
+    """``packets`` or ``flits``."""
     scale: float | str | None = None
+    """Factor by which a trace is sent faster than recorded; default: 1."""
     first: int | None = None
+    """Only so many first messages of a trace."""
     rounds: int | None = None
+    """Send the profile so often instead of a trace."""
     network: Options = Options()  # noqa: RUF009 (frozen)
+    """Packets, latencies, buffers, lanes, and the points of the traffic over time."""
     seed: int = 0
+    """Seed of the random numbers."""
 
     __repr__ = one_line
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class SimulationRequest:
-    """What to simulate, by the names in the registry.
-
-    Attributes
-    ----------
-    profile, cluster : str
-    placements : sequence of HostOrder or str
-        Ids of saved placements, or orders of hosts.
-    options : SimulationOptions
-    trace : str or None
-        Id of the trace; default: the newest of the profile.
-    at : datetime or None
-        Time of the fabric; default: now.
-    """
+    """What to simulate, by the names in the registry."""
 
     profile: str
     cluster: str
     placements: Sequence[HostOrder | str]
+    """Ids of saved placements, or orders of hosts."""
     options: SimulationOptions
     trace: str | None = None
+    """Id of the trace; default: the newest of the profile."""
     at: Time | None = None
+    """Time of the fabric; default: now."""
 
     __repr__ = one_line
 
@@ -104,35 +84,22 @@ class PlacedRanks(NamedTuple):
 class SimulationCase:
     """The data of a simulation.
 
-    Attributes
-    ----------
-    cluster : str
-        Cluster of the fabric, or the name of its first file.
-    fabric : Fabric
-    snapshot : Snapshot or None
-        Snapshot of the fabric; None if it was read from files.
-    profile : Profile
-    profile_id : str or None
-        None if the profile was read from a file.
-    trace : Trace or None
-        Messages to replay; None: the profile is sent in rounds.
-    trace_name : str or None
-        Id or file of the trace.
-    placed : tuple of PlacedRanks
-
-    Raises
-    ------
-    InvalidPlacement
-        A placement has another number of ranks than the profile.
+    Raises:
+        InvalidPlacement: A placement has another number of ranks than the profile.
     """
 
     cluster: str
+    """Cluster of the fabric, or the name of its first file."""
     fabric: Fabric
     snapshot: Snapshot | None = None
+    """Snapshot of the fabric; None if it was read from files."""
     profile: Profile
     profile_id: str | None = None
+    """None if the profile was read from a file."""
     trace: Trace | None
+    """Messages to replay; None: the profile is sent in rounds."""
     trace_name: str | None
+    """Id or file of the trace."""
     placed: tuple[PlacedRanks, ...]
 
     __repr__ = one_line
@@ -144,23 +111,15 @@ class SimulationCase:
 
 
 class Run(NamedTuple):
-    """The run of one placement.
-
-    Attributes
-    ----------
-    placement : str
-        Id or file.
-    simulation : Simulation
-    seconds : float
-        Wall seconds of the simulation.
-    id : str or None
-        Id of the saved run; None if the placement is not saved.
-    """
+    """The run of one placement."""
 
     placement: str
+    """Id or file."""
     simulation: Simulation
     seconds: float
+    """Wall seconds of the simulation."""
     id: str | None = None
+    """Id of the saved run; None if the placement is not saved."""
 
 
 class BusyLink(NamedTuple):
@@ -173,19 +132,11 @@ class BusyLink(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class SimulationReport:
-    """The runs of all placements, in their order; after an interrupt some are missing.
-
-    Attributes
-    ----------
-    case : SimulationCase
-    parameters : mapping of str to str, int, float or bool
-        Options as stored with the runs.
-    code_version : str
-    runs : tuple of Run
-    """
+    """The runs of all placements, in their order; after an interrupt some are missing."""
 
     case: SimulationCase
     parameters: Parameters
+    """Options as stored with the runs."""
     code_version: str
     runs: tuple[Run, ...]
 
@@ -211,12 +162,10 @@ class SimulationReport:
 def simulation_case(registry: Registry, request: SimulationRequest) -> SimulationCase:
     """Read the fabric, the profile, its trace and the placements of a request.
 
-    Raises
-    ------
-    UnknownName
-        A profile, cluster, trace, placement or host does not exist, or the trace is of another profile.
-    InvalidPlacement
-        A placement has another number of ranks than the profile.
+    Raises:
+        UnknownName: A profile, cluster, trace, placement or host does not exist, or the trace is of another
+            profile.
+        InvalidPlacement: A placement has another number of ranks than the profile.
     """
     stored = registry.profiles.read(request.profile)
     snapshot = registry.fabrics.read(request.cluster, request.at)
@@ -240,10 +189,9 @@ def simulation_case(registry: Registry, request: SimulationRequest) -> Simulatio
 def _trace_id(registry: Registry, request: SimulationRequest, stored: StoredProfile) -> str | None:
     """Return the id of the requested trace, else of the newest; None if the profile has none.
 
-    Raises
-    ------
-    UnknownName
-        The trace is of another profile, or options of a trace are given for a profile without one.
+    Raises:
+        UnknownName: The trace is of another profile, or options of a trace are given for a profile without
+            one.
     """
     options = request.options
     known = [info.id for info in registry.traces.list(stored.id)]
@@ -269,17 +217,12 @@ def simulate_placements(
 
     After an interrupt the runs so far are returned; an interrupt before the first run is raised.
 
-    Parameters
-    ----------
-    registry : Registry, optional
-        Default: nothing is saved.
-    cluster : Cluster, optional
-        Simulate all placements there at the same time.
+    Args:
+        registry: Default: nothing is saved.
+        cluster: Simulate all placements there at the same time.
 
-    Raises
-    ------
-    AlmanacError
-        As of `mapping.simulation.simulate.simulate`, and of saving a simulation.
+    Raises:
+        AlmanacError: As of `mapping.simulation.simulate.simulate`, and of saving a simulation.
     """
     first = partial(_simulate, case.fabric, options, case.placed[0].placement, progress=progress)
     messages, parameters = _messages(case, options, lambda messages: first(messages)[0])
@@ -349,10 +292,8 @@ def _messages(
 ) -> tuple[Messages, Parameters]:
     """Return the messages to send, and the parameters from which they were made.
 
-    Parameters
-    ----------
-    run : callable
-        Simulates messages from the first placement.
+    Args:
+        run: Simulates messages from the first placement.
     """
     trace = case.trace
     if trace is None:

@@ -29,66 +29,44 @@ MAX_RUNS = 2000
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class SlowedJob:
-    """A running job that the traffic of others slows.
-
-    Attributes
-    ----------
-    load : JobLoad
-        The job.
-    slowdown : float
-        Time of an iteration with the others over that without.
-    link : HotLink
-        The link for which it waits longest, with all jobs on it.
-    """
+    """A running job that the traffic of others slows."""
 
     load: JobLoad
+    """The job."""
     slowdown: float
+    """Time of an iteration with the others over that without."""
     link: HotLink
+    """The link for which it waits longest, with all jobs on it."""
 
     __repr__ = one_line
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Today:
-    """State of a cluster, and what happened since an earlier time.
-
-    Attributes
-    ----------
-    cluster : str
-    at, since : datetime
-        Present and earlier time, UTC.
-    changes : Changes or None
-        Changes of the fabric, since its first scan if that is later; None if there is only one scan.
-    findings : tuple of Finding
-        Findings of all checks, worst first.
-    sources : dict of str to Freshness
-        Sources that are stale, were never read or whose last ingest failed, by format.
-    failed : tuple of RunInfo
-        Ingest runs since then that failed, the newest first.
-    live : Live
-        Running jobs and their traffic.
-    slowed : tuple of SlowedJob
-        Jobs that others slow, largest slowdown first.
-    advice : tuple of StoredAdvice
-        Stored advice that still applies and is worth following, largest gain first.
-    advised : int
-        Number of running jobs with stored advice that still applies.
-    unjudged : int
-        Number of running jobs with traffic, but without the time of an iteration: slowed or not.
-    """
+    """State of a cluster, and what happened since an earlier time."""
 
     cluster: str
     at: datetime
     since: datetime
+    """Present and earlier time, UTC."""
     changes: Changes | None
+    """Changes of the fabric, since its first scan if that is later; None if there is only one scan."""
     findings: tuple[Finding, ...]
+    """Findings of all checks, worst first."""
     sources: dict[str, Freshness]
+    """Sources that are stale, were never read or whose last ingest failed, by format."""
     failed: tuple[RunInfo, ...]
+    """Ingest runs since then that failed, the newest first."""
     live: Live
+    """Running jobs and their traffic."""
     slowed: tuple[SlowedJob, ...]
+    """Jobs that others slow, largest slowdown first."""
     advice: tuple[StoredAdvice, ...]
+    """Stored advice that still applies and is worth following, largest gain first."""
     advised: int
+    """Number of running jobs with stored advice that still applies."""
     unjudged: int
+    """Number of running jobs with traffic, but without the time of an iteration: slowed or not."""
 
     __repr__ = one_line
 
@@ -109,19 +87,13 @@ def read_today(
 ) -> Today:
     """Return the state of a cluster; save nothing.
 
-    Parameters
-    ----------
-    since : datetime
-        Earlier time.
-    limits : ErrorLimits, optional
-        Limits of error counters.
-    rare : collection of str
-        Formats that are read only now and then, so that their age is no problem.
+    Args:
+        since: Earlier time.
+        limits: Limits of error counters.
+        rare: Formats that are read only now and then, so that their age is no problem.
 
-    Raises
-    ------
-    UnknownName
-        An unknown cluster.
+    Raises:
+        UnknownName: An unknown cluster.
     """
     now = datetime.now(UTC)
     live = with_counters(registry, traffic(registry, cluster, progress=progress))

@@ -101,12 +101,9 @@ def build_routes(
 ) -> Routes:
     """Return routes between hosts (vertices) by a routing.
 
-    Parameters
-    ----------
-    routing : str or Routing
-        As text, such as ``shortest-paths`` or ``up-down:root=6``.
-    rails : str
-        How the bytes of a pair are split over adapters: ``all-connected`` or ``same-rail``.
+    Args:
+        routing: As text, such as ``shortest-paths`` or ``up-down:root=6``.
+        rails: How the bytes of a pair are split over adapters: ``all-connected`` or ``same-rail``.
     """
     chosen = Routing.parse(routing) if isinstance(routing, str) else content(routing, Routing, "routing")
     return chosen.build(fabric, hosts, rails=rails)

@@ -269,17 +269,12 @@ PORTS = 256
 def repair_tables(fabric: Fabric, added: Longs) -> Fabric:
     """Return a changed fabric with its tables repaired.
 
-    Parameters
-    ----------
-    fabric : Fabric
-        The fabric after the change with the tables from before it.
-    added : int64[k]
-        Rows of ``fabric.links`` that the change added.
+    Args:
+        fabric: The fabric after the change with the tables from before it.
+        added (int64[k]): Rows of ``fabric.links`` that the change added.
 
-    Raises
-    ------
-    InvalidValue
-        The fabric has no tables.
+    Raises:
+        InvalidValue: The fabric has no tables.
     """
     if fabric.tables is None:
         raise InvalidValue("Fabric.tables", "no forwarding tables are known")

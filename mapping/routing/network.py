@@ -34,37 +34,26 @@ from registry.model import NO_PORT, Bools, Fabric, Floats, Int8s, Ints, Longs, P
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class EndPoints:
-    """Hosts, their rails (adapters) and the ports of the rails.
-
-    Attributes
-    ----------
-    hosts : int32[h]
-        Vertices of the fabric.
-    rail_ptr : int64[h + 1]
-        Rails of each host, ordered by adapter name, then GUID.
-    rail_adapter : int32[r]
-        Adapter of each rail; `NO_PORT` if the host itself is the end point.
-    rail_number : int32[r]
-        Position of the adapter among all adapters of its host in that order, with or without cables.
-    port_ptr : int64[r + 1]
-        Ports of each rail.
-    port_number : int32[p]
-        Number of each port; `NO_PORT` if unknown.
-    port_host : int32[p]
-        Index into `hosts`.
-    out_port, in_port : int32[m]
-        End point at the sending and at the receiving end of each link; -1 if there is none.
-    """
+    """Hosts, their rails (adapters) and the ports of the rails."""
 
     hosts: Ints
+    """int32[h]: Vertices of the fabric."""
     rail_ptr: Longs
+    """int64[h + 1]: Rails of each host, ordered by adapter name, then GUID."""
     rail_adapter: Ints
+    """int32[r]: Adapter of each rail; `NO_PORT` if the host itself is the end point."""
     rail_number: Ints
+    """int32[r]: Position of the adapter among all adapters of its host in that order, with or without cables.
+    """
     port_ptr: Longs
+    """int64[r + 1]: Ports of each rail."""
     port_number: Ints
+    """int32[p]: Number of each port; `NO_PORT` if unknown."""
     port_host: Ints
+    """int32[p]: Index into `hosts`."""
     out_port: Ints
     in_port: Ints
+    """int32[m]: End point at the sending and at the receiving end of each link; -1 if there is none."""
 
     @property
     def port_adapter(self) -> Ints:
@@ -135,20 +124,14 @@ def _adapter_order(fabric: Fabric) -> tuple[Longs, Ints]:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class CableBundles:
-    """Rows of ``fabric.links`` by port or by arc, and the fraction of its bytes on each.
-
-    Attributes
-    ----------
-    ptr : int64[p + 1]
-    link : int32
-        Rows of ``fabric.links`` of each port or arc.
-    share : float64
-        Fraction by capacity; sums to 1 within a port or arc.
-    """
+    """Rows of ``fabric.links`` by port or by arc, and the fraction of its bytes on each."""
 
     ptr: Longs
+    """int64[p + 1]."""
     link: Ints
+    """Rows of ``fabric.links`` of each port or arc."""
     share: Floats
+    """Fraction by capacity; sums to 1 within a port or arc."""
 
     def take(self, bundles: Longs) -> CableBundles:
         """Return the cables of these ports (or arcs), which may repeat."""
@@ -160,25 +143,17 @@ class CableBundles:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Network:
-    """The transit graph, and the attachment of end points to it.
-
-    Attributes
-    ----------
-    arcs : ArcArrays
-        Arcs of the graph; parallel cables are one arc.
-    cables : CableBundles
-        Cables of each arc.
-    port_vertex : int32[p]
-        Vertex of the graph where the paths of each port start and end.
-    up, down : CableBundles
-        Cables from each port to that vertex and back; none if the port is that vertex itself.
-    """
+    """The transit graph, and the attachment of end points to it."""
 
     arcs: ArcArrays
+    """Arcs of the graph; parallel cables are one arc."""
     cables: CableBundles
+    """Cables of each arc."""
     port_vertex: Ints
+    """int32[p]: Vertex of the graph where the paths of each port start and end."""
     up: CableBundles
     down: CableBundles
+    """Cables from each port to that vertex and back; none if the port is that vertex itself."""
 
 
 def attach(fabric: Fabric, hosts: ArrayLike) -> tuple[EndPoints, Network]:
@@ -338,10 +313,8 @@ def column_classes(hops: HopArray) -> Longs:
 def host_groups(ends: Ends, target_class: Longs) -> Ints:
     """Return the group (int32[h]) of each host, numbered by their first hosts.
 
-    Parameters
-    ----------
-    target_class : int64[t]
-        Class of each column of the table of hops; equal for equal columns.
+    Args:
+        target_class (int64[t]): Class of each column of the table of hops; equal for equal columns.
     """
     row, up, down = ends.port_row, np.diff(ends.up_ptr) > 0, np.diff(ends.down_ptr) > 0
     targets, hosts = target_class[ends.target], len(ends.rail_ptr) - 1
@@ -424,50 +397,35 @@ def second_hosts(group: Ints, first: Ints) -> Ints:
 
 
 class HostTraffic(NamedTuple):
-    """Traffic between the hosts of a placement.
-
-    Attributes
-    ----------
-    hosts : int32[h]
-        Vertices that have ranks, ascending.
-    source, target : int64[pairs]
-        Indices into `hosts`; ordered and unique; traffic within a host is left out.
-    bytes : float64[pairs]
-    rank_pairs : float64[pairs]
-        Ordered pairs of ranks that communicate, including pairs that send no bytes.
-    messages : float64[pairs]
-        Messages of each pair; 0 if the profile has none.
-    packets : float64[pairs]
-        Packets by `packets`; empty if no packet size was given.
-    total_messages : float
-        All messages, including those within hosts; NaN if a pair sends bytes in an unknown number of
-        messages.
-    """
+    """Traffic between the hosts of a placement."""
 
     hosts: Ints
+    """int32[h]: Vertices that have ranks, ascending."""
     source: Longs
     target: Longs
+    """int64[pairs]: Indices into `hosts`; ordered and unique; traffic within a host is left out."""
     bytes: Floats
+    """float64[pairs]."""
     rank_pairs: Floats
+    """float64[pairs]: Ordered pairs of ranks that communicate, including pairs that send no bytes."""
     messages: Floats
+    """float64[pairs]: Messages of each pair; 0 if the profile has none."""
     packets: Floats
+    """float64[pairs]: Packets by `packets`; empty if no packet size was given."""
     total_messages: float
+    """All messages, including those within hosts; NaN if a pair sends bytes in an unknown number of messages.
+    """
 
 
 def host_traffic(profile: Profile, placement: Placement, *, packet_bytes: float | None = None) -> HostTraffic:
     """Return the traffic between hosts, summed over the ranks of each host.
 
-    Parameters
-    ----------
-    packet_bytes : float, optional
-        Size of a packet, to count packets too.
+    Args:
+        packet_bytes: Size of a packet, to count packets too.
 
-    Raises
-    ------
-    InvalidPlacement
-        The placement has another number of ranks.
-    InvalidValue
-        The packet size is not above zero.
+    Raises:
+        InvalidPlacement: The placement has another number of ranks.
+        InvalidValue: The packet size is not above zero.
     """
     if placement.ranks != profile.ranks:
         raise WrongRanks(placement.ranks, profile.ranks)
@@ -500,9 +458,8 @@ def packets(profile: Profile, packet_bytes: float) -> Floats:
     messages and bytes of a pair but not the size of each message. Counted are the packets that its bytes
     fill, and at least one per message.
 
-    Raises
-    ------
-    InvalidValue
+    Raises:
+        InvalidValue
     """
     if not (np.isfinite(packet_bytes) and packet_bytes > 0):
         raise InvalidValue("packets.packet_bytes", f"{packet_bytes:g} is not above zero")

@@ -54,37 +54,25 @@ cables, and the links that each channel crosses (-1: not delivered)."""
 
 
 class Load(NamedTuple):
-    """Load that traffic puts on a fabric.
-
-    Attributes
-    ----------
-    link_bytes : float64[m]
-        Bytes on each row of ``fabric.links``.
-    hops : float64[pairs]
-        Mean links that the bytes of each pair cross, including the hosts' own cables.
-    """
+    """Load that traffic puts on a fabric."""
 
     link_bytes: Floats
+    """float64[m]: Bytes on each row of ``fabric.links``."""
     hops: Floats
+    """float64[pairs]: Mean links that the bytes of each pair cross, including the hosts' own cables."""
 
 
 class Routes(ABC):
     """Routes between some hosts of a fabric.
 
-    Attributes
-    ----------
-    name : str
-        Name of the routing.
-    rails : str
-        Rails rule, one of `RAILS`.
-    fabric : Fabric
-    hosts : int32[h]
-        Vertices of the hosts, unique; all other host indices here are positions in it.
-    ends : EndPoints
-        End points of these hosts.
+    Attributes:
+        rails: Rails rule, one of `RAILS`.
+        hosts (int32[h]): Vertices of the hosts, unique; all other host indices here are positions in it.
+        ends: End points of these hosts.
     """
 
     name: str
+    """Name of the routing."""
 
     def __init__(self, fabric: Fabric, ends: EndPoints, arrays: Ends, rails: str) -> None:
         if rails not in RAILS:
@@ -102,23 +90,19 @@ class Routes(ABC):
     def load(self, source: ArrayLike, target: ArrayLike, bytes: ArrayLike) -> Load:
         """Route traffic between hosts.
 
-        Parameters
-        ----------
-        source, target : int[pairs]
-            Indices into `hosts`; traffic of a host with itself loads nothing and has no hops.
-        bytes : float[pairs]
+        Args:
+            source, target (int[pairs]): Indices into `hosts`; traffic of a host with itself loads nothing and
+                has no hops.
+            bytes (float[pairs]):
         """
         return self._load(source, target, bytes, self._carry_channels)
 
     def on_link(self, source: ArrayLike, target: ArrayLike, bytes: ArrayLike, link: int) -> Floats:
         """Return the bytes (float64[pairs]) of each pair on one link if all pairs are routed together.
 
-        Parameters
-        ----------
-        source, target, bytes
-            As in `load`. All pairs must be connected; this is not checked here.
-        link : int
-            Row of ``fabric.links``; `InvalidValue` is raised if there is none.
+        Args:
+            source, target, bytes: As in `load`. All pairs must be connected; this is not checked here.
+            link: Row of ``fabric.links``; `InvalidValue` is raised if there is none.
         """
         if not 0 <= link < len(self.fabric.links):
             raise InvalidValue("Routes.on_link", f"{link} is not from 0 to {len(self.fabric.links) - 1}")
@@ -176,13 +160,10 @@ class Routes(ABC):
     def grouped_hops(self) -> tuple[Ints, Floats]:
         """Return the mean hops between groups of interchangeable hosts, including the hosts' own cables.
 
-        Returns
-        -------
-        group : int32[h]
-            Group of each host, numbered by their first hosts.
-        between : float64[g, g]
-            Hops from any host of a group to any other host of a group; ``inf`` if not connected. The diagonal
-            holds the hops between two hosts of a group; 0 if the group has only one host.
+        Returns:
+            group: Group of each host, numbered by their first hosts.
+            between: Hops from any host of a group to any other host of a group; ``inf`` if not connected. The
+                diagonal holds the hops between two hosts of a group; 0 if the group has only one host.
         """
         group = host_groups(self._arrays, self._target_class)
         return group, group_hops(self._arrays, self._hops, group, self.max_channels)
@@ -312,20 +293,14 @@ SLACK = 1e-6
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class PathTable:
-    """Paths and their probabilities; the paths of a pair may be in any order.
-
-    Attributes
-    ----------
-    probability : float64[p]
-        Probability of each path, 0 to 1; those of a pair sum to 1.
-    ptr : int64[p + 1]
-    vertex : int32
-        Vertices of each path, ``vertex[ptr[p]:ptr[p + 1]]``, from host to host.
-    """
+    """Paths and their probabilities; the paths of a pair may be in any order."""
 
     probability: Floats
+    """float64[p]: Probability of each path, 0 to 1; those of a pair sum to 1."""
     ptr: Longs
+    """int64[p + 1]."""
     vertex: Ints
+    """Vertices of each path, ``vertex[ptr[p]:ptr[p + 1]]``, from host to host."""
 
 
 def build(fabric: Fabric, hosts: ArrayLike, *, rails: str = ALL_CONNECTED, file: str = "") -> TableOfPaths:
@@ -343,12 +318,9 @@ def build(fabric: Fabric, hosts: ArrayLike, *, rails: str = ALL_CONNECTED, file:
 def read_path_table(path: str | Path, fabric: Fabric) -> PathTable:
     """Read a CSV table of paths.
 
-    Raises
-    ------
-    InputError
-        The file cannot be read or a line is invalid; names file, line and text.
-    UnknownName
-        A vertex is not in the fabric.
+    Raises:
+        InputError: The file cannot be read or a line is invalid; names file, line and text.
+        UnknownName: A vertex is not in the fabric.
     """
     rows = read_rows(path, "table of paths")
     if not rows or tuple(name.strip() for name in rows[0][1]) != COLUMNS:
@@ -401,11 +373,10 @@ def read_number(text: str, what: str, path: str | Path, line: int) -> float:
 def routes_by(table: PathTable, fabric: Fabric, hosts: ArrayLike) -> TableOfPaths:
     """Return routes between `hosts` (vertices) by a table of paths; all of the table is checked.
 
-    Raises
-    ------
-    InvalidValue
-        A probability is outside 0 to 1, those of a pair do not sum to 1, or a path uses a missing link,
-        crosses a vertex that does not forward, or leads from a host to itself; names the pair.
+    Raises:
+        InvalidValue: A probability is outside 0 to 1, those of a pair do not sum to 1, or a path uses a
+            missing link, crosses a vertex that does not forward, or leads from a host to itself; names the
+            pair.
     """
     return TableOfPaths(fabric, table, end_points(fabric, hosts))
 

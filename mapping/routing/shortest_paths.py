@@ -62,27 +62,17 @@ def spread(
 ) -> tuple[Floats, Ints]:
     """Divide demands evenly over all their shortest paths.
 
-    Parameters
-    ----------
-    start : int32[d]
-        Vertex where each demand starts.
-    goal : int32[d]
-        Index into `goals` of the place where it ends.
-    amount : float64[d]
-        Bytes.
-    known : HopArray, optional
-        Result of `hops_to` for these goals; by default the goals in use are searched from.
+    Args:
+        start (int32[d]): Vertex where each demand starts.
+        goal (int32[d]): Index into `goals` of the place where it ends.
+        amount (float64[d]): Bytes.
+        known: Result of `hops_to` for these goals; by default the goals in use are searched from.
 
-    Returns
-    -------
-    arc_load : float64[arcs]
-    length : int32[d]
-        Links of each demand's paths; -1 if there is none.
+    Returns:
+        length: Links of each demand's paths; -1 if there is none.
 
-    Raises
-    ------
-    InvalidValue
-        A pair has more paths than can be counted.
+    Raises:
+        InvalidValue: A pair has more paths than can be counted.
     """
     order = np.argsort(goal, kind="stable")
     present, first = np.unique(goal[order], return_index=True)
@@ -127,14 +117,10 @@ def fraction_over_arc(arcs: ArcArrays, arc: int, start: Ints, goals: Goals, goal
     The number of paths from s to g over the arc from u to v is the number of paths from s to u times the
     number from v to g, and 0 if that route is longer than the shortest.
 
-    Parameters
-    ----------
-    arc : int
-        Index into ``arcs.head``.
-    start : int32[d]
-        Vertices.
-    goal : int32[d]
-        Rows of `goals`.
+    Args:
+        arc: Index into ``arcs.head``.
+        start (int32[d]): Vertices.
+        goal (int32[d]): Rows of `goals`.
     """
     tail = int(np.searchsorted(arcs.out_ptr, arc, side="right")) - 1
     head = int(arcs.head[arc])
@@ -185,12 +171,11 @@ def build(fabric: Fabric, hosts: ArrayLike, *, rails: str = ALL_CONNECTED) -> Sh
 class ShortestPaths(Routes):
     """Routes over all shortest paths of a network between end points.
 
-    Parameters
-    ----------
-    network : Network
-        Several arcs may represent one cable, as in a layered graph whose vertices are states of a path.
-    twin : int32[v], optional
-        Another vertex at which paths to the same place may end, by vertex where paths start; -1 if none.
+    Args:
+        network: Several arcs may represent one cable, as in a layered graph whose vertices are states of a
+            path.
+        twin (int32[v]): Another vertex at which paths to the same place may end, by vertex where paths start;
+            -1 if none.
     """
 
     name = "shortest-paths"
@@ -271,12 +256,9 @@ def build_ecmp(
 ) -> Ecmp:
     """Return routes with flows hashed onto shortest paths.
 
-    Parameters
-    ----------
-    paths : int
-        Flows of each pair of hosts between two ports; at least 1.
-    seed : int
-        Seed of the hash, 0 to 2**62.
+    Args:
+        paths: Flows of each pair of hosts between two ports; at least 1.
+        seed: Seed of the hash, 0 to 2**62.
     """
     if paths < 1:
         raise InvalidValue("ecmp.paths", f"{paths} is below 1")

@@ -58,12 +58,9 @@ def ugal(
 
     The share in a real router depends on its queues: report the range (`mapping.routing.spread`).
 
-    Parameters
-    ----------
-    share : float
-        Share of non-minimal traffic, 0 to 1.
-    minimal : str
-        Routing of the minimal part, one of `MINIMAL`.
+    Args:
+        share: Share of non-minimal traffic, 0 to 1.
+        minimal: Routing of the minimal part, one of `MINIMAL`.
     """
     return _build(fabric, hosts, rails, "ugal", share, minimal)
 
@@ -90,10 +87,8 @@ class Adaptive(ShortestPaths):
     `load` and distances are exact. `flows`, which searches use, contains the minimal part only: the
     non-minimal part loads nearly every link for every pair.
 
-    Attributes
-    ----------
-    share : float
-        Share of non-minimal traffic.
+    Attributes:
+        share: Share of non-minimal traffic.
     """
 
     def __init__(
@@ -231,10 +226,8 @@ def _members(label: Ints | Longs) -> tuple[Longs, Longs, Ints]:
 class NonMinimal(ShortestPaths):
     """All traffic on non-minimal paths, for `Routes.on_link`; its other methods are those of shortest paths.
 
-    Parameters
-    ----------
-    middle : int32[w]
-        Intermediate vertices of the network, each used with the same probability.
+    Args:
+        middle (int32[w]): Intermediate vertices of the network, each used with the same probability.
     """
 
     def __init__(self, fabric: Fabric, ends: EndPoints, network: Network, rails: str, middle: Ints) -> None:
@@ -270,11 +263,9 @@ ORDERS = (GIVEN, HEAVIEST)
 def build(fabric: Fabric, hosts: ArrayLike, *, rails: str = ALL_CONNECTED, order: str = GIVEN) -> LeastLoaded:
     """Return routes over single least-loaded paths.
 
-    Parameters
-    ----------
-    order : str
-        ``given``: pairs are routed in the order given to `Routes.load`; ``heaviest``: by decreasing bytes,
-        equal ones in the given order.
+    Args:
+        order: ``given``: pairs are routed in the order given to `Routes.load`; ``heaviest``: by decreasing
+            bytes, equal ones in the given order.
     """
     if order not in ORDERS:
         raise UnknownName("order of pairs", order, ORDERS)
@@ -346,32 +337,24 @@ class ShareRange(NamedTuple):
 
     The load of a link is linear in the share, so the maximum over links is convex: it is largest at one end
     of the range and smallest where two links have equal load, or at an end. Both are exact.
-
-    Attributes
-    ----------
-    shares : float64[n]
-        The requested shares.
-    congestion_seconds, network_congestion_seconds : float64[n]
-        Congestion at each of these shares.
-    least_seconds, least_share : float
-        Least congestion over all shares from 0 to 1, and the smallest share that has it.
-    most_seconds, most_share : float
-        Largest congestion over all shares, and its share.
-    least_network_seconds, least_network_share, most_network_seconds, most_network_share : float
-        The same for links between vertices that forward.
     """
 
     shares: Floats
+    """float64[n]: The requested shares."""
     congestion_seconds: Floats
     network_congestion_seconds: Floats
+    """float64[n]: Congestion at each of these shares."""
     least_seconds: float
     least_share: float
+    """Least congestion over all shares from 0 to 1, and the smallest share that has it."""
     most_seconds: float
     most_share: float
+    """Largest congestion over all shares, and its share."""
     least_network_seconds: float
     least_network_share: float
     most_network_seconds: float
     most_network_share: float
+    """The same for links between vertices that forward."""
 
 
 def range_over_share(
@@ -385,16 +368,12 @@ def range_over_share(
 ) -> ShareRange:
     """Return the congestion of a placement under adaptive routing for all shares of non-minimal traffic.
 
-    Parameters
-    ----------
-    shares : float[n]
-        Shares, each 0 to 1, at which congestion is returned.
-    minimal : str
-        Routing of the minimal part: ``shortest-paths`` or ``tables``.
+    Args:
+        shares (float[n]): Shares, each 0 to 1, at which congestion is returned.
+        minimal: Routing of the minimal part: ``shortest-paths`` or ``tables``.
 
-    Raises
-    ------
-    InvalidPlacement, InvalidValue, UnknownName, DisconnectedAllocation, UnreachablePair
+    Raises:
+        InvalidPlacement, InvalidValue, UnknownName, DisconnectedAllocation, UnreachablePair
     """
     wanted = np.array(shares, np.float64).reshape(-1)
     if not bool(((wanted >= 0) & (wanted <= 1)).all()):
@@ -417,10 +396,8 @@ def range_over_share(
 def _extremes(ends: Floats) -> tuple[float, float, float, float]:
     """Return least and most of the worst link, each with its share.
 
-    Parameters
-    ----------
-    ends : float64[2, m]
-        Seconds of each link at the shares 0 and 1.
+    Args:
+        ends (float64[2, m]): Seconds of each link at the shares 0 and 1.
     """
     worst = ends.max(axis=1, initial=0.0)
     most = int(worst[1] > worst[0])

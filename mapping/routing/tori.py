@@ -57,10 +57,8 @@ def product_coordinates(vertices: int, links: Longs) -> Longs | None:
 
     Other graphs take little time: the lines through one vertex must fit the number of vertices.
 
-    Parameters
-    ----------
-    links : int64[l, 2]
-        Pairs of different vertices, each pair once.
+    Args:
+        links (int64[l, 2]): Pairs of different vertices, each pair once.
     """
     degree = np.bincount(links.reshape(-1), minlength=vertices)
     if vertices < 2 or int(degree.min()) == 0:
@@ -170,21 +168,14 @@ def _is_simple(length: Longs, size: int) -> bool:
 
 
 class Torus(NamedTuple):
-    """Coordinates in a torus or mesh.
-
-    Attributes
-    ----------
-    coordinates : int32[n, d]
-        Coordinates of each vertex of the fabric; -1 if it does not forward.
-    sizes : int32[d]
-        Vertices along each axis, at least 2.
-    wraps : bool[d]
-        True if an axis is a ring (of at least 3), False for a line.
-    """
+    """Coordinates in a torus or mesh."""
 
     coordinates: Ints
+    """int32[n, d]: Coordinates of each vertex of the fabric; -1 if it does not forward."""
     sizes: Ints
+    """int32[d]: Vertices along each axis, at least 2."""
     wraps: Bools
+    """bool[d]: True if an axis is a ring (of at least 3), False for a line."""
 
     def of_hosts(self, fabric: Fabric, hosts: Ints) -> Ints:
         """Return int32[h, d]: the coordinates of hosts (vertices), or of the lowest switch of each."""
@@ -284,11 +275,9 @@ def build(fabric: Fabric, hosts: ArrayLike, *, rails: str = ALL_CONNECTED, order
 
     The forwarding vertices must be a torus or mesh, and each port of a host attached to only one of them.
 
-    Parameters
-    ----------
-    order : str
-        Axes by the letters of `AXES`, in the order of travel, such as ``zyx`` (default: the order of
-        ``fabric.coordinates``, or the one that `torus_coordinates` finds).
+    Args:
+        order: Axes by the letters of `AXES`, in the order of travel, such as ``zyx`` (default: the order of
+            ``fabric.coordinates``, or the one that `torus_coordinates` finds).
     """
     torus = torus_coordinates(fabric)
     if torus is None:
@@ -382,12 +371,9 @@ class DimensionOrder(ShortestPaths):
 def fraction_along_arcs(graph: GraphArrays, over: Floats, row: Ints, target: Ints) -> Floats:
     """Return the fraction (float64[d]) of each demand that crosses a link, with one arc to follow per vertex.
 
-    Parameters
-    ----------
-    over : float64[arcs]
-        Fraction of each arc's bytes on the link.
-    row, target : int32[d]
-        Indices into ``graph.vertex`` and ``graph.next_arc``.
+    Args:
+        over (float64[arcs]): Fraction of each arc's bytes on the link.
+        row, target (int32[d]): Indices into ``graph.vertex`` and ``graph.next_arc``.
     """
     fraction, vertex = np.zeros(len(row)), graph.vertex[row].astype(np.int64)
     walking = np.arange(len(row))

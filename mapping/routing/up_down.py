@@ -31,12 +31,10 @@ from registry.model import Bools, Fabric, Ints, Longs
 def build(fabric: Fabric, hosts: ArrayLike, *, rails: str = ALL_CONNECTED, root: str = "") -> UpDown:
     """Return routes by up*/down*.
 
-    Parameters
-    ----------
-    root : str
-        Name of the vertex at the root of the tree (default: the forwarding vertex with the most links to
-        others, of equal ones the first). Parts of the fabric that it does not reach have their own roots,
-        chosen in the same way.
+    Args:
+        root: Name of the vertex at the root of the tree (default: the forwarding vertex with the most links
+            to others, of equal ones the first). Parts of the fabric that it does not reach have their own
+            roots, chosen in the same way.
     """
     ends, network = attach(fabric, hosts)
     names = [fabric.names[v] for v in np.flatnonzero(fabric.forwards).tolist()]

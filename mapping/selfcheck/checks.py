@@ -165,19 +165,13 @@ def run(
 ) -> Iterator[tuple[Entry, Comparison]]:
     """Run checks, each with an equal part of the time, and yield each with its result.
 
-    Parameters
-    ----------
-    names : sequence of str
-        Checks to run; default: all.
-    seconds : float
-        Time after which no comparison is started, without the first compilation of kernels.
-    seed : int
-        Seed by which hosts and traffic are drawn.
+    Args:
+        names: Checks to run; default: all.
+        seconds: Time after which no comparison is started, without the first compilation of kernels.
+        seed: Seed by which hosts and traffic are drawn.
 
-    Raises
-    ------
-    UnknownName
-        There is no such check.
+    Raises:
+        UnknownName: There is no such check.
     """
     chosen = [SELF_CHECKS.find(name) for name in names] or list(SELF_CHECKS)
     for done, entry in enumerate(chosen):

@@ -55,9 +55,8 @@ def route(
 ) -> Route | None:
     """Return what `source` sends to `target` by ``tables`` or ``shortest-paths``; None if nothing arrives.
 
-    Raises
-    ------
-    TooManyPaths
+    Raises:
+        TooManyPaths
     """
     find = {"shortest-paths": shortest_path_route, "tables": table_route}[routing]
     return find(fabric, source, target, rails)
@@ -178,12 +177,9 @@ def cost(
 def resistance(fabric: Fabric, rows: list[int], source: int, target: int, *, own_cables: bool) -> float:
     """Return the resistance over links by networkx: both directions of a cable are one resistor of 1 ohm.
 
-    Parameters
-    ----------
-    rows : list of int
-        Rows of ``fabric.links`` that the routing uses.
-    own_cables : bool
-        Count the hosts' own cables; otherwise each host is one node with its switches.
+    Args:
+        rows: Rows of ``fabric.links`` that the routing uses.
+        own_cables: Count the hosts' own cables; otherwise each host is one node with its switches.
     """
     if not own_cables:
         ends = {source: source, target: target}
@@ -321,20 +317,13 @@ TOLERANCE = 1e-9
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Subject:
-    """What the checks are run on.
-
-    Attributes
-    ----------
-    fabric : Fabric
-    seconds : float
-        Time after which a check starts no further comparison.
-    generator : Generator
-        Draws the hosts and the traffic that are compared.
-    """
+    """What the checks are run on."""
 
     fabric: Fabric
     seconds: float
+    """Time after which a check starts no further comparison."""
     generator: np.random.Generator
+    """Draws the hosts and the traffic that are compared."""
 
     def draw_hosts(self, most: int) -> list[int]:
         """Return at most so many hosts that have a cable, drawn at random, ascending."""
@@ -345,26 +334,17 @@ class Subject:
 
 @dataclass(slots=True)
 class Comparison:
-    """Values compared so far; each value of the program beside one computed independently.
-
-    Attributes
-    ----------
-    unit : str
-        What was compared, in the plural: ``pairs of hosts``.
-    compared : int
-    largest_difference : float
-        Largest relative difference.
-    differences : list of str
-        Description of each pair of values that differ by more than `TOLERANCE`.
-    skipped : int
-        Comparisons left out because the slow computation would take too long.
-    """
+    """Values compared so far; each value of the program beside one computed independently."""
 
     unit: str
+    """What was compared, in the plural: ``pairs of hosts``."""
     compared: int = 0
     largest_difference: float = 0.0
+    """Largest relative difference."""
     differences: list[str] = field(default_factory=list)
+    """Description of each pair of values that differ by more than `TOLERANCE`."""
     skipped: int = 0
+    """Comparisons left out because the slow computation would take too long."""
     _started: float | None = None
 
     @property

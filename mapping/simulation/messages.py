@@ -24,27 +24,19 @@ MOST_BYTES = 1 << 50
 
 
 class Messages(NamedTuple):
-    """Messages of ranks; those of one rank are sent in their order.
-
-    Attributes
-    ----------
-    rank, receiver : int32[n]
-        Sender and receiver.
-    bytes : int64[n]
-        >= 0.
-    ready : float64[n]
-        Seconds before which a message is not sent; >= 0. A rank also waits until its previous message has
-        left.
-    round : int32[n]
-        A message is not sent before all messages of earlier rounds are delivered; does not descend within
-        a rank, and every round from 0 on has a message.
-    """
+    """Messages of ranks; those of one rank are sent in their order."""
 
     rank: Ints
     receiver: Ints
+    """int32[n]: Sender and receiver."""
     bytes: Longs
+    """int64[n]: >= 0."""
     ready: Floats
+    """float64[n]: Seconds before which a message is not sent; >= 0. A rank also waits until its previous
+    message has left."""
     round: Ints
+    """int32[n]: A message is not sent before all messages of earlier rounds are delivered; does not descend
+    within a rank, and every round from 0 on has a message."""
 
 
 def from_trace(trace: Trace, scale: float = 1.0) -> Messages:
@@ -52,10 +44,8 @@ def from_trace(trace: Trace, scale: float = 1.0) -> Messages:
 
     The paper of 2004 decreases the times of its traces until the network saturates (section 5.1).
 
-    Raises
-    ------
-    InvalidValue
-        The scale is not above zero.
+    Raises:
+        InvalidValue: The scale is not above zero.
     """
     if not scale > 0:
         raise InvalidValue("from_trace.scale", f"must be above zero, is {scale}")
@@ -79,18 +69,13 @@ def from_profile(
     are left out, but a pair without any bytes sends one message. A rank starts with the partner of the next
     higher number and wraps around, so that not all start with rank 0.
 
-    Parameters
-    ----------
-    rounds : int
-        >= 1.
-    barrier : bool
-        A round starts when the one before it is delivered; otherwise ranks go on independently.
-    gap_seconds : float
-        Round r does not start before ``r * gap_seconds``.
+    Args:
+        rounds: >= 1.
+        barrier: A round starts when the one before it is delivered; otherwise ranks go on independently.
+        gap_seconds: Round r does not start before ``r * gap_seconds``.
 
-    Raises
-    ------
-    InvalidValue
+    Raises:
+        InvalidValue
     """
     if rounds < 1:
         raise InvalidValue("from_profile.rounds", f"must be 1 or more, is {rounds}")
@@ -121,10 +106,8 @@ def from_profile(
 def check_messages(messages: Messages, ranks: int) -> Messages:
     """Return the messages by rank, in the types of `Messages`, if a simulation can send them.
 
-    Raises
-    ------
-    InvalidValue
-        With the row and the value.
+    Raises:
+        InvalidValue: With the row and the value.
     """
     n = len(messages.rank)
     types = (np.int32, np.int32, np.int64, np.float64, np.int32)
@@ -161,15 +144,12 @@ def saturating_scale(trace: Trace, run: Callable[[Messages], Simulation]) -> flo
     Here all messages are offered at once, in each rank's order; the time that the network needs for them is
     the span that the trace is shortened to. Every larger scale saturates more.
 
-    Parameters
-    ----------
-    run : callable
-        Simulates messages over the network from the placement in question.
+    Args:
+        run: Simulates messages over the network from the placement in question.
 
-    Raises
-    ------
-    InvalidValue
-        The trace spans no time, or the network needs none for it: no scale is better than another.
+    Raises:
+        InvalidValue: The trace spans no time, or the network needs none for it: no scale is better than
+            another.
     """
     seconds = run(from_trace(trace, math.inf)).completion_seconds
     if not (trace.span_seconds > 0 and seconds > 0):
@@ -192,42 +172,29 @@ MOST_ROOM = 1 << 40
 class Options:
     """The network through which messages are sent, and how the traffic is recorded.
 
-    Attributes
-    ----------
-    packet_bytes : int
-        Largest part of a message in a packet.
-    header_bytes : int
-        Further bytes of every packet; not counted in ``Simulation.link_bytes``.
-    latency_seconds : float or float64[m]
-        Time from one end of a link until the head of a packet may leave the next switch, of all links or of
-        each. In flits it is at least a cycle, and rounded to whole cycles; to halves, thirds or quarters of
-        a cycle if that would change a latency or a link's speed by more than 1%.
-    buffer_bytes : int, int64[m] or None
-        Size of each channel's buffer at the far end of a link; default: the bytes sent until free room is
-        reported back, and four packets (nine flits) more.
-    lanes : int
-        Number of channels of each class per link, 1 to `MOST_LANES`.
-    selection : str
-        Choice among several next channels; see ``channels.SELECTIONS``.
-    flit_bytes : int
-        The fastest link sends a flit per cycle; others take more, rounded like latencies.
-    every : int
-        Number of messages between two points of the traffic over time.
-
-    Raises
-    ------
-    InvalidValue
-        An option is out of range.
+    Raises:
+        InvalidValue: An option is out of range.
     """
 
     packet_bytes: int = 2048
+    """Largest part of a message in a packet."""
     header_bytes: int = 0
+    """Further bytes of every packet; not counted in ``Simulation.link_bytes``."""
     latency_seconds: float | Floats = 1e-7
+    """float or float64[m]: Time from one end of a link until the head of a packet may leave the next switch,
+    of all links or of each. In flits it is at least a cycle, and rounded to whole cycles; to halves, thirds
+    or quarters of a cycle if that would change a latency or a link's speed by more than 1%."""
     buffer_bytes: int | Longs | None = None
+    """int, int64[m]: Size of each channel's buffer at the far end of a link; default: the bytes sent until
+    free room is reported back, and four packets (nine flits) more."""
     lanes: int = 1
+    """Number of channels of each class per link, 1 to `MOST_LANES`."""
     selection: str = "adaptive"
+    """Choice among several next channels; see ``channels.SELECTIONS``."""
     flit_bytes: int = 8
+    """The fastest link sends a flit per cycle; others take more, rounded like latencies."""
     every: int = EVERY
+    """Number of messages between two points of the traffic over time."""
 
     def __post_init__(self) -> None:
         for name, low, high in (
@@ -262,20 +229,16 @@ class Options:
     def latency(self, links: int) -> Floats:
         """Return the latency of each link in seconds (float64[m]).
 
-        Raises
-        ------
-        InvalidValue
-            The number of values is not that of links.
+        Raises:
+            InvalidValue: The number of values is not that of links.
         """
         return _by_link(self.latency_seconds, links, "latency_seconds").astype(np.float64)
 
     def buffers(self, links: int, *, at_least: int, default: Longs) -> Longs:
         """Return the bytes of each channel's buffer by link (int64[m]).
 
-        Raises
-        ------
-        InvalidValue
-            A buffer is smaller than `at_least`; names the link.
+        Raises:
+            InvalidValue: A buffer is smaller than `at_least`; names the link.
         """
         given = default if self.buffer_bytes is None else self.buffer_bytes
         found = _by_link(given, links, "buffer_bytes").astype(np.int64)

@@ -40,39 +40,25 @@ MOST_SEGMENTS = 1 << 28
 
 
 class ChannelRoutes(NamedTuple):
-    """A routing in the form that a simulation needs.
-
-    Attributes
-    ----------
-    routes : Routes
-        Routes between the hosts, for loads and errors.
-    next_hops : NextHops
-    escapes : bool
-        True if there are escape channels.
-    """
+    """A routing in the form that a simulation needs."""
 
     routes: Routes
+    """Routes between the hosts, for loads and errors."""
     next_hops: NextHops
     escapes: bool
+    """True if there are escape channels."""
 
 
 class _Layer(NamedTuple):
-    """Next links of one routing; -1 in `onward` if a link ends at a port.
-
-    Attributes
-    ----------
-    segment : int64[e]
-        ``target * states + state``.
-    link : int32[e], of_class : int32[e]
-    onward : int32[m]
-        State after each link.
-    states, classes : int
-    """
+    """Next links of one routing; -1 in `onward` if a link ends at a port."""
 
     segment: Longs
+    """int64[e]: ``target * states + state``."""
     link: Ints
     of_class: Ints
+    """int32[e] and int32[e]."""
     onward: Ints
+    """int32[m]: State after each link."""
     states: int
     classes: int
 
@@ -88,21 +74,15 @@ def build_channel_routes(
 ) -> ChannelRoutes:
     """Return the next channels between `hosts` (vertices) by a routing.
 
-    Parameters
-    ----------
-    routing : str
-        One of `SIMULATED`, with options such as ``up-down:root=s6`` or ``minimal-adaptive:escape=none``.
-    lanes : int
-        Number of channels of each class per link; >= 1.
-    selection : str
-        One of `SELECTIONS`; only ``adaptive`` for ``minimal-adaptive``.
+    Args:
+        routing: One of `SIMULATED`, with options such as ``up-down:root=s6`` or
+            ``minimal-adaptive:escape=none``.
+        lanes: Number of channels of each class per link; >= 1.
+        selection: One of `SELECTIONS`; only ``adaptive`` for ``minimal-adaptive``.
 
-    Raises
-    ------
-    UnknownName
-        The routing cannot be simulated, or an option, rails rule or selection is unknown.
-    InvalidValue
-        The fabric lacks something that the routing needs, or is too large.
+    Raises:
+        UnknownName: The routing cannot be simulated, or an option, rails rule or selection is unknown.
+        InvalidValue: The fabric lacks something that the routing needs, or is too large.
     """
     name, given = split_options(routing)
     if name not in SIMULATED:
@@ -275,10 +255,6 @@ def _sets(first: Longs, choice: Ints) -> tuple[Ints, Longs, Ints]:
     """Merge segments that contain the same channels in the same order into sets.
 
     Equal segments are found by a sum of mixed 64-bit numbers and then compared.
-
-    Returns
-    -------
-    set_of : int32[segments], ptr : int64[sets + 1], choice : int32
     """
     length = np.diff(first)
     segment = np.repeat(np.arange(len(length)), length)

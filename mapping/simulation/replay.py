@@ -153,14 +153,10 @@ ROUNDING = 0.01
 class Level(ABC):
     """A simulation in memory.
 
-    Parameters
-    ----------
-    senders : Senders
-        Ranks with their messages and routes.
-    events : int
-        Initial room for events.
-    state : Packets or Flits
-        State of the network before anything is sent.
+    Args:
+        senders: Ranks with their messages and routes.
+        events: Initial room for events.
+        state: State of the network before anything is sent.
     """
 
     def __init__(self, senders: Senders, events: int, state: packets.Packets | flits.Flits) -> None:
@@ -238,19 +234,13 @@ def new_level(
 ) -> Level:
     """Return a simulation in memory before anything is sent.
 
-    Parameters
-    ----------
-    messages : Messages
-        From ``check_messages``.
-    mode : str
-        ``packets`` or ``flits``.
+    Args:
+        messages: From ``check_messages``.
+        mode: ``packets`` or ``flits``.
 
-    Raises
-    ------
-    InvalidValue
-        A buffer has no room for a full packet or for a flit, or a latency has too many cycles.
-    DisconnectedAllocation, UnreachablePair
-        Two hosts that exchange messages are not connected.
+    Raises:
+        InvalidValue: A buffer has no room for a full packet or for a flit, or a latency has too many cycles.
+        DisconnectedAllocation, UnreachablePair: Two hosts that exchange messages are not connected.
     """
     generator = np.random.default_rng(seed)
     senders = new_senders(routes, placement, messages, options, generator)

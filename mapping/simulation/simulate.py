@@ -27,16 +27,12 @@ from registry.progress import Progress, silent
 def circle_of_links(fabric: Fabric, waiting_for: Longs, width: int) -> tuple[str, ...]:
     """Return the names of links whose buffers wait for each other in a circle, such as ``"s1 -> s2"``.
 
-    Parameters
-    ----------
-    waiting_for : int64[channels]
-        Channel that the first packet in the buffer of each channel waits for; -1 for none.
-    width : int
-        Number of channels of a link.
+    Args:
+        waiting_for (int64[channels]): Channel that the first packet in the buffer of each channel waits for;
+            -1 for none.
+        width: Number of channels of a link.
 
-    Returns
-    -------
-    tuple of str
+    Returns:
         Each link waits for the next and the last for the first; the first is the lowest. Empty without a
         circle.
     """
@@ -72,39 +68,24 @@ def simulate(
     Ranks of one host share its cables, one message at a time in turn; messages between them are delivered at
     once. The same arguments give the same result.
 
-    Parameters
-    ----------
-    messages : Messages
-        From ``from_trace`` or ``from_profile``; the messages of a rank are sent in their order.
-    costs : CostModel, optional
-        Rails, and as routing one of ``channels.SIMULATED`` with its options; default: tables if they connect
-        all hosts, else ``minimal-adaptive``. A message takes one route; the rest has no effect.
-    mode : str
-        ``packets`` (virtual cut-through) or ``flits`` (wormhole).
-    options : Options, optional
-        Packets, latencies, buffers, lanes, and the points of the traffic over time.
-    seed : int
-        Decides among equal channels, and which of several adapters messages use.
-    progress : Progress
-        Receives the number of delivered messages.
+    Args:
+        messages: From ``from_trace`` or ``from_profile``; the messages of a rank are sent in their order.
+        costs: Rails, and as routing one of ``channels.SIMULATED`` with its options; default: tables if they
+            connect all hosts, else ``minimal-adaptive``. A message takes one route; the rest has no effect.
+        mode: ``packets`` (virtual cut-through) or ``flits`` (wormhole).
+        options: Packets, latencies, buffers, lanes, and the points of the traffic over time.
+        seed: Decides among equal channels, and which of several adapters messages use.
+        progress: Receives the number of delivered messages.
 
-    Returns
-    -------
-    Simulation
+    Returns:
         After a KeyboardInterrupt the messages delivered so far, with ``complete=False``.
 
-    Raises
-    ------
-    InvalidPlacement
-        A vertex is not in the fabric.
-    InvalidValue
-        Messages are of other ranks, or the fabric lacks something that the routing needs.
-    UnknownName
-        A mode, routing, option, selection or rails rule is unknown.
-    DisconnectedAllocation, UnreachablePair
-        Two hosts that exchange messages are not connected.
-    DeadlockFound
-        Packets wait for each other in a circle; names the links.
+    Raises:
+        InvalidPlacement: A vertex is not in the fabric.
+        InvalidValue: Messages are of other ranks, or the fabric lacks something that the routing needs.
+        UnknownName: A mode, routing, option, selection or rails rule is unknown.
+        DisconnectedAllocation, UnreachablePair: Two hosts that exchange messages are not connected.
+        DeadlockFound: Packets wait for each other in a circle; names the links.
     """
     chosen = content(options or Options(), Options, "options")
     fabric, placement = content(fabric, Fabric, "fabric"), content(placement, Placement, "placement")

@@ -38,22 +38,13 @@ from registry.model.views import one_line
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class JobTraffic:
-    """A running job: its traffic and its placement.
-
-    Attributes
-    ----------
-    job, user : str
-    application : str or None
-    placement_id : str
-        Empty for a placement that was not saved.
-    profile : Profile
-    placement : Placement
-    """
+    """A running job: its traffic and its placement."""
 
     job: str
     user: str = ""
     application: str | None = None
     placement_id: str = ""
+    """Empty for a placement that was not saved."""
     profile: Profile
     placement: Placement
 
@@ -62,20 +53,13 @@ class JobTraffic:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Delivered:
-    """Load of a job on the links, and its traffic that has no path.
-
-    Attributes
-    ----------
-    loads : LoadedLinks
-    unreachable_pairs : int
-        Ordered pairs of ranks that communicate and that the routing does not connect.
-    unreachable_bytes : float
-        Bytes between them.
-    """
+    """Load of a job on the links, and its traffic that has no path."""
 
     loads: LoadedLinks
     unreachable_pairs: int
+    """Ordered pairs of ranks that communicate and that the routing does not connect."""
     unreachable_bytes: float
+    """Bytes between them."""
 
     __repr__ = one_line
 
@@ -83,20 +67,13 @@ class Delivered:
 class Loader:
     """Routes between all hosts of some placements.
 
-    Parameters
-    ----------
-    fabric : Fabric
-    placements : iterable of Placement
-        Placements on this fabric.
-    costs : CostModel, optional
-        Routing and rails.
+    Args:
+        placements: Placements on this fabric.
+        costs: Routing and rails.
 
-    Raises
-    ------
-    UnknownName, InvalidValue
-        See `mapping.routing.catalog.build_routes`.
-    InvalidPlacement
-        A vertex is not in the fabric.
+    Raises:
+        UnknownName, InvalidValue: See `mapping.routing.catalog.build_routes`.
+        InvalidPlacement: A vertex is not in the fabric.
     """
 
     def __init__(
@@ -112,11 +89,9 @@ class Loader:
     def load(self, profile: Profile, placement: Placement) -> LoadedLinks:
         """Return the load of a job on the links.
 
-        Raises
-        ------
-        InvalidPlacement
-        DisconnectedAllocation, UnreachablePair
-            Two of its hosts that communicate are not connected.
+        Raises:
+            InvalidPlacement
+            DisconnectedAllocation, UnreachablePair: Two of its hosts that communicate are not connected.
         """
         traffic = host_traffic(profile, placement)
         return LoadedLinks.of(self.routes.link_bytes(*_ends(self.routes, traffic), traffic.bytes))
@@ -124,14 +99,11 @@ class Loader:
     def deliver(self, profile: Profile, placement: Placement, gone: Bools | None = None) -> Delivered:
         """Return the load of a job without traffic that cannot be delivered.
 
-        Parameters
-        ----------
-        gone : bool[ranks], optional
-            Ranks that neither send nor receive.
+        Args:
+            gone (bool[ranks]): Ranks that neither send nor receive.
 
-        Raises
-        ------
-        InvalidPlacement
+        Raises:
+            InvalidPlacement
         """
         traffic = host_traffic(profile if gone is None else without_ranks(profile, gone), placement)
         source, target = _ends(self.routes, traffic)
@@ -177,28 +149,19 @@ def without_ranks(profile: Profile, gone: Bools) -> Profile:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class RankPairs:
-    """Bytes of ordered pairs of ranks on one link, largest first; equal ones by sender, then receiver.
-
-    Attributes
-    ----------
-    row : int
-        Row of ``fabric.links``.
-    sender, receiver : int32[k]
-        Ranks.
-    bytes : float64[k]
-        Bytes of the pair that cross the link; above zero.
-    total_bytes : float
-        Load of the link by the job, including pairs that are not listed.
-    pairs : int
-        Pairs that load the link, including those that are not listed.
-    """
+    """Bytes of ordered pairs of ranks on one link, largest first; equal ones by sender, then receiver."""
 
     row: int
+    """Row of ``fabric.links``."""
     sender: Ints
     receiver: Ints
+    """int32[k]: Ranks."""
     bytes: Floats
+    """float64[k]: Bytes of the pair that cross the link; above zero."""
     total_bytes: float
+    """Load of the link by the job, including pairs that are not listed."""
     pairs: int
+    """Pairs that load the link, including those that are not listed."""
 
     __repr__ = one_line
 
@@ -217,24 +180,16 @@ def rank_pairs(
     The load that a host's traffic to another host puts on the link is divided among their pairs of ranks by
     bytes, since routings distinguish hosts, not ranks.
 
-    Parameters
-    ----------
-    row : int
-        Row of ``fabric.links``.
-    costs : CostModel, optional
-        Routing and rails.
-    most : int, optional
-        Largest number of pairs to return.
+    Args:
+        row: Row of ``fabric.links``.
+        costs: Routing and rails.
+        most: Largest number of pairs to return.
 
-    Raises
-    ------
-    InvalidValue
-        There is no such row.
-    InvalidPlacement
-        The number of ranks differs from the profile's.
-    UnknownName
-        The routing or rails rule is unknown.
-    DisconnectedAllocation, UnreachablePair
+    Raises:
+        InvalidValue: There is no such row.
+        InvalidPlacement: The number of ranks differs from the profile's.
+        UnknownName: The routing or rails rule is unknown.
+        DisconnectedAllocation, UnreachablePair
     """
     routes = (costs or CostModel()).build_routes(fabric, np.unique(placement.host_of_rank))
     traffic = host_traffic(profile, placement)
@@ -266,18 +221,12 @@ def _part_of_rank_pair(profile: Profile, placement: Placement, traffic: HostTraf
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fragmentation:
-    """Groups of neighbouring hosts that a job uses.
-
-    Attributes
-    ----------
-    groups : int
-        Groups in which the job has hosts.
-    fewest : int
-        Groups that its number of hosts would need on an empty fabric.
-    """
+    """Groups of neighbouring hosts that a job uses."""
 
     groups: int
+    """Groups in which the job has hosts."""
     fewest: int
+    """Groups that its number of hosts would need on an empty fabric."""
 
     @property
     def times(self) -> float:
@@ -287,18 +236,12 @@ class Fragmentation:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Neighbours:
-    """The hosts of a fabric by the switches that they are attached to; made once per fabric.
-
-    Attributes
-    ----------
-    group : int32[n]
-        Group of each vertex, numbered by the first host of each; -1 for switches.
-    room : int64[g]
-        Total hosts of the 1, 2, ... largest groups.
-    """
+    """The hosts of a fabric by the switches that they are attached to; made once per fabric."""
 
     group: Ints
+    """int32[n]: Group of each vertex, numbered by the first host of each; -1 for switches."""
     room: Longs
+    """int64[g]: Total hosts of the 1, 2, ... largest groups."""
 
     __repr__ = one_line
 
@@ -321,10 +264,8 @@ class Neighbours:
     def fragmentation(self, hosts: ArrayLike) -> Fragmentation:
         """Return the fragmentation of a job on these hosts (vertices, each counted once).
 
-        Raises
-        ------
-        InvalidValue
-            There are no hosts, or a vertex is not a host.
+        Raises:
+            InvalidValue: There are no hosts, or a vertex is not a host.
         """
         vertices = np.unique(np.asarray(hosts, np.int64))
         if not len(vertices):
@@ -355,24 +296,18 @@ FABRIC, ROUTES, PROFILE, STRATEGY, HOSTS, ORDER, TRAFFIC, PROGRAM = CAUSES = (
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Quality:
-    """Quality of the placements of a series, one row each (n rows).
-
-    Attributes
-    ----------
-    ratio : float64[n]
-        Worst link divided by its certified bound; NaN if either is unknown.
-    centre, limit : float64[n]
-        Median of the earlier placements, and the upper limit; NaN if there are fewer than `NEEDED`.
-    regression : bool[n]
-    last_good : int64[n]
-        Row of the last earlier placement without a regression; -1 if there is none.
-    """
+    """Quality of the placements of a series, one row each (n rows)."""
 
     ratio: Floats
+    """float64[n]: Worst link divided by its certified bound; NaN if either is unknown."""
     centre: Floats
     limit: Floats
+    """float64[n]: Median of the earlier placements, and the upper limit; NaN if there are fewer than
+    `NEEDED`."""
     regression: Bools
+    """bool[n]."""
     last_good: Longs
+    """int64[n]: Row of the last earlier placement without a regression; -1 if there is none."""
 
     __repr__ = one_line
 
@@ -386,28 +321,13 @@ class Quality:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Regression:
-    """A placement that is worse than the earlier ones.
-
-    Attributes
-    ----------
-    row : int
-        Row of the series.
-    id : str
-    recorded_at : datetime
-        UTC.
-    cluster, application, profile_name, role, job : str
-    ranks : int
-    ratio, centre, limit : float
-        As in `Quality`.
-    last_good : str
-        Id of the last earlier placement without a regression.
-    changed : tuple of str
-        Differences between the two, from `CAUSES`.
-    """
+    """A placement that is worse than the earlier ones."""
 
     row: int
+    """Row of the series."""
     id: str
     recorded_at: datetime
+    """UTC."""
     cluster: str
     application: str
     profile_name: str
@@ -417,8 +337,11 @@ class Regression:
     ratio: float
     centre: float
     limit: float
+    """As in `Quality`."""
     last_good: str
+    """Id of the last earlier placement without a regression."""
     changed: tuple[str, ...]
+    """Differences between the two, from `CAUSES`."""
 
 
 def judge(series: PlacementSeries) -> Quality:
@@ -455,10 +378,8 @@ def judge(series: PlacementSeries) -> Quality:
 def regressions(series: PlacementSeries, quality: Quality | None = None) -> tuple[Regression, ...]:
     """Return the placements that are worse than earlier ones, newest first.
 
-    Parameters
-    ----------
-    quality : Quality, optional
-        Result of `judge`, if available.
+    Args:
+        quality: Result of `judge`, if available.
     """
     judged = judge(series) if quality is None else quality
     found = np.flatnonzero(judged.regression)[::-1].tolist()
@@ -518,12 +439,9 @@ def _groups(series: PlacementSeries) -> Longs:
 def _limits(ratio: Floats, earlier: Longs) -> tuple[Floats, Floats]:
     """Return the median of the earlier ratios and the upper control limit; NaN if there are too few.
 
-    Parameters
-    ----------
-    ratio : float64[n]
-        Ratios by group, each group in order of time.
-    earlier : int64[n]
-        Number of earlier entries in the same group.
+    Args:
+        ratio (float64[n]): Ratios by group, each group in order of time.
+        earlier (int64[n]): Number of earlier entries in the same group.
     """
     back = np.arange(1, WINDOW + 1)
     known = earlier[:, None] >= back
@@ -552,26 +470,17 @@ def _scatter(n: int, rows: Longs, values: np.ndarray, default: object) -> np.nda
 
 
 class ApplicationQuality(NamedTuple):
-    """Medians of an application's evaluated placements on a cluster; NaN if unknown.
-
-    Attributes
-    ----------
-    cluster, application : str
-    placements : int
-    over_bound : float
-        Worst link divided by its certified lower bound; 1 is the best possible.
-    over_in_order : float
-        Worst link divided by that of the same ranks in order; below 1 is better.
-    congestion_seconds : float
-        Time of the worst link.
-    """
+    """Medians of an application's evaluated placements on a cluster; NaN if unknown."""
 
     cluster: str
     application: str
     placements: int
     over_bound: float
+    """Worst link divided by its certified lower bound; 1 is the best possible."""
     over_in_order: float
+    """Worst link divided by that of the same ranks in order; below 1 is better."""
     congestion_seconds: float
+    """Time of the worst link."""
 
 
 def by_application(series: PlacementSeries) -> tuple[ApplicationQuality, ...]:

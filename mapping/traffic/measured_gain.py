@@ -30,27 +30,19 @@ CHANCE = 0.05
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MeasuredGain:
-    """Measured times with a placement and in order.
-
-    Attributes
-    ----------
-    run : StoredMeasuredRun
-        Newest run with the placement.
-    placed, in_order : tuple of float
-        Times of the runs that are compared, the newest first.
-    per_step : bool
-        True if they are times of a step, False if they are wall times.
-    placed_other_load, in_order_other_load : float or None
-        Median load of other jobs during runs with the placement and in order, as a share of a link's
-        capacity; None if it is known of none. See `StoredMeasuredRun`.
-    """
+    """Measured times with a placement and in order."""
 
     run: StoredMeasuredRun
+    """Newest run with the placement."""
     placed: tuple[float, ...]
     in_order: tuple[float, ...]
+    """Times of the runs that are compared, the newest first."""
     per_step: bool
+    """True if they are times of a step, False if they are wall times."""
     placed_other_load: float | None = None
     in_order_other_load: float | None = None
+    """Median load of other jobs during runs with the placement and in order, as a share of a link's capacity;
+    None if it is known of none. See `StoredMeasuredRun`."""
 
     __repr__ = one_line
 

@@ -55,12 +55,9 @@ def shortened(text: str) -> str:
 def short_port(fabric: Fabric, row: int, end: End, names: tuple[str, ...] | None = None) -> str:
     """Return the port at one end of a link: ``leaf1:33``, ``node1 mlx5_0:1``, or the device if none is known.
 
-    Parameters
-    ----------
-    row : int
-        Row of ``fabric.links``.
-    names : tuple of str, optional
-        Result of `short_names` (default: computed for these two devices without regard to others).
+    Args:
+        row: Row of ``fabric.links``.
+        names: Result of `short_names` (default: computed for these two devices without regard to others).
     """
     device, port = end_parts(fabric, row, end)
     if names is None:
@@ -93,15 +90,11 @@ class DeviceMatch(NamedTuple):
 def find_device(fabric: Fabric, text: str, *, kind: str = "device") -> DeviceMatch:
     """Return the vertex, or the adapter and its host, with this name or GUID.
 
-    Parameters
-    ----------
-    kind : str
-        ``device``; or ``switch`` or ``host``, the only kind that matches.
+    Args:
+        kind: ``device``; or ``switch`` or ``host``, the only kind that matches.
 
-    Raises
-    ------
-    UnknownName
-        There is none; the error names the closest ones.
+    Raises:
+        UnknownName: There is none; the error names the closest ones.
     """
     found = _device(fabric, text)
     if found is None or (kind in KINDS and fabric.kind[found.vertex] != KINDS[kind]):
@@ -119,12 +112,9 @@ def is_switch(fabric: Fabric, text: str) -> bool:
 def find_link(fabric: Fabric, text: str) -> int:
     """Return the row of ``fabric.links`` that leaves ``DEVICE:PORT``, or that connects ``DEVICE:DEVICE``.
 
-    Raises
-    ------
-    UnknownName
-        There is no such device or no cable there; the error names the closest ones.
-    InvalidValue
-        Several links match: an adapter or port must be named.
+    Raises:
+        UnknownName: There is no such device or no cable there; the error names the closest ones.
+        InvalidValue: Several links match: an adapter or port must be named.
     """
     rows = find_links(fabric, text)
     if len(rows) > 1:
@@ -135,12 +125,9 @@ def find_link(fabric: Fabric, text: str) -> int:
 def find_links(fabric: Fabric, text: str) -> Longs:
     """Return the row (int64) that leaves ``DEVICE:PORT``, or all that connect ``DEVICE:DEVICE``.
 
-    Raises
-    ------
-    UnknownName
-        There is no such device or no cable there; the error names the closest ones.
-    InvalidValue
-        Several adapters of a host have that port: one must be named.
+    Raises:
+        UnknownName: There is no such device or no cable there; the error names the closest ones.
+        InvalidValue: Several adapters of a host have that port: one must be named.
     """
     links, device = fabric.links, None
     for left, right in splits(text):

@@ -35,97 +35,64 @@ from registry.model.views import one_line
 
 
 class ErrorGrowth(NamedTuple):
-    """Growth of one error counter of a port.
-
-    Attributes
-    ----------
-    counter : str
-        One of `registry.model.counters.ERRORS`.
-    growth : int
-    per_hour : float
-    limit : float
-        Growth from which the port is reported; infinite if there is no limit.
-    at_least : bool
-        True if the growth is a lower bound (reset or full counter).
-    saturated : bool
-        True if the counter is full and counts no more.
-    """
+    """Growth of one error counter of a port."""
 
     counter: str
+    """One of `registry.model.counters.ERRORS`."""
     growth: int
     per_hour: float
     limit: float
+    """Growth from which the port is reported; infinite if there is no limit."""
     at_least: bool
+    """True if the growth is a lower bound (reset or full counter)."""
     saturated: bool
+    """True if the counter is full and counts no more."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PortUse:
-    """State of one port.
-
-    Attributes
-    ----------
-    name, to : str
-        The port and the other end of its cable, as ``DEVICE:PORT``; `to` is empty if there is no cable.
-    device : str
-    port : int
-        -1 if unknown.
-    errors : tuple of ErrorGrowth
-        Counters that grew, or that are full.
-    excess : float
-        Largest growth in relation to its limit.
-    sent_share, received_share : float
-        Measured data rates over capacity; NaN if unknown.
-    at_least : bool
-        True if a measured rate is a lower bound (reset or full counter).
-    sent_bytes, received_bytes : float
-        Data since the port's counters were reset; NaN if unknown, and if rates are known.
-    estimated_sent_seconds, estimated_received_seconds : float
-        Time of the running jobs' data of an iteration on the link; NaN without a cable.
-    estimated_sent_share, estimated_received_share : float
-        The same as a share of the capacity, as `AgainstCounters.predicted_share`; NaN if unknown.
-    jobs : tuple of str
-        Running jobs whose data cross the cable, the largest part first, then other jobs on its host.
-    """
+    """State of one port."""
 
     name: str
     to: str
+    """The port and the other end of its cable, as ``DEVICE:PORT``; `to` is empty if there is no cable."""
     device: str
     port: int
+    """-1 if unknown."""
     errors: tuple[ErrorGrowth, ...]
+    """Counters that grew, or that are full."""
     excess: float
+    """Largest growth in relation to its limit."""
     sent_share: float
     received_share: float
+    """Measured data rates over capacity; NaN if unknown."""
     at_least: bool
+    """True if a measured rate is a lower bound (reset or full counter)."""
     sent_bytes: float
     received_bytes: float
+    """Data since the port's counters were reset; NaN if unknown, and if rates are known."""
     estimated_sent_seconds: float
     estimated_received_seconds: float
+    """Time of the running jobs' data of an iteration on the link; NaN without a cable."""
     estimated_sent_share: float
     estimated_received_share: float
+    """The same as a share of the capacity, as `AgainstCounters.predicted_share`; NaN if unknown."""
     jobs: tuple[str, ...]
+    """Running jobs whose data cross the cable, the largest part first, then other jobs on its host."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class PortTable:
-    """All ports of a fabric that have a cable or are counted.
-
-    Attributes
-    ----------
-    shared : SharedLoad
-        Load of the running jobs.
-    jobs_of_host : mapping of str to tuple of str
-        Ids of the running jobs on each host.
-    errors : PortErrors or None
-        Growth of the error counters; None without counters.
-    rates : LinkRates or None
-        Measured rates; None without counters of traffic.
-    """
+    """All ports of a fabric that have a cable or are counted."""
 
     shared: SharedLoad
+    """Load of the running jobs."""
     jobs_of_host: Mapping[str, tuple[str, ...]]
+    """Ids of the running jobs on each host."""
     errors: PortErrors | None
+    """Growth of the error counters; None without counters."""
     rates: LinkRates | None
+    """Measured rates; None without counters of traffic."""
 
     __repr__ = one_line
 
@@ -280,31 +247,20 @@ WAIT = "xmit_wait"
 
 
 class CounterGrowth(NamedTuple):
-    """Growth of one counter of one or several ports together.
-
-    Attributes
-    ----------
-    counter : str
-        One of `registry.model.counters.ERRORS`, or `WAIT`.
-    growth : int
-    per_hour : float
-    limit : float
-        Largest growth of a port that is not reported; infinite if there is no limit.
-    ports : int
-        Number of ports with a fault: their counter grew beyond its limit, and not harmlessly.
-    harmless : int
-        Number of ports whose growth beyond the limit need not be a fault, see `PortErrors`.
-    at_least : bool
-        True if the growth is a lower bound (reset or full counter).
-    """
+    """Growth of one counter of one or several ports together."""
 
     counter: str
+    """One of `registry.model.counters.ERRORS`, or `WAIT`."""
     growth: int
     per_hour: float
     limit: float
+    """Largest growth of a port that is not reported; infinite if there is no limit."""
     ports: int
+    """Number of ports with a fault: their counter grew beyond its limit, and not harmlessly."""
     harmless: int
+    """Number of ports whose growth beyond the limit need not be a fault, see `PortErrors`."""
     at_least: bool
+    """True if the growth is a lower bound (reset or full counter)."""
 
 
 class NewErrors(NamedTuple):
@@ -318,27 +274,18 @@ class NewErrors(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class CounterHistory:
-    """Port counters of a fabric in a period.
-
-    Attributes
-    ----------
-    times : tuple of datetime
-        Ends of the times between two sweeps of traffic, ascending; length k.
-    share : float64[k, m]
-        Mean utilisation of each link in that time; NaN if unknown.
-    wait : float64[k, m]
-        Ticks per second in which the sending port waited for credits; NaN if unknown.
-    errors : PortErrors
-        Growth of the error counters in the whole period.
-    new_errors : tuple of NewErrors
-        Errors by time.
-    """
+    """Port counters of a fabric in a period."""
 
     times: tuple[datetime, ...]
+    """Ends of the times between two sweeps of traffic, ascending; length k."""
     share: Floats
+    """float64[k, m]: Mean utilisation of each link in that time; NaN if unknown."""
     wait: Floats
+    """float64[k, m]: Ticks per second in which the sending port waited for credits; NaN if unknown."""
     errors: PortErrors
+    """Growth of the error counters in the whole period."""
     new_errors: tuple[NewErrors, ...]
+    """Errors by time."""
 
     __repr__ = one_line
 
@@ -381,10 +328,8 @@ class CounterHistory:
     def growth(self, ports: Longs) -> tuple[CounterGrowth, ...]:
         """Return the growth of each counter of some ports together, errors first; without counters, nothing.
 
-        Parameters
-        ----------
-        ports : int64
-            Rows of `errors`.
+        Args:
+            ports: Rows of `errors`.
         """
         errors, grown = self.errors, self.errors.grown
         found = []

@@ -35,33 +35,22 @@ from registry.model.views import one_line
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class JobLoad:
-    """Load of one job's placement on the links of a fabric.
-
-    Attributes
-    ----------
-    job : str
-        Id of the scheduler.
-    user : str
-        Empty if unknown.
-    application : str or None
-        Application of its profile.
-    placement : str
-        Id of the placement; empty if it was not saved.
-    iteration_seconds : float or None
-        Time in which the job sends its profile once; None if unknown.
-    iteration_from : str
-        Origin of that time: ``stated``, ``trace``, ``measured`` or empty.
-    loads : LoadedLinks
-        Bytes on links per iteration.
-    """
+    """Load of one job's placement on the links of a fabric."""
 
     job: str
+    """Id of the scheduler."""
     user: str = ""
+    """Empty if unknown."""
     application: str | None = None
+    """Application of its profile."""
     placement: str = ""
+    """Id of the placement; empty if it was not saved."""
     iteration_seconds: float | None = None
+    """Time in which the job sends its profile once; None if unknown."""
     iteration_from: str = ""
+    """Origin of that time: ``stated``, ``trace``, ``measured`` or empty."""
     loads: LoadedLinks
+    """Bytes on links per iteration."""
 
     __repr__ = one_line
 
@@ -72,71 +61,46 @@ class JobLoad:
 
 
 class LinkUser(NamedTuple):
-    """One job's part of a link's traffic.
-
-    Attributes
-    ----------
-    number : int
-        Index into `SharedLoad.jobs`.
-    job, user : str
-    application : str or None
-    bytes : float
-        Bytes per iteration.
-    part : float
-        Share of all jobs' bytes on the link, 0 to 1.
-    """
+    """One job's part of a link's traffic."""
 
     number: int
+    """Index into `SharedLoad.jobs`."""
     job: str
     user: str
     application: str | None
     bytes: float
+    """Bytes per iteration."""
     part: float
+    """Share of all jobs' bytes on the link, 0 to 1."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HotLink:
-    """A link direction and the jobs that load it.
-
-    Attributes
-    ----------
-    row : int
-        Row of ``fabric.links``.
-    load : LoadedLink
-        Both ends by name, GUID and port; bytes per iteration, bytes/s, seconds per iteration.
-    network : bool
-        True if it connects two vertices that forward, False for a host's own cable.
-    users : tuple of LinkUser
-        Largest part first; equal ones in the order of the jobs.
-    """
+    """A link direction and the jobs that load it."""
 
     row: int
+    """Row of ``fabric.links``."""
     load: LoadedLink
+    """Both ends by name, GUID and port; bytes per iteration, bytes/s, seconds per iteration."""
     network: bool
+    """True if it connects two vertices that forward, False for a host's own cable."""
     users: tuple[LinkUser, ...]
+    """Largest part first; equal ones in the order of the jobs."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class SharedLoad:
-    """Loads of jobs by links, as CSR.
-
-    Attributes
-    ----------
-    fabric : Fabric
-    jobs : tuple of JobLoad
-        Length j.
-    indptr : int64[j + 1]
-    link : int32[nnz]
-        Rows of ``fabric.links`` that each job loads, ascending within a job.
-    bytes : float64[nnz]
-        Bytes per iteration.
-    """
+    """Loads of jobs by links, as CSR."""
 
     fabric: Fabric
     jobs: tuple[JobLoad, ...]
+    """Length j."""
     indptr: Longs
+    """int64[j + 1]."""
     link: Ints
+    """int32[nnz]: Rows of ``fabric.links`` that each job loads, ascending within a job."""
     bytes: Floats
+    """float64[nnz]: Bytes per iteration."""
 
     __repr__ = one_line
 
@@ -144,10 +108,8 @@ class SharedLoad:
     def of(cls, fabric: Fabric, jobs: Iterable[JobLoad]) -> Self:
         """Return the loads of jobs together.
 
-        Raises
-        ------
-        InvalidValue
-            A job's load has another number of links, or a job occurs twice.
+        Raises:
+            InvalidValue: A job's load has another number of links, or a job occurs twice.
         """
         several = tuple(jobs)
         for one in several:
@@ -183,10 +145,8 @@ class SharedLoad:
     def index(self, job: str) -> int:
         """Return the index of a job in `jobs`.
 
-        Raises
-        ------
-        UnknownName
-            There is no such job, or it has no load here; the error names the closest ones.
+        Raises:
+            UnknownName: There is no such job, or it has no load here; the error names the closest ones.
         """
         names = [one.job for one in self.jobs]
         if job not in names:
@@ -196,10 +156,8 @@ class SharedLoad:
     def background(self, job: str) -> Background | None:
         """Return the bytes of all other jobs as background of `job`; None if no other job loads anything.
 
-        Parameters
-        ----------
-        job : str
-            If it has no load here, all jobs are the others.
+        Args:
+            job: If it has no load here, all jobs are the others.
         """
         others = [one for one in self.jobs if one.job != job and len(one.loads.link)]
         if not others:
@@ -209,12 +167,9 @@ class SharedLoad:
     def hottest(self, count: int, *, network_only: bool = False) -> tuple[HotLink, ...]:
         """Return the loaded links with the largest times, worst first; equal ones by row.
 
-        Parameters
-        ----------
-        count : int
-            Largest number of links.
-        network_only : bool
-            Leave out the hosts' own cables.
+        Args:
+            count: Largest number of links.
+            network_only: Leave out the hosts' own cables.
         """
         seconds = self.seconds
         rows = np.flatnonzero((seconds > 0) & (self.fabric.network_link | (not network_only)))
@@ -224,10 +179,8 @@ class SharedLoad:
     def links(self, rows: ArrayLike) -> tuple[HotLink, ...]:
         """Return these rows of ``fabric.links`` with the jobs that load each.
 
-        Raises
-        ------
-        InvalidValue
-            There is no such row.
+        Raises:
+            InvalidValue: There is no such row.
         """
         wanted = np.asarray(rows, np.int64).reshape(-1)
         by_job = self._columns(wanted).tocsc()
@@ -261,9 +214,8 @@ class SharedLoad:
     def matrix(self, rows: ArrayLike) -> Floats:
         """Return the seconds (float64[j, len(rows)]) of each job's own bytes on rows of ``fabric.links``.
 
-        Raises
-        ------
-        InvalidValue
+        Raises:
+            InvalidValue
         """
         wanted = np.asarray(rows, np.int64).reshape(-1)
         found: Floats = self._columns(wanted).toarray() / self.fabric.links.capacity[wanted]
@@ -291,20 +243,15 @@ class SharedLoad:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class AgainstCounters:
-    """Predicted and measured utilisation, by row of ``fabric.links``.
-
-    Attributes
-    ----------
-    iterations_per_second : float
-        Measured bytes/s divided by predicted bytes per iteration, each summed over the measured network
-        links; NaN if one of the sums is zero.
-    predicted_share, measured_share : float64[m]
-        Share of capacity, 0 to 1; the predicted one at that number of periods per second. NaN if unknown.
-    """
+    """Predicted and measured utilisation, by row of ``fabric.links``."""
 
     iterations_per_second: float
+    """Measured bytes/s divided by predicted bytes per iteration, each summed over the measured network links;
+    NaN if one of the sums is zero."""
     predicted_share: Floats
     measured_share: Floats
+    """float64[m]: Share of capacity, 0 to 1; the predicted one at that number of periods per second. NaN if
+    unknown."""
 
     __repr__ = one_line
 
@@ -317,17 +264,12 @@ class AgainstCounters:
 def against_counters(fabric: Fabric, link_bytes: Floats, bytes_per_second: Floats) -> AgainstCounters:
     """Return predicted loads compared with measured rates.
 
-    Parameters
-    ----------
-    link_bytes : float64[m]
-        Predicted bytes per iteration.
-    bytes_per_second : float64[m]
-        Measured rates; NaN if not measured.
+    Args:
+        link_bytes (float64[m]): Predicted bytes per iteration.
+        bytes_per_second (float64[m]): Measured rates; NaN if not measured.
 
-    Raises
-    ------
-    InvalidValue
-        There is not one value per link.
+    Raises:
+        InvalidValue: There is not one value per link.
     """
     capacity = fabric.links.capacity
     for name, values in (("link_bytes", link_bytes), ("bytes_per_second", bytes_per_second)):
@@ -345,32 +287,24 @@ def against_counters(fabric: Fabric, link_bytes: Floats, bytes_per_second: Float
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Interference:
-    """What sharing links costs each job.
-
-    Attributes
-    ----------
-    iteration_seconds : float64[j]
-        Time of an iteration of each job; NaN if it is unknown, or shorter than the job's worst link takes
-        alone, which means that the profile does not hold one iteration.
-    utilisation : float64[m]
-        Mean rate of all jobs over the capacity of each link; NaN if a job on it has no known time.
-    worst_link : int64[j]
-        Link for which each job waits longest with the others, or if that is unknown the link of the job with
-        most bytes of all jobs over its capacity; -1 if it loads none.
-    share : float64[j]
-        The job's part of that link's traffic, 0 to 1: of the rates, or of the bytes if a rate is unknown.
-    alone_seconds : float64[j]
-        Time of the worst link in an iteration with the job's own bytes; 0 if it loads none.
-    together_seconds : float64[j]
-        Time of the worst link in an iteration with the other jobs' rates; NaN if unknown.
-    """
+    """What sharing links costs each job."""
 
     iteration_seconds: Floats
+    """float64[j]: Time of an iteration of each job; NaN if it is unknown, or shorter than the job's worst
+    link takes alone, which means that the profile does not hold one iteration."""
     utilisation: Floats
+    """float64[m]: Mean rate of all jobs over the capacity of each link; NaN if a job on it has no known time.
+    """
     worst_link: Longs
+    """int64[j]: Link for which each job waits longest with the others, or if that is unknown the link of the
+    job with most bytes of all jobs over its capacity; -1 if it loads none."""
     share: Floats
+    """float64[j]: The job's part of that link's traffic, 0 to 1: of the rates, or of the bytes if a rate is
+    unknown."""
     alone_seconds: Floats
+    """float64[j]: Time of the worst link in an iteration with the job's own bytes; 0 if it loads none."""
     together_seconds: Floats
+    """float64[j]: Time of the worst link in an iteration with the other jobs' rates; NaN if unknown."""
 
     __repr__ = one_line
 

@@ -28,26 +28,18 @@ GBIT = 1e9 / 8
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Change:
-    """A change of a fabric, by names (`mapping.traffic.names`).
-
-    Attributes
-    ----------
-    down_links : tuple of str
-        ``DEVICE:PORT``: the cable at that port, in both directions; ``DEVICE:DEVICE``: all cables between the
-        two.
-    down_switches : tuple of str
-        Names or GUIDs of switches that are removed with all of their cables.
-    added : tuple of str
-        ``A:B`` or ``A:B:GBPS``: a cable between two devices and its speed in Gbit/s (default: the most common
-        speed of the cables at each end; the slower of the two).
-    drained : tuple of str
-        Hosts whose ranks are removed with their traffic; their cables remain.
-    """
+    """A change of a fabric, by names (`mapping.traffic.names`)."""
 
     down_links: tuple[str, ...] = ()
+    """``DEVICE:PORT``: the cable at that port, in both directions; ``DEVICE:DEVICE``: all cables between the
+    two."""
     down_switches: tuple[str, ...] = ()
+    """Names or GUIDs of switches that are removed with all of their cables."""
     added: tuple[str, ...] = ()
+    """``A:B`` or ``A:B:GBPS``: a cable between two devices and its speed in Gbit/s (default: the most common
+    speed of the cables at each end; the slower of the two)."""
     drained: tuple[str, ...] = ()
+    """Hosts whose ranks are removed with their traffic; their cables remain."""
 
     @classmethod
     def of(
@@ -55,11 +47,9 @@ class Change:
     ) -> Self:
         """Return a change from command line arguments; `down` takes links and switches alike.
 
-        Raises
-        ------
-        UnknownName
-            A device or link does not exist; the error names the closest ones.
-        InvalidValue
+        Raises:
+            UnknownName: A device or link does not exist; the error names the closest ones.
+            InvalidValue
         """
         taken = tuple(down)
         switches = tuple(text for text in taken if is_switch(fabric, text))
@@ -76,9 +66,8 @@ class Change:
     def drained_hosts(self, fabric: Fabric) -> Longs:
         """Return the vertices (int64) of the drained hosts, ascending.
 
-        Raises
-        ------
-        UnknownName
+        Raises:
+            UnknownName
         """
         return np.unique([find_device(fabric, text, kind="host").vertex for text in self.drained]).astype(
             np.int64
@@ -89,30 +78,22 @@ class Change:
 
 
 class Applied(NamedTuple):
-    """A changed fabric.
-
-    Attributes
-    ----------
-    fabric : Fabric
-    row_before : int32[m]
-        Row of each link in the old ``fabric.links``; -1 for an added cable.
-    """
+    """A changed fabric."""
 
     fabric: Fabric
     row_before: Ints
+    """int32[m]: Row of each link in the old ``fabric.links``; -1 for an added cable."""
 
 
 def applied(fabric: Fabric, change: Change, *, keep_tables: bool = False) -> Applied:
     """Return the fabric after a change: the same vertices, with links removed and added.
 
-    Parameters
-    ----------
-    keep_tables : bool
-        Keep the forwarding tables, which may then lead into removed cables; by default they are dropped.
+    Args:
+        keep_tables: Keep the forwarding tables, which may then lead into removed cables; by default they are
+            dropped.
 
-    Raises
-    ------
-    UnknownName, InvalidValue
+    Raises:
+        UnknownName, InvalidValue
     """
     links, removed = fabric.links, np.zeros(len(fabric.links), np.bool_)
     for text in change.down_switches:
@@ -192,10 +173,8 @@ def _speed(text: str) -> float | None:
 def _with_adapter(fabric: Fabric, end: DeviceMatch, text: str) -> DeviceMatch:
     """Return the end with the adapter of its host, if the host has any.
 
-    Raises
-    ------
-    InvalidValue
-        The host has several adapters and none was named.
+    Raises:
+        InvalidValue: The host has several adapters and none was named.
     """
     if end.adapter >= 0 or fabric.forwards[end.vertex]:
         return end
@@ -254,61 +233,43 @@ REPAIR_NOTE = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobEffect:
-    """Effect of a change on one job.
-
-    Attributes
-    ----------
-    job, user : str
-    before_seconds, unchanged_seconds, after_seconds : float
-        Time of the worst link that it loads, with all jobs' bytes; seconds per iteration. See `WhatIf`.
-    unreachable_pairs : int
-        Ordered pairs of its ranks that communicate and have no path after the change.
-    unreachable_bytes : float
-        Bytes between them.
-    lost_hosts : tuple of str
-        Its hosts that are drained.
-    lost_ranks : int
-        Ranks on them.
-    """
+    """Effect of a change on one job."""
 
     job: str
     user: str
     before_seconds: float
     unchanged_seconds: float
     after_seconds: float
+    """Time of the worst link that it loads, with all jobs' bytes; seconds per iteration. See `WhatIf`."""
     unreachable_pairs: int
+    """Ordered pairs of its ranks that communicate and have no path after the change."""
     unreachable_bytes: float
+    """Bytes between them."""
     lost_hosts: tuple[str, ...]
+    """Its hosts that are drained."""
     lost_ranks: int
+    """Ranks on them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class WhatIf:
-    """Congestion of running jobs before and after a change.
-
-    Attributes
-    ----------
-    change : Change
-    before, unchanged, after : SharedLoad
-        The present fabric under its present routing; the same fabric under the rule, which is what `after`
-        has to be compared with; the changed fabric under the rule. The fabrics
-        (``before.fabric``, ``after.fabric``) have the same vertices; the jobs are the same in the same order.
-    routing_before, rule : str
-        Routings before and after. If both are the same on the present fabric, `unchanged` is `before`.
-    jobs : tuple of JobEffect
-        In the order of ``before.jobs``.
-    row_before : int32[links after]
-        Row of each link of the changed fabric in ``before.fabric.links``; -1 for an added cable.
-    """
+    """Congestion of running jobs before and after a change."""
 
     change: Change
     before: SharedLoad
     unchanged: SharedLoad
     after: SharedLoad
+    """The present fabric under its present routing; the same fabric under the rule, which is what `after` has
+    to be compared with; the changed fabric under the rule. The fabrics (``before.fabric``, ``after.fabric``)
+    have the same vertices; the jobs are the same in the same order."""
     routing_before: str
     rule: str
+    """Routings before and after. If both are the same on the present fabric, `unchanged` is `before`."""
     jobs: tuple[JobEffect, ...]
+    """In the order of ``before.jobs``."""
     row_before: Ints
+    """int32[links after]: Row of each link of the changed fabric in ``before.fabric.links``; -1 for an added
+    cable."""
 
     __repr__ = one_line
 
@@ -334,21 +295,15 @@ def what_if(
 ) -> WhatIf:
     """Return congestion and reachability of running jobs before and after a change.
 
-    Parameters
-    ----------
-    rule : str, optional
-        Routing of both sides; default: `same_rule` as now. ``repaired-tables`` repairs the forwarding tables
-        after the change (`mapping.routing.forwarding_tables`), ``tables`` keeps them as they are; any other
-        routing (`mapping.routing.catalog`) is computed on both fabrics.
-    costs : CostModel, optional
-        Routing before the change, and rails.
-    before : SharedLoad, optional
-        The same jobs' loads before the change, if known.
+    Args:
+        rule: Routing of both sides; default: `same_rule` as now. ``repaired-tables`` repairs the forwarding
+            tables after the change (`mapping.routing.forwarding_tables`), ``tables`` keeps them as they are;
+            any other routing (`mapping.routing.catalog`) is computed on both fabrics.
+        costs: Routing before the change, and rails.
+        before: The same jobs' loads before the change, if known.
 
-    Raises
-    ------
-    UnknownName, InvalidValue
-        Names are unknown or invalid, or a job would have no hosts left.
+    Raises:
+        UnknownName, InvalidValue: Names are unknown or invalid, or a job would have no hosts left.
     """
     costs = costs or CostModel()
     name, _ = costs.choose_routing(fabric)
@@ -412,10 +367,8 @@ def _load(
 def _gone(fabric: Fabric, jobs: Sequence[JobTraffic], change: Change) -> list[Bools]:
     """Return the ranks of each job on drained hosts (bool[ranks]).
 
-    Raises
-    ------
-    InvalidValue
-        A job would have no ranks left.
+    Raises:
+        InvalidValue: A job would have no ranks left.
     """
     drained = change.drained_hosts(fabric)
     gone = [np.isin(one.placement.host_of_rank, drained) for one in jobs]

@@ -15,10 +15,8 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 class ProgressTransaction(Transaction):
     """A transaction that reports the number of rows written.
 
-    Parameters
-    ----------
-    progress : Progress
-        Called with the number of rows written so far; the total is unknown.
+    Args:
+        progress: Called with the number of rows written so far; the total is unknown.
     """
 
     def __init__(self, transaction: Transaction, progress: Progress, phase: str) -> None:
@@ -43,10 +41,8 @@ def instants(name: str, values: Sequence[datetime | None]) -> dict[str, list[int
     Use it for many times: the driver takes about 40 microseconds to send one, a hundred times as long as a
     number.
 
-    Parameters
-    ----------
-    name : str
-        Name of the column for `instant`.
+    Args:
+        name: Name of the column for `instant`.
     """
     since = [None if value is None else as_utc(value) - _EPOCH for value in values]
     return {

@@ -47,15 +47,11 @@ Column = NDArray[Any] | Sequence[str]
 def pack(columns: Mapping[str, Column]) -> bytes:
     """Return the columns, in order, as one blob.
 
-    Parameters
-    ----------
-    columns : mapping of str to array or sequence of str
-        Arrays of bool, uint8, int32, int64, uint64 or float64.
+    Args:
+        columns: Arrays of bool, uint8, int32, int64, uint64 or float64.
 
-    Raises
-    ------
-    ValueError
-        A dtype that blobs cannot hold, or more than `MAX_BYTES`.
+    Raises:
+        ValueError: A dtype that blobs cannot hold, or more than `MAX_BYTES`.
     """
     entries, payload = _plain(columns)
     if len(payload) > MAX_BYTES:
@@ -75,10 +71,8 @@ def digest(columns: Mapping[str, Column]) -> str:
 def unpack(blob: bytes) -> dict[str, Any]:
     """Return the columns of a blob: read-only arrays, and tuples of str.
 
-    Raises
-    ------
-    DatabaseError
-        The bytes are no blob, of a later version, truncated, or do not match their header.
+    Raises:
+        DatabaseError: The bytes are no blob, of a later version, truncated, or do not match their header.
     """
     header, start = _header(blob)
     size, entries = header["size"], header["arrays"]

@@ -113,15 +113,11 @@ class Transaction:
     ) -> None:
         """Run one statement over parallel columns, `batch` rows at a time.
 
-        Parameters
-        ----------
-        statement : str
-            Begins with ``UNWIND range(0, size($first) - 1) AS i``, with one of the columns as ``first``, and
-            uses ``$column[i]``. Lists of rows or of maps were measured to be no faster.
-        columns : mapping of str to sequence
-            All of the same length; nothing is written if that is 0.
-        **parameters
-            Parameters that are the same for each batch.
+        Args:
+            statement: Begins with ``UNWIND range(0, size($first) - 1) AS i``, with one of the columns as
+                ``first``, and uses ``$column[i]``. Lists of rows or of maps were measured to be no faster.
+            columns: All of the same length; nothing is written if that is 0.
+            **parameters: Parameters that are the same for each batch.
         """
         sizes = {name: len(column) for name, column in columns.items()}
         if len(set(sizes.values())) != 1:
@@ -141,12 +137,9 @@ class Database:
 
     If no server answers, its methods raise `DatabaseUnavailable`; if it rejects a statement, `DatabaseError`.
 
-    Attributes
-    ----------
-    kind : str
-        ``neo4j`` or ``arcadedb``.
-    version : str
-        Name and version of the server.
+    Attributes:
+        kind: ``neo4j`` or ``arcadedb``.
+        version: Name and version of the server.
     """
 
     def __init__(
@@ -178,19 +171,14 @@ class Database:
     ) -> Self:
         """Connect, and check address, password and database name with a query.
 
-        Parameters
-        ----------
-        uri : str
-            ``bolt://host:port`` or ``neo4j://host:port``, with ``+s`` for TLS.
-        user, password : str, optional
-            Omitted for a server without authentication.
-        name : str, optional
-            Database on the server (default: the user's home database).
-        wait_seconds : float
-            How long a transaction is repeated if the server stops answering after this call, as in a restart.
-        folder : Path, optional
-            Data folder of a server on this machine; errors say if its file system is full, or if it ended
-            as it had too little memory.
+        Args:
+            uri: ``bolt://host:port`` or ``neo4j://host:port``, with ``+s`` for TLS.
+            user, password: Omitted for a server without authentication.
+            name: Database on the server (default: the user's home database).
+            wait_seconds: How long a transaction is repeated if the server stops answering after this call, as
+                in a restart.
+            folder: Data folder of a server on this machine; errors say if its file system is full, or if it
+                ended as it had too little memory.
         """
         wrong = fault(uri)
         if wrong:
@@ -234,9 +222,8 @@ class Database:
         ArcadeDB allows writes in read transactions, so the statement is checked first (for both servers) and
         the transaction is always rolled back. ArcadeDB returns no column names if there are no rows.
 
-        Raises
-        ------
-        WriteRefused
+        Raises:
+            WriteRefused
         """
         from neo4j.exceptions import DriverError, Neo4jError
 

@@ -56,28 +56,19 @@ OUT_OF_MEMORY = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServerState:
-    """State of a server, as written by its supervisor.
-
-    Attributes
-    ----------
-    supervisor, java : int
-        Process ids; `java` is 0 until the Java process is started.
-    bolt_port : int
-        0 until the server listens.
-    machine : str
-        Host name: on a shared file system the processes may run on another machine.
-    started_at : float
-        Seconds since the epoch.
-    idle_seconds : float
-        The server stops by itself after this time without use.
-    """
+    """State of a server, as written by its supervisor."""
 
     supervisor: int
     java: int = 0
+    """Process ids; `java` is 0 until the Java process is started."""
     bolt_port: int = 0
+    """0 until the server listens."""
     machine: str
+    """Host name: on a shared file system the processes may run on another machine."""
     started_at: float
+    """Seconds since the epoch."""
     idle_seconds: float
+    """The server stops by itself after this time without use."""
 
 
 class ServerFiles:

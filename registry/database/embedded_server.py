@@ -49,24 +49,17 @@ SUPERVISOR = "registry.database.supervisor"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServerAddress:
-    """Address and credentials of a server.
-
-    Attributes
-    ----------
-    uri, user, password, name : str
-        Arguments of `Database.connect`.
-    pid : int or None
-        Supervisor of the server, if it is the local one.
-    home : Path or None
-        Data folder of the local server.
-    """
+    """Address and credentials of a server."""
 
     uri: str
     user: str
     password: str = field(repr=False)
     name: str | None = None
+    """Arguments of `Database.connect`."""
     pid: int | None = None
+    """Supervisor of the server, if it is the local one."""
     home: Path | None = None
+    """Data folder of the local server."""
 
     def connect(self) -> Database:
         """Connect to the server."""
@@ -77,22 +70,15 @@ class ServerAddress:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServerStatus:
-    """State of a running local server.
-
-    Attributes
-    ----------
-    started_at : float
-        Seconds since the epoch.
-    idle_seconds : float
-        It stops after this time without use.
-    memory_bytes : int
-        Resident memory of the server.
-    """
+    """State of a running local server."""
 
     address: ServerAddress
     started_at: float
+    """Seconds since the epoch."""
     idle_seconds: float
+    """It stops after this time without use."""
     memory_bytes: int
+    """Resident memory of the server."""
 
 
 def ensure_server(
@@ -100,17 +86,12 @@ def ensure_server(
 ) -> ServerAddress:
     """Return the address of the server of a data folder; start the server if none answers.
 
-    Parameters
-    ----------
-    home : Path
-        Data folder; created if it is missing.
-    idle_seconds : float
-        A server that is started now stops by itself after this time without an open connection.
+    Args:
+        home: Data folder; created if it is missing.
+        idle_seconds: A server that is started now stops by itself after this time without an open connection.
 
-    Raises
-    ------
-    DatabaseUnavailable
-        The server does not start, or another machine runs one on the folder.
+    Raises:
+        DatabaseUnavailable: The server does not start, or another machine runs one on the folder.
     """
     files = ServerFiles(home.resolve())
     if not hasattr(os, "fork"):
@@ -142,10 +123,8 @@ def status(home: Path) -> ServerStatus | None:
 def stop(home: Path) -> bool:
     """Stop the server of a data folder; return False if none was running.
 
-    Raises
-    ------
-    DatabaseUnavailable
-        Another machine runs it.
+    Raises:
+        DatabaseUnavailable: Another machine runs it.
     """
     files = ServerFiles(home.resolve())
     if not files.folder.is_dir():
@@ -159,12 +138,9 @@ def stop(home: Path) -> bool:
 def replace_data(home: Path, fresh: Path, *, keep: bool = False) -> Path | None:
     """Stop the server of a data folder and put other data in place of its own.
 
-    Parameters
-    ----------
-    fresh : Path
-        Data of a stopped server, on the same file system; moved.
-    keep : bool
-        Keep the replaced data, in the folder that is returned; otherwise they are deleted.
+    Args:
+        fresh: Data of a stopped server, on the same file system; moved.
+        keep: Keep the replaced data, in the folder that is returned; otherwise they are deleted.
     """
     files = ServerFiles(home.resolve())
     with _exclusive(files):
@@ -242,10 +218,8 @@ def _start(files: ServerFiles, idle_seconds: float, progress: Progress) -> Serve
 def _await_answer(files: ServerFiles, address: ServerAddress) -> None:
     """Wait until a listening server answers a query: on its first start it creates its database.
 
-    Raises
-    ------
-    DatabaseUnavailable
-        It does not answer in time, or has ended.
+    Raises:
+        DatabaseUnavailable: It does not answer in time, or has ended.
     """
     deadline = time.monotonic() + ANSWER_SECONDS
     while True:

@@ -167,20 +167,14 @@ RESTORE_COMMAND = "run almanac db restore again with that file"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Migration:
-    """A step from one schema version to the next.
-
-    Attributes
-    ----------
-    version : int
-        Version that it reaches; versions count from 1.
-    statements : tuple of str
-        Each runs in its own transaction and changes nothing if it was run before: an interrupted migration
-        is started again.
-    """
+    """A step from one schema version to the next."""
 
     version: int
+    """Version that it reaches; versions count from 1."""
     about: str
     statements: tuple[str, ...]
+    """Each runs in its own transaction and changes nothing if it was run before: an interrupted migration is
+    started again."""
 
 
 SCHEMA_ID = "schema"
@@ -348,11 +342,9 @@ def is_empty(database: Database) -> bool:
 def check_version(database: Database, *, migrations: tuple[Migration, ...] = MIGRATIONS) -> None:
     """Raise if a database has another schema version than this program, or is half loaded.
 
-    Raises
-    ------
-    SchemaVersionError
-    DatabaseError
-        The restore of a backup was interrupted.
+    Raises:
+        SchemaVersionError
+        DatabaseError: The restore of a backup was interrupted.
     """
     (found, loading), needed = _read_version(database), migrations[-1].version
     if found != needed:
@@ -366,11 +358,9 @@ def check_version(database: Database, *, migrations: tuple[Migration, ...] = MIG
 def require_schema(database: Database) -> None:
     """Create the schema in an empty database, and raise if another database has another version.
 
-    Raises
-    ------
-    SchemaVersionError
-    DatabaseError
-        The restore of a backup was interrupted.
+    Raises:
+        SchemaVersionError
+        DatabaseError: The restore of a backup was interrupted.
     """
     if _read_version(database) == (MIGRATIONS[-1].version, False):
         return
@@ -382,12 +372,9 @@ def require_schema(database: Database) -> None:
 def migrate(database: Database, *, migrations: tuple[Migration, ...] = MIGRATIONS) -> tuple[int, ...]:
     """Migrate a database to the version of this program; return the versions that were reached.
 
-    Raises
-    ------
-    SchemaVersionError
-        The database has a newer version than this program.
-    DatabaseError
-        The database holds a graph of another program.
+    Raises:
+        SchemaVersionError: The database has a newer version than this program.
+        DatabaseError: The database holds a graph of another program.
     """
     found = current_version(database)
     if found > migrations[-1].version:
@@ -497,12 +484,9 @@ def _run_statement(transaction: Transaction, statement: str) -> None:
 def require_writable(transaction: Transaction) -> None:
     """Raise if writers are paused, or a restore is at work or was interrupted; call it after locking.
 
-    Raises
-    ------
-    WritersPaused
-        The transaction is tried again until the pause is over.
-    DatabaseError
-        A restore is at work or was interrupted.
+    Raises:
+        WritersPaused: The transaction is tried again until the pause is over.
+        DatabaseError: A restore is at work or was interrupted.
     """
     for row in transaction.run(_STATE, id=SCHEMA_ID):
         if row["loading"]:

@@ -27,19 +27,13 @@ NODES_PER_BATCH = 500
 
 
 class Join(NamedTuple):
-    """A relationship between a record and another node.
-
-    Attributes
-    ----------
-    type, label : str
-        Type of the relationship, label of the other node.
-    incoming : bool
-        True if the relationship leads from the other node to the record.
-    """
+    """A relationship between a record and another node."""
 
     type: str
     label: str
+    """Type of the relationship, label of the other node."""
     incoming: bool = False
+    """True if the relationship leads from the other node to the record."""
 
 
 OF_CLUSTER = Join("OF", "Cluster")
@@ -47,22 +41,15 @@ OF_CLUSTER = Join("OF", "Cluster")
 
 
 class NewRecord(NamedTuple):
-    """A record to be created.
-
-    Attributes
-    ----------
-    properties : mapping of str to object
-        Properties of the node; those that are None are left out.
-    owner : str
-        Id of the node at the other end of `RecordKind.owner`.
-    joined : mapping of Join to sequence of str
-        Ids of the nodes at the other end of `RecordKind.joins`.
-    """
+    """A record to be created."""
 
     id: str
     properties: Mapping[str, object]
+    """Properties of the node; those that are None are left out."""
     owner: str = ""
+    """Id of the node at the other end of `RecordKind.owner`."""
     joined: Mapping[Join, Sequence[str]] = {}
+    """Ids of the nodes at the other end of `RecordKind.joins`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,30 +57,21 @@ class RecordKind:
     """A kind of record: its names, its relationships and the statements made from them.
 
     Statements call the record ``n``.
-
-    Attributes
-    ----------
-    name : str
-        Name of the kind in messages.
-    letter : str
-        First letter of ids.
-    digits : int
-        Hexadecimal digits of ids.
-    owner : Join or None
-        Relationship that is created together with the record.
-    joins : tuple of Join
-        Other relationships.
-    read : str
-        Statement that returns a row per record of ``$ids``; default: its properties as ``node``.
     """
 
     name: str
+    """Name of the kind in messages."""
     label: str
     letter: str = ""
+    """First letter of ids."""
     digits: int = 12
+    """Hexadecimal digits of ids."""
     owner: Join | None = None
+    """Relationship that is created together with the record."""
     joins: tuple[Join, ...] = ()
+    """Other relationships."""
     read: str = ""
+    """Statement that returns a row per record of ``$ids``; default: its properties as ``node``."""
 
     def __post_init__(self) -> None:
         if not self.read:
@@ -141,16 +119,11 @@ class RecordKind:
     ) -> str:
         """Return the statement for the rows of a list, the newest first.
 
-        Parameters
-        ----------
-        rows : type
-            Dataclass of the rows; its fields are properties of the record.
-        where : str
-            Condition on the record.
-        path : str
-            Path from the record to another node.
-        then, computed : str, collection of str
-            Clauses after the condition, and the fields that they compute.
+        Args:
+            rows: Dataclass of the rows; its fields are properties of the record.
+            where: Condition on the record.
+            path: Path from the record to another node.
+            then, computed: Clauses after the condition, and the fields that they compute.
         """
         condition = f"WHERE {where}\n" if where else ""
         columns = ", ".join(

@@ -161,10 +161,8 @@ def _start_once(files: ServerFiles, state: ServerState) -> tuple[subprocess.Pope
 def _require_limits() -> None:
     """Raise limits that are too small for the server as far as that is allowed.
 
-    Raises
-    ------
-    StartFailed
-        A limit that cannot be raised is too small.
+    Raises:
+        StartFailed: A limit that cannot be raised is too small.
     """
     for limit, name, needed in LIMITS:
         soft, hard = resource.getrlimit(limit)

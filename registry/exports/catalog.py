@@ -34,18 +34,12 @@ FORMATS = Catalog(
 def write(format: str, fabric: Fabric) -> str:
     """Return a fabric as the content of a file.
 
-    Parameters
-    ----------
-    format : str
-        A name in `FORMATS`.
-    fabric : Fabric
-        The fabric; its forwarding tables are left out.
+    Args:
+        format: A name in `FORMATS`.
+        fabric: The fabric; its forwarding tables are left out.
 
-    Raises
-    ------
-    UnknownName
-        There is no such format.
-    InvalidValue
-        The format cannot express a name, or a network of this kind.
+    Raises:
+        UnknownName: There is no such format.
+        InvalidValue: The format cannot express a name, or a network of this kind.
     """
     return str(FORMATS.find(format).load()(fabric))

@@ -91,10 +91,8 @@ def write_libtopomap(fabric: Fabric) -> str:
 def unit(fabric: Fabric) -> float:
     """Return the bytes/s of weight 1.
 
-    Raises
-    ------
-    InvalidValue
-        The fabric has no links.
+    Raises:
+        InvalidValue: The fabric has no links.
     """
     if not len(fabric.capacity):
         raise InvalidValue("fabric.links", "a map needs at least one link")

@@ -54,54 +54,36 @@ _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_.-]+")
 
 
 class Tier(NamedTuple):
-    """A switch of the tree.
-
-    Attributes
-    ----------
-    name : str
-        Name that configuration files can contain; unique, also among hosts.
-    represented : tuple of str
-        Switches of the fabric that it represents.
-    children : tuple of str
-        Switches of the tree directly below; empty at the lowest level.
-    hosts : tuple of str
-        Hosts directly below; empty except at the lowest level.
-    capacity : float
-        Least bytes/s from anything directly below to it.
-    """
+    """A switch of the tree."""
 
     name: str
+    """Name that configuration files can contain; unique, also among hosts."""
     represented: tuple[str, ...]
+    """Switches of the fabric that it represents."""
     children: tuple[str, ...]
+    """Switches of the tree directly below; empty at the lowest level."""
     hosts: tuple[str, ...]
+    """Hosts directly below; empty except at the lowest level."""
     capacity: float
+    """Least bytes/s from anything directly below to it."""
 
 
 class Tree(NamedTuple):
-    """Switches of the tree, a parent before its children.
-
-    Attributes
-    ----------
-    tiers : tuple of Tier
-        Switches of the tree.
-    left_out : tuple of str
-        Hosts without a switch.
-    empty : tuple of str
-        Switches with neither hosts nor switches with hosts below, which are left out, too.
-    """
+    """Switches of the tree, a parent before its children."""
 
     tiers: tuple[Tier, ...]
+    """Switches of the tree."""
     left_out: tuple[str, ...]
+    """Hosts without a switch."""
     empty: tuple[str, ...]
+    """Switches with neither hosts nor switches with hosts below, which are left out, too."""
 
 
 def tiers(fabric: Fabric) -> Tree:
     """Return the tree of a switched network.
 
-    Raises
-    ------
-    InvalidValue
-        No host is on a switch, as in a torus; configuration files cannot contain a host's name.
+    Raises:
+        InvalidValue: No host is on a switch, as in a torus; configuration files cannot contain a host's name.
     """
     for host in fabric.hosts.tolist():
         if not _NAME.fullmatch(fabric.names[host]):
@@ -390,10 +372,8 @@ def write_labels(fabric: Fabric) -> str:
 def write_kueue(fabric: Fabric) -> str:
     """Return a Topology of Kueue (YAML): the labels of `write_labels`, highest level first, then the host.
 
-    Raises
-    ------
-    InvalidValue
-        The tree has more levels than a Topology.
+    Raises:
+        InvalidValue: The tree has more levels than a Topology.
     """
     most = max(level.height for level in _label_levels(fabric).values())
     if most > MOST_LEVELS:

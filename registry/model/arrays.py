@@ -51,10 +51,9 @@ def freeze_all(owner: Any, size: int | None, *names: str) -> None:
 def readonly(values: Any, dtype: Any, label: str) -> NDArray[Any]:
     """Return the values as a read-only C-ordered array; the same object if it already is one.
 
-    Raises
-    ------
-    InvalidValue
-        Values that are no numbers, fractions where whole numbers are needed, or numbers too large.
+    Raises:
+        InvalidValue: Values that are no numbers, fractions where whole numbers are needed, or numbers too
+            large.
     """
     given = _array(values, label, "MO" if np.dtype(dtype).kind == "M" else _NUMERIC)
     if given.dtype == dtype and not given.flags.writeable and given.flags.c_contiguous:

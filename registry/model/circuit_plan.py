@@ -27,28 +27,20 @@ _MAY_MISS = ("present_throughput", "reconfiguration_seconds", "gain", "break_eve
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class CircuitRoutes:
-    """Flows between pairs of ends, each with its one unsplit route.
-
-    Attributes
-    ----------
-    of_nodes : bool
-        True if ends are nodes, with one flow per pair of hosts because ranks stay; False if ends are
-        vertices.
-    one, other : int32[e]
-        The two ends of each flow, each pair once.
-    bytes : float64[e]
-        Bytes of one application, both directions together.
-    first : int64[e + 1], circuit : int32[r]
-        Circuits (rows of the plan) of flow k, in order from the node of `one`:
-        ``circuit[first[k]:first[k + 1]]``. Empty within a node.
-    """
+    """Flows between pairs of ends, each with its one unsplit route."""
 
     of_nodes: bool
+    """True if ends are nodes, with one flow per pair of hosts because ranks stay; False if ends are vertices.
+    """
     one: Ints
     other: Ints
+    """int32[e]: The two ends of each flow, each pair once."""
     bytes: Floats
+    """float64[e]: Bytes of one application, both directions together."""
     first: Longs
     circuit: Ints
+    """int64[e + 1] and int32[r]: Circuits (rows of the plan) of flow k, in order from the node of `one`:
+    ``circuit[first[k]:first[k + 1]]``. Empty within a node."""
 
     __repr__ = one_line
 
@@ -78,78 +70,56 @@ class CircuitPlan:
     """Circuits of an optical switch, the node of each vertex of an application, and the throughput.
 
     Throughput is in applications per second: all vertices compute and send once. Rates are inf without load.
-
-    Attributes
-    ----------
-    nodes, max_degree, max_edges : int
-        Number of nodes, most circuits at a node, most circuits of the switch.
-    compute_speed : float
-        Vertex weight that a node computes per second; above 0.
-    link_speed : float
-        Bytes/s of a circuit, both directions together; above 0.
-    node_of_vertex : int32[v]
-        Node of each vertex (rank).
-    source, target : int32[m]
-        The two nodes of each proposed circuit, ``source < target``, ascending, each pair once.
-    link_load : float64[m]
-        Bytes of one application over each proposed circuit, both directions together.
-    present_source, present_target : int32[k]
-        The two nodes of each present circuit; empty if unknown.
-    throughput, compute_throughput, communication_throughput : float
-        Throughput of all, of the nodes and of the circuits; the first is the smaller of the others.
-    present_throughput : float
-        Throughput of the present circuits; nan if unknown.
-    upper_bound : float
-        Certified upper bound for any circuits, partition and routes.
-    bound : str
-        Name of the proof of the upper bound.
-    reconfiguration_seconds : float
-        Time without traffic while circuits are moved; nan if unknown.
-    gain : float
-        Throughput divided by that of the present circuits; nan if unknown.
-    break_even_seconds : float
-        Time after which as much has been done as without a change; inf if nothing is gained, nan if unknown.
-    number : int32[k]
-        Iterations of the search, ascending, the first 0: the initial topology.
-    bottleneck : tuple of str
-        Bottleneck of each iteration.
-    trail_throughput : float64[k]
-        Throughput after each iteration.
-    complete : bool
-        False if the search was interrupted: then the plan is the best so far.
-    method : str
-        One of `METHODS`.
-    routes : CircuitRoutes or None
-        Route of every flow over the proposed circuits; None if unknown, as in plans of earlier versions.
     """
 
     nodes: int
     max_degree: int
     max_edges: int
+    """Number of nodes, most circuits at a node, most circuits of the switch."""
     compute_speed: float
+    """Vertex weight that a node computes per second; above 0."""
     link_speed: float
+    """Bytes/s of a circuit, both directions together; above 0."""
     node_of_vertex: Ints
+    """int32[v]: Node of each vertex (rank)."""
     source: Ints
     target: Ints
+    """int32[m]: The two nodes of each proposed circuit, ``source < target``, ascending, each pair once."""
     link_load: Floats
+    """float64[m]: Bytes of one application over each proposed circuit, both directions together."""
     present_source: Ints
     present_target: Ints
+    """int32[k]: The two nodes of each present circuit; empty if unknown."""
     throughput: float
     compute_throughput: float
     communication_throughput: float
+    """Throughput of all, of the nodes and of the circuits; the first is the smaller of the others."""
     present_throughput: float
+    """Throughput of the present circuits; nan if unknown."""
     upper_bound: float
+    """Certified upper bound for any circuits, partition and routes."""
     bound: str
+    """Name of the proof of the upper bound."""
     reconfiguration_seconds: float
+    """Time without traffic while circuits are moved; nan if unknown."""
     gain: float
+    """Throughput divided by that of the present circuits; nan if unknown."""
     break_even_seconds: float
+    """Time after which as much has been done as without a change; inf if nothing is gained, nan if unknown.
+    """
     number: Ints
+    """int32[k]: Iterations of the search, ascending, the first 0: the initial topology."""
     bottleneck: tuple[str, ...]
+    """Bottleneck of each iteration."""
     trail_throughput: Floats
+    """float64[k]: Throughput after each iteration."""
     complete: bool
+    """False if the search was interrupted: then the plan is the best so far."""
     seed: int
     method: str
+    """One of `METHODS`."""
     routes: CircuitRoutes | None = None
+    """Route of every flow over the proposed circuits; None if unknown, as in plans of earlier versions."""
 
     __repr__ = one_line
 
@@ -229,10 +199,8 @@ class CircuitPlan:
 
         A flow within a node has one node; nothing is yielded if routes are unknown.
 
-        Parameters
-        ----------
-        flows : int64[k], optional
-            Rows of `routes` (default: all).
+        Args:
+            flows (int64[k]): Rows of `routes` (default: all).
         """
         if self.routes is None:
             return

@@ -44,45 +44,32 @@ _KINDS = (_TRAFFIC, np.asarray([name in (*CONGESTION, *ERRORS) for name in COUNT
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class CounterDeltas:
-    """Growth of the counters of ports in a period.
-
-    Attributes
-    ----------
-    start, end : datetime
-        UTC; ``start < end``.
-    guid : uint64[p], port : int32[p]
-        Ports; ascending.
-    names : tuple of str
-        Counters; length k.
-    amount : int64[p, k]
-        Bytes, packets, ticks or events; `NOT_COUNTED` if unknown.
-    at_least : bool[p, k]
-        True if the amount is a lower bound, after a reset or for a saturated counter.
-    covered : float64[p, k]
-        Seconds of this growth: less than from start to end if values were missing; 0 if unknown.
-    peak : float64[p, k]
-        Largest rate per second of the summed parts.
-    saturated : bool[p, k]
-        True if the counter had its largest value at the end: it counts nothing until it is reset. Roll-ups
-        do not store it.
-    pieces : int
-        Number of summed sweeps.
-    backwards : bool
-        True if the sweep seems to be older than those before it (clock skew); then amounts are unknown.
-    """
+    """Growth of the counters of ports in a period."""
 
     start: datetime
     end: datetime
+    """UTC; ``start < end``."""
     guid: Guids
     port: Ints
+    """uint64[p] and int32[p]: Ports; ascending."""
     names: tuple[str, ...]
+    """Counters; length k."""
     amount: Longs
+    """int64[p, k]: Bytes, packets, ticks or events; `NOT_COUNTED` if unknown."""
     at_least: Bools
+    """bool[p, k]: True if the amount is a lower bound, after a reset or for a saturated counter."""
     covered: Floats
+    """float64[p, k]: Seconds of this growth: less than from start to end if values were missing; 0 if
+    unknown."""
     peak: Floats
+    """float64[p, k]: Largest rate per second of the summed parts."""
     saturated: Bools = field(default_factory=lambda: np.zeros((0, 0), np.bool_))
+    """bool[p, k]: True if the counter had its largest value at the end: it counts nothing until it is reset.
+    Roll-ups do not store it."""
     pieces: int = 1
+    """Number of summed sweeps."""
     backwards: bool = False
+    """True if the sweep seems to be older than those before it (clock skew); then amounts are unknown."""
 
     __repr__ = one_line
 
@@ -138,10 +125,8 @@ class CounterDeltas:
 def deltas(before: CounterSweep, after: CounterSweep) -> CounterDeltas:
     """Return the growth between two sweeps of the ports and counters that both have; see `growth`.
 
-    Raises
-    ------
-    InvalidValue
-        `after` is not later than `before`, or a device is named by its LID.
+    Raises:
+        InvalidValue: `after` is not later than `before`, or a device is named by its LID.
     """
     if not before.at < after.at:
         raise InvalidValue("CounterDeltas.end", "must be after the start")
@@ -164,12 +149,9 @@ def growth(sweeps: Iterable[CounterSweep], after: datetime | None = None) -> Ite
     Errors that a list of errors (`CounterSweep.errors_only`) has for the first time grew from 0 since the
     list before it: at most that much, as the tool may have had thresholds.
 
-    Parameters
-    ----------
-    sweeps : iterable of CounterSweep
-        Sweeps by time.
-    after : datetime, optional
-        Sweeps until this time are only the start of the count.
+    Args:
+        sweeps: Sweeps by time.
+        after: Sweeps until this time are only the start of the count.
     """
     last = _LastValues()
     for sweep in sweeps:
@@ -187,10 +169,8 @@ def growth(sweeps: Iterable[CounterSweep], after: datetime | None = None) -> Ite
 def have_last_values(sweeps: Sequence[CounterSweep]) -> list[bool]:
     """Return True for each sweep with a counter of a port that no later one has, and the last list of errors.
 
-    Parameters
-    ----------
-    sweeps : sequence of CounterSweep
-        Sweeps by time.
+    Args:
+        sweeps: Sweeps by time.
     """
     ports, rows_of = _rows_of(sweeps)
     later = np.zeros((len(ports), len(COUNTERS)), np.bool_)
@@ -207,10 +187,8 @@ def have_last_values(sweeps: Sequence[CounterSweep]) -> list[bool]:
 def total(parts: Iterable[CounterDeltas]) -> CounterDeltas:
     """Return the sum of deltas of periods that do not overlap, as stored in roll-ups.
 
-    Raises
-    ------
-    InvalidValue
-        There are none.
+    Raises:
+        InvalidValue: There are none.
     """
     remaining, summed = iter(parts), None
     while some := list(islice(remaining, AT_ONCE)):
@@ -391,40 +369,28 @@ UNKNOWN, BY_SENDER, BY_RECEIVER = 0, 1, 2
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class LinkRates:
-    """Rates of the links of a fabric, row by row as in ``fabric.links``; NaN if unknown.
-
-    Attributes
-    ----------
-    start, end : datetime
-        Period of the mean, UTC.
-    bytes_per_second : float64[m]
-        Data in this direction by the counter of the sending port, else of the receiving one.
-    peak_bytes_per_second : float64[m]
-        Largest mean between two sweeps of the period.
-    share : float64[m]
-        `bytes_per_second` divided by the link's capacity.
-    at_least : bool[m]
-        True if the rate is a lower bound (reset, saturated counter, missing values).
-    by : uint8[m]
-        `BY_SENDER`, `BY_RECEIVER` or `UNKNOWN`.
-    wait_ticks_per_second : float64[m]
-        XmitWait of the sending port: time with data but without credits, in ticks of the device.
-    ecn_marked_per_second : float64[m]
-        Packets with a congestion mark that arrived over this link.
-    pauses_per_second : float64[m]
-        PFC pause frames that the sending port received.
-    """
+    """Rates of the links of a fabric, row by row as in ``fabric.links``; NaN if unknown."""
 
     start: datetime
     end: datetime
+    """Period of the mean, UTC."""
     bytes_per_second: Floats
+    """float64[m]: Data in this direction by the counter of the sending port, else of the receiving one."""
     peak_bytes_per_second: Floats
+    """float64[m]: Largest mean between two sweeps of the period."""
     share: Floats
+    """float64[m]: `bytes_per_second` divided by the link's capacity."""
     at_least: Bools
+    """bool[m]: True if the rate is a lower bound (reset, saturated counter, missing values)."""
     by: Int8s
+    """uint8[m]: `BY_SENDER`, `BY_RECEIVER` or `UNKNOWN`."""
     wait_ticks_per_second: Floats
+    """float64[m]: XmitWait of the sending port: time with data but without credits, in ticks of the device.
+    """
     ecn_marked_per_second: Floats
+    """float64[m]: Packets with a congestion mark that arrived over this link."""
     pauses_per_second: Floats
+    """float64[m]: PFC pause frames that the sending port received."""
 
     __repr__ = one_line
 

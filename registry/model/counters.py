@@ -39,37 +39,25 @@ NOT_COUNTED = -1
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class CounterSweep:
-    """Counters of ports at one time.
-
-    Attributes
-    ----------
-    at : datetime
-        Time of the sweep, with a time zone.
-    guid : uint64[p]
-        Node GUID of the switch or adapter; 0 if the source gives only `lid`.
-    lid : int32[p]
-        LID of the device; 0 if the source gives the GUID.
-    port : int32[p]
-        Port number. Rows ascend by (guid, lid, port), each once.
-    names : tuple of str
-        Counters that some port has, in the order of `COUNTERS`; length k.
-    values : int64[p, k]
-        `NOT_COUNTED` or at least 0; bytes, packets, ticks or events.
-    saturated : bool[p, k]
-        True if the counter has its largest possible value: the true value may be larger.
-    errors_only : bool
-        True if the source lists only errors, above thresholds: counters of errors that it never listed before
-        are taken as 0 in the sweep of this kind before.
-    """
+    """Counters of ports at one time."""
 
     at: datetime
+    """Time of the sweep, with a time zone."""
     guid: Guids
+    """uint64[p]: Node GUID of the switch or adapter; 0 if the source gives only `lid`."""
     port: Ints
+    """int32[p]: Port number. Rows ascend by (guid, lid, port), each once."""
     names: tuple[str, ...]
+    """Counters that some port has, in the order of `COUNTERS`; length k."""
     values: Longs
+    """int64[p, k]: `NOT_COUNTED` or at least 0; bytes, packets, ticks or events."""
     lid: Ints = field(default_factory=lambda: np.zeros(0, np.int32))
+    """int32[p]: LID of the device; 0 if the source gives the GUID."""
     saturated: Bools = field(default_factory=lambda: np.zeros((0, 0), np.bool_))
+    """bool[p, k]: True if the counter has its largest possible value: the true value may be larger."""
     errors_only: bool = False
+    """True if the source lists only errors, above thresholds: counters of errors that it never listed before
+    are taken as 0 in the sweep of this kind before."""
 
     __repr__ = one_line
 
@@ -101,18 +89,12 @@ class CounterSweep:
     def of(cls, at: datetime, ports: Mapping[tuple[int, int, int], Mapping[str, tuple[int, bool]]]) -> Self:
         """Return a sweep of the counters of each port.
 
-        Parameters
-        ----------
-        at : datetime
-        ports : mapping of (guid, lid, port) to a mapping of counter to (value, saturated)
-
-        Examples
-        --------
-        >>> from datetime import UTC, datetime
-        >>> ports = {(0xA1, 0, 1): {"xmit_bytes": (4, False)}}
-        >>> sweep = CounterSweep.of(datetime(2026, 1, 1, tzinfo=UTC), ports)
-        >>> sweep.column("xmit_bytes").tolist()
-        [4]
+        Examples:
+            >>> from datetime import UTC, datetime
+            >>> ports = {(0xA1, 0, 1): {"xmit_bytes": (4, False)}}
+            >>> sweep = CounterSweep.of(datetime(2026, 1, 1, tzinfo=UTC), ports)
+            >>> sweep.column("xmit_bytes").tolist()
+            [4]
         """
         found = {name for counters in ports.values() for name in counters}
         names = tuple(name for name in COUNTERS if name in found)
@@ -152,10 +134,8 @@ class CounterSweep:
     def with_guids(self, fabric: Fabric) -> CounterSweep:
         """Return the sweep with GUIDs in place of LIDs; ports with a LID that the fabric lacks are left out.
 
-        Raises
-        ------
-        InvalidValue
-            A port is listed twice, by its LID and by its GUID.
+        Raises:
+            InvalidValue: A port is listed twice, by its LID and by its GUID.
         """
         if not bool(self.lid.any()):
             return self

@@ -43,59 +43,42 @@ _CLAIMED = re.compile(r"(.+) \[(?:0x[0-9a-f]{16}|lid-\d+)\]")
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Fabric(Drawn, Tabular):
-    """A cluster interconnect at one time; notebooks show it as a picture.
-
-    Attributes
-    ----------
-    names : tuple of str
-        Unique names of the vertices; length `n`. Parsers sort them.
-    kind : uint8[n]
-        `HOST` or `SWITCH`.
-    slots : int32[n]
-        Default number of ranks of a host; 0 for switches.
-    forwards : bool[n]
-        True if the vertex forwards traffic of others: switches and nodes of direct networks do, hosts with
-        adapters do not.
-    guid : uint64[n]
-        Node GUID of a switch; 0 if unknown and for hosts, whose adapters have GUIDs.
-    lid : int32[n]
-        LID of a switch in the scan; 0 if unknown.
-    links : Links
-        Links in the order of `Links.order`.
-    adapters : Adapters
-        Adapters of hosts; empty if unknown: then each host is one end point with all its links.
-    ports : Ports
-        Ports that are down or could be faster; often empty.
-    level : int32[n] or None
-        Tier of a vertex: 0 hosts, 1 leaf switches, ...
-    coordinates : int32[n, d] or None
-        Position in a torus or mesh.
-    observed_at : datetime or None
-        Time of the scan, UTC.
-    indptr : int64[n + 1], neighbour : int32[arcs], capacity : float64[arcs], cables : int64[arcs]
-        Directed CSR adjacency derived from `links`: one arc per pair of vertices, parallel cables bundled.
-    arc_of_link : int32[m]
-        Arc of each link; ascending.
-    """
+    """A cluster interconnect at one time; notebooks show it as a picture."""
 
     names: tuple[str, ...]
+    """Unique names of the vertices; length `n`. Parsers sort them."""
     kind: Int8s
+    """uint8[n]: `HOST` or `SWITCH`."""
     slots: Ints
+    """int32[n]: Default number of ranks of a host; 0 for switches."""
     forwards: Bools
+    """bool[n]: True if the vertex forwards traffic of others: switches and nodes of direct networks do, hosts
+    with adapters do not."""
     guid: Guids
+    """uint64[n]: Node GUID of a switch; 0 if unknown and for hosts, whose adapters have GUIDs."""
     lid: Ints
+    """int32[n]: LID of a switch in the scan; 0 if unknown."""
     links: Links
+    """Links in the order of `Links.order`."""
     adapters: Adapters = field(default_factory=Adapters)
+    """Adapters of hosts; empty if unknown: then each host is one end point with all its links."""
     ports: Ports = field(default_factory=Ports)
+    """Ports that are down or could be faster; often empty."""
     tables: ForwardingTables | None = None
     level: Ints | None = None
+    """int32[n]: Tier of a vertex: 0 hosts, 1 leaf switches, ..."""
     coordinates: Ints | None = None
+    """int32[n, d]: Position in a torus or mesh."""
     observed_at: datetime | None = None
+    """Time of the scan, UTC."""
     indptr: Longs = field(init=False)
     neighbour: Ints = field(init=False)
     capacity: Floats = field(init=False)
     cables: Longs = field(init=False)
+    """int64[n + 1] and int32[arcs] and float64[arcs] and int64[arcs]: Directed CSR adjacency derived from
+    `links`: one arc per pair of vertices, parallel cables bundled."""
     arc_of_link: Ints = field(init=False)
+    """int32[m]: Arc of each link; ascending."""
 
     def __post_init__(self) -> None:
         n = len(self.names)
@@ -171,25 +154,17 @@ class Fabric(Drawn, Tabular):
     ) -> Self:
         """Return a fabric of a plain directed graph.
 
-        Parameters
-        ----------
-        names : iterable of str
-            Unique names of the vertices; their order is kept.
-        source, target : int[m]
-            Ends of each arc as indices from 0; give both directions of a full-duplex link. Repeated pairs
-            are parallel cables.
-        capacity : float[m] or float
-            Bytes/s.
-        slots : int[n] or int, optional
-            Ranks of each vertex (default: 1). A vertex with 0 is a switch.
-        forwards : bool[n] or bool, optional
-            True for vertices that forward traffic of others. Switches always do; hosts do by default if
-            there is no switch.
+        Args:
+            names: Unique names of the vertices; their order is kept.
+            source, target (int[m]): Ends of each arc as indices from 0; give both directions of a full-duplex
+                link. Repeated pairs are parallel cables.
+            capacity (float[m] or float): Bytes/s.
+            slots (int[n] or int): Ranks of each vertex (default: 1). A vertex with 0 is a switch.
+            forwards (bool[n] or bool): True for vertices that forward traffic of others. Switches always do;
+                hosts do by default if there is no switch.
 
-        Raises
-        ------
-        InvalidValue
-            Names the argument.
+        Raises:
+            InvalidValue: Names the argument.
         """
         names = tuple(str(name) for name in sequence_of(names, object, "Fabric.names"))
         n = len(names)
@@ -274,12 +249,9 @@ class Fabric(Drawn, Tabular):
 
         See `registry.model.host_names` for names that differ from the fabric's in their domain.
 
-        Raises
-        ------
-        UnknownName
-            With the closest names.
-        InvalidValue
-            One text, or something else than names.
+        Raises:
+            UnknownName: With the closest names.
+            InvalidValue: One text, or something else than names.
         """
         given = sequence_of(names, str, f"{kind}s")
         found = self.known_vertices(given, kind=kind)
@@ -310,12 +282,9 @@ class Fabric(Drawn, Tabular):
         Numbers that are names of vertices, too, are an error if the two meanings differ (a graph numbered
         from 1). Read-only arrays, such as `hosts`, slices of it and ``Placement.host_of_rank``, are indices.
 
-        Raises
-        ------
-        UnknownName
-            A name that the fabric lacks.
-        InvalidValue
-            Numbers with two meanings or outside the fabric, or neither names nor numbers.
+        Raises:
+            UnknownName: A name that the fabric lacks.
+            InvalidValue: Numbers with two meanings or outside the fabric, or neither names nor numbers.
         """
         own = isinstance(given, np.ndarray) and not given.flags.writeable
         items = sequence_of(given, object, label)
@@ -377,19 +346,13 @@ ENDS: tuple[End, End] = ("source", "target")
 
 
 class PortNames(NamedTuple):
-    """Names of the ports of all links after the names of their devices, without repetition.
-
-    Attributes
-    ----------
-    texts : tuple of str
-        Such as ``:33`` or `` mlx5_0:1``; the first one is empty, as for a port that is not known.
-    source, target : int64[m]
-        Index of the text of each end of each link.
-    """
+    """Names of the ports of all links after the names of their devices, without repetition."""
 
     texts: tuple[str, ...]
+    """Such as ``:33`` or `` mlx5_0:1``; the first one is empty, as for a port that is not known."""
     source: Longs
     target: Longs
+    """int64[m]: Index of the text of each end of each link."""
 
 
 def port_name(device: str, port: int) -> str:

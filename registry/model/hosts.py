@@ -31,18 +31,9 @@ End = tuple[str, str]
 class IntendedWiring:
     """Cables that a machine should have, with the names used by its plan.
 
-    Attributes
-    ----------
-    source, target : tuple of str
-        Names of the devices at the two ends of each cable; length c. A cable is listed once.
-    source_port, target_port : tuple of str
-        Port names of the plan, such as ``Port 9`` or ``mlx5_0``.
-    kind : tuple of str
-        Purpose of the cable in the plan, such as ``Data``; may be empty.
-    speed : tuple of float
-        Nominal bytes/s of each cable; 0 if the plan does not contain it. An empty tuple means 0 for all.
-    declared_at : datetime or None
-        Time from which the plan is valid, with a time zone.
+    Attributes:
+        source, target: Names of the devices at the two ends of each cable; length c. A cable is listed once.
+        source_port, target_port: Port names of the plan, such as ``Port 9`` or ``mlx5_0``.
     """
 
     source: tuple[str, ...]
@@ -50,8 +41,11 @@ class IntendedWiring:
     target: tuple[str, ...]
     target_port: tuple[str, ...]
     kind: tuple[str, ...]
+    """Purpose of the cable in the plan, such as ``Data``; may be empty."""
     speed: tuple[float, ...] = ()
+    """Nominal bytes/s of each cable; 0 if the plan does not contain it. An empty tuple means 0 for all."""
     declared_at: datetime | None = None
+    """Time from which the plan is valid, with a time zone."""
 
     __repr__ = one_line
 
@@ -124,42 +118,29 @@ def join_wiring(plans: Sequence[IntendedWiring]) -> IntendedWiring:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class HostLayout:
-    """Cores of a host by NUMA domain, distances of domains, and adapters near them.
-
-    Attributes
-    ----------
-    core_domain : int32[cores]
-        NUMA domain of each core, 0 to d - 1, in the tool's logical order; no domain is empty.
-    core_cpu : int32[cores]
-        Number of the core's first hardware thread in the operating system.
-    domain_node : int32[d]
-        Number of each domain's memory node in the operating system; -1 if it has none.
-    distance : float64[d, d]
-        Relative latency of memory from a core's domain to another, > 0; 10 is local by convention.
-    nic_name : tuple of str
-        Network adapters, such as ``mlx5_0`` or ``eth0``.
-    nic_fabric : bool[n]
-        True for adapters that MPI would use (InfiniBand, Omni-Path and the like), not Ethernet.
-    nic_guid : uint64[n]
-        Node GUID; 0 if unknown.
-    nic_near : bool[n, d]
-        True for domains that are local to an adapter.
-    name : str
-        Name of the host; empty if unknown.
-    source : str
-        Tool and version of the source.
-    """
+    """Cores of a host by NUMA domain, distances of domains, and adapters near them."""
 
     core_domain: Ints
+    """int32[cores]: NUMA domain of each core, 0 to d - 1, in the tool's logical order; no domain is empty."""
     core_cpu: Ints
+    """int32[cores]: Number of the core's first hardware thread in the operating system."""
     domain_node: Ints
+    """int32[d]: Number of each domain's memory node in the operating system; -1 if it has none."""
     distance: Floats
+    """float64[d, d]: Relative latency of memory from a core's domain to another, > 0; 10 is local by
+    convention."""
     nic_name: tuple[str, ...] = ()
+    """Network adapters, such as ``mlx5_0`` or ``eth0``."""
     nic_fabric: Bools
+    """bool[n]: True for adapters that MPI would use (InfiniBand, Omni-Path and the like), not Ethernet."""
     nic_guid: Guids
+    """uint64[n]: Node GUID; 0 if unknown."""
     nic_near: Bools
+    """bool[n, d]: True for domains that are local to an adapter."""
     name: str = ""
+    """Name of the host; empty if unknown."""
     source: str = ""
+    """Tool and version of the source."""
 
     __repr__ = one_line
 

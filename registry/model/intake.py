@@ -51,38 +51,26 @@ class IngestedData:
     """One attribute for each kind of data that files can hold.
 
     Each attribute has a row of the same name in `registry.store.saving.KINDS`.
-
-    Attributes
-    ----------
-    fabric : Fabric or None
-        Fabric without its forwarding tables; its `tables` are ignored.
-    tables : ForwardingTables or None
-        Forwarding tables of the fabric.
-    counters : tuple of CounterSweep
-        Sweeps of port counters, each with its own time.
-    intended : IntendedWiring or None
-        Intended wiring, with the time since when it is valid.
-    layouts : tuple of HostLayout
-        Layouts of hosts of the cluster at the time of the observation.
-    profiles : tuple of Profile
-        Communication profiles.
-    traces : tuple of (Trace or None)
-        Trace that each of the profiles was counted from; empty if no profile has one.
-    jobs : tuple of Job
-        Jobs of the cluster.
-    placements : tuple of HostOrder
-        Placements of ranks on hosts of the cluster.
     """
 
     fabric: Fabric | None = None
+    """Fabric without its forwarding tables; its `tables` are ignored."""
     tables: ForwardingTables | None = None
+    """Forwarding tables of the fabric."""
     counters: tuple[CounterSweep, ...] = ()
+    """Sweeps of port counters, each with its own time."""
     intended: IntendedWiring | None = None
+    """Intended wiring, with the time since when it is valid."""
     layouts: tuple[HostLayout, ...] = ()
+    """Layouts of hosts of the cluster at the time of the observation."""
     profiles: tuple[Profile, ...] = ()
+    """Communication profiles."""
     traces: tuple[Trace | None, ...] = ()
+    """Trace that each of the profiles was counted from; empty if no profile has one."""
     jobs: tuple[Job, ...] = ()
+    """Jobs of the cluster."""
     placements: tuple[HostOrder, ...] = ()
+    """Placements of ranks on hosts of the cluster."""
 
     __repr__ = one_line
 
@@ -94,46 +82,31 @@ class IngestedData:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Intake(IngestedData):
-    """All data read by one ingest. It is saved as a whole or not at all.
-
-    Attributes
-    ----------
-    cluster : str or None
-        Name of the cluster, required by all kinds except profiles and traces. A ``/`` is not allowed, since
-        it separates the parts of composed ids.
-    observed_at : datetime or None
-        Time of the observation, with a time zone. Required by fabrics, tables and layouts.
-    source : str
-        Names of the files' formats, separated by a comma and a blank.
-    files : tuple of str
-        Paths of the files.
-    files_at : datetime or None
-        Time at which the newest file was written, with a time zone.
-    warnings : tuple of str
-        Warnings of the parsers; the receipt repeats them.
-    digest : str
-        SHA-256 of the files' bytes, in hexadecimal.
-    key : str
-        Hash of the files and options, see `registry.store.ingest_runs.Attempt.key`.
-    started_at : datetime or None
-        Time when reading began, with a time zone (default: the time when saving begins).
-    begun : float or None
-        The same by `time.monotonic`, from which the duration is computed.
-    strict : bool
-        True to reject all data if a host or device of them is not in the fabric (default: a warning).
-    """
+    """All data read by one ingest. It is saved as a whole or not at all."""
 
     cluster: str | None = None
+    """Name of the cluster, required by all kinds except profiles and traces. A ``/`` is not allowed, since it
+    separates the parts of composed ids."""
     observed_at: datetime | None = None
+    """Time of the observation, with a time zone. Required by fabrics, tables and layouts."""
     source: str = ""
+    """Names of the files' formats, separated by a comma and a blank."""
     files: tuple[str, ...] = ()
+    """Paths of the files."""
     files_at: datetime | None = None
+    """Time at which the newest file was written, with a time zone."""
     warnings: tuple[str, ...] = ()
+    """Warnings of the parsers; the receipt repeats them."""
     digest: str = ""
+    """SHA-256 of the files' bytes, in hexadecimal."""
     key: str = ""
+    """Hash of the files and options, see `registry.store.ingest_runs.Attempt.key`."""
     started_at: datetime | None = None
+    """Time when reading began, with a time zone (default: the time when saving begins)."""
     begun: float | None = None
+    """The same by `time.monotonic`, from which the duration is computed."""
     strict: bool = False
+    """True to reject all data if a host or device of them is not in the fabric (default: a warning)."""
 
     __repr__ = one_line
 
@@ -173,75 +146,50 @@ class Intake(IngestedData):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Saved:
-    """Result of saving the data of one kind.
-
-    Attributes
-    ----------
-    ids : tuple of str
-        Ids of the stored things, in the order of the intake, both new and known ones. Empty for kinds that
-        are only counted.
-    new_ids : tuple of str
-        Ids that did not exist before.
-    new : int
-        Number of things that are new or changed.
-    warnings : tuple of str
-        Warnings about the data, one line each.
-    unknown_hosts : tuple of str
-        Hosts in the data that the fabric lacks.
-    unknown_devices : tuple of str
-        Devices with counters that the fabric lacks: ``GUID 0x...`` or ``LID 17``.
-    """
+    """Result of saving the data of one kind."""
 
     ids: tuple[str, ...] = ()
+    """Ids of the stored things, in the order of the intake, both new and known ones. Empty for kinds that are
+    only counted."""
     new_ids: tuple[str, ...] = ()
+    """Ids that did not exist before."""
     new: int = 0
+    """Number of things that are new or changed."""
     warnings: tuple[str, ...] = ()
+    """Warnings about the data, one line each."""
     unknown_hosts: tuple[str, ...] = ()
+    """Hosts in the data that the fabric lacks."""
     unknown_devices: tuple[str, ...] = ()
+    """Devices with counters that the fabric lacks: ``GUID 0x...`` or ``LID 17``."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Receipt:
-    """What saving an `Intake` changed.
-
-    Attributes
-    ----------
-    cluster : str or None
-        Name of the cluster.
-    snapshot : str or None
-        Id of the fabric's snapshot at the time of the observation.
-    new_content : bool
-        True if the snapshot is new.
-    new_observation : bool
-        True if the observation is new.
-    routing : str or None
-        Id of the forwarding tables.
-    new_routing : bool
-        True if the forwarding tables are new.
-    links_opened, links_closed : int
-        Number of directed links that appeared or disappeared since the previous observation.
-    size : str
-        Number of hosts, switches and cables of the fabric as it is stored, see `Fabric.size`.
-    saved : mapping of str to Saved
-        Result of each kind, by the kind's name.
-    warnings : tuple of str
-        Warnings of the intake and of saving.
-    seconds : float
-        Wall time of the transaction.
-    """
+    """What saving an `Intake` changed."""
 
     cluster: str | None = None
+    """Name of the cluster."""
     snapshot: str | None = None
+    """Id of the fabric's snapshot at the time of the observation."""
     new_content: bool = False
+    """True if the snapshot is new."""
     new_observation: bool = False
+    """True if the observation is new."""
     routing: str | None = None
+    """Id of the forwarding tables."""
     new_routing: bool = False
+    """True if the forwarding tables are new."""
     links_opened: int = 0
     links_closed: int = 0
+    """Number of directed links that appeared or disappeared since the previous observation."""
     size: str = ""
+    """Number of hosts, switches and cables of the fabric as it is stored, see `Fabric.size`."""
     saved: Mapping[str, Saved] = field(default_factory=dict)
+    """Result of each kind, by the kind's name."""
     warnings: tuple[str, ...] = ()
+    """Warnings of the intake and of saving."""
     seconds: float = 0.0
+    """Wall time of the transaction."""
 
     def ids(self, kind: str) -> tuple[str, ...]:
         """Return the ids of the things of a kind, in the order of the intake."""

@@ -31,45 +31,32 @@ NOT_ENDED = f"(j.ended_at IS NULL AND NOT coalesce(j.state, '') IN {list(FINAL_S
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Job:
-    """A job as reported by a scheduler.
-
-    Attributes
-    ----------
-    id : str
-        The scheduler's id, such as ``4711`` or ``3_1``.
-    name, user, account, partition, state : str
-        State is the base word in capitals, such as ``RUNNING``.
-    submitted_at, started_at, ended_at : datetime or None
-        UTC.
-    hosts : tuple of str
-        Hosts in the scheduler's order; empty if the job never got any.
-    slots : tuple of int
-        Number of ranks on each host.
-    guessed : bool
-        True if the source has neither ranks nor CPUs of each host: then the slots are an even share.
-    ranks : int
-        Number of tasks; 0 if unknown.
-    distribution : str
-        ``block``, ``cyclic``, ``plane``, ``arbitrary`` or empty.
-    source : str
-        Format of the source.
-    """
+    """A job as reported by a scheduler."""
 
     id: str
+    """The scheduler's id, such as ``4711`` or ``3_1``."""
     name: str = ""
     user: str = ""
     account: str = ""
     partition: str = ""
     state: str = ""
+    """State is the base word in capitals, such as ``RUNNING``."""
     submitted_at: datetime | None = None
     started_at: datetime | None = None
     ended_at: datetime | None = None
+    """UTC."""
     hosts: tuple[str, ...] = ()
+    """Hosts in the scheduler's order; empty if the job never got any."""
     slots: tuple[int, ...] = ()
+    """Number of ranks on each host."""
     guessed: bool = False
+    """True if the source has neither ranks nor CPUs of each host: then the slots are an even share."""
     ranks: int = 0
+    """Number of tasks; 0 if unknown."""
     distribution: str = ""
+    """``block``, ``cyclic``, ``plane``, ``arbitrary`` or empty."""
     source: str = ""
+    """Format of the source."""
 
     __repr__ = one_line
 
@@ -102,10 +89,8 @@ class HasJob(Protocol):
 def as_utc(moment: Time, label: str = "time") -> datetime:
     """Return a time in UTC; a time without a zone is taken as UTC, a text as by `registry.units.moment_of`.
 
-    Raises
-    ------
-    InvalidValue
-        A text that is no time.
+    Raises:
+        InvalidValue: A text that is no time.
     """
     if isinstance(moment, str):
         try:
@@ -121,14 +106,9 @@ def as_utc(moment: Time, label: str = "time") -> datetime:
 class Interruption:
     """A cable that a scan no longer saw after an earlier one had seen it.
 
-    Attributes
-    ----------
-    source, target : str
-        Names of the devices at its ends.
-    source_port, target_port : int
-        Ports; `registry.model.NO_PORT` if unknown.
-    times : int
-        Number of times that it vanished in the period.
+    Attributes:
+        source, target: Names of the devices at its ends.
+        source_port, target_port: Ports; `registry.model.NO_PORT` if unknown.
     """
 
     source: str
@@ -136,103 +116,73 @@ class Interruption:
     target: str
     target_port: int
     times: int
+    """Number of times that it vanished in the period."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Vanished:
-    """A host, switch or cable of an earlier scan that the fabric no longer has.
-
-    Attributes
-    ----------
-    kind : str
-        ``host``, ``switch`` or ``cable``.
-    devices : tuple of str
-        Name of the device; of a cable the devices at its ends.
-    ports : tuple of int
-        Ports of a cable; `registry.model.NO_PORT` if unknown.
-    cables : int
-        Cables that vanished with a device; of a bundle the number that is missing.
-    since : datetime
-        Time of the first scan without it, UTC.
-    """
+    """A host, switch or cable of an earlier scan that the fabric no longer has."""
 
     kind: str
+    """``host``, ``switch`` or ``cable``."""
     devices: tuple[str, ...]
+    """Name of the device; of a cable the devices at its ends."""
     ports: tuple[int, ...] = ()
+    """Ports of a cable; `registry.model.NO_PORT` if unknown."""
     cables: int
+    """Cables that vanished with a device; of a bundle the number that is missing."""
     since: datetime
+    """Time of the first scan without it, UTC."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Losses:
-    """What the scans of a cluster no longer show.
-
-    Attributes
-    ----------
-    observation : str
-        Id of the latest scan.
-    vanished : tuple of Vanished
-        What was there after the last ``almanac cluster accept`` and is missing now: switches, hosts, cables.
-    interruptions : tuple of Interruption
-        Cables that vanished in the last period, back or not.
-    """
+    """What the scans of a cluster no longer show."""
 
     cluster: str
     observation: str
+    """Id of the latest scan."""
     vanished: tuple[Vanished, ...] = ()
+    """What was there after the last ``almanac cluster accept`` and is missing now: switches, hosts, cables.
+    """
     interruptions: tuple[Interruption, ...] = ()
+    """Cables that vanished in the last period, back or not."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MeasuredRun:
-    """A run of a program, as `almanac run` measured it.
-
-    Attributes
-    ----------
-    program : str
-        Hash of the program and its arguments: only runs of the same program are compared.
-    hosts, slots : tuple of str, tuple of int
-        Hosts in the order in which the launcher fills them, and the ranks that each can take.
-    launcher : str
-        Name and version.
-    profile, placement : str or None
-        Ids of the profile and of the placement; without a placement the ranks ran in order.
-    job : str or None
-        The scheduler's id of the job.
-    started_at : datetime
-        UTC.
-    wall_seconds : float
-        Time from the start of the launcher to its end.
-    step_seconds : float or None
-        Time of a step of the program, if its output has it.
-    steps : int
-        Number of steps from which that time was measured.
-    exit_code : int
-        Exit code of the launcher; negative: the signal that ended it.
-    recorded : bool
-        True if the MPI library counted messages meanwhile, which takes time: such runs are not compared.
-    verified : bool or None
-        True if the launcher was seen, just before this run, to start each rank where the order has it; False
-        if it did not; None if that was not tried.
-    """
+    """A run of a program, as `almanac run` measured it."""
 
     cluster: str
     application: str
     program: str
+    """Hash of the program and its arguments: only runs of the same program are compared."""
     ranks: int
     hosts: tuple[str, ...]
     slots: tuple[int, ...]
+    """Hosts in the order in which the launcher fills them, and the ranks that each can take."""
     launcher: str
+    """Name and version."""
     profile: str | None = None
     placement: str | None = None
+    """Ids of the profile and of the placement; without a placement the ranks ran in order."""
     job: str | None = None
+    """The scheduler's id of the job."""
     started_at: datetime
+    """UTC."""
     wall_seconds: float
+    """Time from the start of the launcher to its end."""
     step_seconds: float | None = None
+    """Time of a step of the program, if its output has it."""
     steps: int = 0
+    """Number of steps from which that time was measured."""
     exit_code: int = 0
+    """Exit code of the launcher; negative: the signal that ended it."""
     recorded: bool = False
+    """True if the MPI library counted messages meanwhile, which takes time: such runs are not compared."""
     verified: bool | None = None
+    """True if the launcher was seen, just before this run, to start each rank where the order has it; False
+    if it did not; None if that was not tried."""
 
     def __post_init__(self) -> None:
         if not self.hosts or len(self.hosts) != len(self.slots):
@@ -245,27 +195,18 @@ class MeasuredRun:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredMeasuredRun(MeasuredRun):
-    """A measured run as it was saved.
-
-    Attributes
-    ----------
-    recorded_at : datetime
-        UTC.
-    other_jobs : tuple of str
-        The scheduler's ids of other jobs that ran on the cluster meanwhile, as far as the registry knew.
-    other_load : float or None
-        Largest share of the capacity of a link of the run that these jobs used, by estimates
-        (`mapping.questions.live`); None if it is unknown.
-    rank_order : str
-        Hash of the hosts of all ranks; empty if they ran in order.
-    congestion_seconds, in_order_congestion_seconds : float or None
-        Estimated load of the worst link with the placement, and with the ranks in order.
-    """
+    """A measured run as it was saved."""
 
     id: str
     recorded_at: datetime
+    """UTC."""
     other_jobs: tuple[str, ...] = ()
+    """The scheduler's ids of other jobs that ran on the cluster meanwhile, as far as the registry knew."""
     other_load: float | None = None
+    """Largest share of the capacity of a link of the run that these jobs used, by estimates
+    (`mapping.questions.live`); None if it is unknown."""
     rank_order: str = ""
+    """Hash of the hosts of all ranks; empty if they ran in order."""
     congestion_seconds: float | None = None
     in_order_congestion_seconds: float | None = None
+    """Estimated load of the worst link with the placement, and with the ranks in order."""

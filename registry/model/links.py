@@ -43,36 +43,25 @@ MANY = 3
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Adapters:
-    """Host channel adapters of a fabric and their ports; the adapters of a host are its rails.
-
-    Attributes
-    ----------
-    names : tuple of str
-        Node descriptions as printed, such as ``"node01 mlx5_0"``; length `a`, need not be unique.
-    guid, system_guid : uint64[a]
-        Node GUID and system image GUID; 0 if unknown.
-    host : int32[a]
-        Host of each adapter.
-    port_adapter : int32[p]
-        Adapter of each port that is up; ascending, then by port number.
-    port_number : int32[p]
-    port_guid : uint64[p]
-        GUID of each port; 0 if unknown.
-    port_lid : int32[p]
-        First LID in the scan; 0 if not configured.
-    port_lmc : int32[p]
-        LID mask control: the port has ``2 ** lmc`` LIDs.
-    """
+    """Host channel adapters of a fabric and their ports; the adapters of a host are its rails."""
 
     names: tuple[str, ...] = ()
+    """Node descriptions as printed, such as ``"node01 mlx5_0"``; length `a`, need not be unique."""
     guid: Guids = field(default_factory=lambda: np.zeros(0, np.uint64))
     system_guid: Guids = field(default_factory=lambda: np.zeros(0, np.uint64))
+    """uint64[a]: Node GUID and system image GUID; 0 if unknown."""
     host: Ints = field(default_factory=lambda: np.zeros(0, np.int32))
+    """int32[a]: Host of each adapter."""
     port_adapter: Ints = field(default_factory=lambda: np.zeros(0, np.int32))
+    """int32[p]: Adapter of each port that is up; ascending, then by port number."""
     port_number: Ints = field(default_factory=lambda: np.zeros(0, np.int32))
+    """int32[p]."""
     port_guid: Guids = field(default_factory=lambda: np.zeros(0, np.uint64))
+    """uint64[p]: GUID of each port; 0 if unknown."""
     port_lid: Ints = field(default_factory=lambda: np.zeros(0, np.int32))
+    """int32[p]: First LID in the scan; 0 if not configured."""
     port_lmc: Ints = field(default_factory=lambda: np.zeros(0, np.int32))
+    """int32[p]: LID mask control: the port has ``2 ** lmc`` LIDs."""
 
     __repr__ = one_line
 
@@ -102,29 +91,21 @@ class Links:
 
     A source without ports has one row per bundle, with the number of cables.
     A `Fabric` sorts the rows by (source, target, source_port, target_port, adapters).
-
-    Attributes
-    ----------
-    source, target : int32[m]
-        Vertices.
-    capacity : float64[m]
-        Data bytes/s in this direction of all cables of the row; > 0.
-    source_port, target_port : int32[m]
-        Port numbers; `NO_PORT` if unknown.
-    source_adapter, target_adapter : int32[m]
-        Adapter at a host; `NO_PORT` at a switch or if unknown.
-    cables : int32[m]
-        Number of physical cables of the row; >= 1.
     """
 
     source: Ints
     target: Ints
+    """int32[m]: Vertices."""
     capacity: Floats
+    """float64[m]: Data bytes/s in this direction of all cables of the row; > 0."""
     source_port: Ints
     target_port: Ints
+    """int32[m]: Port numbers; `NO_PORT` if unknown."""
     source_adapter: Ints
     target_adapter: Ints
+    """int32[m]: Adapter at a host; `NO_PORT` at a switch or if unknown."""
     cables: Ints
+    """int32[m]: Number of physical cables of the row; >= 1."""
 
     __repr__ = one_line
 
@@ -193,25 +174,18 @@ class Ports:
 
     A port that is not listed belongs to a link of the fabric or is unknown. A `Fabric` sorts the rows by
     (vertex, adapter, number).
-
-    Attributes
-    ----------
-    vertex : int32[q]
-        Switch or host of the port.
-    adapter : int32[q]
-        Adapter at a host; `NO_PORT` at a switch or if unknown.
-    number : int32[q]
-    state : uint8[q]
-        Index in `PORT_STATES`.
-    could_be : float64[q]
-        Data bytes/s that both ends could negotiate, if that is more than the link has; else 0.
     """
 
     vertex: Ints = field(default_factory=lambda: np.zeros(0, np.int32))
+    """int32[q]: Switch or host of the port."""
     adapter: Ints = field(default_factory=lambda: np.zeros(0, np.int32))
+    """int32[q]: Adapter at a host; `NO_PORT` at a switch or if unknown."""
     number: Ints = field(default_factory=lambda: np.zeros(0, np.int32))
+    """int32[q]."""
     state: Int8s = field(default_factory=lambda: np.zeros(0, np.uint8))
+    """uint8[q]: Index in `PORT_STATES`."""
     could_be: Floats = field(default_factory=lambda: np.zeros(0, np.float64))
+    """float64[q]: Data bytes/s that both ends could negotiate, if that is more than the link has; else 0."""
 
     __repr__ = one_line
 
@@ -244,22 +218,15 @@ PORT_COLUMNS = ("vertex", "adapter", "number", "state", "could_be")
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class ForwardingTables:
-    """Linear forwarding tables: the routes in use. They do not depend on vertex numbers.
-
-    Attributes
-    ----------
-    switch_guid : uint64[k]
-        Switches that have a table, ascending.
-    ports : uint8[k, lids]
-        Port to which a switch sends a packet for a LID: 0 itself, `NO_ROUTE` none.
-    lid_guid : uint64[lids]
-        GUID of the port (of an adapter, or port 0 of a switch) with each LID; 0 if unknown. A port with
-        LMC > 0 has several consecutive LIDs.
-    """
+    """Linear forwarding tables: the routes in use. They do not depend on vertex numbers."""
 
     switch_guid: Guids
+    """uint64[k]: Switches that have a table, ascending."""
     ports: Int8s
+    """uint8[k, lids]: Port to which a switch sends a packet for a LID: 0 itself, `NO_ROUTE` none."""
     lid_guid: Guids
+    """uint64[lids]: GUID of the port (of an adapter, or port 0 of a switch) with each LID; 0 if unknown. A
+    port with LMC > 0 has several consecutive LIDs."""
 
     __repr__ = one_line
 

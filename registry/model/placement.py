@@ -40,18 +40,12 @@ from registry.model.views import Drawn, Tabular, content, one_line, sequence_of
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Allocation:
-    """Hosts of a job, in the order in which its launcher fills them.
-
-    Attributes
-    ----------
-    hosts : int32[h]
-        Vertices of the fabric, without repeats.
-    slots : int32[h]
-        Number of ranks that fit on each host; >= 1.
-    """
+    """Hosts of a job, in the order in which its launcher fills them."""
 
     hosts: Ints
+    """int32[h]: Vertices of the fabric, without repeats."""
     slots: Ints
+    """int32[h]: Number of ranks that fit on each host; >= 1."""
 
     __repr__ = one_line
 
@@ -70,12 +64,9 @@ class Allocation:
     ) -> Self:
         """Return the allocation of hosts by name or vertex, with one number of slots or one per host.
 
-        Raises
-        ------
-        UnknownName
-            The fabric lacks a host, or a vertex is not a host.
-        InvalidValue
-            Names the argument.
+        Raises:
+            UnknownName: The fabric lacks a host, or a vertex is not a host.
+            InvalidValue: Names the argument.
         """
         fabric = content(fabric, Fabric, "fabric")
         vertices = fabric.named_or_numbered(hosts, "Allocation.hosts")
@@ -103,44 +94,31 @@ class Allocation:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Placement(Drawn, Tabular):
-    """Host of each rank, and how the placement was found.
-
-    Attributes
-    ----------
-    host_of_rank : int32[ranks]
-        Vertex of the fabric (index into ``fabric.names``).
-    allocation : Allocation
-        Hosts and slots that were allowed.
-    strategy : str
-        Strategy (and refiners) that found it, or ``given``.
-    objective, routing : str
-        Minimised metric and the routing; empty for a given placement.
-    seconds : float
-        Wall time of the search.
-    steps : int
-        Number of proposals of the search.
-    complete : bool
-        False if the search was interrupted.
-    core_of_rank : int32[ranks] or None
-        Core of each rank on its host, from 0 in hwloc's logical order, each used once; None if cores were not
-        chosen.
-    cpu_of_rank : int32[ranks] or None
-        Number of the core's first hardware thread in the operating system, -1 if the layout of the host is
-        unknown; None if cores were not chosen.
-    """
+    """Host of each rank, and how the placement was found."""
 
     host_of_rank: Ints
+    """int32[ranks]: Vertex of the fabric (index into ``fabric.names``)."""
     allocation: Allocation
+    """Hosts and slots that were allowed."""
     strategy: str
+    """Strategy (and refiners) that found it, or ``given``."""
     objective: str = ""
     routing: str = ""
+    """Minimised metric and the routing; empty for a given placement."""
     parameters: Mapping[str, str | int | float | bool] = field(default_factory=dict)
     seed: int | None = None
     seconds: float = 0.0
+    """Wall time of the search."""
     steps: int = 0
+    """Number of proposals of the search."""
     complete: bool = True
+    """False if the search was interrupted."""
     core_of_rank: Ints | None = None
+    """int32[ranks]: Core of each rank on its host, from 0 in hwloc's logical order, each used once; None if
+    cores were not chosen."""
     cpu_of_rank: Ints | None = None
+    """int32[ranks]: Number of the core's first hardware thread in the operating system, -1 if the layout of
+    the host is unknown; None if cores were not chosen."""
 
     __repr__ = one_line
 
@@ -172,12 +150,9 @@ class Placement(Drawn, Tabular):
     def given(cls, fabric: Fabric | HasFabric, hosts: Iterable[str] | Iterable[int]) -> Self:
         """Return the placement with these hosts by rank, by name or vertex; the slots of each are its ranks.
 
-        Raises
-        ------
-        UnknownName
-            The fabric lacks a host, or a vertex is not a host.
-        InvalidValue
-            As `Fabric.named_or_numbered`.
+        Raises:
+            UnknownName: The fabric lacks a host, or a vertex is not a host.
+            InvalidValue: As `Fabric.named_or_numbered`.
         """
         fabric = content(fabric, Fabric, "fabric")
         vertices = fabric.named_or_numbered(hosts, "placement")
@@ -225,24 +200,16 @@ class HasPlacement(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HostOrder:
-    """A placement by host names, as in launcher files; no fabric is needed.
-
-    Attributes
-    ----------
-    hosts : tuple of str
-        Host of each rank.
-    source : str
-        Format of the source.
-    name : str
-        File of the source.
-    job : str
-        Scheduler's id of the job that ran with it; empty if unknown.
-    """
+    """A placement by host names, as in launcher files; no fabric is needed."""
 
     hosts: tuple[str, ...]
+    """Host of each rank."""
     source: str = ""
+    """Format of the source."""
     name: str = ""
+    """File of the source."""
     job: str = ""
+    """Scheduler's id of the job that ran with it; empty if unknown."""
 
     __repr__ = one_line
 
@@ -256,21 +223,14 @@ class HostOrder:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bound:
-    """Certified lower bound of all placements on an allocation, and its proof.
-
-    Attributes
-    ----------
-    value : float
-        Bound in the unit of the metric.
-    proof : str
-        Proof in a sentence.
-    name : str
-        Name of the proof, such as ``injection``; empty for bounds of earlier versions.
-    """
+    """Certified lower bound of all placements on an allocation, and its proof."""
 
     value: float
+    """Bound in the unit of the metric."""
     proof: str
+    """Proof in a sentence."""
     name: str = ""
+    """Name of the proof, such as ``injection``; empty for bounds of earlier versions."""
 
     def certifies(self, value: float) -> str:
         """Return a text with the largest possible distance of a value from the optimum."""
@@ -290,68 +250,47 @@ METRICS = (
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Evaluation(Tabular):
-    """Cost of a placement with one routing.
-
-    Attributes
-    ----------
-    routing : str
-        Routing with its options, such as ``tables``, ``shortest-paths`` or ``up-down:root=n6``.
-    rails : str
-        Rule that splits the traffic of a pair over adapters.
-    congestion_seconds : float
-        Largest load / capacity of all links.
-    network_congestion_seconds : float
-        Largest load / capacity of links between switches (`Fabric.network_link`).
-    hop_bytes : float
-        Sum over links, including cables of hosts, of their bytes. Equation 2 of Hoefler and Snir 2011 with
-        bytes as weights.
-    total_bytes : float
-        Bytes sent, including those within hosts.
-    average_dilation : float
-        ``hop_bytes / total_bytes``; 0 if nothing is sent.
-    max_dilation : float
-        Longest mean path of a pair of ranks with messages, in hops.
-    link_bytes : float64[m]
-        Load of each row of ``fabric.links``.
-    bounds : mapping of str to Bound
-        Certified lower bounds by metric; empty if not requested.
-    mean_congestion_seconds : float or None
-        Mean of load / capacity over the loaded links; other links are left out, as their number depends on
-        the size of the machine. This and the next fields are None in evaluations of earlier versions.
-    total_dilation : float or None
-        Sum of the mean hops of all ordered pairs of ranks with messages.
-    message_dilation : float or None
-        Mean hops of a message, including those within hosts; None if the profile has no messages.
-    mapping_coefficient : float or None
-        Sum over pairs of ranks of their traffic times their distance (Orduña, Silla and Duato 2004, section
-        4.1).
-    distance : str
-        Convention of this distance (``mapping.distances.distances``).
-    counted : str
-        Unit of this traffic: ``bytes``, or packets and their size.
-    background : str
-        Load of other jobs and its weight (``mapping.distances.cost_model``); empty for none.
-    """
+    """Cost of a placement with one routing."""
 
     routing: str
+    """Routing with its options, such as ``tables``, ``shortest-paths`` or ``up-down:root=n6``."""
     rails: str
+    """Rule that splits the traffic of a pair over adapters."""
     congestion_seconds: float
+    """Largest load / capacity of all links."""
     network_congestion_seconds: float
+    """Largest load / capacity of links between switches (`Fabric.network_link`)."""
     hop_bytes: float
+    """Sum over links, including cables of hosts, of their bytes. Equation 2 of Hoefler and Snir 2011 with
+    bytes as weights."""
     total_bytes: float
+    """Bytes sent, including those within hosts."""
     average_dilation: float
+    """``hop_bytes / total_bytes``; 0 if nothing is sent."""
     max_dilation: float
+    """Longest mean path of a pair of ranks with messages, in hops."""
     link_bytes: Floats
+    """float64[m]: Load of each row of ``fabric.links``."""
     bounds: Mapping[str, Bound] = field(default_factory=dict)
+    """Certified lower bounds by metric; empty if not requested."""
     wall_seconds: float = 0.0
     code_version: str = ""
     mean_congestion_seconds: float | None = None
+    """Mean of load / capacity over the loaded links; other links are left out, as their number depends on the
+    size of the machine. This and the next fields are None in evaluations of earlier versions."""
     total_dilation: float | None = None
+    """Sum of the mean hops of all ordered pairs of ranks with messages."""
     message_dilation: float | None = None
+    """Mean hops of a message, including those within hosts; None if the profile has no messages."""
     mapping_coefficient: float | None = None
+    """Sum over pairs of ranks of their traffic times their distance (Orduña, Silla and Duato 2004, section
+    4.1)."""
     distance: str = "links"
+    """Convention of this distance (``mapping.distances.distances``)."""
     counted: str = "bytes"
+    """Unit of this traffic: ``bytes``, or packets and their size."""
     background: str = ""
+    """Load of other jobs and its weight (``mapping.distances.cost_model``); empty for none."""
 
     __repr__ = one_line
 
@@ -390,21 +329,14 @@ class Metrics:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class LoadedLinks:
-    """Loads of the links that carry traffic.
-
-    Attributes
-    ----------
-    link : int32[k]
-        Rows of ``fabric.links``, ascending.
-    bytes : float64[k]
-        Bytes on each link; > 0.
-    links : int
-        Number of all rows of ``fabric.links``.
-    """
+    """Loads of the links that carry traffic."""
 
     link: Ints
+    """int32[k]: Rows of ``fabric.links``, ascending."""
     bytes: Floats
+    """float64[k]: Bytes on each link; > 0."""
     links: int
+    """Number of all rows of ``fabric.links``."""
 
     __repr__ = one_line
 
@@ -440,67 +372,54 @@ class PlacementSeries:
 
     Missing texts are empty, missing numbers NaN.
 
-    Attributes
-    ----------
-    recorded_at : datetime64[us][n]
-        UTC.
-    application, profile, profile_name : tuple of str
-        Application, id and latest name of the profile.
-    job : tuple of str
-        The scheduler's id.
-    role : tuple of str
-        ``present`` (a job ran with it) or ``proposed`` (by a search).
-    strategy, objective, routing, code_version : tuple of str
-        See `Placement` and `Evaluation`.
-    tables, snapshot : tuple of str
-        Ids of the forwarding tables and of the snapshot of the evaluation.
-    allocation : tuple of str
-        Id of the hosts and slots, in their order.
-    order : tuple of str
-        Digest of the host of each rank; empty for placements of earlier versions.
-    background : tuple of str
-        Load of other jobs in the evaluation.
-    ranks : int32[n]
-    complete : bool[n]
-    congestion_seconds, network_congestion_seconds, hop_bytes, average_dilation : float64[n]
-        See `Metrics`.
-    bound_congestion_seconds, bound_network_congestion_seconds, bound_hop_bytes : float64[n]
-        Certified lower bounds.
-    in_order_congestion_seconds, in_order_network_congestion_seconds : float64[n]
-    in_order_hop_bytes, in_order_average_dilation : float64[n]
-        Metrics of the same ranks in order.
+    Attributes:
+        strategy, objective, routing, code_version: See `Placement` and `Evaluation`.
     """
 
     id: tuple[str, ...]
     cluster: tuple[str, ...]
     recorded_at: Moments
+    """datetime64[us][n]: UTC."""
     application: tuple[str, ...]
     profile: tuple[str, ...]
     profile_name: tuple[str, ...]
+    """Application, id and latest name of the profile."""
     job: tuple[str, ...]
+    """The scheduler's id."""
     role: tuple[str, ...]
+    """``present`` (a job ran with it) or ``proposed`` (by a search)."""
     strategy: tuple[str, ...]
     objective: tuple[str, ...]
     routing: tuple[str, ...]
     tables: tuple[str, ...]
     snapshot: tuple[str, ...]
+    """Ids of the forwarding tables and of the snapshot of the evaluation."""
     allocation: tuple[str, ...]
+    """Id of the hosts and slots, in their order."""
     order: tuple[str, ...]
+    """Digest of the host of each rank; empty for placements of earlier versions."""
     background: tuple[str, ...]
+    """Load of other jobs in the evaluation."""
     code_version: tuple[str, ...]
     ranks: Ints
+    """int32[n]."""
     complete: Bools
+    """bool[n]."""
     congestion_seconds: Floats
     network_congestion_seconds: Floats
     hop_bytes: Floats
     average_dilation: Floats
+    """float64[n]: See `Metrics`."""
     bound_congestion_seconds: Floats
     bound_network_congestion_seconds: Floats
     bound_hop_bytes: Floats
+    """float64[n]: Certified lower bounds."""
     in_order_congestion_seconds: Floats
     in_order_network_congestion_seconds: Floats
+    """float64[n]."""
     in_order_hop_bytes: Floats
     in_order_average_dilation: Floats
+    """float64[n]: Metrics of the same ranks in order."""
 
     __repr__ = one_line
 
@@ -551,24 +470,16 @@ def rank_order(counts: Sequence[int], distribution: str, plane: int | None = Non
     Hosts are visited in order, round after round, until each has its ranks: ``block`` gives a host all its
     ranks at once, ``cyclic`` one per round, ``plane`` a fixed number per round.
 
-    Parameters
-    ----------
-    counts : sequence of int
-        Number of ranks of each host.
-    distribution : str
-        ``block``, ``cyclic`` or ``plane``.
-    plane : int, optional
-        Ranks per round of ``plane``.
+    Args:
+        counts: Number of ranks of each host.
+        distribution: ``block``, ``cyclic`` or ``plane``.
+        plane: Ranks per round of ``plane``.
 
-    Returns
-    -------
-    int64[ranks]
-        Index of the host of each rank.
+    Returns:
+        int64[ranks]: Index of the host of each rank.
 
-    Raises
-    ------
-    InvalidValue
-        The distribution is unknown or has no order (``arbitrary``); a plane without a size.
+    Raises:
+        InvalidValue: The distribution is unknown or has no order (``arbitrary``); a plane without a size.
     """
     left = np.asarray(counts, np.int64)
     if distribution not in (BLOCK, CYCLIC, PLANE):
@@ -591,10 +502,8 @@ def shared(ranks: int, slots_of_host: Sequence[int]) -> tuple[int, ...]:
 
     Each round gives one rank to every host with free slots; when all are full, one to every host.
 
-    Parameters
-    ----------
-    slots_of_host : sequence of int
-        Number of slots of each host.
+    Args:
+        slots_of_host: Number of slots of each host.
     """
     taken = [0] * len(slots_of_host)
     while ranks and taken:
@@ -617,20 +526,14 @@ def order_of_job(
 ) -> HostOrder:
     """Return the host of each rank of a job by its distribution.
 
-    Parameters
-    ----------
-    distribution : str, optional
-        Default: the job's own, or ``block`` if it has none.
-    plane : int, optional
-        Ranks per round of ``plane``, which accounting does not record.
-    leaves : sequence of sequence of str
-        Hosts of each leaf switch or block, if ``block`` visits one after the other: Slurm 26.05 with
-        topology/tree or topology/block. The hosts of one are visited in the order of the job.
+    Args:
+        distribution: Default: the job's own, or ``block`` if it has none.
+        plane: Ranks per round of ``plane``, which accounting does not record.
+        leaves: Hosts of each leaf switch or block, if ``block`` visits one after the other: Slurm 26.05 with
+            topology/tree or topology/block. The hosts of one are visited in the order of the job.
 
-    Raises
-    ------
-    InvalidValue
-        The job has no hosts, its order is unknown, or a host is on no leaf.
+    Raises:
+        InvalidValue: The job has no hosts, its order is unknown, or a host is on no leaf.
     """
     if not job.hosts:
         raise InvalidValue("Job.hosts", f"job {job.id} has none")

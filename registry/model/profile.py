@@ -38,34 +38,25 @@ class HasProfile(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Profile(Tabular):
-    """Traffic from each rank of an application to the others, as directed CSR over ranks.
-
-    Attributes
-    ----------
-    indptr : int64[ranks + 1], partner : int32[pairs]
-        Receivers of each rank, ascending, without repeats and without the rank itself.
-    bytes : float64[pairs]
-        Bytes of each pair; finite, >= 0 (0 for messages without a body).
-    messages : int64[pairs]
-        Messages of each pair; 0 if unknown.
-    name, application, source : str
-        Name in the registry; name of the program; format of the source.
-    self_edges : int, self_bytes : float
-        Number of dropped edges from a rank to itself, and their bytes.
-    missing_ranks : tuple of int
-        Ranks without a recording of what they sent.
-    """
+    """Traffic from each rank of an application to the others, as directed CSR over ranks."""
 
     indptr: Longs
     partner: Ints
+    """int64[ranks + 1] and int32[pairs]: Receivers of each rank, ascending, without repeats and without the
+    rank itself."""
     bytes: Floats
+    """float64[pairs]: Bytes of each pair; finite, >= 0 (0 for messages without a body)."""
     messages: Longs
+    """int64[pairs]: Messages of each pair; 0 if unknown."""
     name: str = ""
     application: str = ""
     source: str = ""
+    """Name in the registry; name of the program; format of the source."""
     self_edges: int = 0
     self_bytes: float = 0.0
+    """Number of dropped edges from a rank to itself, and their bytes."""
     missing_ranks: tuple[int, ...] = ()
+    """Ranks without a recording of what they sent."""
 
     to_networkx = to_networkx
 
@@ -118,16 +109,12 @@ class Profile(Tabular):
     ) -> Self:
         """Return the profile of directed edges; repeated pairs are summed, self edges dropped and counted.
 
-        Parameters
-        ----------
-        source, target : int[e]
-            Sending and receiving rank.
-        bytes : float[e]
-        ranks : int, optional
-            Number of ranks (default: one more than the highest rank).
-        messages : int[e], optional
-        **about
-            `name`, `application`, `missing_ranks`.
+        Args:
+            source, target (int[e]): Sending and receiving rank.
+            bytes (float[e]):
+            ranks: Number of ranks (default: one more than the highest rank).
+            messages (int[e]):
+            **about: `name`, `application`, `missing_ranks`.
         """
         src = whole_numbers(source, "Profile.source")
         dst = whole_numbers(target, "Profile.target")
@@ -179,31 +166,22 @@ class Trace:
 
     Times recorded on a busy machine are unreliable; the order and sizes of each rank's messages are not.
 
-    Attributes
-    ----------
-    ranks : int
-        Number of ranks; >= 1.
-    at : float64[n]
-        Time at which each message was sent, in seconds since the first one; finite, >= 0, non-decreasing.
-    sender, receiver : int32[n]
-        Ranks in ``0 .. ranks - 1``; never equal.
-    bytes : int64[n]
-        Size of each message; >= 0.
-    tag : int32[n]
-        Tag of each message; 0 if unknown.
-
-    Raises
-    ------
-    InvalidValue
-        With the offending row (from 0) and its value.
+    Raises:
+        InvalidValue: With the offending row (from 0) and its value.
     """
 
     ranks: int
+    """Number of ranks; >= 1."""
     at: Floats
+    """float64[n]: Time at which each message was sent, in seconds since the first one; finite, >= 0,
+    non-decreasing."""
     sender: Ints
     receiver: Ints
+    """int32[n]: Ranks in ``0 .. ranks - 1``; never equal."""
     bytes: Longs
+    """int64[n]: Size of each message; >= 0."""
     tag: Ints
+    """int32[n]: Tag of each message; 0 if unknown."""
 
     __repr__ = one_line
 
@@ -242,10 +220,8 @@ class Trace:
     def profile(self, **about: Any) -> Profile:
         """Return the profile: bytes and messages of each pair of ranks.
 
-        Parameters
-        ----------
-        **about
-            `name`, `application`, `self_edges`, `self_bytes`, `missing_ranks` of the profile.
+        Args:
+            **about: `name`, `application`, `self_edges`, `self_bytes`, `missing_ranks` of the profile.
         """
         return Profile.from_edges(
             self.sender,
@@ -259,10 +235,8 @@ class Trace:
     def scaled(self, factor: float) -> Self:
         """Return the same messages sent `factor` times as fast: times are divided by it.
 
-        Raises
-        ------
-        InvalidValue
-            The factor is not finite or not above zero, or a time becomes infinite.
+        Raises:
+            InvalidValue: The factor is not finite or not above zero, or a time becomes infinite.
         """
         if not (math.isfinite(factor) and factor > 0.0):
             raise InvalidValue("Trace.scaled", f"the factor {factor} must be finite and above zero")

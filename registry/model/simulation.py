@@ -30,48 +30,35 @@ class Simulation:
     """Result of a simulation of messages over a fabric.
 
     Messages within a host count as delivered and load no link. If no message was delivered, latencies are 0.
-
-    Attributes
-    ----------
-    mode : str
-        One of `MODES`.
-    routing : str
-        Routing with its options.
-    complete : bool
-        False if the simulation was interrupted: then all values are those until the interrupt.
-    completion_seconds : float
-        Simulated time from the start to the last byte.
-    messages : int
-        Number of delivered messages.
-    packet_hops : int
-        Sum over packets (or flits) of the number of links that they crossed.
-    link_bytes : float64[m]
-        Bytes on each row of ``fabric.links``.
-    link_busy_seconds : float64[m]
-        Time that each link was sending.
-    delivered_at, delivered : float64[k]
-        Times in seconds and bytes delivered by then; neither descends.
-    latency_seconds : float64[len(PERCENTILES)]
-        Percentiles of the time from the generation of a message to its last byte; ascending.
-    latency_over_time : float64[k]
-        Mean latency of the messages delivered since the point before.
     """
 
     mode: str
+    """One of `MODES`."""
     routing: str
+    """Routing with its options."""
     seed: int
     complete: bool
+    """False if the simulation was interrupted: then all values are those until the interrupt."""
     completion_seconds: float
+    """Simulated time from the start to the last byte."""
     delivered_bytes: float
     messages: int
+    """Number of delivered messages."""
     packet_hops: int
+    """Sum over packets (or flits) of the number of links that they crossed."""
     link_bytes: Floats
+    """float64[m]: Bytes on each row of ``fabric.links``."""
     link_busy_seconds: Floats
+    """float64[m]: Time that each link was sending."""
     delivered_at: Floats
     delivered: Floats
+    """float64[k]: Times in seconds and bytes delivered by then; neither descends."""
     latency_seconds: Floats
+    """float64[len(PERCENTILES)]: Percentiles of the time from the generation of a message to its last byte;
+    ascending."""
     mean_latency_seconds: float
     latency_over_time: Floats
+    """float64[k]: Mean latency of the messages delivered since the point before."""
 
     __repr__ = one_line
 
@@ -114,10 +101,8 @@ class Simulation:
     def latency(self, percentile: float) -> float:
         """Return the latency in seconds at one of `PERCENTILES`.
 
-        Raises
-        ------
-        InvalidValue
-            The percentile is not stored.
+        Raises:
+            InvalidValue: The percentile is not stored.
         """
         if percentile not in PERCENTILES:
             stored = ", ".join(f"{one:g}" for one in PERCENTILES)

@@ -47,10 +47,8 @@ class Tabular:
     def to_pandas(self) -> Any:
         """Return the table as a pandas DataFrame.
 
-        Raises
-        ------
-        MissingExtra
-            pandas is not installed.
+        Raises:
+            MissingExtra: pandas is not installed.
         """
         return load("registry.interchange", "data_frame")(self.columns())
 
@@ -110,9 +108,8 @@ def content(value: Any, kind: type[T], label: str) -> T:
 
     A stored object may so be given instead of its content: a `Snapshot` instead of its ``fabric``.
 
-    Raises
-    ------
-    InvalidValue
+    Raises:
+        InvalidValue
     """
     found = value if isinstance(value, kind) else getattr(value, kind.__name__.lower(), None)
     if isinstance(found, kind):
@@ -123,10 +120,8 @@ def content(value: Any, kind: type[T], label: str) -> T:
 def whole_number(value: Any, label: str, low: int | None = 0) -> int:
     """Return a whole number of at least `low`; one written as 1e6 is accepted.
 
-    Raises
-    ------
-    InvalidValue
-        A fraction, no number, or too low a number.
+    Raises:
+        InvalidValue: A fraction, no number, or too low a number.
     """
     try:
         found = int(value)
@@ -142,10 +137,8 @@ def whole_number(value: Any, label: str, low: int | None = 0) -> int:
 def sequence_of(values: Iterable[Any], kind: type[T], label: str) -> tuple[T, ...]:
     """Return the values as a tuple.
 
-    Raises
-    ------
-    InvalidValue
-        One text instead of several, or a value of another type.
+    Raises:
+        InvalidValue: One text instead of several, or a value of another type.
     """
     if isinstance(values, str | Mapping) or not isinstance(values, Iterable):
         raise InvalidValue(label, f"must be a sequence, not {values!r}")

@@ -30,38 +30,25 @@ RETURN ids, blobs, guids_before, tables_before, collect(h.guid) AS guids_after, 
 
 
 class State(NamedTuple):
-    """Wiring and forwarding tables of a cluster from one time until the next state.
-
-    Attributes
-    ----------
-    at : datetime
-        Time of the first observation of this state, UTC.
-    content : str
-        Id of the snapshot.
-    routing : str or None
-        Id of the latest forwarding tables.
-    """
+    """Wiring and forwarding tables of a cluster from one time until the next state."""
 
     at: datetime
+    """Time of the first observation of this state, UTC."""
     content: str
+    """Id of the snapshot."""
     routing: str | None
+    """Id of the latest forwarding tables."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Timeline:
-    """States of a cluster by time, each different from the one before.
-
-    Attributes
-    ----------
-    states : tuple of State
-        At least one.
-    last_at : datetime
-        Time of the latest observation, UTC.
-    """
+    """States of a cluster by time, each different from the one before."""
 
     cluster: str
     states: tuple[State, ...]
+    """At least one."""
     last_at: datetime
+    """Time of the latest observation, UTC."""
 
     def as_of(self, at: datetime) -> State | None:
         """Return the state at a time, or None before the first."""

@@ -29,10 +29,8 @@ def read_growth(
     at equal distances are compared; then the growth before a reset between two of them is not counted.
     Two statements, and one more if a part of the period is rolled up.
 
-    Parameters
-    ----------
-    over : timedelta
-        Length of the period, which ends with the last sweep at or before `at` (default: the latest).
+    Args:
+        over: Length of the period, which ends with the last sweep at or before `at` (default: the latest).
     """
     until = time_or_latest(at)
 

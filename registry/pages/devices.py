@@ -27,27 +27,18 @@ RETURN state_starts, state_names, collect(l.valid_from) AS starts, collect(l.val
 
 
 class DeviceEvent(NamedTuple):
-    """A change of a device.
-
-    Attributes
-    ----------
-    at : datetime
-        Time of the first observation after it, UTC.
-    kind : str
-        `APPEARED`, `REMOVED` or `CHANGED_SPEED` of a cable, or `RENAMED`.
-    port : int
-        Port of the device; negative if unknown, or if the device got another name.
-    peer : str
-        Present name of the device at the other end; the new name if the device got another one.
-    peer_port : int
-        Port there; negative if unknown.
-    """
+    """A change of a device."""
 
     at: datetime
+    """Time of the first observation after it, UTC."""
     kind: str
+    """`APPEARED`, `REMOVED` or `CHANGED_SPEED` of a cable, or `RENAMED`."""
     port: int
+    """Port of the device; negative if unknown, or if the device got another name."""
     peer: str
+    """Present name of the device at the other end; the new name if the device got another one."""
     peer_port: int
+    """Port there; negative if unknown."""
 
 
 class DeviceHistory(NamedTuple):
@@ -60,12 +51,9 @@ class DeviceHistory(NamedTuple):
 def read_device_history(database: Database, cluster: str, fabric: Fabric, vertex: int) -> DeviceHistory:
     """Return when the cables and the name of a device changed; one statement.
 
-    Parameters
-    ----------
-    fabric : Fabric
-        A fabric of the cluster.
-    vertex : int
-        Host or switch in it.
+    Args:
+        fabric: A fabric of the cluster.
+        vertex: Host or switch in it.
     """
     identity = device_id(cluster, device_keys(fabric)[vertex])
     rows = database.read(lambda transaction: transaction.run(_DEVICE, device=identity))

@@ -47,21 +47,14 @@ _NEVER = datetime(1, 1, 1, tzinfo=UTC)
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class FabricHistory:
-    """All clusters, with the timeline and counters of one of them.
-
-    Attributes
-    ----------
-    clusters : dict of str to ClusterInfo
-        Clusters by name.
-    timeline : Timeline or None
-        Timeline of the chosen cluster; None if there are no clusters.
-    sweeps : Sweeps
-        Its latest sweeps of counters at or before the requested time.
-    """
+    """All clusters, with the timeline and counters of one of them."""
 
     clusters: dict[str, ClusterInfo]
+    """Clusters by name."""
     timeline: Timeline | None
+    """Timeline of the chosen cluster; None if there are no clusters."""
     sweeps: Sweeps
+    """Its latest sweeps of counters at or before the requested time."""
 
     __repr__ = one_line
 
@@ -71,14 +64,10 @@ def read_fabric_history(
 ) -> FabricHistory:
     """Return all clusters, with the timeline and counters of one; one statement.
 
-    Parameters
-    ----------
-    cluster : str or None
-        Chosen cluster; None: the first by name.
-    at : datetime, optional
-        Read counters at or before this time (default: the latest).
-    counters : bool
-        If True, read counters.
+    Args:
+        cluster: Chosen cluster; None: the first by name.
+        at: Read counters at or before this time (default: the latest).
+        counters: If True, read counters.
     """
     until = _NEVER if not counters else time_or_latest(at)
 

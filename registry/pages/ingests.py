@@ -22,25 +22,17 @@ RETURN r.cluster AS cluster, format, r.outcome AS outcome, day, count(r) AS runs
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourceDay:
-    """Data of a source that were observed on one day, and its runs that failed on it.
-
-    Attributes
-    ----------
-    cluster, format : str
-    day : int
-        Number of the day, from 1; 0: before the first one.
-    runs, failed : int
-        Number of runs that read data of that day or failed on it, and how many failed.
-    observed_at : datetime or None
-        Time of the latest data; None if there are none.
-    """
+    """Data of a source that were observed on one day, and its runs that failed on it."""
 
     cluster: str
     format: str
     day: int
+    """Number of the day, from 1; 0: before the first one."""
     runs: int
     failed: int
+    """Number of runs that read data of that day or failed on it, and how many failed."""
     observed_at: datetime | None
+    """Time of the latest data; None if there are none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,12 +46,9 @@ class Ingests:
 def read_ingests(database: Database, starts: Sequence[datetime], clusters: Collection[str]) -> Ingests:
     """Return all sources and their data by days; one statement.
 
-    Parameters
-    ----------
-    starts : sequence of datetime
-        Start of each day, ascending.
-    clusters : collection of str
-        Names of the clusters that exist.
+    Args:
+        starts: Start of each day, ascending.
+        clusters: Names of the clusters that exist.
     """
     moments = [as_utc(start) for start in starts]
     rows = database.read(lambda transaction: transaction.run(_DAYS, starts=moments, failed=FAILED))

@@ -131,52 +131,36 @@ RETURN {JOB_COLUMNS}, application, advice, placements, profile_ids, profile_name
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobFilter:
-    """Conditions on jobs; None or empty conditions are ignored.
-
-    Attributes
-    ----------
-    users : tuple of str or None
-        Jobs of one of these users.
-    since, until : datetime or None
-        Jobs that ran or waited between the two.
-    minimum_gain : float or None
-        Jobs with at least this gain by their newest advice.
-    minimum_ratio : float or None
-        Jobs whose worst link is at least so many times its certified bound.
-    text : str
-        Jobs whose id begins with it, or whose name contains it, ignoring case.
-    """
+    """Conditions on jobs; None or empty conditions are ignored."""
 
     cluster: str | None = None
     user: str | None = None
     users: tuple[str, ...] | None = None
+    """Jobs of one of these users."""
     application: str | None = None
     state: str | None = None
     since: datetime | None = None
     until: datetime | None = None
+    """Jobs that ran or waited between the two."""
     minimum_gain: float | None = None
+    """Jobs with at least this gain by their newest advice."""
     minimum_ratio: float | None = None
+    """Jobs whose worst link is at least so many times its certified bound."""
     text: str = ""
+    """Jobs whose id begins with it, or whose name contains it, ignoring case."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobRow:
-    """A row of the table of jobs.
-
-    Attributes
-    ----------
-    application : str or None
-        Application of its profile.
-    placement : StoredPlacementInfo or None
-        Latest evaluated placement; present ones come before proposed ones.
-    advice : StoredAdvice or None
-        Latest advice.
-    """
+    """A row of the table of jobs."""
 
     stored: StoredJob
     application: str | None
+    """Application of its profile."""
     placement: StoredPlacementInfo | None
+    """Latest evaluated placement; present ones come before proposed ones."""
     advice: StoredAdvice | None
+    """Latest advice."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -189,18 +173,13 @@ class JobPage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobChoices:
-    """Choices of the filters, sorted.
-
-    Attributes
-    ----------
-    clusters : mapping of str to str
-        Id of the latest snapshot of each cluster.
-    """
+    """Choices of the filters, sorted."""
 
     users: tuple[str, ...]
     applications: tuple[str, ...]
     states: tuple[str, ...]
     clusters: Mapping[str, str]
+    """Id of the latest snapshot of each cluster."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -219,10 +198,8 @@ class JobPages(Store):
     def page(self, wanted: JobFilter, *, limit: int = 100, offset: int = 0) -> JobPage:
         """Return the jobs that match a filter, the latest started first; jobs that never started come last.
 
-        Parameters
-        ----------
-        limit, offset : int
-            At most `limit` jobs, after the first `offset`.
+        Args:
+            limit, offset: At most `limit` jobs, after the first `offset`.
         """
         parameters: dict[str, Any] = {
             "user": wanted.user,
@@ -263,12 +240,9 @@ class JobPages(Store):
     def open(self, job: str, cluster: str | None = None) -> JobFile:
         """Return a job with its placements and its latest advice.
 
-        Parameters
-        ----------
-        job : str
-            Scheduler's id, or cluster and id joined by ``/``.
-        cluster : str, optional
-            Needed if two clusters have a job with this id.
+        Args:
+            job: Scheduler's id, or cluster and id joined by ``/``.
+            cluster: Needed if two clusters have a job with this id.
         """
         if cluster is None and "/" in job:
             cluster, _, job = job.partition("/")

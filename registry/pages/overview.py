@@ -74,31 +74,21 @@ _COUNTS = ("observations", "contents", "hosts", "unnamed", "switches", "adapters
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class ClusterOverview:
-    """State of all clusters, and details of one of them.
-
-    Attributes
-    ----------
-    clusters : dict of str to ClusterInfo
-        Clusters by name.
-    sources : tuple of SourceState
-        Latest run of each source, by cluster and format.
-    cluster : str or None
-        Name of the chosen cluster; None if there are no clusters.
-    before : Snapshot or None
-        Its fabric at the earlier time, with the id of the forwarding tables but without the tables; None if
-        no fabric had been ingested by then.
-    plan : StoredWiring or None
-        Its intended wiring.
-    sweeps : Sweeps
-        Its latest sweeps of counters.
-    """
+    """State of all clusters, and details of one of them."""
 
     clusters: dict[str, ClusterInfo]
+    """Clusters by name."""
     sources: tuple[SourceState, ...]
+    """Latest run of each source, by cluster and format."""
     cluster: str | None
+    """Name of the chosen cluster; None if there are no clusters."""
     before: Snapshot | None
+    """Its fabric at the earlier time, with the id of the forwarding tables but without the tables; None if no
+    fabric had been ingested by then."""
     plan: StoredWiring | None
+    """Its intended wiring."""
     sweeps: Sweeps
+    """Its latest sweeps of counters."""
 
     __repr__ = one_line
 
@@ -106,12 +96,9 @@ class ClusterOverview:
 def read_overview(database: Database, cluster: str | None, before: datetime) -> ClusterOverview:
     """Return the state of all clusters, and details of one; one statement.
 
-    Parameters
-    ----------
-    cluster : str or None
-        Chosen cluster; None: the first by name.
-    before : datetime
-        Earlier time with which the chosen cluster is compared.
+    Args:
+        cluster: Chosen cluster; None: the first by name.
+        before: Earlier time with which the chosen cluster is compared.
     """
 
     def work(transaction: Transaction) -> ClusterOverview:

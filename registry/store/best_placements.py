@@ -32,18 +32,13 @@ def best_placement(
 ) -> str | None:
     """Return the id of the placement with the least congestion, or None if there is none.
 
-    Parameters
-    ----------
-    content, tables : str
-        Ids of the fabric and of its forwarding tables, if any.
-    profile : str
-        Id of the profile.
-    allocation : HostSlots
-        The same hosts and slots in the same order.
-    without : sequence of str
-        Hashes of orders of ranks that do not count.
-    consecutive : bool
-        True for placements that were searched with consecutive ranks on each host, False for others.
+    Args:
+        content, tables: Ids of the fabric and of its forwarding tables, if any.
+        profile: Id of the profile.
+        allocation: The same hosts and slots in the same order.
+        without: Hashes of orders of ranks that do not count.
+        consecutive: True for placements that were searched with consecutive ranks on each host, False for
+            others.
     """
     parameters = {
         "content": content,

@@ -45,16 +45,10 @@ class Rename:
 class Cable:
     """A cable, or a bundle of cables if ports are unknown.
 
-    Attributes
-    ----------
-    source, target : str
-        Names of the devices at its ends.
-    source_port, target_port : int
-        Ports; `registry.model.NO_PORT` if unknown.
-    source_guid, target_guid : str
-        Adapter at a host; empty at a switch.
-    capacity, capacity_back : float
-        Data bytes/s of all its cables together, from source to target and back.
+    Attributes:
+        source, target: Names of the devices at its ends.
+        source_port, target_port: Ports; `registry.model.NO_PORT` if unknown.
+        source_guid, target_guid: Adapter at a host; empty at a switch.
     """
 
     source: str
@@ -66,6 +60,7 @@ class Cable:
     cables: int
     capacity: float
     capacity_back: float
+    """Data bytes/s of all its cables together, from source to target and back."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,22 +73,14 @@ class CapacityChange:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Changes:
-    """Differences between two states; names are those of the state that has the device.
-
-    Attributes
-    ----------
-    start, end : datetime or None
-        Times of the two states, UTC.
-    start_snapshot, end_snapshot : str or None
-        Ids of their snapshots.
-    switches_rerouted : tuple of str
-        GUIDs of switches whose forwarding table differs; also empty if one state has no tables.
-    """
+    """Differences between two states; names are those of the state that has the device."""
 
     start: datetime | None = None
     end: datetime | None = None
+    """Times of the two states, UTC."""
     start_snapshot: str | None = None
     end_snapshot: str | None = None
+    """Ids of their snapshots."""
     hosts_appeared: tuple[str, ...] = ()
     hosts_vanished: tuple[str, ...] = ()
     switches_appeared: tuple[str, ...] = ()
@@ -103,6 +90,7 @@ class Changes:
     cables_vanished: tuple[Cable, ...] = ()
     capacity_changed: tuple[CapacityChange, ...] = ()
     switches_rerouted: tuple[str, ...] = ()
+    """GUIDs of switches whose forwarding table differs; also empty if one state has no tables."""
 
     __repr__ = one_line
 
@@ -358,10 +346,8 @@ def read_losses(
 ) -> Losses:
     """Return what a fabric, that of the last scan until a time, has no longer; one statement.
 
-    Parameters
-    ----------
-    start : datetime
-        Beginning of the period of the interruptions.
+    Args:
+        start: Beginning of the period of the interruptions.
     """
     rows = transaction.run(_ENDED, cluster=cluster, start=start, until=until, ever=_EVER)
     if not rows or not rows[0]["observation"]:

@@ -55,36 +55,25 @@ _SWITCH_FIELDS = ("max_degree", "max_edges", "link_speed", "compute_seconds", "p
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OpticalSwitch:
-    """An optical switch that connects hosts of a cluster by circuits.
-
-    Attributes
-    ----------
-    hosts : tuple of str
-        Host of each node; circuits refer to nodes by number.
-    max_degree, max_edges : int
-        Most circuits at a host, and in all; enough to connect all hosts.
-    link_speed : float
-        Bytes/s of a circuit, both directions together; finite, above 0.
-    compute_seconds : float
-        Time that each rank computes while it sends its profile once, the ranks of a host one after the other;
-        0: computation is ignored.
-    circuits : tuple of (int, int)
-        Present circuits: the two nodes of each, the lower first, ascending; empty if unknown.
-    plan : str
-        Id of the circuit plan that the switch is set to; empty if none or unknown.
-    at : datetime or None
-        Time of this description, UTC.
-    """
+    """An optical switch that connects hosts of a cluster by circuits."""
 
     cluster: str
     hosts: tuple[str, ...]
+    """Host of each node; circuits refer to nodes by number."""
     max_degree: int
     max_edges: int
+    """Most circuits at a host, and in all; enough to connect all hosts."""
     link_speed: float
+    """Bytes/s of a circuit, both directions together; finite, above 0."""
     compute_seconds: float = 0.0
+    """Time that each rank computes while it sends its profile once, the ranks of a host one after the other;
+    0: computation is ignored."""
     circuits: Circuits = ()
+    """Present circuits: the two nodes of each, the lower first, ascending; empty if unknown."""
     plan: str = ""
+    """Id of the circuit plan that the switch is set to; empty if none or unknown."""
     at: datetime | None = None
+    """Time of this description, UTC."""
 
     def __post_init__(self) -> None:
         nodes = len(self.hosts)
@@ -128,10 +117,8 @@ class OpticalSwitches(Store):
     def read(self, cluster: str) -> OpticalSwitch:
         """Return the switch of a cluster.
 
-        Raises
-        ------
-        UnknownName
-            No such cluster, or it has no optical switch.
+        Raises:
+            UnknownName: No such cluster, or it has no optical switch.
         """
         return self._database.read(lambda transaction: read_switch(transaction, cluster))
 
@@ -219,34 +206,23 @@ CIRCUIT_PLAN = RecordKind(
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class CircuitPlanRecord:
-    """A circuit plan to be saved.
-
-    Attributes
-    ----------
-    cluster : str or None
-        Cluster whose optical switch it is for.
-    hosts : tuple of str
-        Host of each node of the switch, in their order; empty if nodes are only numbered.
-    profiles : tuple of str
-        Ids of the profiles that it was made for; with jobs, one profile per job.
-    ranks : tuple of int
-        Ranks of each profile: ``plan.node_of_vertex`` holds them one profile after the other.
-    jobs : tuple of str
-        Scheduler's ids of the running jobs, one per profile; their ranks are not moved.
-    parameters : mapping of str to str, int, float or bool
-        Parameters of the search.
-    wall_seconds : float
-        Time that the search took.
-    """
+    """A circuit plan to be saved."""
 
     cluster: str | None = None
+    """Cluster whose optical switch it is for."""
     hosts: tuple[str, ...] = ()
+    """Host of each node of the switch, in their order; empty if nodes are only numbered."""
     profiles: tuple[str, ...]
+    """Ids of the profiles that it was made for; with jobs, one profile per job."""
     ranks: tuple[int, ...]
+    """Ranks of each profile: ``plan.node_of_vertex`` holds them one profile after the other."""
     jobs: tuple[str, ...] = ()
+    """Scheduler's ids of the running jobs, one per profile; their ranks are not moved."""
     plan: CircuitPlan
     parameters: Mapping[str, str | int | float | bool] = field(default_factory=dict)
+    """Parameters of the search."""
     wall_seconds: float = 0.0
+    """Time that the search took."""
     code_version: str = ""
 
     __repr__ = one_line
@@ -273,19 +249,13 @@ class CircuitPlanRecord:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class StoredCircuitPlan(CircuitPlanRecord):
-    """A circuit plan as it was saved.
-
-    Attributes
-    ----------
-    recorded_at : datetime
-        UTC.
-    applied_at : datetime or None
-        Time when the switch was last set to this plan, UTC.
-    """
+    """A circuit plan as it was saved."""
 
     id: str
     recorded_at: datetime
+    """UTC."""
     applied_at: datetime | None = None
+    """Time when the switch was last set to this plan, UTC."""
 
     __repr__ = one_line
 
@@ -294,17 +264,8 @@ class StoredCircuitPlan(CircuitPlanRecord):
 class CircuitPlanInfo:
     """A row of the list of circuit plans.
 
-    Attributes
-    ----------
-    profile_names, applications : tuple of str
-        Latest names and applications of the profiles; each once, ascending.
-    circuits, removed, inserted : int
-        Number of circuits in all, to remove and to insert; the last two are None if the present circuits are
-        unknown.
-    throughput, present_throughput, upper_bound : float or None
-        Applications per second; None if unlimited or unknown.
-    gain, break_even_seconds : float or None
-        None if unknown; `break_even_seconds` also if nothing is gained.
+    Attributes:
+        gain, break_even_seconds: None if unknown; `break_even_seconds` also if nothing is gained.
     """
 
     id: str
@@ -314,6 +275,7 @@ class CircuitPlanInfo:
     profiles: tuple[str, ...]
     profile_names: tuple[str, ...]
     applications: tuple[str, ...]
+    """Latest names and applications of the profiles; each once, ascending."""
     jobs: tuple[str, ...]
     nodes: int
     max_degree: int
@@ -321,9 +283,12 @@ class CircuitPlanInfo:
     circuits: int
     removed: int | None
     inserted: int | None
+    """Number of circuits in all, to remove and to insert; the last two are None if the present circuits are
+    unknown."""
     throughput: float | None
     present_throughput: float | None
     upper_bound: float | None
+    """Applications per second; None if unlimited or unknown."""
     bound: str
     gain: float | None
     reconfiguration_seconds: float | None
@@ -358,12 +323,9 @@ class CircuitPlans(Records[StoredCircuitPlan]):
     def save(self, record: CircuitPlanRecord) -> str:
         """Save a circuit plan and return its id; one that is stored already adds nothing.
 
-        Raises
-        ------
-        UnknownName
-            No such cluster, profile or job.
-        InvalidValue
-            A profile has another number of ranks.
+        Raises:
+            UnknownName: No such cluster, profile or job.
+            InvalidValue: A profile has another number of ranks.
         """
         identity = circuit_plan_id(record)
 
@@ -390,12 +352,9 @@ class CircuitPlans(Records[StoredCircuitPlan]):
     ) -> tuple[CircuitPlanInfo, ...]:
         """Return the circuit plans of a cluster or of all clusters, the newest first; one statement.
 
-        Parameters
-        ----------
-        since : datetime, optional
-            Only plans saved after this time.
-        limit : int, optional
-            At most so many.
+        Args:
+            since: Only plans saved after this time.
+            limit: At most so many.
         """
         after = _EVER if since is None else as_utc(since)
         if cluster is not None:
@@ -407,17 +366,12 @@ class CircuitPlans(Records[StoredCircuitPlan]):
     def apply(self, prefix: str) -> StoredCircuitPlan:
         """Record that the optical switch of the plan's cluster is now set to the plan.
 
-        Parameters
-        ----------
-        prefix : str
-            Id of the plan, or a unique beginning of it.
+        Args:
+            prefix: Id of the plan, or a unique beginning of it.
 
-        Raises
-        ------
-        UnknownName
-            No such plan; the cluster has no optical switch.
-        InvalidValue
-            The plan is for no cluster, or the switch now has other hosts or limits.
+        Raises:
+            UnknownName: No such plan; the cluster has no optical switch.
+            InvalidValue: The plan is for no cluster, or the switch now has other hosts or limits.
         """
 
         def work(transaction: Transaction) -> StoredCircuitPlan:

@@ -78,12 +78,9 @@ WITH r, {_all_repeated("r", "start", "until", "period", "bucket")}
 def last_sweeps(cluster: str, condition: str = "true") -> str:
     """Return the clauses for the newest ``$pieces`` sweeps ``s`` with traffic, or null; they carry all else.
 
-    Parameters
-    ----------
-    cluster : str
-        Expression for the name of the cluster.
-    condition : str
-        Condition on ``{at}``, the time of a sweep.
+    Args:
+        cluster: Expression for the name of the cluster.
+        condition: Condition on ``{at}``, the time of a sweep.
     """
     at, seq, traffic = (repeated(name, "s", "k") for name in ("at", "seq", "traffic"))
     return f"""
@@ -153,21 +150,14 @@ SET o.period = $period, o.bucket = $bucket, o.start = $start, o.until = $until
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Retention:
-    """How long counters are stored in which detail, before the latest sweep (or now, if earlier).
-
-    Attributes
-    ----------
-    full : timedelta
-        Period with every sweep.
-    hourly : timedelta
-        Period with growth by hour; at least `full`.
-    daily : timedelta or None
-        Period with growth by day; None: unlimited.
-    """
+    """How long counters are stored in which detail, before the latest sweep (or now, if earlier)."""
 
     full: timedelta = timedelta(days=7)
+    """Period with every sweep."""
     hourly: timedelta = timedelta(days=90)
+    """Period with growth by hour; at least `full`."""
     daily: timedelta | None = None
+    """Period with growth by day; None: unlimited."""
 
     def __post_init__(self) -> None:
         if not timedelta(0) < self.full <= self.hourly <= (self.daily or self.hourly):
@@ -185,17 +175,12 @@ def save_sweep(
 ) -> tuple[str, bool]:
     """Save a sweep of a locked cluster.
 
-    Returns
-    -------
-    id : str
-        Id of the sweep; empty if its period is already rolled up and it is left out.
-    new : bool
-        True if the sweep is new.
+    Returns:
+        id: Id of the sweep; empty if its period is already rolled up and it is left out.
+        new: True if the sweep is new.
 
-    Raises
-    ------
-    InvalidValue
-        A device has a LID instead of a GUID: see `CounterSweep.with_guids`.
+    Raises:
+        InvalidValue: A device has a LID instead of a GUID: see `CounterSweep.with_guids`.
     """
     if bool(sweep.lid.any()):
         raise InvalidValue("CounterSweep.guid", "is needed for every port")
@@ -224,19 +209,13 @@ def save_sweep(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredTimes:
-    """Times of the stored counters of a cluster.
-
-    Attributes
-    ----------
-    traffic, errors : tuple of datetime
-        Different times of the sweeps with traffic, and of those without; ascending.
-    rollups : tuple of (datetime, datetime)
-        Start and end of each roll-up.
-    """
+    """Times of the stored counters of a cluster."""
 
     traffic: tuple[datetime, ...] = ()
     errors: tuple[datetime, ...] = ()
+    """Different times of the sweeps with traffic, and of those without; ascending."""
     rollups: tuple[tuple[datetime, datetime], ...] = ()
+    """Start and end of each roll-up."""
 
     @property
     def rolled_until(self) -> datetime | None:
@@ -447,14 +426,13 @@ class Counters(Store):
 
     A cluster without counters, at all or at that time, raises `UnknownName`.
 
-    Examples
-    --------
-    Find the busiest links at noon by utilisation::
+    Examples:
+        Find the busiest links at noon by utilisation::
 
-        with Registry.open() as registry:
-            fabric = registry.fabrics.read("hpc1", noon).fabric
-            rates = registry.counters.rates("hpc1", noon)
-            hottest = np.argsort(-np.nan_to_num(rates.share))[:10]
+            with Registry.open() as registry:
+                fabric = registry.fabrics.read("hpc1", noon).fabric
+                rates = registry.counters.rates("hpc1", noon)
+                hottest = np.argsort(-np.nan_to_num(rates.share))[:10]
     """
 
     def list(self, cluster: str, start: Time | None = None, end: Time | None = None) -> tuple[SweepInfo, ...]:
@@ -485,10 +463,8 @@ class Counters(Store):
         It is the sum of the growth to each sweep after `start` and up to `end` from the sweep before it.
         Roll-ups that overlap the period count as a whole.
 
-        Raises
-        ------
-        UnknownName
-            The period has no two sweeps and no roll-up.
+        Raises:
+            UnknownName: The period has no two sweeps and no roll-up.
         """
 
         def work(transaction: Transaction) -> CounterDeltas:
@@ -503,12 +479,9 @@ class Counters(Store):
     def recent(self, cluster: str, over: timedelta, at: Time | None = None) -> CounterDeltas | None:
         """Return the growth of counters in a period that ends with the last sweep, or None if it is unknown.
 
-        Parameters
-        ----------
-        over : timedelta
-            Length of the period. It starts earlier if its first sweep is compared with one before it.
-        at : datetime, optional
-            The last sweep is that at or before this time (default: the latest).
+        Args:
+            over: Length of the period. It starts earlier if its first sweep is compared with one before it.
+            at: The last sweep is that at or before this time (default: the latest).
         """
 
         def work(transaction: Transaction) -> CounterDeltas | None:
@@ -523,18 +496,13 @@ class Counters(Store):
 
         Rows are those of ``registry.fabrics.read(cluster, at).fabric.links``.
 
-        Parameters
-        ----------
-        at : datetime, optional
-            Default: the latest sweep.
-        over : timedelta, optional
-            Mean over at least this time before the last sweep at or before `at` (default: since the sweep
-            before it). If sweeps were rolled up: the hour or day of `at`.
+        Args:
+            at: Default: the latest sweep.
+            over: Mean over at least this time before the last sweep at or before `at` (default: since the
+                sweep before it). If sweeps were rolled up: the hour or day of `at`.
 
-        Raises
-        ------
-        UnknownName
-            Fewer than two sweeps and no roll-up at or before the time; no fabric of the cluster.
+        Raises:
+            UnknownName: Fewer than two sweeps and no roll-up at or before the time; no fabric of the cluster.
         """
 
         def work(transaction: Transaction) -> LinkRates:
@@ -550,10 +518,8 @@ class Counters(Store):
 
         Saving a sweep does the same with the default rule.
 
-        Parameters
-        ----------
-        now : datetime, optional
-            Present time (default: the clock); sweeps with later times do not make others old.
+        Args:
+            now: Present time (default: the clock); sweeps with later times do not make others old.
         """
         moment = datetime.now(UTC) if now is None else as_utc(now)
 

@@ -438,19 +438,13 @@ def apply(
 ) -> tuple[int, int]:
     """Update the graph by one observation, or by the deletion of one.
 
-    Parameters
-    ----------
-    before : Fabric or None
-        Canonical fabric of the last observation at or before `at`; if one is deleted, its own fabric.
-    after : Fabric or None
-        Canonical fabric of the observation at `at`; if one is deleted, that of the one before, if any.
-    until : datetime
-        Time of the next observation of a fabric, or `FOREVER`.
+    Args:
+        before: Canonical fabric of the last observation at or before `at`; if one is deleted, its own fabric.
+        after: Canonical fabric of the observation at `at`; if one is deleted, that of the one before, if any.
+        until: Time of the next observation of a fabric, or `FOREVER`.
 
-    Returns
-    -------
-    opened, closed : int
-        Number of directed links only in `after`, and only in `before`.
+    Returns:
+        opened, closed: Number of directed links only in `after`, and only in `before`.
     """
     only = before is None and until == FOREVER
     old = [] if before is None else list(device_facts(before).values())
@@ -480,12 +474,9 @@ def rebuild(
 ) -> None:
     """Rebuild the graph of a cluster from all its observations.
 
-    Parameters
-    ----------
-    observations : sequence of (datetime, str)
-        Time and snapshot id of each, in order of time and arrival.
-    fabric_of : callable
-        Returns the canonical fabric of a snapshot; all fabrics at once may exceed the memory.
+    Args:
+        observations: Time and snapshot id of each, in order of time and arrival.
+        fabric_of: Returns the canonical fabric of a snapshot; all fabrics at once may exceed the memory.
     """
     drop(transaction, cluster)
     graph = derive(observations, fabric_of)

@@ -99,59 +99,41 @@ RETURN c.seq AS seq
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClusterInfo:
-    """A cluster and its latest snapshot.
-
-    Attributes
-    ----------
-    snapshot : str
-        Id of the latest snapshot.
-    first_observed_at, last_observed_at : datetime
-        Times of the first and the last observation of a fabric, UTC.
-    observations, contents : int
-        Number of observations, also of forwarding tables alone, and of different snapshots.
-    hosts, switches, adapters, cables : int
-        Counts of the latest snapshot; hosts are those with a name.
-    unnamed : int
-        Number of its adapters without a machine's name, each of which is a host of the fabric.
-    version : int
-        Number that changes whenever data of the cluster are saved.
-    """
+    """A cluster and its latest snapshot."""
 
     name: str
     snapshot: str
+    """Id of the latest snapshot."""
     first_observed_at: datetime
     last_observed_at: datetime
+    """Times of the first and the last observation of a fabric, UTC."""
     observations: int
     contents: int
+    """Number of observations, also of forwarding tables alone, and of different snapshots."""
     hosts: int
     switches: int
     adapters: int
     cables: int
+    """Counts of the latest snapshot; hosts are those with a name."""
     unnamed: int = 0
+    """Number of its adapters without a machine's name, each of which is a host of the fabric."""
     version: int = 0
+    """Number that changes whenever data of the cluster are saved."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Snapshot(Drawn):
-    """A fabric at one time; notebooks show it as a picture.
-
-    Attributes
-    ----------
-    id : str
-        Id of the snapshot; equal for equal wiring.
-    observed_at : datetime
-        Time of the observation, UTC.
-    routing : str or None
-        Id of the latest forwarding tables at that time.
-    fabric : Fabric
-        Fabric with sorted names, and with the tables if there are any.
-    """
+    """A fabric at one time; notebooks show it as a picture."""
 
     cluster: str
     id: str
+    """Id of the snapshot; equal for equal wiring."""
     observed_at: datetime
+    """Time of the observation, UTC."""
     routing: str | None
+    """Id of the latest forwarding tables at that time."""
     fabric: Fabric
+    """Fabric with sorted names, and with the tables if there are any."""
 
     __repr__ = one_line
 
@@ -172,15 +154,7 @@ def stored_snapshot(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ObservationInfo:
-    """One observation: its time, snapshot, forwarding tables and source.
-
-    Attributes
-    ----------
-    digest : str
-        SHA-256 of the files' bytes.
-    hosts, unnamed, switches, cables : int or None
-        Counts of the snapshot as in `ClusterInfo`; None of forwarding tables alone.
-    """
+    """One observation: its time, snapshot, forwarding tables and source."""
 
     id: str
     at: datetime
@@ -189,10 +163,12 @@ class ObservationInfo:
     routing: str | None
     source: str
     digest: str
+    """SHA-256 of the files' bytes."""
     hosts: int | None = None
     unnamed: int | None = None
     switches: int | None = None
     cables: int | None = None
+    """Counts of the snapshot as in `ClusterInfo`; None of forwarding tables alone."""
 
 
 class Fabrics(Store):
@@ -209,12 +185,9 @@ class Fabrics(Store):
     def read(self, cluster: str, at: Time | None = None, *, tables: bool = True) -> Snapshot:
         """Return the fabric at a time: that of the last observation at or before it.
 
-        Parameters
-        ----------
-        at : datetime, optional
-            Default: the latest observation.
-        tables : bool
-            False to leave out the forwarding tables.
+        Args:
+            at: Default: the latest observation.
+            tables: False to leave out the forwarding tables.
         """
         moment = time_or_latest(at)
         return self._database.read(lambda transaction: _read(transaction, cluster, moment, tables=tables))
@@ -227,10 +200,8 @@ class Fabrics(Store):
     def read_content(self, content: str, routing: str | None = None) -> Snapshot:
         """Return the fabric of a snapshot by its id, or a unique beginning of it after the cluster's name.
 
-        Parameters
-        ----------
-        routing : str, optional
-            Id of forwarding tables to attach (default: none).
+        Args:
+            routing: Id of forwarding tables to attach (default: none).
         """
         return self._database.read(lambda transaction: _read_content(transaction, content, routing))
 
@@ -269,10 +240,9 @@ class Fabrics(Store):
     def losses(self, snapshot: Snapshot, start: Time, end: Time | None = None) -> Losses:
         """Return what earlier scans showed and a snapshot, the latest until `end`, has no longer.
 
-        Parameters
-        ----------
-        start : datetime
-            Beginning of the period of `Losses.interruptions`; what vanished counts from the last `accept`.
+        Args:
+            start: Beginning of the period of `Losses.interruptions`; what vanished counts from the last
+                `accept`.
         """
         until = FOREVER - timedelta(microseconds=1) if end is None else as_utc(end)
         place = (snapshot.cluster, snapshot.fabric, as_utc(start), until)
@@ -297,9 +267,8 @@ class Fabrics(Store):
         That is a change of the wiring; if there is none, of the forwarding tables. Without any, return the
         first observation's time. Tables without a fabric belong to the fabric that was observed before them.
 
-        Raises
-        ------
-        UnknownName
+        Raises:
+            UnknownName
         """
         observations = self.observations(cluster)
         until = [one for one in observations if one.at <= time_or_latest(end)]

@@ -56,30 +56,21 @@ RETURN r.id AS id, r.cluster AS cluster, r.at AS at, r.formats AS formats, r.out
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Attempt:
-    """A call that reads files, successful or not.
-
-    Attributes
-    ----------
-    started_at : datetime
-        Start, with a time zone.
-    begun : float
-        The same by the clock that nobody sets (`time.monotonic`), for the duration.
-    formats : tuple of str
-        Formats of the files that were recognised.
-    files : tuple of str
-        Paths as given.
-    key : str
-        Hash of everything that decides what is saved: bytes, names and times of the files, options, version
-        of the program; empty if unknown.
-    """
+    """A call that reads files, successful or not."""
 
     started_at: datetime
+    """Start, with a time zone."""
     begun: float = field(default_factory=time.monotonic)
+    """The same by the clock that nobody sets (`time.monotonic`), for the duration."""
     cluster: str | None = None
     formats: tuple[str, ...] = ()
+    """Formats of the files that were recognised."""
     files: tuple[str, ...] = ()
+    """Paths as given."""
     digest: str = ""
     key: str = ""
+    """Hash of everything that decides what is saved: bytes, names and times of the files, options, version of
+    the program; empty if unknown."""
     warnings: tuple[str, ...] = ()
 
     @property
@@ -90,105 +81,73 @@ class Attempt:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunResult:
-    """Result of a call that reads files.
-
-    Attributes
-    ----------
-    outcome : str
-        One of `OUTCOMES`.
-    seconds : float
-        Duration.
-    jobs : int
-        Number of new or changed jobs.
-    snapshot, routing : str
-        Ids of the snapshot and the forwarding tables; empty if there are none.
-    profiles : sequence of str
-        Ids of the profiles.
-    observed_at : datetime or None
-        Time at which the data were observed (`registry.model.intake.Intake.data_at`).
-    """
+    """Result of a call that reads files."""
 
     outcome: str
+    """One of `OUTCOMES`."""
     seconds: float
+    """Duration."""
     jobs: int = 0
+    """Number of new or changed jobs."""
     observed_at: datetime | None = None
+    """Time at which the data were observed (`registry.model.intake.Intake.data_at`)."""
     error: BaseException | None = None
     snapshot: str = ""
     routing: str = ""
+    """Ids of the snapshot and the forwarding tables; empty if there are none."""
     profiles: Sequence[str] = ()
+    """Ids of the profiles."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunInfo:
-    """A stored run.
-
-    Attributes
-    ----------
-    cluster : str
-        Name of the cluster; empty if none was given.
-    at : datetime
-        Start, UTC.
-    digest : str
-        SHA-256 of the files' bytes; empty if not all were read.
-    seconds : float
-        Duration.
-    outcome : str
-        One of `OUTCOMES`.
-    error, error_kind : str
-        Message in one line and class of the error; empty without an error.
-    snapshot, routing : str
-        Ids of the snapshot and the forwarding tables that were read, new or not; empty if there were none.
-    profiles : tuple of str
-        Ids of the profiles that were read.
-    observed_at : datetime or None
-        Time at which the data were observed; None if nothing was read or an earlier program recorded the run.
-    """
+    """A stored run."""
 
     id: str
     cluster: str
+    """Name of the cluster; empty if none was given."""
     at: datetime
+    """Start, UTC."""
     formats: tuple[str, ...]
     files: tuple[str, ...]
     digest: str
+    """SHA-256 of the files' bytes; empty if not all were read."""
     warnings: tuple[str, ...]
     seconds: float
+    """Duration."""
     outcome: str
+    """One of `OUTCOMES`."""
     error: str
     error_kind: str
+    """Message in one line and class of the error; empty without an error."""
     snapshot: str
     routing: str
+    """Ids of the snapshot and the forwarding tables that were read, new or not; empty if there were none."""
     profiles: tuple[str, ...]
+    """Ids of the profiles that were read."""
     observed_at: datetime | None = None
+    """Time at which the data were observed; None if nothing was read or an earlier program recorded the run.
+    """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourceState:
-    """State of a source: the runs of one format for one cluster.
-
-    Attributes
-    ----------
-    cluster, format : str
-        Empty if a run had no cluster, or failed before the format was recognised.
-    last_at : datetime
-        Start of its last run.
-    last_good_at : datetime or None
-        Start of its last run that did not fail; None if none is stored.
-    error : str
-        Error of the last run; empty without an error.
-    known : bool
-        False if there is no cluster of this name: all runs failed, perhaps for a typing error.
-    observed_at : datetime or None
-        Time of its latest data; None if unknown: `last_good_at` counts.
-    """
+    """State of a source: the runs of one format for one cluster."""
 
     cluster: str
     format: str
+    """Empty if a run had no cluster, or failed before the format was recognised."""
     last_at: datetime
+    """Start of its last run."""
     last_outcome: str
     last_good_at: datetime | None
+    """Start of its last run that did not fail; None if none is stored."""
     error: str
+    """Error of the last run; empty without an error."""
     known: bool = True
+    """False if there is no cluster of this name: all runs failed, perhaps for a typing error."""
     observed_at: datetime | None = None
+    """Time of its latest data; None if unknown: `last_good_at` counts."""
 
     @property
     def data_at(self) -> datetime | None:
@@ -233,14 +192,13 @@ ORDER BY r.at
 class Runs(Store):
     """Stored ingest runs.
 
-    Examples
-    --------
-    Find sources without a good run for a day::
+    Examples:
+        Find sources without a good run for a day::
 
-        with Registry.open() as registry:
-            sources = registry.runs.sources("hpc1")
-        day_ago = datetime.now(UTC) - timedelta(days=1)
-        stale = [one.format for one in sources if one.last_good_at is None or one.last_good_at < day_ago]
+            with Registry.open() as registry:
+                sources = registry.runs.sources("hpc1")
+            day_ago = datetime.now(UTC) - timedelta(days=1)
+            stale = [one.format for one in sources if one.last_good_at is None or one.last_good_at < day_ago]
     """
 
     def list(self, cluster: str | None = None, limit: int = 100) -> tuple[RunInfo, ...]:
@@ -307,13 +265,10 @@ class Runs(Store):
 def source_states(rows: Iterable[Mapping[str, Any]], clusters: Collection[str]) -> tuple[SourceState, ...]:
     """Return each source by cluster and format.
 
-    Parameters
-    ----------
-    rows : iterable of mapping
-        `cluster`, `format`, `outcome`, of the last run with this outcome `at` and `error`, and `observed_at`:
-        the time of the latest data of all of them.
-    clusters : collection of str
-        Names of the clusters that exist.
+    Args:
+        rows: `cluster`, `format`, `outcome`, of the last run with this outcome `at` and `error`, and
+            `observed_at`: the time of the latest data of all of them.
+        clusters: Names of the clusters that exist.
     """
     found: dict[tuple[str, str], list[_Runs]] = {}
     for row in rows:
@@ -413,18 +368,12 @@ NO_ALARM = (FRESH, NO_CLUSTER)
 
 
 class Freshness(NamedTuple):
-    """Freshness of a source.
-
-    Attributes
-    ----------
-    state : str
-        One of `STATES`.
-    words : str
-        Description in one line, with the error if there is one.
-    """
+    """Freshness of a source."""
 
     state: str
+    """One of `STATES`."""
     words: str
+    """Description in one line, with the error if there is one."""
 
 
 def freshness(source: SourceState, now: datetime) -> Freshness:

@@ -64,23 +64,20 @@ class WiringInfo:
 class Intended(Store):
     """Stored intended wiring.
 
-    Examples
-    --------
-    Find cables that differ from the plan::
+    Examples:
+        Find cables that differ from the plan::
 
-        with Registry.open() as registry:
-            plan = registry.intended.read("hpc1").wiring
-            fabric = registry.fabrics.read("hpc1").fabric
-        found = mapping.checks.wiring.compare(plan, fabric)
+            with Registry.open() as registry:
+                plan = registry.intended.read("hpc1").wiring
+                fabric = registry.fabrics.read("hpc1").fabric
+            found = mapping.checks.wiring.compare(plan, fabric)
     """
 
     def read(self, cluster: str, at: Time | None = None) -> StoredWiring:
         """Return the plan that is valid at a time (default: the latest).
 
-        Raises
-        ------
-        UnknownName
-            The cluster has no plan, or none at that time.
+        Raises:
+            UnknownName: The cluster has no plan, or none at that time.
         """
         moment = time_or_latest(at)
 

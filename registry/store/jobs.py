@@ -49,21 +49,14 @@ RETURN id, collect(t.span_seconds) AS spans
 
 
 class Attachment(NamedTuple):
-    """What is attached to a job.
-
-    Attributes
-    ----------
-    profile : str or None
-        Id of a profile.
-    seconds : float or None
-        Time of an iteration: that in which the job sends the profile once.
-    origin : str
-        `STATED`, `FROM_TRACE` or empty.
-    """
+    """What is attached to a job."""
 
     profile: str | None
+    """Id of a profile."""
     seconds: float | None
+    """Time of an iteration: that in which the job sends the profile once."""
     origin: str
+    """`STATED`, `FROM_TRACE` or empty."""
 
 
 def save_attachments(
@@ -74,19 +67,13 @@ def save_attachments(
 ) -> None:
     """Attach profiles to jobs of a locked cluster; what is attached already is not saved again.
 
-    Parameters
-    ----------
-    profiles : mapping of str to str
-        Id of the profile by id of the job's node.
-    known : mapping of str to Attachment
-        Present attachment of each of these jobs.
-    seconds : float or None
-        Time of an iteration; None: the span of the profile's newest trace, if it has any.
+    Args:
+        profiles: Id of the profile by id of the job's node.
+        known: Present attachment of each of these jobs.
+        seconds: Time of an iteration; None: the span of the profile's newest trace, if it has any.
 
-    Raises
-    ------
-    InvalidValue
-        The time is not above zero.
+    Raises:
+        InvalidValue: The time is not above zero.
     """
     if seconds is not None and not 0 < seconds < math.inf:
         raise InvalidValue("iteration_seconds", f"is {seconds:g}, must be above zero and finite")
@@ -182,10 +169,8 @@ def with_allocation_and_profile(carried: str = "") -> str:
 
     ``ran`` lists the id of the profile, the time of an iteration with its origin, and the profile's name.
 
-    Parameters
-    ----------
-    carried : str
-        Other variables of the row, each followed by a comma and a blank.
+    Args:
+        carried: Other variables of the row, each followed by a comma and a blank.
     """
     return f"""
 WITH {carried}j
@@ -224,28 +209,20 @@ JOB_COLUMNS = ", ".join(f"{expression} AS {name}" for name, expression in JOB_EX
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredJob:
-    """A job with its cluster and what was attached to it.
-
-    Attributes
-    ----------
-    profile : str or None
-        Id of its profile, or None if it is unknown.
-    iteration_seconds : float or None
-        Time in which the job sends its profile once, or None if it is unknown.
-    iteration_from : str
-        Origin of that time, of `registry.store.jobs`; empty if it is unknown.
-    profile_name : str
-        Name that its profile was given last; empty if the profile is unknown.
-    """
+    """A job with its cluster and what was attached to it."""
 
     id: str
     cluster: str
     job: Job
     profile: str | None
+    """Id of its profile, or None if it is unknown."""
     as_of: datetime
     iteration_seconds: float | None = None
+    """Time in which the job sends its profile once, or None if it is unknown."""
     iteration_from: str = ""
+    """Origin of that time, of `registry.store.jobs`; empty if it is unknown."""
     profile_name: str = ""
+    """Name that its profile was given last; empty if the profile is unknown."""
 
     __repr__ = one_line
 
@@ -256,10 +233,8 @@ class Jobs(Store):
     def read(self, job: str, cluster: str | None = None) -> StoredJob:
         """Return a job by the scheduler's id.
 
-        Parameters
-        ----------
-        cluster : str, optional
-            Needed if two clusters have a job with this id.
+        Args:
+            cluster: Needed if two clusters have a job with this id.
         """
         return self._database.read(lambda transaction: find_job(transaction, job, cluster))
 
@@ -287,15 +262,12 @@ class Jobs(Store):
     ) -> str:
         """Record the profile, by name or id, that a job ran; return the id of the profile.
 
-        Parameters
-        ----------
-        iteration_seconds : float, optional
-            Time in which the job sends the profile once (default: the span of the profile's newest trace).
+        Args:
+            iteration_seconds: Time in which the job sends the profile once (default: the span of the
+                profile's newest trace).
 
-        Raises
-        ------
-        InvalidValue
-            The time is not above zero.
+        Raises:
+            InvalidValue: The time is not above zero.
         """
 
         def work(transaction: Transaction) -> str:

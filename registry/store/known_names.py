@@ -49,12 +49,9 @@ def doubtful(fabric: Fabric) -> Bools:
 def keep_names(fabric: Fabric, known: Mapping[int, str]) -> tuple[Fabric, tuple[str, ...]]:
     """Return the fabric in which hosts keep the names that their adapters had, and a warning for each.
 
-    Parameters
-    ----------
-    fabric : Fabric
-        Fabric of a scan.
-    known : mapping of int to str
-        Last name of the host of each GUID of an adapter or port.
+    Args:
+        fabric: Fabric of a scan.
+        known: Last name of the host of each GUID of an adapter or port.
     """
     adapters = fabric.adapters
     claims = [fabric.names[vertex] for vertex in adapters.host.tolist()]

@@ -50,18 +50,11 @@ RETURN l.host AS host, l.at AS at, l.blob AS blob
 
 
 class HostMatch(NamedTuple):
-    """Layouts by the host of the fabric that they belong to, in the given order.
-
-    Attributes
-    ----------
-    known : dict of str to HostLayout
-    unknown : tuple of UnknownName
-        An error for each layout of a host that the fabric lacks; its name is a GUID if the layout has none.
-    warnings : tuple of str
-    """
+    """Layouts by the host of the fabric that they belong to, in the given order."""
 
     known: dict[str, HostLayout]
     unknown: tuple[UnknownName, ...]
+    """An error for each layout of a host that the fabric lacks; its name is a GUID if the layout has none."""
     warnings: tuple[str, ...]
 
 
@@ -79,12 +72,11 @@ class StoredLayout:
 class Layouts(Store):
     """Stored layouts of hosts.
 
-    Examples
-    --------
-    Count the cores of each host of a cluster::
+    Examples:
+        Count the cores of each host of a cluster::
 
-        with Registry.open() as registry:
-            cores = {one.host: one.layout.cores for one in registry.layouts.list("hpc1")}
+            with Registry.open() as registry:
+                cores = {one.host: one.layout.cores for one in registry.layouts.list("hpc1")}
     """
 
     def list(self, cluster: str, at: Time | None = None) -> tuple[StoredLayout, ...]:
@@ -107,10 +99,8 @@ class Layouts(Store):
 def match_hosts(layouts: Sequence[HostLayout], fabric: Fabric) -> HostMatch:
     """Match layouts with the hosts of a fabric.
 
-    Raises
-    ------
-    InvalidValue
-        The adapters of a layout belong to several hosts, or two layouts to one host.
+    Raises:
+        InvalidValue: The adapters of a layout belong to several hosts, or two layouts to one host.
     """
     owner = host_of_guid(fabric)
     names = {fabric.names[vertex] for vertex in fabric.hosts.tolist()}
@@ -221,19 +211,13 @@ RETURN x.hosts + x.switches AS vertices, x.cluster AS cluster
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class StoredDrawing:
-    """Positions of the vertices of a fabric in a drawing.
-
-    Attributes
-    ----------
-    x, y : float64[v]
-        Position of each vertex, in the unit of the rule; finite.
-    tier : int32[v]
-        Level, group or slice of each vertex by the rule.
-    """
+    """Positions of the vertices of a fabric in a drawing."""
 
     x: Floats
     y: Floats
+    """float64[v]: Position of each vertex, in the unit of the rule; finite."""
     tier: Ints
+    """int32[v]: Level, group or slice of each vertex by the rule."""
 
     __repr__ = one_line
 
@@ -251,12 +235,9 @@ class Drawings(Store):
     def read(self, content: str, rule: str) -> StoredDrawing | None:
         """Return the drawing of a snapshot by a rule, or None if none is stored.
 
-        Parameters
-        ----------
-        content : str
-            Id of a snapshot.
-        rule : str
-            Name and version of the layout.
+        Args:
+            content: Id of a snapshot.
+            rule: Name and version of the layout.
         """
         name = _drawing_id(content, rule)
         rows = self._rows(_READ, drawing=name)
@@ -269,12 +250,9 @@ class Drawings(Store):
     def save(self, content: str, rule: str, x: ArrayLike, y: ArrayLike, tier: ArrayLike) -> None:
         """Save a drawing; one that is stored already is not changed.
 
-        Raises
-        ------
-        UnknownName
-            No such snapshot.
-        InvalidValue
-            The number of positions differs from that of vertices, or a position is not finite.
+        Raises:
+            UnknownName: No such snapshot.
+            InvalidValue: The number of positions differs from that of vertices, or a position is not finite.
         """
         drawing = StoredDrawing(x=np.asarray(x), y=np.asarray(y), tier=np.asarray(tier))
         name = _drawing_id(content, rule)

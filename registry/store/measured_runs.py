@@ -65,15 +65,11 @@ class MeasuredRuns(Records[StoredMeasuredRun]):
     def save(self, run: MeasuredRun, other_load: float | None = None) -> str:
         """Save a run, with the other jobs that ran meanwhile, and return its id.
 
-        Parameters
-        ----------
-        other_load : float, optional
-            Load of these jobs, see `StoredMeasuredRun`.
+        Args:
+            other_load: Load of these jobs, see `StoredMeasuredRun`.
 
-        Raises
-        ------
-        UnknownName
-            No such cluster, profile or placement.
+        Raises:
+            UnknownName: No such cluster, profile or placement.
         """
         from registry.store.observations import lock_cluster  # numpy, which reading does without
 
@@ -101,12 +97,9 @@ class MeasuredRuns(Records[StoredMeasuredRun]):
     ) -> tuple[StoredMeasuredRun, ...]:
         """Return the runs that match, the newest first; one statement.
 
-        Parameters
-        ----------
-        cluster, application : str, optional
-            Only runs on this cluster, of this application.
-        limit : int, optional
-            At most so many.
+        Args:
+            cluster, application: Only runs on this cluster, of this application.
+            limit: At most so many.
         """
         if cluster is None:
             rows = self._rows(_LIST, limit, application=application)
@@ -121,14 +114,10 @@ class MeasuredRuns(Records[StoredMeasuredRun]):
     def verified(self, cluster: str, launcher: str) -> tuple[bool, datetime] | None:
         """Return whether a launcher started ranks where an order had them, as last tried, and when.
 
-        Parameters
-        ----------
-        launcher : str
-            Name and version.
+        Args:
+            launcher: Name and version.
 
-        Returns
-        -------
-        tuple of bool and datetime, or None
+        Returns:
             None if it was never tried on this cluster.
         """
         rows = self._database.read(

@@ -71,20 +71,14 @@ CONTENT = RecordKind(name="snapshot", label="Content", owner=OF_CLUSTER)
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class ObservationDraft:
-    """Observation to be saved, with its ids; made before the transaction.
-
-    Attributes
-    ----------
-    id : str
-        Id of the observation.
-    fabric : Fabric or None
-        Canonical fabric.
-    """
+    """Observation to be saved, with its ids; made before the transaction."""
 
     id: str
+    """Id of the observation."""
     cluster: str
     at: datetime
     fabric: Fabric | None
+    """Canonical fabric."""
     content: str | None
     routing: PackedRouting | None
     source: str
@@ -130,15 +124,11 @@ def draft_observation(intake: Intake) -> ObservationDraft | None:
 def lock_cluster(transaction: Transaction, cluster: str) -> int:
     """Lock a cluster until the transaction ends, so that writers run one at a time.
 
-    Returns
-    -------
-    int
+    Returns:
         Number of this write among all writes of the cluster; never that of an earlier cluster of this name.
 
-    Raises
-    ------
-    InconsistentGraph
-        Another writer deleted the cluster meanwhile; the transaction is to be tried again.
+    Raises:
+        InconsistentGraph: Another writer deleted the cluster meanwhile; the transaction is to be tried again.
     """
     found = transaction.run(_LOCK_CLUSTER, cluster=cluster)
     if not found or found[0]["seq"] is None:
@@ -150,12 +140,9 @@ def lock_cluster(transaction: Transaction, cluster: str) -> int:
 def save_observation(transaction: Transaction, draft: ObservationDraft, seq: int) -> ObservationResult:
     """Save an observation of a locked cluster and update the derived graph.
 
-    Raises
-    ------
-    UnknownName
-        Tables without a fabric, of a cluster without an earlier fabric.
-    PoorerSource
-        A fabric without ports after one with ports.
+    Raises:
+        UnknownName: Tables without a fabric, of a cluster without an earlier fabric.
+        PoorerSource: A fabric without ports after one with ports.
     """
     before = content_as_of(transaction, draft.cluster, draft.at)
     if before is not None and draft.fabric is not None and not _has_ports(draft.fabric):
@@ -195,10 +182,8 @@ def read_content(transaction: Transaction, content: str) -> Fabric | None:
 def fabric_valid_at(transaction: Transaction, cluster: str, time: datetime) -> tuple[str, Fabric]:
     """Return the snapshot id and the fabric valid at a time; before the first observation, the last fabric.
 
-    Raises
-    ------
-    UnknownName
-        The cluster has no fabric.
+    Raises:
+        UnknownName: The cluster has no fabric.
     """
     found = content_as_of(transaction, cluster, time) or content_as_of(transaction, cluster, FOREVER)
     fabric = None if found is None else read_content(transaction, found[1])
@@ -277,12 +262,9 @@ def restore_identities(database: Database, intake: Intake) -> Intake:
 def restore_known_guids(fabric: Fabric, known: Fabric) -> Fabric:
     """Return the fabric with names of `known`, and with its GUIDs for adapters that have the same ports.
 
-    Parameters
-    ----------
-    fabric : Fabric
-        New fabric; adapters with a GUID are not changed.
-    known : Fabric
-        Earlier fabric.
+    Args:
+        fabric: New fabric; adapters with a GUID are not changed.
+        known: Earlier fabric.
     """
     fabric, _ = keep_names(fabric, host_of_guid(known))
     now, before = fabric.adapters, known.adapters

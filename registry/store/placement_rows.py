@@ -28,52 +28,37 @@ PRESENT, PROPOSED = ROLES = ("present", "proposed")
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class PlacementRecord:
-    """A placement to be saved.
-
-    Attributes
-    ----------
-    content : str
-        Id of the snapshot: the placement's vertices and the evaluation's links are those of its fabric.
-    routing : str or None
-        Id of the forwarding tables that were used.
-    profile, job : str or None
-        Id of the profile; the scheduler's id of the job.
-    in_order, random : Metrics or None
-        Metrics of the same ranks in order, and placed at random (mean).
-    role : str
-        `PRESENT` or `PROPOSED`.
-    """
+    """A placement to be saved."""
 
     cluster: str
     content: str
+    """Id of the snapshot: the placement's vertices and the evaluation's links are those of its fabric."""
     routing: str | None = None
+    """Id of the forwarding tables that were used."""
     profile: str | None = None
     job: str | None = None
+    """Id of the profile; the scheduler's id of the job."""
     placement: Placement
     evaluation: Evaluation | None = None
     in_order: Metrics | None = None
     random: Metrics | None = None
+    """Metrics of the same ranks in order, and placed at random (mean)."""
     code_version: str = ""
     role: str = PROPOSED
+    """`PRESENT` or `PROPOSED`."""
 
     __repr__ = one_line
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class StoredPlacement(PlacementRecord):
-    """A placement as it was saved.
-
-    Attributes
-    ----------
-    hosts : tuple of str
-        Host of each rank, by name.
-    recorded_at : datetime
-        UTC.
-    """
+    """A placement as it was saved."""
 
     id: str
     hosts: tuple[str, ...]
+    """Host of each rank, by name."""
     recorded_at: datetime
+    """UTC."""
 
     __repr__ = one_line
 
@@ -82,22 +67,16 @@ class StoredPlacement(PlacementRecord):
 class StoredPlacementInfo:
     """A row of the history. Metrics are None if the placement was not evaluated.
 
-    Attributes
-    ----------
-    snapshot : str
-        Id of the snapshot.
-    profile, profile_id, application, job : str or None
-        Name, id and application of the profile; the scheduler's id of the job.
-    role : str
-        `PRESENT` or `PROPOSED`.
-    bounds : mapping of str to float
-        Certified lower bounds by metric.
+    Attributes:
+        profile, profile_id, application, job: Name, id and application of the profile; the scheduler's id of
+            the job.
     """
 
     id: str
     recorded_at: datetime
     cluster: str
     snapshot: str
+    """Id of the snapshot."""
     application: str | None
     profile: str | None
     profile_id: str | None
@@ -116,7 +95,9 @@ class StoredPlacementInfo:
     hop_bytes: float | None
     average_dilation: float | None
     role: str = PROPOSED
+    """`PRESENT` or `PROPOSED`."""
     bounds: Mapping[str, float] = field(default_factory=dict)
+    """Certified lower bounds by metric."""
     in_order: Metrics | None = None
     random: Metrics | None = None
 
@@ -173,10 +154,8 @@ def profile_names(carried: str) -> str:
 
     Profiles are few, and following the relationship of each placement is slow.
 
-    Parameters
-    ----------
-    carried : str
-        Any variable of the row: without one, servers multiply rows and profiles.
+    Args:
+        carried: Any variable of the row: without one, servers multiply rows and profiles.
     """
     return f"""
 CALL {{
@@ -282,10 +261,9 @@ def stored_placement(row: dict[str, Any]) -> StoredPlacement:
 def placement_of(node: Mapping[str, Any], vertices: Mapping[str, Any]) -> Placement:
     """Return the placement of the properties of its node.
 
-    Parameters
-    ----------
-    vertices : mapping
-        ``host_of_rank``, the ``hosts`` and ``slots`` of its allocation, and cores if they were chosen.
+    Args:
+        vertices: ``host_of_rank``, the ``hosts`` and ``slots`` of its allocation, and cores if they were
+            chosen.
     """
     return Placement(
         host_of_rank=vertices["host_of_rank"],
@@ -322,10 +300,8 @@ def _evaluation(node: dict[str, Any], loads: bytes) -> Evaluation:
 def placement_info(values: Sequence[Any], names: Mapping[str, str]) -> StoredPlacementInfo:
     """Return the row of the history of a list of `INFO`.
 
-    Parameters
-    ----------
-    names : mapping of str to str
-        Name of each profile by id.
+    Args:
+        names: Name of each profile by id.
     """
     row = dict(zip(INFO_NAMES, values, strict=True))
     bounds = {name: row.pop(f"bound_{name}") for name in BOUNDED}

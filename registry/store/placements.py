@@ -404,12 +404,9 @@ class Placements(Records[StoredPlacement]):
     def save(self, record: PlacementRecord) -> str:
         """Save a placement and return its id; one that is stored already adds nothing.
 
-        Raises
-        ------
-        UnknownName
-            No such snapshot, profile or job.
-        InvalidPlacement
-            Ranks, vertices or link loads do not fit the profile or the fabric.
+        Raises:
+            UnknownName: No such snapshot, profile or job.
+            InvalidPlacement: Ranks, vertices or link loads do not fit the profile or the fabric.
         """
         return self.save_many([record])[0]
 
@@ -418,10 +415,8 @@ class Placements(Records[StoredPlacement]):
     ) -> tuple[str, ...]:
         """Save all placements or none; return the id of each.
 
-        Parameters
-        ----------
-        times : sequence of datetime, optional
-            Time at which each was recorded (default: now).
+        Args:
+            times: Time at which each was recorded (default: now).
         """
 
         def work(transaction: Transaction) -> tuple[str, ...]:
@@ -447,14 +442,10 @@ class Placements(Records[StoredPlacement]):
     ) -> tuple[StoredPlacementInfo, ...]:
         """Return the placements that match, the newest first; one statement.
 
-        Parameters
-        ----------
-        cluster, application, job : str, optional
-            Only placements on this cluster, of this application, of this job.
-        limit : int, optional
-            At most so many.
-        before : StoredPlacementInfo, optional
-            Only placements after this row: the last one of the previous page.
+        Args:
+            cluster, application, job: Only placements on this cluster, of this application, of this job.
+            limit: At most so many.
+            before: Only placements after this row: the last one of the previous page.
         """
         parameters: dict[str, Any] = {
             "cluster": cluster,
@@ -479,10 +470,8 @@ class Placements(Records[StoredPlacement]):
     ) -> PlacementSeries:
         """Return the placements that match as columns, the oldest first; one statement.
 
-        Parameters
-        ----------
-        since : datetime, optional
-            Only placements recorded at this time or later.
+        Args:
+            since: Only placements recorded at this time or later.
         """
         earliest = BEGINNING if since is None else as_utc(since)
         parameters: dict[str, Any] = {"application": application, "since": earliest}

@@ -291,17 +291,12 @@ def stored_trace(node: Mapping[str, Any]) -> StoredTrace:
 def save_trace(transaction: Transaction, profile: str, trace: Trace, time: datetime) -> tuple[str, bool]:
     """Save a trace of a stored profile; return its id and True if it is new.
 
-    Parameters
-    ----------
-    profile : str
-        Id of the profile counted from the trace.
-    time : datetime
-        Time at which it is recorded.
+    Args:
+        profile: Id of the profile counted from the trace.
+        time: Time at which it is recorded.
 
-    Raises
-    ------
-    InvalidValue
-        It has more than `MAX_MESSAGES` messages.
+    Raises:
+        InvalidValue: It has more than `MAX_MESSAGES` messages.
     """
     if len(trace) > MAX_MESSAGES:
         raise InvalidValue("Trace", f"has {len(trace)} messages, at most {MAX_MESSAGES} can be stored")

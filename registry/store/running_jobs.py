@@ -59,36 +59,25 @@ WHERE {_RUNS}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AdviceRecord:
-    """Advice on a running job.
-
-    Attributes
-    ----------
-    cluster, job : str
-        Name of the cluster; the scheduler's id of the job.
-    at : datetime
-        Time of the fabric and the jobs that were examined; with a time zone.
-    present : str
-        Id of the stored placement that the job runs with.
-    proposed : str or None
-        Id of a better placement, or None if none was found.
-    present_seconds, proposed_seconds : float
-        Load of the worst link of each with the traffic of other jobs, in seconds per period; equal if no
-        better placement was found.
-    in_background : int
-        Number of jobs whose traffic was the background.
-    moved : int
-        Number of ranks that the proposed placement moves.
-    """
+    """Advice on a running job."""
 
     cluster: str
     job: str
+    """Name of the cluster; the scheduler's id of the job."""
     at: datetime
+    """Time of the fabric and the jobs that were examined; with a time zone."""
     present: str
+    """Id of the stored placement that the job runs with."""
     proposed: str | None = None
+    """Id of a better placement, or None if none was found."""
     present_seconds: float
     proposed_seconds: float
+    """Load of the worst link of each with the traffic of other jobs, in seconds per period; equal if no
+    better placement was found."""
     in_background: int = 0
+    """Number of jobs whose traffic was the background."""
     moved: int = 0
+    """Number of ranks that the proposed placement moves."""
 
     @property
     def gain(self) -> float:
@@ -129,14 +118,10 @@ class Advices(Store):
     ) -> tuple[StoredAdvice, ...]:
         """Return the newest advice of each job, the largest gain first.
 
-        Parameters
-        ----------
-        cluster : str, optional
-            Only jobs on this cluster.
-        running_at : datetime, optional
-            Only jobs that run at this time.
-        limit : int, optional
-            At most so many.
+        Args:
+            cluster: Only jobs on this cluster.
+            running_at: Only jobs that run at this time.
+            limit: At most so many.
         """
         moment = None if running_at is None else as_utc(running_at)
         if cluster is None:
@@ -231,89 +216,60 @@ RETURN o.at AS at, content.id AS content, content.blob AS blob, routing, lids, g
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class PresentPlacement:
-    """Placement with which a job runs, as reported.
-
-    Attributes
-    ----------
-    recorded_at : datetime
-        UTC.
-    snapshot : str
-        Id of the snapshot on which it was evaluated.
-    tables : str or None
-        Id of the forwarding tables of its evaluation.
-    profile : str or None
-        Id of the profile of its evaluation.
-    routing, rails : str
-        Rules of its evaluation; empty if it was not evaluated.
-    placement : Placement or None
-        The placement on the fabric of `Running.snapshot`; None if that fabric lacks hosts.
-    missing_hosts : tuple of str
-        Hosts that `Running.snapshot` lacks.
-    metrics : Metrics or None
-        Metrics of its evaluation.
-    bound_seconds : float or None
-        Certified lower bound of the time of its worst link.
-    loads : LoadedLinks or None
-        Loads of the links of `Running.snapshot`; None unless it was evaluated on that snapshot.
-    """
+    """Placement with which a job runs, as reported."""
 
     id: str
     recorded_at: datetime
+    """UTC."""
     snapshot: str
+    """Id of the snapshot on which it was evaluated."""
     tables: str | None
+    """Id of the forwarding tables of its evaluation."""
     profile: str | None
+    """Id of the profile of its evaluation."""
     routing: str
     rails: str
+    """Rules of its evaluation; empty if it was not evaluated."""
     placement: Placement | None
+    """The placement on the fabric of `Running.snapshot`; None if that fabric lacks hosts."""
     missing_hosts: tuple[str, ...]
+    """Hosts that `Running.snapshot` lacks."""
     metrics: Metrics | None
+    """Metrics of its evaluation."""
     bound_seconds: float | None
+    """Certified lower bound of the time of its worst link."""
     loads: LoadedLinks | None
+    """Loads of the links of `Running.snapshot`; None unless it was evaluated on that snapshot."""
 
     __repr__ = one_line
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class RunningJob:
-    """A running job.
-
-    Attributes
-    ----------
-    stored : StoredJob
-        The job, with the id of its profile if one is attached.
-    application : str or None
-        Application of the profile.
-    present : PresentPlacement or None
-        Latest placement that was reported for the job.
-    advice : StoredAdvice or None
-        Latest advice.
-    """
+    """A running job."""
 
     stored: StoredJob
+    """The job, with the id of its profile if one is attached."""
     application: str | None
+    """Application of the profile."""
     present: PresentPlacement | None
+    """Latest placement that was reported for the job."""
     advice: StoredAdvice | None
+    """Latest advice."""
 
     __repr__ = one_line
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Running:
-    """Jobs that run on a cluster at a time.
-
-    Attributes
-    ----------
-    snapshot : Snapshot
-        Fabric at that time, with its forwarding tables if there are any.
-    jobs : tuple of RunningJob
-        Jobs that had started and not ended; the latest started first, then by id.
-    at : datetime
-        UTC.
-    """
+    """Jobs that run on a cluster at a time."""
 
     snapshot: Snapshot
+    """Fabric at that time, with its forwarding tables if there are any."""
     jobs: tuple[RunningJob, ...]
+    """Jobs that had started and not ended; the latest started first, then by id."""
     at: datetime
+    """UTC."""
 
     __repr__ = one_line
 
@@ -321,10 +277,8 @@ class Running:
 def running(database: Database, cluster: str, at: Time | None = None) -> Running:
     """Return the jobs that run on a cluster at a time, with the fabric; one statement.
 
-    Parameters
-    ----------
-    at : datetime, optional
-        Default: now.
+    Args:
+        at: Default: now.
     """
     moment = datetime.now(UTC) if at is None else as_utc(at)
 

@@ -67,12 +67,9 @@ def warn_or_reject(
 ) -> tuple[str, ...]:
     """Return the warning about unknown names; none if all names are known.
 
-    Parameters
-    ----------
-    text : str
-        Text of the warning.
-    reject : bool
-        True to raise the error instead.
+    Args:
+        text: Text of the warning.
+        reject: True to raise the error instead.
     """
     if unknown and reject:
         raise error()
@@ -134,10 +131,8 @@ def known_sweeps(
     Ports of other devices are kept if they have a GUID, since a later scan may contain them. Without a GUID
     they are left out: LIDs are given to other devices in time.
 
-    Parameters
-    ----------
-    fabric_at : callable
-        Returns the fabric valid at a time.
+    Args:
+        fabric_at: Returns the fabric valid at a time.
     """
     known, devices, unknown = list[CounterSweep](), set[str](), dict[str, None]()
     for sweep in sorted(sweeps, key=lambda sweep: sweep.at):
@@ -171,27 +166,19 @@ SAME_SWEEP = timedelta(minutes=1)
 
 @dataclass(slots=True, kw_only=True)
 class Saving:
-    """One transaction that saves an intake.
-
-    Attributes
-    ----------
-    observation : ObservationDraft or None
-        The intake's fabric and tables with their ids.
-    seq : int
-        Number of this writer among all writers of the cluster; 0 without a cluster.
-    moment : datetime
-        Time of saving, UTC.
-    receipt : Receipt
-        Result so far.
-    """
+    """One transaction that saves an intake."""
 
     transaction: Transaction
     intake: Intake
     observation: ObservationDraft | None
+    """The intake's fabric and tables with their ids."""
     seq: int
+    """Number of this writer among all writers of the cluster; 0 without a cluster."""
     moment: datetime
+    """Time of saving, UTC."""
     progress: Progress
     receipt: Receipt
+    """Result so far."""
 
     @property
     def cluster(self) -> str:
@@ -209,27 +196,18 @@ Parts = Sequence[tuple[str, Any]]
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """A kind of data that an ingest can hold.
-
-    Attributes
-    ----------
-    name : str
-        Attribute of `IngestedData`.
-    merge : callable
-        Returns the intake's value from those of all sources (`Parts`).
-    save : callable
-        Saves the intake's value; called only if there is one.
-    describe : callable
-        Yields lines for people; without a receipt, what would be saved.
-    label : str
-        Label of the stored nodes. The ingest run is linked to the new ones; empty: it is not.
-    """
+    """A kind of data that an ingest can hold."""
 
     name: str
+    """Attribute of `IngestedData`."""
     merge: Callable[[Parts], Any]
+    """Returns the intake's value from those of all sources (`Parts`)."""
     save: Callable[[Saving], Saved]
+    """Saves the intake's value; called only if there is one."""
     describe: Callable[[Intake, Receipt | None], Iterable[str]]
+    """Yields lines for people; without a receipt, what would be saved."""
     label: str = ""
+    """Label of the stored nodes. The ingest run is linked to the new ones; empty: it is not."""
 
 
 def describe(intake: Intake, receipt: Receipt | None) -> list[str]:
@@ -522,10 +500,8 @@ def save_intake(
 ) -> Receipt:
     """Save all data of an intake; see `registry.registry.Registry.save`.
 
-    Parameters
-    ----------
-    seen : ObservationDraft or None
-        Fabric and tables with their ids, from `registry.store.observations.draft_observation`.
+    Args:
+        seen: Fabric and tables with their ids, from `registry.store.observations.draft_observation`.
     """
     started, moment = time.monotonic(), datetime.now(UTC)
     attempt = attempt_of(intake, intake.started_at or moment)

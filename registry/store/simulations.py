@@ -58,34 +58,23 @@ SIMULATION = RecordKind(
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class SimulationRecord:
-    """A simulation to be saved.
-
-    Attributes
-    ----------
-    placement : str
-        Id of the stored placement.
-    content : str
-        Id of the snapshot on whose fabric it ran: the placement's own, or another one of its cluster.
-    tables : str or None
-        Id of the forwarding tables that were used.
-    profile : str
-        Id of the profile whose messages were sent.
-    trace : str or None
-        Id of the profile's trace that was replayed; None if the profile was sent in rounds.
-    parameters : mapping of str to str, int, float or bool
-        Parameters of the simulator and of the messages.
-    wall_seconds : float
-        Time that the simulator took.
-    """
+    """A simulation to be saved."""
 
     placement: str
+    """Id of the stored placement."""
     content: str
+    """Id of the snapshot on whose fabric it ran: the placement's own, or another one of its cluster."""
     tables: str | None = None
+    """Id of the forwarding tables that were used."""
     profile: str
+    """Id of the profile whose messages were sent."""
     trace: str | None = None
+    """Id of the profile's trace that was replayed; None if the profile was sent in rounds."""
     simulation: Simulation
     parameters: Mapping[str, str | int | float | bool] = field(default_factory=dict)
+    """Parameters of the simulator and of the messages."""
     wall_seconds: float = 0.0
+    """Time that the simulator took."""
     code_version: str = ""
 
     __repr__ = one_line
@@ -93,37 +82,25 @@ class SimulationRecord:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class StoredSimulation(SimulationRecord):
-    """A simulation as it was saved.
-
-    Attributes
-    ----------
-    recorded_at : datetime
-        UTC.
-    """
+    """A simulation as it was saved."""
 
     id: str
     cluster: str
     recorded_at: datetime
+    """UTC."""
 
     __repr__ = one_line
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SimulationInfo:
-    """A row of the list of simulations.
-
-    Attributes
-    ----------
-    snapshot : str
-        Id of the snapshot.
-    median_latency_seconds, latency_99_seconds, max_latency_seconds : float
-        Percentiles 50, 99 and 100 of the latency of messages.
-    """
+    """A row of the list of simulations."""
 
     id: str
     recorded_at: datetime
     cluster: str
     snapshot: str
+    """Id of the snapshot."""
     placement: str
     profile: str
     trace: str | None
@@ -139,6 +116,7 @@ class SimulationInfo:
     median_latency_seconds: float
     latency_99_seconds: float
     max_latency_seconds: float
+    """Percentiles 50, 99 and 100 of the latency of messages."""
     parameters: Mapping[str, str | int | float | bool]
     wall_seconds: float
     code_version: str
@@ -164,15 +142,11 @@ class Simulations(Records[StoredSimulation]):
     def save(self, record: SimulationRecord) -> str:
         """Save a simulation and return its id; one that is stored already adds nothing.
 
-        Raises
-        ------
-        UnknownName
-            No such placement, snapshot, profile or trace.
-        InvalidPlacement
-            The placement has another number of ranks than the profile.
-        InvalidValue
-            The links are not those of the snapshot, the trace belongs to another profile, or the snapshot to
-            another cluster than the placement.
+        Raises:
+            UnknownName: No such placement, snapshot, profile or trace.
+            InvalidPlacement: The placement has another number of ranks than the profile.
+            InvalidValue: The links are not those of the snapshot, the trace belongs to another profile, or
+                the snapshot to another cluster than the placement.
         """
         identity = simulation_id(record)
 
@@ -197,12 +171,9 @@ class Simulations(Records[StoredSimulation]):
     ) -> tuple[SimulationInfo, ...]:
         """Return the simulations that match, the newest first; one statement.
 
-        Parameters
-        ----------
-        cluster, placement : str, optional
-            Only simulations on this cluster, of the placement with this id.
-        limit : int, optional
-            At most so many.
+        Args:
+            cluster, placement: Only simulations on this cluster, of the placement with this id.
+            limit: At most so many.
         """
         if placement is not None:
             rows = self._rows(_LIST_OF_PLACEMENT, limit, placement=placement, cluster=cluster)

@@ -52,23 +52,16 @@ CREATE (r)-[:HAS_TABLE {guid: $guid[i]}]->(t)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PackedRouting:
-    """Forwarding tables as they are saved.
-
-    Attributes
-    ----------
-    guids, tables : tuple of str
-        GUID of each switch and the id of its table.
-    lids : bytes
-        Blob of the LIDs' owners.
-    ports : dict of str to bytes
-        Blob of each distinct table, by id.
-    """
+    """Forwarding tables as they are saved."""
 
     id: str
     guids: tuple[str, ...]
     tables: tuple[str, ...]
+    """GUID of each switch and the id of its table."""
     lids: bytes
+    """Blob of the LIDs' owners."""
     ports: dict[str, bytes]
+    """Blob of each distinct table, by id."""
 
 
 def pack_routing(cluster: str, tables: ForwardingTables) -> PackedRouting:
@@ -121,14 +114,10 @@ def read_routing(transaction: Transaction, routing: str) -> ForwardingTables | N
 def unpack_tables(lids: bytes, guids: Sequence[Sequence[str]], ports: Sequence[bytes]) -> ForwardingTables:
     """Return the tables of stored blobs.
 
-    Parameters
-    ----------
-    lids : bytes
-        Blob of the LIDs' owners.
-    guids : sequence of sequences of str
-        Switches that share each table.
-    ports : sequence of bytes
-        Blob of each table.
+    Args:
+        lids: Blob of the LIDs' owners.
+        guids: Switches that share each table.
+        ports: Blob of each table.
     """
     owners = codec.unpack(lids)["lid_guid"]
     switches = np.asarray([int(guid, 16) for sharing in guids for guid in sharing], np.uint64)

@@ -46,18 +46,11 @@ class Interval(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Edits(Generic[Fact]):
-    """Changes of stored intervals; an interval is identified by its fact and its start.
-
-    Attributes
-    ----------
-    removed : list of (fact, interval)
-    moved : list of (fact, interval)
-        Stored intervals with a new end.
-    opened : list of (fact, interval)
-    """
+    """Changes of stored intervals; an interval is identified by its fact and its start."""
 
     removed: list[tuple[Fact, Interval]]
     moved: list[tuple[Fact, Interval]]
+    """Stored intervals with a new end."""
     opened: list[tuple[Fact, Interval]]
 
 
@@ -73,10 +66,8 @@ def without_repeats(observations: Iterable[tuple[datetime, str]]) -> list[tuple[
 def intervals(observations: Iterable[tuple[datetime, Collection[Fact]]]) -> dict[Fact, list[Interval]]:
     """Return the intervals of each fact, ascending.
 
-    Parameters
-    ----------
-    observations : iterable of (datetime, collection of facts)
-        Facts by time, those of the same time by arrival; read one after the other.
+    Args:
+        observations: Facts by time, those of the same time by arrival; read one after the other.
     """
     found: dict[Fact, list[Interval]] = {}
     since: dict[Fact, datetime] = {}
@@ -102,21 +93,14 @@ def edits(
 ) -> Edits[Fact]:
     """Return the changes of stored intervals by one observation.
 
-    Parameters
-    ----------
-    before : collection of facts
-        Facts of the last observation at or before `at`; empty if there is none.
-    after : collection of facts
-        Facts of the new observation.
-    at, until : datetime
-        Time of the observation, and of the next one; `FOREVER` if there is none.
-    touching : mapping of fact to intervals
-        Stored intervals that overlap or touch ``[at, until]``, of the facts that differ.
+    Args:
+        before: Facts of the last observation at or before `at`; empty if there is none.
+        after: Facts of the new observation.
+        at, until: Time of the observation, and of the next one; `FOREVER` if there is none.
+        touching: Stored intervals that overlap or touch ``[at, until]``, of the facts that differ.
 
-    Raises
-    ------
-    InconsistentGraph
-        The stored intervals contradict the observations.
+    Raises:
+        InconsistentGraph: The stored intervals contradict the observations.
     """
     old, new = set(before), set(after)
     result: Edits[Fact] = Edits(removed=[], moved=[], opened=[])

@@ -57,18 +57,12 @@ LINE_BYTES = 300_000_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Header:
-    """First line of a backup.
-
-    Attributes
-    ----------
-    schema : int
-        Schema version of the registry.
-    counts : mapping of str to int
-        Number of lines of each section.
-    """
+    """First line of a backup."""
 
     schema: int
+    """Schema version of the registry."""
     counts: Mapping[str, int]
+    """Number of lines of each section."""
     format: str = FORMAT
     version: int = VERSION
 
@@ -76,12 +70,9 @@ class Header:
 class BackupWriter:
     """Writer of lines that computes their digest.
 
-    Attributes
-    ----------
-    records : int
-        Number of records written.
-    bytes : int
-        Length of all lines written, uncompressed.
+    Attributes:
+        records: Number of records written.
+        bytes: Length of all lines written, uncompressed.
     """
 
     def __init__(self, file: gzip.GzipFile, header: Header) -> None:
@@ -119,10 +110,8 @@ class BackupWriter:
 def writing(path: Path, header: Header) -> Iterator[BackupWriter]:
     """Open a backup for writing; only its owner can read it, and it gets its name when it is complete.
 
-    Raises
-    ------
-    InputError
-        The file cannot be written.
+    Raises:
+        InputError: The file cannot be written.
     """
     fresh = path.with_name(f".{path.name}.{os.getpid()}.new")
     try:
@@ -157,10 +146,8 @@ def _remove_leftovers(path: Path) -> None:
 def verify(path: Path) -> Header:
     """Return the header of a backup, after the digest of the whole file was checked.
 
-    Raises
-    ------
-    InputError
-        The file is no backup, damaged, or truncated.
+    Raises:
+        InputError: The file is no backup, damaged, or truncated.
     """
     header: Header | None = None
     digest, last, number = hashlib.sha256(), b"", 0
@@ -333,10 +320,8 @@ def lost_records(database: Database, counts: Mapping[str, int]) -> list[str]:
 def section_counts(database: Database) -> dict[str, int]:
     """Return `known_counts` of a database that has nothing else, and of which all can be read.
 
-    Raises
-    ------
-    DatabaseError
-        There are other labels or relationships, or records are lost.
+    Raises:
+        DatabaseError: There are other labels or relationships, or records are lost.
     """
     counts = known_counts(database)
     lost = lost_records(database, counts)
@@ -389,13 +374,10 @@ class WrittenMeanwhile(Exception):
 def backup(database: Database, path: Path, progress: Progress = silent) -> Transferred:
     """Write a whole registry to one file, which gets its name only when it is complete.
 
-    Raises
-    ------
-    SchemaVersionError
-    DatabaseError
-        The registry was written to in every attempt, or holds unknown labels or relationships.
-    InputError
-        The file cannot be written.
+    Raises:
+        SchemaVersionError
+        DatabaseError: The registry was written to in every attempt, or holds unknown labels or relationships.
+        InputError: The file cannot be written.
     """
 
     def work(watch: Watch) -> Transferred:
@@ -422,16 +404,12 @@ def backup(database: Database, path: Path, progress: Progress = silent) -> Trans
 def read_one_state(database: Database, work: Callable[[Watch], T]) -> T:
     """Run work that reads a registry as it is at one moment, again if a writer came in between.
 
-    Parameters
-    ----------
-    work : callable
-        Called with a `Watch`, whose `keep` it calls often and whose `check` before it keeps a result.
+    Args:
+        work: Called with a `Watch`, whose `keep` it calls often and whose `check` before it keeps a result.
 
-    Raises
-    ------
-    SchemaVersionError
-    DatabaseError
-        The registry was written to in every attempt.
+    Raises:
+        SchemaVersionError
+        DatabaseError: The registry was written to in every attempt.
     """
     check_version(database)
     for attempt in range(ATTEMPTS):
@@ -461,9 +439,8 @@ class Watch:
     def keep(self) -> None:
         """Renew the pause; without one, look for writers from time to time.
 
-        Raises
-        ------
-        WrittenMeanwhile
+        Raises:
+            WrittenMeanwhile
         """
         if self._pause is not None:
             self._pause.renew()
@@ -473,9 +450,8 @@ class Watch:
     def check(self) -> None:
         """Raise if a writer came in between.
 
-        Raises
-        ------
-        WrittenMeanwhile
+        Raises:
+            WrittenMeanwhile
         """
         self._checked = time.monotonic()
         if _writes(self._database) != self._writes:

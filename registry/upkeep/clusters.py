@@ -102,33 +102,23 @@ RETURN r.id AS id, [toString(r.start), toString(r.until), r.pieces, r.ports] AS 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Move:
-    """What a rename or a merge moved.
-
-    Attributes
-    ----------
-    moved : mapping of str to int
-        Number of things that now belong to the target, by kind.
-    known : mapping of str to int
-        Number of things that the target had already.
-    conflicts : tuple of str
-        Differences between the clusters; the target's data count.
-    """
+    """What a rename or a merge moved."""
 
     moved: Mapping[str, int]
+    """Number of things that now belong to the target, by kind."""
     known: Mapping[str, int]
+    """Number of things that the target had already."""
     conflicts: tuple[str, ...] = ()
+    """Differences between the clusters; the target's data count."""
 
 
 def rename_cluster(database: Database, source: str, target: str, *, dry_run: bool = False) -> Move:
     """Rename a cluster; the old name is free afterwards.
 
-    Raises
-    ------
-    UnknownName
-    InvalidValue
-        No cluster can have the new name.
-    ChangeRefused
-        There is a cluster of the new name.
+    Raises:
+        UnknownName
+        InvalidValue: No cluster can have the new name.
+        ChangeRefused: There is a cluster of the new name.
     """
 
     def work(transaction: Transaction) -> Move:
@@ -148,17 +138,13 @@ def merge_clusters(
 ) -> Move:
     """Move all data of a cluster to another one, which is the same machine under another name.
 
-    Parameters
-    ----------
-    force : bool
-        Merge in spite of conflicts: the data of the target count.
+    Args:
+        force: Merge in spite of conflicts: the data of the target count.
 
-    Raises
-    ------
-    UnknownName
-    ChangeRefused
-        They are different machines, or both have a job of the same id, counters of the same hour or an
-        optical switch, and these differ.
+    Raises:
+        UnknownName
+        ChangeRefused: They are different machines, or both have a job of the same id, counters of the same
+            hour or an optical switch, and these differ.
     """
 
     def work(transaction: Transaction) -> Move:
@@ -358,10 +344,8 @@ def delete_cluster(
     A cluster of more than `AT_ONCE` nodes is deleted in small transactions, as servers hold them in memory.
     After an interruption a part of it is left, which the next call deletes.
 
-    Raises
-    ------
-    UnknownName
-        No such cluster, nor ingest runs of that name.
+    Raises:
+        UnknownName: No such cluster, nor ingest runs of that name.
     """
 
     def find(transaction: Transaction) -> Nodes:

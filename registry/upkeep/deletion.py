@@ -57,19 +57,13 @@ NAMES = {
 
 
 class Dependency(NamedTuple):
-    """A label whose nodes cannot exist without a node of another label.
-
-    Attributes
-    ----------
-    label, dependent : str
-        The label, and the one that depends on it.
-    path : str
-        Path from a node of the label to its dependent; empty if the dependent names it as its ``tables``.
-    """
+    """A label whose nodes cannot exist without a node of another label."""
 
     label: str
     dependent: str
+    """The label, and the one that depends on it."""
     path: str
+    """Path from a node of the label to its dependent; empty if the dependent names it as its ``tables``."""
 
     @property
     def statement(self) -> str:
@@ -147,12 +141,9 @@ Nodes = dict[str, set[str]]
 class Deleted:
     """Nodes that a transaction deletes.
 
-    Attributes
-    ----------
-    nodes : dict of str to set of str
-        Ids of all deleted nodes by label.
-    results : dict of str to set of str
-        Those of `RESULTS` that were deleted because of a dependency.
+    Attributes:
+        nodes: Ids of all deleted nodes by label.
+        results: Those of `RESULTS` that were deleted because of a dependency.
     """
 
     def __init__(self) -> None:
@@ -267,21 +258,14 @@ RETURN collect(DISTINCT j.id) AS ids
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Deletion:
-    """What a deletion deletes, or deleted.
-
-    Attributes
-    ----------
-    counts : mapping of str to int
-        Number of deleted nodes by name of their kind (`NAMES`).
-    dependents : mapping of str to tuple of str
-        Ids of the placements, simulations, traces and circuit plans that depended on the data, by kind.
-    jobs : tuple of str
-        Ids of jobs that stay without their profile.
-    """
+    """What a deletion deletes, or deleted."""
 
     counts: Mapping[str, int]
+    """Number of deleted nodes by name of their kind (`NAMES`)."""
     dependents: Mapping[str, tuple[str, ...]]
+    """Ids of the placements, simulations, traces and circuit plans that depended on the data, by kind."""
     jobs: tuple[str, ...] = ()
+    """Ids of jobs that stay without their profile."""
 
 
 class _Undo(Exception):
@@ -314,20 +298,14 @@ def delete_observation(
     Its snapshot and its forwarding tables are deleted if no other observation saw them; then placements and
     simulations on them depend on the observation.
 
-    Parameters
-    ----------
-    prefix : str
-        Id of the observation, or a unique beginning of it.
-    with_dependents : bool
-        Delete what depends on it too.
-    dry_run : bool
-        Only return what would be deleted.
+    Args:
+        prefix: Id of the observation, or a unique beginning of it.
+        with_dependents: Delete what depends on it too.
+        dry_run: Only return what would be deleted.
 
-    Raises
-    ------
-    UnknownName
-    ChangeRefused
-        Something depends on it, or it is the cluster's only observation of a fabric.
+    Raises:
+        UnknownName
+        ChangeRefused: Something depends on it, or it is the cluster's only observation of a fabric.
     """
 
     def work(transaction: Transaction) -> Deletion:
@@ -351,12 +329,9 @@ def delete_observations(
 ) -> None:
     """Delete observations of a locked cluster one by one, and update the derived graph.
 
-    Parameters
-    ----------
-    observations : mapping of str to datetime
-        Time of each observation by its id.
-    deleted : Deleted
-        What was deleted is added here.
+    Args:
+        observations: Time of each observation by its id.
+        deleted: What was deleted is added here.
     """
     for identity, at in observations.items():
         valid = transaction.run(_LAST, cluster=cluster, at=at)
@@ -383,10 +358,9 @@ def delete_job(
 ) -> Deletion:
     """Delete a job with the advice on it; placements and circuit plans of the job depend on it.
 
-    Raises
-    ------
-    UnknownName
-    ChangeRefused
+    Raises:
+        UnknownName
+        ChangeRefused
     """
 
     def work(transaction: Transaction) -> Deletion:
@@ -407,15 +381,12 @@ def delete_profile(
 
     Jobs that ran it stay, without a profile.
 
-    Parameters
-    ----------
-    name : str
-        Name or id of the profile.
+    Args:
+        name: Name or id of the profile.
 
-    Raises
-    ------
-    UnknownName
-    ChangeRefused
+    Raises:
+        UnknownName
+        ChangeRefused
     """
 
     def work(transaction: Transaction) -> Deletion:
@@ -439,9 +410,8 @@ def delete_profile(
 def delete_runs(database: Database, ids: Collection[str], *, dry_run: bool = False) -> Deletion:
     """Delete entries of the log of ingests by id or unique beginning of it; what they saved stays.
 
-    Raises
-    ------
-    UnknownName
+    Raises:
+        UnknownName
     """
 
     def work(transaction: Transaction) -> Deletion:

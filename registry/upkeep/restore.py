@@ -96,20 +96,14 @@ def restore(
 
     An interrupted restore starts again: what it had written is deleted first.
 
-    Parameters
-    ----------
-    replace : bool
-        Replace what the database holds; it is first saved to `previous_path`.
-    check : callable, optional
-        Called with all records before anything is written; raises if it rejects them.
+    Args:
+        replace: Replace what the database holds; it is first saved to `previous_path`.
+        check: Called with all records before anything is written; raises if it rejects them.
 
-    Raises
-    ------
-    InputError
-        The file is no backup, damaged, truncated, or of a newer schema; nothing was written.
-    DatabaseError
-        The database is not empty, and `replace` is false.
-    SchemaVersionError
+    Raises:
+        InputError: The file is no backup, damaged, truncated, or of a newer schema; nothing was written.
+        DatabaseError: The database is not empty, and `replace` is false.
+        SchemaVersionError
     """
     header = check_backup(path, check)
     _make_room(database, path, progress, replace=replace)
@@ -127,10 +121,9 @@ def restore(
 def check_backup(path: Path, check: Callable[[Records], None] | None = None) -> Header:
     """Return the header of a backup, after everything in it was checked that a restore relies on.
 
-    Raises
-    ------
-    InputError
-        The file is no backup, damaged, truncated, of a newer schema, or holds what cannot be stored.
+    Raises:
+        InputError: The file is no backup, damaged, truncated, of a newer schema, or holds what cannot be
+            stored.
     """
     header = verify(path)
     if header.schema > MIGRATIONS[-1].version:
@@ -191,12 +184,9 @@ def require_no_previous(path: Path) -> None:
 def _make_room(database: Database, path: Path, progress: Progress, *, replace: bool) -> None:
     """Empty the database, and mark it as one that is being restored.
 
-    Raises
-    ------
-    DatabaseError
-        It is not empty, and `replace` is false.
-    InputError
-        The content cannot be saved.
+    Raises:
+        DatabaseError: It is not empty, and `replace` is false.
+        InputError: The content cannot be saved.
     """
     half = is_half_loaded(database)
     if not half and count(database, COUNT_ALL_NODES):
@@ -359,19 +349,15 @@ def compact(home: Path, progress: Progress = silent, *, idle_seconds: float = ID
     Others may read until the files are replaced, when the server is started again; writers wait. The old
     files are deleted last: until then an error or an interruption leaves the registry as it was.
 
-    Parameters
-    ----------
-    home : Path
-        Data folder. Its disk needs room for the new files and for a backup, which is compressed.
-    idle_seconds : float
-        The server that is started at the end stops by itself after this time without use.
+    Args:
+        home: Data folder. Its disk needs room for the new files and for a backup, which is compressed.
+        idle_seconds: The server that is started at the end stops by itself after this time without use.
 
-    Raises
-    ------
-    SchemaVersionError
-    DatabaseUnavailable
-    DatabaseError
-        Damaged files; no space is left; writers that did not wait; unknown labels or relationships.
+    Raises:
+        SchemaVersionError
+        DatabaseUnavailable
+        DatabaseError: Damaged files; no space is left; writers that did not wait; unknown labels or
+            relationships.
     """
     files = ServerFiles(home.resolve())
     copy = ServerFiles(files.home / "compact")
@@ -423,20 +409,13 @@ def remove_copy(copy: ServerFiles) -> None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Replaced:
-    """What `replace` did.
-
-    Attributes
-    ----------
-    restored : Transferred
-    kept : Path or None
-        Folder of the replaced data; None if there were none.
-    unsaved : str
-        Why the old content was not saved to `previous_path`; empty if it was, or if there was none.
-    """
+    """What `replace` did."""
 
     restored: Transferred
     kept: Path | None
+    """Folder of the replaced data; None if there were none."""
     unsaved: str
+    """Why the old content was not saved to `previous_path`; empty if it was, or if there was none."""
 
 
 def replace(
@@ -451,20 +430,14 @@ def replace(
     Until the new data are complete and checked, an error or an interruption leaves the old ones in place.
     What others write meanwhile is in the kept folder only.
 
-    Parameters
-    ----------
-    home : Path
-        Data folder. Its disk needs room for the new data beside the old ones.
-    check : callable, optional
-        As in `restore`.
+    Args:
+        home: Data folder. Its disk needs room for the new data beside the old ones.
+        check: As in `restore`.
 
-    Raises
-    ------
-    InputError
-        The file is no backup, damaged, or of a newer schema; or `previous_path` exists.
-    DatabaseUnavailable
-    DatabaseError
-        No space is left.
+    Raises:
+        InputError: The file is no backup, damaged, or of a newer schema; or `previous_path` exists.
+        DatabaseUnavailable
+        DatabaseError: No space is left.
     """
     check_backup(path, check)
     files = ServerFiles(home.resolve())

@@ -104,18 +104,12 @@ class Rules:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pruned:
-    """What was deleted, or would be.
-
-    Attributes
-    ----------
-    deleted : dict of str to dict of str to int
-        Numbers by cluster (empty: runs without one) and by kind; only those above zero.
-    skipped : int
-        Things that were used by new data meanwhile, and stay until the next run.
-    """
+    """What was deleted, or would be."""
 
     deleted: dict[str, dict[str, int]] = field(default_factory=dict)
+    """Numbers by cluster (empty: runs without one) and by kind; only those above zero."""
     skipped: int = 0
+    """Things that were used by new data meanwhile, and stay until the next run."""
 
 
 class _Used(Exception):
@@ -125,10 +119,8 @@ class _Used(Exception):
 def retention_of(rule: Keep) -> Retention:
     """Return what a rule means for counters, whose sweeps are summarised by hours and later by days.
 
-    Raises
-    ------
-    InvalidValue
-        It has steps other than ``all``, ``daily after N days`` and ``none after N days``.
+    Raises:
+        InvalidValue: It has steps other than ``all``, ``daily after N days`` and ``none after N days``.
     """
     usual = Retention()
     found = usual

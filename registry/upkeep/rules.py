@@ -20,56 +20,38 @@ EXAMPLE = "all, newest 1000, daily after 30 days, none after 400 days"
 
 
 class Step(NamedTuple):
-    """A part of a rule.
-
-    Attributes
-    ----------
-    keep : str
-        `ALL`, `DAILY`, `WEEKLY`, `NONE` or `NEWEST`.
-    after : timedelta
-        Age from which it counts.
-    number : int
-        How many are kept by `NEWEST`.
-    """
+    """A part of a rule."""
 
     keep: str
+    """`ALL`, `DAILY`, `WEEKLY`, `NONE` or `NEWEST`."""
     after: timedelta
+    """Age from which it counts."""
     number: int = 0
+    """How many are kept by `NEWEST`."""
 
 
 class Item(NamedTuple):
-    """One item of a history.
-
-    Attributes
-    ----------
-    group : tuple of str
-        Only items of the same group replace each other.
-    """
+    """One item of a history."""
 
     id: str
     at: datetime
     group: tuple[str, ...] = ()
+    """Only items of the same group replace each other."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Keep:
-    """A rule; see the module.
-
-    Attributes
-    ----------
-    steps : tuple of Step
-        By age, ascending.
-    """
+    """A rule; see the module."""
 
     steps: tuple[Step, ...] = ()
+    """By age, ascending."""
 
     @classmethod
     def parse(cls, text: str) -> Keep:
         """Return the rule of a text.
 
-        Raises
-        ------
-        InvalidValue
+        Raises:
+            InvalidValue
         """
         steps = []
         for part in text.lower().split(","):

@@ -77,30 +77,21 @@ Node = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
-    """A problem of stored data.
-
-    Attributes
-    ----------
-    problem : str
-        `UNREADABLE`, `WRONG_ID`, `ORPHAN`, `GRAPH` or `FILE`.
-    label, id : str
-        Label and id of the record; for the derived graph ``Cluster`` and its name; for a file `FILES` and its
-        name.
-    cluster : str or None
-        Cluster of the record.
-    reason : str
-        What was found.
-    harmless : bool
-        True if the record can be read, and its id may differ for a good reason: the cluster got another name,
-        or an early version made ids otherwise.
-    """
+    """A problem of stored data."""
 
     problem: str
+    """`UNREADABLE`, `WRONG_ID`, `ORPHAN`, `GRAPH` or `FILE`."""
     label: str
     id: str
+    """Label and id of the record; for the derived graph ``Cluster`` and its name; for a file `FILES` and its
+    name."""
     cluster: str | None
+    """Cluster of the record."""
     reason: str
+    """What was found."""
     harmless: bool = False
+    """True if the record can be read, and its id may differ for a good reason: the cluster got another name,
+    or an early version made ids otherwise."""
 
     @property
     def kind(self) -> str:
@@ -170,11 +161,8 @@ BELONGS = (
 class RecordCheck:
     """Check of all records of a database or a backup, in the order of their sections.
 
-    Attributes
-    ----------
-    checked : Counter of str
-        Number of records whose content was read, by label.
-    findings : list of Finding
+    Attributes:
+        checked: Number of records whose content was read, by label.
     """
 
     def __init__(self) -> None:
@@ -284,16 +272,10 @@ RETURN collect([d.key, d.name, d.kind]) AS devices
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verification:
-    """Result of `verify`.
-
-    Attributes
-    ----------
-    checked : mapping of str to int
-        Number of records whose content was compared, by label.
-    findings : tuple of Finding
-    """
+    """Result of `verify`."""
 
     checked: Mapping[str, int]
+    """Number of records whose content was compared, by label."""
     findings: tuple[Finding, ...]
 
     @property
@@ -310,11 +292,9 @@ class Verification:
 def verify(database: Database, progress: Progress = silent) -> Verification:
     """Check all that is stored, as it is at one moment.
 
-    Raises
-    ------
-    SchemaVersionError
-    DatabaseError
-        The registry was written to in every attempt.
+    Raises:
+        SchemaVersionError
+        DatabaseError: The registry was written to in every attempt.
     """
     files = () if database.folder is None else file_findings(database.folder)
     try:
@@ -371,9 +351,8 @@ def _read(database: Database, progress: Progress) -> Verification:
 def require_intact(records: Iterable[tuple[str, int, int, Any]], path: str) -> None:
     """Raise if a record of a backup does not match its id.
 
-    Raises
-    ------
-    InputError
+    Raises:
+        InputError
     """
     check, lines = RecordCheck(), {}
     for section, number, _, value in records:
@@ -494,24 +473,16 @@ RETURN collect(DISTINCT r.id) AS ids
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Repair:
-    """What `repair` did.
-
-    Attributes
-    ----------
-    restored : tuple of str
-        Ids of snapshots whose bytes were computed again from the derived graph.
-    joined : tuple of str
-        Ids of records that belong to their cluster again.
-    rebuilt : tuple of str
-        Clusters whose derived graph was rebuilt.
-    deleted : mapping of str to tuple of str
-        Ids of the deleted records by label, with all that depended on them.
-    """
+    """What `repair` did."""
 
     restored: tuple[str, ...]
+    """Ids of snapshots whose bytes were computed again from the derived graph."""
     joined: tuple[str, ...]
+    """Ids of records that belong to their cluster again."""
     rebuilt: tuple[str, ...]
+    """Clusters whose derived graph was rebuilt."""
     deleted: Mapping[str, tuple[str, ...]]
+    """Ids of the deleted records by label, with all that depended on them."""
 
 
 def repair(database: Database, findings: Sequence[Finding]) -> Repair:

@@ -33,14 +33,10 @@ LAST_BIT = 1 << 62
 def refine(work: Workspace, depth: int, most: int) -> int:
     """Make the best of all steps as long as one is better than none, at most `most` steps.
 
-    Parameters
-    ----------
-    depth : int
-        As of `find_best`.
+    Args:
+        depth: As of `find_best`.
 
-    Returns
-    -------
-    int
+    Returns:
         Number of steps made.
     """
     made = 0
@@ -54,16 +50,12 @@ def refine(work: Workspace, depth: int, most: int) -> int:
 def find_best(work: Workspace, depth: int) -> bool:
     """Find the step with the best performance vector, at equality the lowest, and store it in ``work.best``.
 
-    Parameters
-    ----------
-    depth : int
-        Number of entries of the vector, the worst first, for which steps that lower them are tried; equal
-        ones count together. With all n + m the best of all steps is found. With fewer it is either the same
-        step, or none, if the best step lowers none of these first.
+    Args:
+        depth: Number of entries of the vector, the worst first, for which steps that lower them are tried;
+            equal ones count together. With all n + m the best of all steps is found. With fewer it is either
+            the same step, or none, if the best step lowers none of these first.
 
-    Returns
-    -------
-    bool
+    Returns:
         True if a step is better than no step.
     """
     load, best = work.state.load, work.best
@@ -217,9 +209,7 @@ def _try_reroute(work: Workspace, e: int, link: int, limit: float) -> None:
 def move(work: Workspace, v: int, q: int, link: int, limit: float, lasting: bool) -> bool:
     """Change loads as if a vertex moved to node `q` along a link; if `lasting`, change its routes too.
 
-    Returns
-    -------
-    bool
+    Returns:
         False if the move is not possible: because of `limit`, or of a route that would be too long.
     """
     weight = work.guest.vertex[v]
@@ -313,9 +303,7 @@ def link_at(work: Workspace, e: int, v: int, k: int) -> int:
 def reroute(work: Workspace, e: int, avoided: int, limit: float, lasting: bool) -> bool:
     """Change loads as if a flow took its least congested path; if `lasting`, change its route too.
 
-    Returns
-    -------
-    bool
+    Returns:
         False if no path without the link `avoided` (or `NONE`) stays at or below `limit` on all links that
         are not on the present route.
     """

@@ -30,20 +30,13 @@ def copy_first(count: int, source: Array, target: Array) -> None:
 def match_in_order(order: Longs, source: Ints, target: Ints, most: int, mate: Ints) -> int:
     """Match the ends of each edge, in order, if both are still free.
 
-    Parameters
-    ----------
-    order : int64[e]
-        Edges.
-    source, target : int32[e]
-        Never equal.
-    most : int
-        Largest number of pairs.
-    mate : int32[v]
-        Initially each vertex itself; filled with the partner of each matched vertex.
+    Args:
+        order (int64[e]): Edges.
+        source, target (int32[e]): Never equal.
+        most: Largest number of pairs.
+        mate (int32[v]): Initially each vertex itself; filled with the partner of each matched vertex.
 
-    Returns
-    -------
-    int
+    Returns:
         Number of pairs.
     """
     made = 0
@@ -61,84 +54,57 @@ NO_PATH = -1
 
 
 class Net(NamedTuple):
-    """A topology of n nodes and m links.
-
-    Attributes
-    ----------
-    first : int64[n + 1], head : int32[2m], link : int32[2m]
-        Neighbours of each node, ascending, and the links to them.
-    ends : int32[m]
-        Sum of the two nodes of each link: minus one of them, it is the other.
-    """
+    """A topology of n nodes and m links."""
 
     first: Longs
     head: Ints
     link: Ints
+    """int64[n + 1] and int32[2m] and int32[2m]: Neighbours of each node, ascending, and the links to them."""
     ends: Ints
+    """int32[m]: Sum of the two nodes of each link: minus one of them, it is the other."""
 
 
 class Guest(NamedTuple):
-    """An application of v vertices and e edges, each a flow.
-
-    Attributes
-    ----------
-    vertex : float64[v]
-        Load of each vertex on its node.
-    source, target : int32[e]
-    flow : float64[e]
-        Load of each edge on each link of its route.
-    first : int64[v + 1], edge : int32[2e]
-        Edges of each vertex by descending weight, ties by row.
-    """
+    """An application of v vertices and e edges, each a flow."""
 
     vertex: Floats
+    """float64[v]: Load of each vertex on its node."""
     source: Ints
     target: Ints
+    """int32[e]."""
     flow: Floats
+    """float64[e]: Load of each edge on each link of its route."""
     first: Longs
     edge: Ints
+    """int64[v + 1] and int32[2e]: Edges of each vertex by descending weight, ties by row."""
 
 
 class PartitionState(NamedTuple):
-    """Nodes of vertices and routes of flows; changed in place.
-
-    Attributes
-    ----------
-    node : int32[v]
-    route : int32[e, longest]
-        Links from the node of each edge's source to that of its target.
-    length : int32[e]
-        Number of links of each route.
-    load : float64[n + m]
-        Loads of nodes, then of links.
-    """
+    """Nodes of vertices and routes of flows; changed in place."""
 
     node: Ints
+    """int32[v]."""
     route: Ints
+    """int32[e, longest]: Links from the node of each edge's source to that of its target."""
     length: Ints
+    """int32[e]: Number of links of each route."""
     load: Floats
+    """float64[n + m]: Loads of nodes, then of links."""
 
 
 class Search(NamedTuple):
-    """Working memory of a path search; made by `new_search`.
-
-    Attributes
-    ----------
-    least : float64[n]
-        Smallest worst load on a path to each node.
-    hops, queue : int32[n]
-    key : float64[2m + 1], place : int32[2m + 1]
-        A binary heap.
-    path : int32[longest]
-        Links of the path found.
-    """
+    """Working memory of a path search; made by `new_search`."""
 
     least: Floats
+    """float64[n]: Smallest worst load on a path to each node."""
     hops: Ints
     queue: Ints
+    """int32[n]."""
     key: Floats
     place: Ints
+    """float64[2m + 1] and int32[2m + 1]: A binary heap."""
     path: Ints
+    """int32[longest]: Links of the path found."""
 
 
 def new_search(nodes: int, links: int, longest: int) -> Search:
@@ -161,14 +127,10 @@ def fewest_links(
 
     Ties go to the path that leaves its first differing node for the lowest neighbour.
 
-    Parameters
-    ----------
-    load : float64[m]
-        Loads of links without the flow.
+    Args:
+        load (float64[m]): Loads of links without the flow.
 
-    Returns
-    -------
-    int
+    Returns:
         Number of links of the path in ``search.path``; `NO_PATH` if there is none, or only one that is too
         long for it.
     """
@@ -239,9 +201,7 @@ def _least_worst(net: Net, load: Floats, source: int, target: int, flow: float, 
 def route_shortest(net: Net, guest: Guest, state: PartitionState, search: Search) -> int:
     """Give each flow the path of fewest links; loads are not changed.
 
-    Returns
-    -------
-    int
+    Returns:
         The first edge whose nodes no path connects, or -1.
     """
     node, free = state.node, np.zeros(len(net.ends))
@@ -259,14 +219,10 @@ def route_shortest(net: Net, guest: Guest, state: PartitionState, search: Search
 def reroute_flows(net: Net, guest: Guest, state: PartitionState, order: Longs, search: Search) -> int:
     """Re-route flows, in order, along their least congested path if that lowers the largest load of all.
 
-    Parameters
-    ----------
-    order : int64[e]
-        Edges.
+    Args:
+        order (int64[e]): Edges.
 
-    Returns
-    -------
-    int
+    Returns:
         Number of flows that were re-routed.
     """
     node, route, length, load = state.node, state.route, state.length, state.load
@@ -298,12 +254,9 @@ def reroute_flows(net: Net, guest: Guest, state: PartitionState, order: Longs, s
 def project_routes(coarse: PartitionState, edge: Ints, backwards: Bools, fine: PartitionState) -> None:
     """Give each edge the route of the edge that it is part of in the coarser graph.
 
-    Parameters
-    ----------
-    edge : int32[e]
-        Edge of the coarser graph; -1 for an edge within one of its vertices.
-    backwards : bool[e]
-        True if that edge has the opposite direction.
+    Args:
+        edge (int32[e]): Edge of the coarser graph; -1 for an edge within one of its vertices.
+        backwards (bool[e]): True if that edge has the opposite direction.
     """
     for e in range(len(edge)):
         whole = edge[e]

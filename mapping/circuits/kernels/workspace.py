@@ -28,46 +28,30 @@ MOST_KNOWN = 2048
 
 
 class Step(NamedTuple):
-    """Effect of a step on loads; changed in place.
-
-    Attributes
-    ----------
-    number : int64[1]
-        `NONE` for no step.
-    size : int64[1]
-        Number of changed entries.
-    old, new : float64[entries]
-        Their loads before and after, each in descending order.
-    """
+    """Effect of a step on loads; changed in place."""
 
     number: Longs
+    """int64[1]: `NONE` for no step."""
     size: Longs
+    """int64[1]: Number of changed entries."""
     old: Floats
     new: Floats
+    """float64[entries]: Their loads before and after, each in descending order."""
 
 
 class LoadChanges(NamedTuple):
-    """Loads, and which of them were changed for a trial; changed in place.
-
-    Attributes
-    ----------
-    load : float64[entries]
-        Loads of nodes, then of links.
-    changes : int64[1]
-        Number of changed entries.
-    entry : int32[entries]
-        The changed entries come first.
-    touched : bool[entries]
-        True for a changed entry.
-    saved : float64[entries]
-        Load of a changed entry before the trial.
-    """
+    """Loads, and which of them were changed for a trial; changed in place."""
 
     load: Floats
+    """float64[entries]: Loads of nodes, then of links."""
     changes: Longs
+    """int64[1]: Number of changed entries."""
     entry: Ints
+    """int32[entries]: The changed entries come first."""
     touched: Bools
+    """bool[entries]: True for a changed entry."""
     saved: Floats
+    """float64[entries]: Load of a changed entry before the trial."""
 
 
 def no_step(entries: int) -> Step:
@@ -88,47 +72,23 @@ def new_load_changes(load: Floats) -> LoadChanges:
 
 
 class Memo(NamedTuple):
-    """Entries that no step can lower without lifting others above them; changed in place.
-
-    Attributes
-    ----------
-    stuck : bool[n + m]
-        True for such an entry.
-    until : float64[n + m, n + m]
-        By stuck entry, and entry that its steps would lift above it: the load to which the latter must fall
-        so that one of them does not; -1 if there is none. Empty if it would be too large.
-    entry : int64[1]
-        Entry in question.
-    sure : bool[1]
-        True if all of its steps so far lift a known entry.
-    """
+    """Entries that no step can lower without lifting others above them; changed in place."""
 
     stuck: Bools
+    """bool[n + m]: True for such an entry."""
     until: Floats
+    """float64[n + m, n + m]: By stuck entry, and entry that its steps would lift above it: the load to which
+    the latter must fall so that one of them does not; -1 if there is none. Empty if it would be too large."""
     entry: Longs
+    """int64[1]: Entry in question."""
     sure: Bools
+    """bool[1]: True if all of its steps so far lift a known entry."""
 
 
 class Workspace(NamedTuple):
     """All data of a refinement; made by `new_workspace`.
 
     Step v * n + q moves vertex v to node q; step vertices * n + e re-routes edge e.
-
-    Attributes
-    ----------
-    changed : LoadChanges
-        Changes of the loads of `state`.
-    best, trial : Step
-    seen : int64[v]
-        Round in which all moves of a vertex were tried; for routes that grow or shrink, number of the entry.
-    tried : int64[v]
-        Moves that were tried for that entry: bits, by neighbour.
-    round : int64[2]
-        Number of searches for the best step, and of entries tried.
-    thorough : bool
-        True: the flows of a moved vertex are routed again, heaviest first, each along its least congested
-        path. False: their routes grow or shrink at that end, by the link that the vertex moves along, or by
-        all links before its new node if that is on the route.
     """
 
     net: Net
@@ -136,13 +96,21 @@ class Workspace(NamedTuple):
     state: PartitionState
     search: Search
     changed: LoadChanges
+    """Changes of the loads of `state`."""
     best: Step
     trial: Step
     memo: Memo
     seen: Longs
+    """int64[v]: Round in which all moves of a vertex were tried; for routes that grow or shrink, number of
+    the entry."""
     tried: Longs
+    """int64[v]: Moves that were tried for that entry: bits, by neighbour."""
     round: Longs
+    """int64[2]: Number of searches for the best step, and of entries tried."""
     thorough: bool
+    """True: the flows of a moved vertex are routed again, heaviest first, each along its least congested
+    path. False: their routes grow or shrink at that end, by the link that the vertex moves along, or by all
+    links before its new node if that is on the route."""
 
 
 def new_workspace(net: Net, guest: Guest, state: PartitionState, thorough: bool) -> Workspace:
@@ -244,9 +212,7 @@ def consider(changed: LoadChanges, number: int, limit: float, trial: Step, best:
     At equality the lower number wins; the first step must be better than no step. A step that lifts an entry
     above `limit` is ignored.
 
-    Returns
-    -------
-    int
+    Returns:
         An entry that is lifted above the limit, or `NONE`.
     """
     lifted = _list_changes(changed, limit, trial)

@@ -185,25 +185,17 @@ def lower_bounds(
 ) -> dict[str, Bound]:
     """Return bounds for every placement of a profile on an allocation.
 
-    Parameters
-    ----------
-    routes : Routes
-        Routes between the allocation's hosts, in its order.
-    background : Background, optional
-        Load of other jobs.
+    Args:
+        routes: Routes between the allocation's hosts, in its order.
+        background: Load of other jobs.
 
-    Returns
-    -------
-    dict of str to Bound
+    Returns:
         ``congestion_seconds``, ``network_congestion_seconds`` and ``hop_bytes``: the best bound of
         `every_bound` for each. Its proof also names the arguments that were left out because of size.
 
-    Raises
-    ------
-    InfeasibleAllocation
-        There are more ranks than slots.
-    DisconnectedAllocation, UnreachablePair
-        Two hosts of the allocation are not connected.
+    Raises:
+        InfeasibleAllocation: There are more ranks than slots.
+        DisconnectedAllocation, UnreachablePair: Two hosts of the allocation are not connected.
     """
     found = every_bound(routes, profile, allocation, background=background)
     return {metric: _best(found[metric]) for metric in METRICS}

@@ -49,28 +49,19 @@ NOISE = 1e-9
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class _Pairs:
-    """Pairs of kinds of hosts, and the links that carry their traffic.
-
-    Attributes
-    ----------
-    kind : int32[h]
-        Kind of each host.
-    first : int32[g]
-        A host of each kind.
-    slots : int64[g]
-        Slots of all hosts of each kind.
-    source, target : int64[p]
-        Kinds of the sending and of the receiving host.
-    share : csr_array[m, p]
-        Part of each pair's bytes on each link of the network.
-    """
+    """Pairs of kinds of hosts, and the links that carry their traffic."""
 
     kind: Ints
+    """int32[h]: Kind of each host."""
     first: Ints
+    """int32[g]: A host of each kind."""
     slots: Longs
+    """int64[g]: Slots of all hosts of each kind."""
     source: Longs
     target: Longs
+    """int64[p]: Kinds of the sending and of the receiving host."""
     share: csr_array
+    """csr_array[m, p]: Part of each pair's bytes on each link of the network."""
 
     @classmethod
     def of(cls, routes: Routes, slots: Ints) -> _Pairs | None:
@@ -96,17 +87,12 @@ class _Pairs:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class _Cuts:
-    """Inequalities: the bytes of some pairs, less a multiple of the ranks of each kind, have a least value.
-
-    Attributes
-    ----------
-    pairs : list of bool[p]
-    ranks : list of float64[g]
-    least : list of float
-    """
+    """Inequalities: bytes of some pairs, less a multiple of the ranks of each kind, have a least value."""
 
     pairs: list[Bools]
+    """list of bool[p]."""
     ranks: list[Floats]
+    """list of float64[g]."""
     least: list[float]
 
     def add(self, pairs: Bools, least: float, ranks: Floats) -> None:
@@ -122,12 +108,9 @@ def routed_cuts(
 ) -> Bound:
     """Return a bound on the worst link of the network, in seconds; 0 if nothing is proved.
 
-    Parameters
-    ----------
-    cables : Cables
-        Capacity of the links. Bytes of other jobs on them do not count here.
-    groupings : list of int64[h]
-        Groups of hosts between which bytes must cross.
+    Args:
+        cables: Capacity of the links. Bytes of other jobs on them do not count here.
+        groupings (list of int64[h]): Groups of hosts between which bytes must cross.
     """
     nothing = Bound(value=0.0, proof=f"{NAME}: nothing is proved", name=NAME)
     if routes.name.partition(":")[0] not in OBLIVIOUS or float(crossings.profile.bytes.sum()) == 0.0:
@@ -189,11 +172,10 @@ def _out_of(crossings: Crossings, pairs: _Pairs, cuts: _Cuts, inside: Bools, siz
 def _certified(pairs: _Pairs, cuts: _Cuts, capacity: Floats, profile: Profile) -> float:
     """Return the bound that the weights of the solver's dual solution prove.
 
-    Notes
-    -----
-    Weights `y` of links, with the sum of ``y * capacity`` equal to 1, and `z` of cuts, so that no pair of
-    hosts has more weight in cuts than on the links of its paths: the worst link takes at least the weighted
-    mean of all links' times, which is at least the sum of `z` times the bytes that cross.
+    Notes:
+        Weights `y` of links, with the sum of ``y * capacity`` equal to 1, and `z` of cuts, so that no pair of
+        hosts has more weight in cuts than on the links of its paths: the worst link takes at least the
+        weighted mean of all links' times, which is at least the sum of `z` times the bytes that cross.
     """
     used = np.flatnonzero(np.diff(pairs.share.indptr) > 0)
     share, bytes, mean = pairs.share[used], float(profile.bytes.sum()), float(capacity[used].mean())
@@ -225,35 +207,25 @@ def _certified(pairs: _Pairs, cuts: _Cuts, capacity: Floats, profile: Profile) -
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Groups:
-    """Hosts grouped by the cables that all traffic between a group and the rest must use.
-
-    Attributes
-    ----------
-    name : str
-        Name of the cut between the groups: ``host-cut``, ``switch-cut``, ``pod-cut`` or ``bisection``.
-    place : str
-        What a group is, for the proof.
-    group : int64[h]
-        Group of each host of the allocation, 0 to g - 1.
-    slots : int64[g]
-        Slots of each group.
-    outwards, inwards : float64[g]
-        Least seconds of a byte out of (into) the group on the worst of those cables; 0 if unlimited.
-    leaving, entering : bool[m]
-        True for rows of ``fabric.links`` that lead out of (into) any group.
-    within_network : bool
-        True if none of these is a host's own cable.
-    """
+    """Hosts grouped by the cables that all traffic between a group and the rest must use."""
 
     name: str
+    """Name of the cut between the groups: ``host-cut``, ``switch-cut``, ``pod-cut`` or ``bisection``."""
     place: str
+    """What a group is, for the proof."""
     group: Longs
+    """int64[h]: Group of each host of the allocation, 0 to g - 1."""
     slots: Longs
+    """int64[g]: Slots of each group."""
     outwards: Floats
     inwards: Floats
+    """float64[g]: Least seconds of a byte out of (into) the group on the worst of those cables; 0 if
+    unlimited."""
     leaving: Bools
     entering: Bools
+    """bool[m]: True for rows of ``fabric.links`` that lead out of (into) any group."""
     within_network: bool
+    """True if none of these is a host's own cable."""
 
 
 def host_groups(routes: Routes, allocation: Allocation, cables: Cables) -> Groups:
@@ -353,12 +325,11 @@ def _host_seconds_per_byte(routes: Routes, cables: Cables, *, outwards: bool) ->
 def injection_bounds(crossings: Crossings, groups: Groups) -> list[Bound]:
     """Return bounds from bytes that a rank's group cannot keep.
 
-    Notes
-    -----
-    With its heaviest partners in all other slots of its group, the rest of a rank's bytes still cross, and so
-    do bytes of ranks that must share its group because other slots are too few. If groups are small, the
-    least bytes out of any group with the rank are found by enumeration. The heaviest ranks take the fastest
-    groups: no other assignment has a smaller maximum.
+    Notes:
+        With its heaviest partners in all other slots of its group, the rest of a rank's bytes still cross,
+        and so do bytes of ranks that must share its group because other slots are too few. If groups are
+        small, the least bytes out of any group with the rank are found by enumeration. The heaviest ranks
+        take the fastest groups: no other assignment has a smaller maximum.
     """
     size, partners = int(groups.slots.max()), crossings.partners
     out, into = (
@@ -398,14 +369,11 @@ def _worst(crossing: Floats, rates: Floats, slots: Longs, name: str, proof: str)
 def cut_bounds(crossings: Crossings, groups: Groups, cables: Cables, *, above: float = 0.0) -> list[Bound]:
     """Return bounds from bytes that the guest must send between groups.
 
-    Parameters
-    ----------
-    above : float
-        Seconds that are proved already: less work is done if no more can be expected.
+    Args:
+        above: Seconds that are proved already: less work is done if no more can be expected.
 
-    Notes
-    -----
-    Every byte between two groups leaves one group over at least one of its cables, and enters the other.
+    Notes:
+        Every byte between two groups leaves one group over at least one of its cables, and enters the other.
     """
     capacity = min(float(cables.capacity[rows].sum()) for rows in (groups.leaving, groups.entering))
     total, argument = crossings.least(groups.slots, above=above * capacity)
@@ -422,10 +390,8 @@ def cut_bounds(crossings: Crossings, groups: Groups, cables: Cables, *, above: f
 def total_work(hop_bytes: Bound, cables: Cables, rows: Bools, which: str) -> Bound:
     """Return a bound from the least sum of bytes on some links.
 
-    Parameters
-    ----------
-    hop_bytes : Bound
-        Bound on the bytes that all these links carry together.
+    Args:
+        hop_bytes: Bound on the bytes that all these links carry together.
     """
     least = f"{hop_bytes.value:.6g} bytes times links at least"
     return Bound(

@@ -53,12 +53,9 @@ ROUNDS, STEP = 250, 0.05
 def common_partners(guest: GuestArrays, distances: Distances, slots: Ints) -> Bound:
     """Return a bound on the sum of bytes times distance; 0 if sets cost no more than their edges separately.
 
-    Parameters
-    ----------
-    distances : Distances
-        The smaller of both directions counts.
-    slots : int32[h]
-        Slots of each host; those of one host are at distance 0.
+    Args:
+        distances: The smaller of both directions counts.
+        slots (int32[h]): Slots of each host; those of one host are at distance 0.
     """
     nothing = Bound(value=0.0, proof="common-partners: nothing is proved", name="common-partners")
     partners = int(np.diff(guest.ptr).max())
@@ -119,13 +116,11 @@ MAX_LEVELS = 8
 def least_cost(crossings: Crossings, distances: Distances, slots: Ints) -> list[Bound]:
     """Return bounds on the sum of bytes times distance over all pairs of ranks.
 
-    Parameters
-    ----------
-    crossings : Crossings
-        Least bytes between groups of the profile's ranks.
-    distances : Distances
-        Distances between the hosts; the cost is hop-bytes if they are links, else a mapping coefficient.
-    slots : int32[h]
+    Args:
+        crossings: Least bytes between groups of the profile's ranks.
+        distances: Distances between the hosts; the cost is hop-bytes if they are links, else a mapping
+            coefficient.
+        slots (int32[h]):
     """
     proof = "gilmore-lawler: at best each rank's heaviest partners are on the slots nearest to it"
     return [
@@ -143,21 +138,16 @@ def least_cost(crossings: Crossings, distances: Distances, slots: Ints) -> list[
 def least_assignment(partners: SortedBytes, distances: Distances, slots: Ints) -> float:
     """Return the least sum of bytes times distance by the argument of Gilmore and Lawler.
 
-    Parameters
-    ----------
-    partners : SortedBytes
-        Bytes of each rank with its partners, both directions together.
-    distances : Distances
-        Distances between the hosts. The smaller of both directions counts.
-    slots : int32[h]
-        Slots of each host.
+    Args:
+        partners: Bytes of each rank with its partners, both directions together.
+        distances: Distances between the hosts. The smaller of both directions counts.
+        slots (int32[h]): Slots of each host.
 
-    Notes
-    -----
-    A rank on a host pays at least the weights of its partners, heaviest first, times the distances of the
-    slots around it, nearest first. The least total over all assignments of ranks to slots is a linear
-    assignment problem; above `MAX_ASSIGNMENT` entries each rank takes its best slot instead. Hosts of one
-    group with the same number of slots are one kind, and kinds with the same distances are one row.
+    Notes:
+        A rank on a host pays at least the weights of its partners, heaviest first, times the distances of the
+        slots around it, nearest first. The least total over all assignments of ranks to slots is a linear
+        assignment problem; above `MAX_ASSIGNMENT` entries each rank takes its best slot instead. Hosts of one
+        group with the same number of slots are one kind, and kinds with the same distances are one row.
     """
     kind, first = host_kinds(distances.group, slots)
     ranks = len(partners.ptr) - 1
@@ -210,11 +200,10 @@ def nearest_first(distances: Distances, slots: Ints, hosts: Longs, count: int) -
 def nested_cuts(crossings: Crossings, distances: Distances, slots: Ints) -> Bound:
     """Return a bound by groups within groups: bytes between groups pay the least distance between them.
 
-    Notes
-    -----
-    For distances d_1 < d_2 < ... the cost is at least the sum of ``(d_k - d_(k - 1)) * c_k``, where c_k
-    are the least bytes between groups that are d_k apart or more: each byte is counted at every level up
-    to its own distance.
+    Notes:
+        For distances d_1 < d_2 < ... the cost is at least the sum of ``(d_k - d_(k - 1)) * c_k``, where c_k
+        are the least bytes between groups that are d_k apart or more: each byte is counted at every level up
+        to its own distance.
     """
     total, floor, found = 0.0, 0.0, []
     for distance, label in levels(distances):
@@ -288,18 +277,12 @@ NAME = "all-to-all"
 
 
 class Flows(NamedTuple):
-    """Flows that together carry no more than the bytes between any two ranks.
-
-    Attributes
-    ----------
-    sent : float64[ranks]
-        Bytes from a rank to each other one.
-    load : float64[e]
-        Bytes on each edge of the guest.
-    """
+    """Flows that together carry no more than the bytes between any two ranks."""
 
     sent: Floats
+    """float64[ranks]: Bytes from a rank to each other one."""
     load: Floats
+    """float64[e]: Bytes on each edge of the guest."""
 
 
 def all_to_all(
@@ -309,18 +292,13 @@ def all_to_all(
 
     Bytes that the flows leave over cost what the argument of Gilmore and Lawler proves for them.
 
-    Parameters
-    ----------
-    routes : Routes
-        Routes between the hosts. Without shortest paths, or between hosts with several switches, a distance
-        may be longer than the way through a third host: then nothing is proved.
-    distances : Distances
-        Distances of the hosts on these routes.
-    slots : int32[h]
-        Slots of each host; those of one host are at distance 0.
-    above : float
-        What other arguments prove for all bytes. Flows that prove less for the bytes that they take are given
-        up after their first part.
+    Args:
+        routes: Routes between the hosts. Without shortest paths, or between hosts with several switches, a
+            distance may be longer than the way through a third host: then nothing is proved.
+        distances: Distances of the hosts on these routes.
+        slots (int32[h]): Slots of each host; those of one host are at distance 0.
+        above: What other arguments prove for all bytes. Flows that prove less for the bytes that they take
+            are given up after their first part.
     """
     nothing = Bound(value=0.0, proof=f"{NAME}: nothing is proved", name=NAME)
     talking = np.flatnonzero(np.diff(guest.ptr)).astype(np.int32)
@@ -354,19 +332,15 @@ def _obeys_triangles(routes: Routes, distances: Distances) -> bool:
 def _flows(guest: GuestArrays, talking: Ints, rising: Floats, enough: float) -> Flows:
     """Return flows that cost as much as can be found.
 
-    Parameters
-    ----------
-    talking : int32[t]
-        Ranks with partners.
-    rising : float64[t]
-        As for `_cost`.
-    enough : float
-        Least cost for each byte of their loads.
+    Args:
+        talking (int32[t]): Ranks with partners.
+        rising (float64[t]): As for `_cost`.
+        enough: Least cost for each byte of their loads.
 
-    Notes
-    -----
-    Ranks send in a random order (seed 0), and lengths of edges grow with their load, at first slowly. After
-    every part all flows so far are divided by the largest load of an edge; those that cost most count.
+    Notes:
+        Ranks send in a random order (seed 0), and lengths of edges grow with their load, at first slowly.
+        After every part all flows so far are divided by the largest load of an edge; those that cost most
+        count.
     """
     ranks, count = len(guest.ptr) - 1, len(talking)
     times, size = min(PASSES * count, VISITS // len(guest.head)), -(-count // PARTS)
@@ -390,9 +364,8 @@ def _flows(guest: GuestArrays, talking: Ints, rising: Floats, enough: float) -> 
 def _cost(flows: Flows, rising: Floats) -> float:
     """Return the least cost of flows.
 
-    Parameters
-    ----------
-    rising : float64[t]
-        Distances from a slot to the nearest of all others together, for the slots where these are least.
+    Args:
+        rising (float64[t]): Distances from a slot to the nearest of all others together, for the slots where
+            these are least.
     """
     return float(np.sort(flows.sent)[::-1][: len(rising)] @ rising)

@@ -53,20 +53,14 @@ STEPS = 40
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class _Pairs:
-    """Pairs of ranks that exchange bytes, by rank, heaviest first.
-
-    Attributes
-    ----------
-    ptr : int64[ranks + 1]
-    bytes : float64[e]
-        In both directions.
-    larger : float64[e]
-        In the direction with more bytes.
-    """
+    """Pairs of ranks that exchange bytes, by rank, heaviest first."""
 
     ptr: Longs
+    """int64[ranks + 1]."""
     bytes: Floats
+    """float64[e]: In both directions."""
     larger: Floats
+    """float64[e]: In the direction with more bytes."""
 
     @classmethod
     def of(cls, profile: Profile) -> _Pairs:
@@ -84,21 +78,14 @@ class _Pairs:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class _Near:
-    """Most slots near any of some hosts, by links and by the time of a byte.
-
-    Attributes
-    ----------
-    links : float64[l]
-        Links between hosts, rising from 0.
-    seconds : float64[k]
-        Time of a byte on the slowest link between hosts, rising from 0.
-    slots : int64[l, k]
-        Most slots within so many links between which a byte takes at most so long.
-    """
+    """Most slots near any of some hosts, by links and by the time of a byte."""
 
     links: Floats
+    """float64[l]: Links between hosts, rising from 0."""
     seconds: Floats
+    """float64[k]: Time of a byte on the slowest link between hosts, rising from 0."""
     slots: Longs
+    """int64[l, k]: Most slots within so many links between which a byte takes at most so long."""
 
     def hop_bytes(self, pairs: _Pairs, time: float) -> float:
         """Return the least bytes times links of all pairs if the worst link takes at most `time` seconds."""
@@ -118,14 +105,10 @@ def detours(
 ) -> Bound:
     """Return a bound on the worst link of the network, in seconds; 0 if it cannot be more than `above`.
 
-    Parameters
-    ----------
-    rows : bool[m]
-        The links of the network that the bytes may use.
-    near : Distances
-        Links of the network between the hosts.
-    above : float
-        Seconds that are proved already.
+    Args:
+        rows (bool[m]): The links of the network that the bytes may use.
+        near: Links of the network between the hosts.
+        above: Seconds that are proved already.
     """
     nothing = Bound(value=0.0, proof=f"{DETOURS}: nothing more is proved", name=DETOURS)
     if routes.name.partition(":")[0] not in OBLIVIOUS or float(profile.bytes.sum()) == 0.0:
@@ -227,16 +210,12 @@ HEAVY_SAMPLE = 4
 def heavy_pairs(profile: Profile, routes: Routes, cables: Cables, slots: Ints, above: float) -> Bound:
     """Return a bound on the worst link of the network, in seconds; 0 if it cannot be more than `above`.
 
-    Parameters
-    ----------
-    cables : Cables
-        Capacity of the links. Bytes of other jobs on them do not count here.
-    above : float
-        Seconds that are proved already.
+    Args:
+        cables: Capacity of the links. Bytes of other jobs on them do not count here.
+        above: Seconds that are proved already.
 
-    Notes
-    -----
-    Both directions of a pair are one: the larger number of bytes, on the faster of both ways.
+    Notes:
+        Both directions of a pair are one: the larger number of bytes, on the faster of both ways.
     """
     nothing = Bound(value=0.0, proof=f"{HEAVY_PAIRS}: nothing more is proved", name=HEAVY_PAIRS)
     if routes.name.partition(":")[0] not in OBLIVIOUS or float(profile.bytes.sum()) == 0.0:
@@ -261,12 +240,7 @@ def heavy_pairs(profile: Profile, routes: Routes, cables: Cables, slots: Ints, a
 
 
 class _HeavyPairs:
-    """Bytes of pairs of ranks, the larger of both directions.
-
-    Parameters
-    ----------
-    profile : Profile
-    """
+    """Bytes of pairs of ranks, the larger of both directions."""
 
     def __init__(self, profile: Profile) -> None:
         ranks = profile.ranks

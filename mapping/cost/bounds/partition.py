@@ -46,12 +46,7 @@ GROUP_PASSES = 2
 
 
 class SmallGroups:
-    """Bytes that groups of few ranks keep and send.
-
-    Parameters
-    ----------
-    guest : GuestArrays
-    """
+    """Bytes that groups of few ranks keep and send."""
 
     def __init__(self, guest: GuestArrays) -> None:
         self.guest = guest
@@ -65,11 +60,10 @@ class SmallGroups:
     def crossing(self, slots: Longs) -> float:
         """Return the least bytes between groups with these numbers of slots; 0 if not enumerated.
 
-        Notes
-        -----
-        If at most `N_s` ranks are in groups with `s` slots or more, the bytes that are kept are at most the
-        sum over `s` of the `N_s` largest increases of a rank's part of the best group, from ``s - 1`` to `s`
-        slots.
+        Notes:
+            If at most `N_s` ranks are in groups with `s` slots or more, the bytes that are kept are at most
+            the sum over `s` of the `N_s` largest increases of a rank's part of the best group, from ``s - 1``
+            to `s` slots.
         """
         size = int(min(slots.max(), self.ranks))
         best = self._best(size, np.zeros(self.ranks))
@@ -87,17 +81,13 @@ class SmallGroups:
     def leaving(self, slots: Longs, bytes: Floats) -> Floats | None:
         """Return the least bytes (float64[ranks]) out of the group of each rank; None if not enumerated.
 
-        Parameters
-        ----------
-        slots : int64[g]
-            Slots of each group.
-        bytes : float64[ranks]
-            Bytes that each rank sends (or receives).
+        Args:
+            slots (int64[g]): Slots of each group.
+            bytes (float64[ranks]): Bytes that each rank sends (or receives).
 
-        Notes
-        -----
-        If other groups have too few slots for all other ranks, a group has further ranks: the bytes of its
-        connected parts add up.
+        Notes:
+            If other groups have too few slots for all other ranks, a group has further ranks: the bytes of
+            its connected parts add up.
         """
         best = self._best(int(slots.max()), bytes)
         if best is None:
@@ -126,10 +116,8 @@ class SmallGroups:
 def _of_all_parts(out: Floats) -> Floats:
     """Return the least bytes (float64[size + 1]) out of a group of `i` to `size` ranks.
 
-    Parameters
-    ----------
-    out : float64[ranks, size]
-        Least bytes out of connected groups of 1, 2, ... ranks with each rank.
+    Args:
+        out (float64[ranks, size]): Least bytes out of connected groups of 1, 2, ... ranks with each rank.
     """
     least, found = np.r_[0.0, out.min(axis=0)], np.zeros(out.shape[1] + 1)
     for count in range(1, len(found)):
@@ -171,12 +159,7 @@ MARGINS = (0.002, 0.02, 0.1, 0.3)
 
 
 class Crossings:
-    """Least bytes that a guest sends between groups; each group size is computed once.
-
-    Parameters
-    ----------
-    profile : Profile
-    """
+    """Least bytes that a guest sends between groups; each group size is computed once."""
 
     def __init__(self, profile: Profile) -> None:
         self.profile = profile
@@ -190,12 +173,9 @@ class Crossings:
     def least(self, slots: Longs, *, above: float = 0.0) -> tuple[float, str]:
         """Return the least bytes between groups with these numbers of slots, and the argument in a few words.
 
-        Parameters
-        ----------
-        slots : int64[g]
-            Slots of each group, >= 1.
-        above : float
-            Smallest useful result: flows are computed only if METIS finds no groups with fewer bytes.
+        Args:
+            slots (int64[g]): Slots of each group, >= 1.
+            above: Smallest useful result: flows are computed only if METIS finds no groups with fewer bytes.
         """
         slots = np.sort(slots)[::-1]
         filled = np.diff(np.minimum(np.cumsum(slots), self.profile.ranks), prepend=0)
@@ -257,17 +237,14 @@ def heaviest_partners(partners: Partners, size: int) -> float:
 def eigenvalues(least: Floats, sizes: Longs) -> float:
     """Return bytes between groups of these sizes by eigenvalues; 0 if no eigenvalues are known.
 
-    Parameters
-    ----------
-    least : float64[k]
-        Eigenvalues of the Laplacian from `spectrum`, rising; the last holds for all others.
-    sizes : int64[g]
-        Sizes in descending order.
+    Args:
+        least (float64[k]): Eigenvalues of the Laplacian from `spectrum`, rising; the last holds for all
+            others.
+        sizes (int64[g]): Sizes in descending order.
 
-    Notes
-    -----
-    With groups of m_1 >= m_2 >= ... ranks at least ``sum(m_i * e_i) / 2`` crosses, where e_1 <= e_2 <= ...
-    are the eigenvalues of the Laplacian; full groups, largest first, give the least.
+    Notes:
+        With groups of m_1 >= m_2 >= ... ranks at least ``sum(m_i * e_i) / 2`` crosses, where e_1 <= e_2 <=
+        ... are the eigenvalues of the Laplacian; full groups, largest first, give the least.
     """
     if not len(least) or len(sizes) < 2:
         return 0.0
@@ -279,10 +256,10 @@ def flows(guest: GuestArrays, size: int) -> float:
 
     0 if the guest is too large for its groups.
 
-    Notes
-    -----
-    Ranks send in a random order (seed 0), lengths of edges grow with their load, and older flows fade. After
-    every part the bound is the worth of all flows divided by the largest load of an edge; the best counts.
+    Notes:
+        Ranks send in a random order (seed 0), lengths of edges grow with their load, and older flows fade.
+        After every part the bound is the worth of all flows divided by the largest load of an edge; the best
+        counts.
     """
     ranks, reach, budget = len(guest.ptr) - 1, _reach(guest, size), _budget(guest, size)
     if reach == 0:
@@ -330,10 +307,8 @@ def metis_groups(graph: csr_matrix, parts: int) -> Longs:
 def spectrum(guest: GuestArrays) -> Floats:
     """Return lower bounds, rising, of the first eigenvalues of the Laplacian; the last holds for all others.
 
-    Returns
-    -------
-    float64[k]
-        Empty if nothing was computed: too many ranks for their density, or no bytes.
+    Returns:
+        float64[k]: Empty if nothing was computed: too many ranks for their density, or no bytes.
     """
     ranks, dense = len(guest.ptr) - 1, is_dense(guest)
     if len(guest.weight) == 0:

@@ -64,10 +64,8 @@ def not_tried(routes: Routes, near: Distances) -> list[Bound]:
 def leaf_parts(routes: Routes, vertex: Longs) -> Longs | None:
     """Return the leaf switches of the hosts (int64[n]) as parts, -1 for others; None for direct networks.
 
-    Parameters
-    ----------
-    vertex : int64[h]
-        Result of `host_vertex`, here and below.
+    Args:
+        vertex (int64[h]): Result of `host_vertex`, here and below.
     """
     fabric = routes.fabric
     if bool(fabric.forwards[routes.hosts].any()):
@@ -200,21 +198,14 @@ ON_SHORTEST = ("ecmp", "least-loaded")
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Cables:
-    """The links of a fabric that the allocation's traffic can use.
-
-    Attributes
-    ----------
-    usable : bool[m]
-        True for rows of ``fabric.links`` that some pair of the hosts may load.
-    capacity : float64[m]
-        Bytes/s, reduced by background.
-    background : float64[m]
-        Bytes of other jobs.
-    """
+    """The links of a fabric that the allocation's traffic can use."""
 
     usable: Bools
+    """bool[m]: True for rows of ``fabric.links`` that some pair of the hosts may load."""
     capacity: Floats
+    """float64[m]: Bytes/s, reduced by background."""
     background: Floats
+    """float64[m]: Bytes of other jobs."""
 
     def least_seconds(self, rows: Bools, bytes: float) -> float:
         """Return the least time of the worst of some links over which the given bytes are spread.
@@ -310,26 +301,20 @@ def guest_arrays(profile: Profile) -> GuestArrays:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class SortedBytes:
-    """Bytes of each rank with its partners, heaviest first.
-
-    Attributes
-    ----------
-    ptr : int64[ranks + 1]
-    bytes : float64[e]
-    """
+    """Bytes of each rank with its partners, heaviest first."""
 
     ptr: Longs
+    """int64[ranks + 1]."""
     bytes: Floats
+    """float64[e]."""
 
     @classmethod
     def of(cls, ptr: Longs, bytes: Floats) -> SortedBytes:
         """Sort the bytes of each rank.
 
-        Parameters
-        ----------
-        ptr : int64[ranks + 1]
-        bytes : float64[e]
-            In any order within a rank.
+        Args:
+            ptr (int64[ranks + 1]):
+            bytes (float64[e]): In any order within a rank.
         """
         ordered = np.array(bytes, np.float64)
         sort_descending(ptr, ordered)

@@ -39,23 +39,19 @@ MARGIN, FLOOR = 1e-4, 1e-9
 def projection(guest: GuestArrays, distances: Distances, slots: Ints) -> Bound:
     """Return a bound on the sum of bytes times distance, at least 0.
 
-    Parameters
-    ----------
-    distances : Distances
-        The smaller of both directions counts.
-    slots : int32[h]
-        Slots of each host; those of one host are at distance 0.
+    Args:
+        distances: The smaller of both directions counts.
+        slots (int32[h]): Slots of each host; those of one host are at distance 0.
 
-    Notes
-    -----
-    With bytes ``A`` (ranks without traffic fill the free slots) and distances ``D`` the cost of a permutation
-    ``X`` of slots is half the trace of ``A X D X'``. The part of both matrices along the constant vector
-    depends on sums of rows only, whose least product is that of sorted sums. The other parts have the
-    eigenvalues of the projected matrices, and a permutation is orthogonal there, so that their product is at
-    least that of eigenvalues sorted against each other. Distances of a slot from itself are 0, so the
-    diagonal of ``A`` costs nothing: the part of each rank's bytes there that gives the highest bound is used.
-    Slots of one host are one row of ``D``, and ranks without traffic one of ``A``, weighted by their number:
-    all other eigenvalues of these are 0.
+    Notes:
+        With bytes ``A`` (ranks without traffic fill the free slots) and distances ``D`` the cost of a
+        permutation ``X`` of slots is half the trace of ``A X D X'``. The part of both matrices along the
+        constant vector depends on sums of rows only, whose least product is that of sorted sums. The other
+        parts have the eigenvalues of the projected matrices, and a permutation is orthogonal there, so that
+        their product is at least that of eigenvalues sorted against each other. Distances of a slot from
+        itself are 0, so the diagonal of ``A`` costs nothing: the part of each rank's bytes there that gives
+        the highest bound is used. Slots of one host are one row of ``D``, and ranks without traffic one of
+        ``A``, weighted by their number: all other eigenvalues of these are 0.
     """
     ranks, hosts = len(guest.ptr) - 1, len(slots)
     dense = len(guest.head) >= DENSE * ranks
@@ -82,18 +78,12 @@ def projection(guest: GuestArrays, distances: Distances, slots: Ints) -> Bound:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class _Across:
-    """A symmetric matrix of all slots, of which the part across the constant vector counts.
-
-    Attributes
-    ----------
-    matrix : float64[m, m]
-        Slots that are alike are one row and column, times the root of their number each.
-    number : int64[m]
-        Number of slots of each row.
-    """
+    """A symmetric matrix of all slots, of which the part across the constant vector counts."""
 
     matrix: Floats
+    """float64[m, m]: Slots that are alike are one row and column, times the root of their number each."""
     number: Longs
+    """int64[m]: Number of slots of each row."""
 
     @property
     def unit(self) -> Floats:
@@ -188,18 +178,14 @@ def _traffic(guest: GuestArrays, count: int) -> _Across:
 def _least_product(traffic: _Across, other: Floats, other_error: float) -> float:
     """Return what the trace of the product with distances is at least, in whatever order of slots.
 
-    Parameters
-    ----------
-    other : float64[slots - 1]
-        Eigenvalues of the distances, rising.
-    other_error : float
-        Largest error of one of them.
+    Args:
+        other (float64[slots - 1]): Eigenvalues of the distances, rising.
+        other_error: Largest error of one of them.
 
-    Notes
-    -----
-    If only upper limits of the traffic's eigenvalues are known, the largest eigenvalue of distances is
-    subtracted from all of these, so that none is above 0 and higher ones of the traffic cost less. What that
-    takes from the trace is known: the largest times the sum of the traffic's eigenvalues.
+    Notes:
+        If only upper limits of the traffic's eigenvalues are known, the largest eigenvalue of distances is
+        subtracted from all of these, so that none is above 0 and higher ones of the traffic cost less. What
+        that takes from the trace is known: the largest times the sum of the traffic's eigenvalues.
     """
     if len(traffic.number) > MAX_ALL:
         largest = float(other[-1]) + other_error

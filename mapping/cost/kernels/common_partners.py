@@ -17,14 +17,11 @@ from registry.model import Floats, Ints, Longs
 def least_of_sets(distance: Floats, nearest: Floats, least: Floats) -> None:
     """Lower `least` to the least sum of distances of a set on any hosts.
 
-    Parameters
-    ----------
-    distance : float64[h, h]
-        Symmetric.
-    nearest : float64[h, m]
-        Cumulative sums of the distances from each host to its nearest others, rising.
-    least : float64[m + 1]
-        By number of common partners; ``inf`` or any value that is reached.
+    Args:
+        distance (float64[h, h]): Symmetric.
+        nearest (float64[h, m]): Cumulative sums of the distances from each host to its nearest others,
+            rising.
+        least (float64[m + 1]): By number of common partners; ``inf`` or any value that is reached.
     """
     hosts, most = len(distance), len(least) - 1
     few = np.empty(most)
@@ -54,14 +51,10 @@ def least_of_sets(distance: Floats, nearest: Floats, least: Floats) -> None:
 def list_sets(guest: GuestArrays, most: int, ptr: Longs, edges: Ints) -> tuple[int, int]:
     """List all sets of 1 to `most` common partners, those with the heaviest edges first.
 
-    Parameters
-    ----------
-    ptr : int64[sets + 1], edges : int32
-        Filled; if `edges` is empty, sets are only counted.
+    Args:
+        ptr (int64[sets + 1]), edges: Filled; if `edges` is empty, sets are only counted.
 
-    Returns
-    -------
-    tuple of int
+    Returns:
         Number of sets, and of edges in them.
     """
     n, weight = len(guest.ptr) - 1, guest.weight
@@ -112,14 +105,11 @@ def ascend(
     remaining bytes of an edge are divided between the stars of its two ranks, whose heaviest partners are
     nearest. Sets that cost more than their edges cost in the stars take more, the others less.
 
-    Parameters
-    ----------
-    ptr, edges
-        From `list_sets`.
-    least : float64[sets]
-        Least cost of each set.
-    nearest : float64[d]
-        Least distance of a rank's first, second, ... nearest partner; d >= partners of any rank.
+    Args:
+        ptr, edges: From `list_sets`.
+        least (float64[sets]): Least cost of each set.
+        nearest (float64[d]): Least distance of a rank's first, second, ... nearest partner; d >= partners of
+            any rank.
     """
     weight = guest.weight
     part, taken = np.zeros(len(least)), np.zeros(len(weight))

@@ -12,22 +12,18 @@ from registry.model import Floats, Longs
 def least_hop_bytes(ptr: Longs, bytes: Floats, allowed: Longs, near: Longs, links: Floats) -> float:
     """Return the least bytes times links of all pairs of ranks.
 
-    Parameters
-    ----------
-    ptr : int64[n + 1], bytes : float64[e]
-        Bytes of each rank with each of its partners, heaviest first.
-    allowed : int64[e]
-        Column of `near` for each partner; -1 if it may be nowhere near.
-    near : int64[l, k]
-        Most slots that a rank has within each distance, of those that the partner may use.
-    links : float64[l]
-        The distances, rising from 0.
+    Args:
+        ptr (int64[n + 1]), bytes (float64[e]): Bytes of each rank with each of its partners, heaviest first.
+        allowed (int64[e]): Column of `near` for each partner; -1 if it may be nowhere near.
+        near (int64[l, k]): Most slots that a rank has within each distance, of those that the partner may
+            use.
+        links (float64[l]): The distances, rising from 0.
 
-    Notes
-    -----
-    Partners that may use more slots may use those of the others, too. So partners within a distance are jobs
-    of one unit of time each with deadlines, of which those with the most bytes are chosen: heaviest first,
-    each as late as possible (job sequencing: Lawler, "Combinatorial Optimization", 1976, chapter 7).
+    Notes:
+        Partners that may use more slots may use those of the others, too. So partners within a distance are
+        jobs of one unit of time each with deadlines, of which those with the most bytes are chosen: heaviest
+        first, each as late as possible (job sequencing: Lawler, "Combinatorial Optimization", 1976, chapter
+        7).
     """
     ranks, total = len(ptr) - 1, 0.0
     free = np.empty(np.diff(ptr).max() + 1, np.int64)

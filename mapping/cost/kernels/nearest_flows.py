@@ -22,20 +22,14 @@ JITTER = 0.2 / 255
 
 
 class GuestArrays(NamedTuple):
-    """Pairs of ranks that exchange bytes, both directions of a pair as one edge.
-
-    Attributes
-    ----------
-    ptr : int64[n + 1], head : int32[2 e], edge : int32[2 e]
-        Partners of each rank, and the edge to each.
-    weight : float64[e]
-        Bytes in both directions; > 0.
-    """
+    """Pairs of ranks that exchange bytes, both directions of a pair as one edge."""
 
     ptr: Longs
     head: Ints
     edge: Ints
+    """int64[n + 1] and int32[2 e] and int32[2 e]: Partners of each rank, and the edge to each."""
     weight: Floats
+    """float64[e]: Bytes in both directions; > 0."""
 
 
 class _Search(NamedTuple):
@@ -59,23 +53,15 @@ def send_to_nearest(
 
     Each sends the amount that fills, without other flows, the fullest edge on its paths.
 
-    Parameters
-    ----------
-    sources : int32[t]
-        Ranks that send, in order.
-    worth : float64[k + 1]
-        Worth of a flow of 1 to each of the first `k` others; not falling. The last entry is for the farthest
-        rank that is searched.
-    steepness : float
-        An edge's length is ``exp(steepness * load / weight) / weight``.
-    load : float64[e]
-        Increased.
-    sent : float64[n]
-        Increased by what a rank sends to each of its nearest.
+    Args:
+        sources (int32[t]): Ranks that send, in order.
+        worth (float64[k + 1]): Worth of a flow of 1 to each of the first `k` others; not falling. The last
+            entry is for the farthest rank that is searched.
+        steepness: An edge's length is ``exp(steepness * load / weight) / weight``.
+        load (float64[e]): Increased.
+        sent (float64[n]): Increased by what a rank sends to each of its nearest.
 
-    Returns
-    -------
-    float
+    Returns:
         Total worth of the flows.
     """
     weight = guest.weight

@@ -12,10 +12,9 @@ from registry.model import Floats, Int8s, Longs
 def sort_descending(ptr: Longs, weight: Floats) -> None:
     """Sort the weights of each row, heaviest first, in place.
 
-    Parameters
-    ----------
-    ptr : int64[n + 1]
-    weight : float64[e]
+    Args:
+        ptr (int64[n + 1]):
+        weight (float64[e]):
     """
     for row in range(len(ptr) - 1):
         part = weight[ptr[row] : ptr[row + 1]]
@@ -28,20 +27,14 @@ def nearest_slots(
 ) -> None:
     """Fill distances from a slot to the nearest others, rising; distances are indices into a list.
 
-    Parameters
-    ----------
-    code : uint8[g, g]
-        Index of the distance from group to group.
-    value : float64[n]
-        Distances, rising.
-    both : bool
-        Use the nearer of both directions; False if they are equal.
-    slots : int64[g]
-        Slots of each group.
-    group : int64[k], own : int64[k]
-        Group of the host that each row starts from, and its slots.
-    found : float64[k, count]
-        Filled; the first ``own - 1`` entries are 0. With fewer other slots the rest is unchanged.
+    Args:
+        code (uint8[g, g]): Index of the distance from group to group.
+        value (float64[n]): Distances, rising.
+        both: Use the nearer of both directions; False if they are equal.
+        slots (int64[g]): Slots of each group.
+        group (int64[k]), own (int64[k]): Group of the host that each row starts from, and its slots.
+        found (float64[k, count]): Filled; the first ``own - 1`` entries are 0. With fewer other slots the
+            rest is unchanged.
     """
     count = np.empty(len(value), np.int64)
     for row in range(len(group)):

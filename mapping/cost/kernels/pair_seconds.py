@@ -15,16 +15,11 @@ def fill_seconds(
 ) -> None:
     """Fill the time of a byte on the slowest of the links that it is divided over.
 
-    Parameters
-    ----------
-    flows, scratch
-        From ``Routes.flows`` and ``new_scratch``.
-    source, target : int32[p]
-        Hosts of each pair.
-    rate : float64[m]
-        Seconds of a byte on each link; 0 for links that do not count.
-    found : float64[p]
-        Filled; ``inf`` if the routing does not connect the hosts.
+    Args:
+        flows, scratch: From ``Routes.flows`` and ``new_scratch``.
+        source, target (int32[p]): Hosts of each pair.
+        rate (float64[m]): Seconds of a byte on each link; 0 for links that do not count.
+        found (float64[p]): Filled; ``inf`` if the routing does not connect the hosts.
     """
     links, shares = np.empty(flows.max_entries, np.int32), np.empty(flows.max_entries)
     for pair in range(len(source)):
@@ -41,14 +36,10 @@ def list_flows(
 ) -> None:
     """List the links of each pair of hosts, and the part of its bytes on each.
 
-    Parameters
-    ----------
-    flows, scratch
-        From ``Routes.flows`` and ``new_scratch``.
-    source, target : int32[p]
-        Hosts of each pair, which the routing connects.
-    ptr : int64[p + 1], link : int32, share : float64
-        Filled; room for ``flows.max_entries`` links of each pair.
+    Args:
+        flows, scratch: From ``Routes.flows`` and ``new_scratch``.
+        source, target (int32[p]): Hosts of each pair, which the routing connects.
+        ptr (int64[p + 1]), link, share: Filled; room for ``flows.max_entries`` links of each pair.
     """
     links, shares, filled = np.empty(flows.max_entries, np.int32), np.empty(flows.max_entries), 0
     for pair in range(len(source)):

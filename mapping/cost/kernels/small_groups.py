@@ -16,53 +16,37 @@ from registry.model import Bools, Floats, Ints, Longs
 
 
 class _Group(NamedTuple):
-    """A connected group, and the partners that it may take in.
-
-    Attributes
-    ----------
-    gain : float64[n]
-        Bytes between each rank and the members.
-    known : bool[n]
-        True for members and their partners.
-    partners : int32[n]
-        Partners of the members, in the order in which they became known.
-    member : int32[size + 1]
-        Members, in the order in which they joined, from index 1.
-    next, end : int64[size + 1]
-        For the group of the first members: the next of `partners` that may join, and the number known.
-    value : float64[size + 1]
-        For the same: bytes within the group less prices.
-    """
+    """A connected group, and the partners that it may take in."""
 
     gain: Floats
+    """float64[n]: Bytes between each rank and the members."""
     known: Bools
+    """bool[n]: True for members and their partners."""
     partners: Ints
+    """int32[n]: Partners of the members, in the order in which they became known."""
     member: Ints
+    """int32[size + 1]: Members, in the order in which they joined, from index 1."""
     next: Longs
     end: Longs
+    """int64[size + 1]: For the group of the first members: the next of `partners` that may join, and the
+    number known."""
     value: Floats
+    """float64[size + 1]: For the same: bytes within the group less prices."""
 
 
 @allocating
 def best_groups(guest: GuestArrays, size: int, price: Floats, lower: bool, limit: int, best: Floats) -> int:
     """Find the largest bytes within a connected group less the prices of its ranks, for each rank and size.
 
-    Parameters
-    ----------
-    size : int
-        Largest size, >= 2.
-    price : float64[n]
-        Price of each rank.
-    lower : bool
-        After each rank, lower its price to the least for which no group with it has more bytes than prices.
-    limit : int
-        Largest number of groups.
-    best : float64[n, size + 1]
-        Column `s`: over the groups of `s` ranks with this one. Only increased.
+    Args:
+        size: Largest size, >= 2.
+        price (float64[n]): Price of each rank.
+        lower: After each rank, lower its price to the least for which no group with it has more bytes than
+            prices.
+        limit: Largest number of groups.
+        best (float64[n, size + 1]): Column `s`: over the groups of `s` ranks with this one. Only increased.
 
-    Returns
-    -------
-    int
+    Returns:
         Number of groups; above `limit`, the enumeration ended early.
     """
     n, groups = len(guest.ptr) - 1, 0

@@ -20,23 +20,16 @@ FROM, TO = 0, 1
 
 
 class Resistors(NamedTuple):
-    """The links of a fabric as resistors.
-
-    Attributes
-    ----------
-    source, target, cables : int32[m]
-        Columns of ``fabric.links``.
-    forwards : bool[n]
-        True for vertices that forward.
-    own_cables : bool
-        True if the cables of hosts that do not forward have a resistance.
-    """
+    """The links of a fabric as resistors."""
 
     source: Ints
     target: Ints
     cables: Ints
+    """int32[m]: Columns of ``fabric.links``."""
     forwards: Bools
+    """bool[n]: True for vertices that forward."""
     own_cables: bool
+    """True if the cables of hosts that do not forward have a resistance."""
 
 
 @allocating
@@ -51,16 +44,11 @@ def fill_resistances(
 ) -> None:
     """Fill the resistance between all pairs of groups of hosts.
 
-    Parameters
-    ----------
-    flows, scratch
-        From ``Routes.flows`` and ``new_scratch``.
-    host, second : int32[g]
-        A host of each group and another one, -1 if there is none.
-    vertex : int32[h]
-        Vertex of each host.
-    out : float64[g, g]
-        Filled; ``inf`` if the routing does not connect the hosts.
+    Args:
+        flows, scratch: From ``Routes.flows`` and ``new_scratch``.
+        host, second (int32[g]): A host of each group and another one, -1 if there is none.
+        vertex (int32[h]): Vertex of each host.
+        out (float64[g, g]): Filled; ``inf`` if the routing does not connect the hosts.
     """
     links, shares = np.empty(flows.max_entries, np.int32), np.empty(flows.max_entries)
     source, target = resistors.source, resistors.target

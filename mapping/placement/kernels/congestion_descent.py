@@ -33,23 +33,16 @@ from registry.model import Floats, Ints, Longs
 
 
 class Part(NamedTuple):
-    """The hosts and ranks that a worker may change.
-
-    Attributes
-    ----------
-    worker : int
-    worker_of_host : int8[h]
-    rank : int32[r]
-        Ranks on the worker's hosts, from which proposals choose.
-    hot_rank, hot_partner : int32[k]
-        Pairs on the busiest links: the first is moved near the other.
-    """
+    """The hosts and ranks that a worker may change."""
 
     worker: int
     worker_of_host: NDArray[np.int8]
+    """int8[h]."""
     rank: Ints
+    """int32[r]: Ranks on the worker's hosts, from which proposals choose."""
     hot_rank: Ints
     hot_partner: Ints
+    """int32[k]: Pairs on the busiest links: the first is moved near the other."""
 
 
 class Worker(NamedTuple):
@@ -62,27 +55,18 @@ class Worker(NamedTuple):
 
 
 class Rules(NamedTuple):
-    """Rules by which proposals are made and accepted.
-
-    Attributes
-    ----------
-    squarings : int
-        The power ``p`` is ``2 ** squarings``.
-    temperature : float
-        A change of the sum is accepted if it is below ``temperature * Exp(1)``.
-    screen : float
-        A proposal that loses more hop-bytes than this times Exp(1) is dropped at once.
-    hot : int
-        Number of 100 proposals that move an end of one of the busiest pairs.
-    cables : bool
-        True if the load of hosts' own cables, relative to their capacity, depends on the placement.
-    """
+    """Rules by which proposals are made and accepted."""
 
     squarings: int
+    """The power ``p`` is ``2 ** squarings``."""
     temperature: float
+    """A change of the sum is accepted if it is below ``temperature * Exp(1)``."""
     screen: float
+    """A proposal that loses more hop-bytes than this times Exp(1) is dropped at once."""
     hot: int
+    """Number of 100 proposals that move an end of one of the busiest pairs."""
     cables: bool
+    """True if the load of hosts' own cables, relative to their capacity, depends on the placement."""
 
 
 @inner
@@ -146,12 +130,10 @@ def exchange_on_congestion(
     A proposal takes a rank, one of its partners and a host near that partner, and exchanges the rank
     with a slot there.
 
-    Parameters
-    ----------
-    origin : Origin or None
-        None if the table of routes is complete.
-    counts : int64[3]
-        Counters to increase: proposals within the worker's part, those past the screen, those accepted.
+    Args:
+        origin: None if the table of routes is complete.
+        counts (int64[3]): Counters to increase: proposals within the worker's part, those past the screen,
+            those accepted.
     """
     guest, hops, near, assignment = arrays
     lookup, loads, pending, state = worker
@@ -193,10 +175,8 @@ def pair_heat(
 ) -> None:
     """Fill `heat` (float64[n]) with the part of the sum that each flow causes, both directions.
 
-    Parameters
-    ----------
-    slope : float64[c]
-        Change of the sum per byte on each cell.
+    Args:
+        slope (float64[c]): Change of the sum per byte on each cell.
     """
     cables = bool(np.bool_(True))  # not a constant, for which `accumulate_flows` would be compiled again
     for e in range(len(heat)):

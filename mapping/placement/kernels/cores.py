@@ -17,27 +17,18 @@ NOBODY = -1
 
 
 class HostRanks(NamedTuple):
-    """Traffic of the ranks of a host, and its NUMA domains.
-
-    Attributes
-    ----------
-    weight : float64[n, n]
-        Bytes between each two ranks, both directions summed; 0 on the diagonal.
-    leaves : float64[n]
-        Bytes that each rank sends to and receives from other hosts.
-    room : int64[d]
-        Cores of each domain.
-    distance : float64[d, d]
-        Symmetric.
-    reach : float64[d]
-        From each domain to the nearest adapter.
-    """
+    """Traffic of the ranks of a host, and its NUMA domains."""
 
     weight: Floats
+    """float64[n, n]: Bytes between each two ranks, both directions summed; 0 on the diagonal."""
     leaves: Floats
+    """float64[n]: Bytes that each rank sends to and receives from other hosts."""
     room: Longs
+    """int64[d]: Cores of each domain."""
     distance: Floats
+    """float64[d, d]: Symmetric."""
     reach: Floats
+    """float64[d]: From each domain to the nearest adapter."""
 
 
 @kernel

@@ -13,19 +13,13 @@ from registry.model import Floats, Ints, Longs
 
 
 class HostDigits(NamedTuple):
-    """Digits of the positions of hosts, most significant first.
-
-    Attributes
-    ----------
-    radix, stride : int64[m]
-        A position is the sum of digit times stride; digit ``k`` is below ``radix[k]``.
-    host : int32[ranks]
-        Host of each position.
-    """
+    """Digits of the positions of hosts, most significant first."""
 
     radix: Longs
     stride: Longs
+    """int64[m]: A position is the sum of digit times stride; digit ``k`` is below ``radix[k]``."""
     host: Ints
+    """int32[ranks]: Host of each position."""
 
 
 class Pairs(NamedTuple):
@@ -37,19 +31,14 @@ class Pairs(NamedTuple):
 
 
 class DigitOrder(NamedTuple):
-    """How digits of rank numbers become digits of positions; changed in place.
-
-    Attributes
-    ----------
-    host_digit : int64[m]
-        Digit of the position that each digit of the rank number gives, the most significant first.
-    mirror : int64[m]
-        Bit ``j`` of ``mirror[i]`` is set if digit ``i`` runs backwards where the more significant digit ``j``
-        is odd.
-    """
+    """How digits of rank numbers become digits of positions; changed in place."""
 
     host_digit: Longs
+    """int64[m]: Digit of the position that each digit of the rank number gives, the most significant first.
+    """
     mirror: Longs
+    """int64[m]: Bit ``j`` of ``mirror[i]`` is set if digit ``i`` runs backwards where the more significant
+    digit ``j`` is odd."""
 
 
 class Room(NamedTuple):
@@ -68,10 +57,8 @@ def place_by_digits(digits: HostDigits, order: DigitOrder, counter: Longs, host_
     Ranks are counted through as by an odometer: at most two digits change on average, and no division is
     needed.
 
-    Parameters
-    ----------
-    counter : int64[2, m + 1]
-        Buffer for the digits of a rank, and for the position up to each digit.
+    Args:
+        counter (int64[2, m + 1]): Buffer for the digits of a rank, and for the position up to each digit.
     """
     count, odd, first = len(digits.radix), np.int64(0), 0
     digit, position = counter[0], counter[1]
@@ -110,10 +97,8 @@ def anneal_digits(
     A proposal exchanges two digits, moves one, or mirrors one or several adjacent ones by another. It is
     accepted if it loses less than the temperature times Exp(1).
 
-    Parameters
-    ----------
-    hottest : float
-        First temperature, as part of the hop-bytes; it falls to 0 quadratically.
+    Args:
+        hottest: First temperature, as part of the hop-bytes; it falls to 0 quadratically.
     """
     present, tried, counter, host_of_rank = room
     _copy(best, present)

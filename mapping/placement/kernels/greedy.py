@@ -22,87 +22,60 @@ LAST, SENDER, START = 0, 1, 2
 
 
 class Senders(NamedTuple):
-    """Bytes that each rank sends, and the order of ranks if no edge leads to the next one.
-
-    Attributes
-    ----------
-    ptr : int64[ranks + 1], target : int32[e], bytes : float64[e]
-    heaviest : int32[ranks]
-        Ranks by the bytes that they send, most first.
-    """
+    """Bytes that each rank sends, and the order of ranks if no edge leads to the next one."""
 
     ptr: Longs
     target: Ints
     bytes: Floats
+    """int64[ranks + 1] and int32[e] and float64[e]."""
     heaviest: Ints
+    """int32[ranks]: Ranks by the bytes that they send, most first."""
 
 
 class HostGraph(NamedTuple):
-    """The fabric as a graph for Algorithm 1.
-
-    Attributes
-    ----------
-    ptr : int64[n + 1], head : int32[arcs], capacity : float64[arcs]
-        Directed CSR, parallel cables bundled; bytes/s.
-    tail : int32[arcs]
-    forwards : bool[n]
-        Paths go through these only.
-    host : int32[n]
-        Host index of each vertex, -1 none.
-    vertex : int32[h]
-        Vertex of each host.
-    """
+    """The fabric as a graph for Algorithm 1."""
 
     ptr: Longs
     head: Ints
     capacity: Floats
+    """int64[n + 1] and int32[arcs] and float64[arcs]: Directed CSR, parallel cables bundled; bytes/s."""
     tail: Ints
+    """int32[arcs]."""
     forwards: Bools
+    """bool[n]: Paths go through these only."""
     host: Ints
+    """int32[n]: Host index of each vertex, -1 none."""
     vertex: Ints
+    """int32[h]: Vertex of each host."""
 
 
 class _Search(NamedTuple):
-    """Buffers of the searches of one run.
-
-    Attributes
-    ----------
-    load : float64[arcs]
-        The paper's rho, without omega-hat.
-    cost : float64[n]
-        Load of the path to each vertex that was reached.
-    via : int32[n]
-        Last arc of that path.
-    seen : int64[n, 2]
-        Number of the search that last reached a vertex, and the level that it was reached in.
-    queue : int32[n]
-        Vertices in the order in which they were reached.
-    """
+    """Buffers of the searches of one run."""
 
     load: Floats
+    """float64[arcs]: The paper's rho, without omega-hat."""
     cost: Floats
+    """float64[n]: Load of the path to each vertex that was reached."""
     via: Ints
+    """int32[n]: Last arc of that path."""
     seen: Longs
+    """int64[n, 2]: Number of the search that last reached a vertex, and the level that it was reached in."""
     queue: Ints
+    """int32[n]: Vertices in the order in which they were reached."""
 
 
 @allocating
 def greedy_by_load(guest: Senders, graph: HostGraph, slots: Ints, start: int, near: int) -> Ints:
     """Place all ranks; the closest host has the fewest links, then the least loaded path.
 
-    Parameters
-    ----------
-    slots : int32[h]
-    start : int
-        Host index.
-    near : int
-        `LAST`, `SENDER` or `START`. With `START` each rank is queued once, by the first edge that leads to
-        it, and loads the path from the start; the next start is the next host with room.
+    Args:
+        slots (int32[h]):
+        start: Host index.
+        near: `LAST`, `SENDER` or `START`. With `START` each rank is queued once, by the first edge that leads
+            to it, and loads the path from the start; the next start is the next host with room.
 
-    Returns
-    -------
-    int32[ranks]
-        Host indices.
+    Returns:
+        int32[ranks]: Host indices.
     """
     n, number, host = len(graph.forwards), 0, start
     search = _Search(
@@ -142,12 +115,9 @@ def greedy_by_distance(
 ) -> Ints:
     """Place all ranks; the closest host has the least distance, then the lowest index.
 
-    Parameters
-    ----------
-    group : int32[h], far : float64[g, g] or uint8[g, g]
-        Group of each host, and the distance between groups or its place in a rising list.
-
-    Other parameters and the result are those of `greedy_by_load`.
+    Args:
+        group (int32[h]), far (float64[g, g] or uint8[g, g]): Group of each host, and the distance between
+            groups or its place in a rising list.
     """
     members = np.argsort(group, kind="mergesort").astype(np.int32)
     end = np.searchsorted(group[members], np.arange(1, len(far) + 1))

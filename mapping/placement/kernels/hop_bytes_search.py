@@ -20,100 +20,73 @@ DICE = 128
 
 
 class Guest(NamedTuple):
-    """Partners of each rank; one entry per partner and direction.
-
-    Attributes
-    ----------
-    indptr : int64[ranks + 1]
-    partner : int32[e]
-    bytes : float64[e]
-    table : uint8[e]
-        0 sent, 1 received; received bytes use the transposed distances if the two directions differ.
-    active : int32[a]
-        Ranks that have a partner.
-    """
+    """Partners of each rank; one entry per partner and direction."""
 
     indptr: Longs
+    """int64[ranks + 1]."""
     partner: Ints
+    """int32[e]."""
     bytes: Floats
+    """float64[e]."""
     table: Int8s
+    """uint8[e]: 0 sent, 1 received; received bytes use the transposed distances if the two directions differ.
+    """
     active: Ints
+    """int32[a]: Ranks that have a partner."""
 
 
 class Hops(NamedTuple):
-    """Distances between hosts, one byte per pair of host groups, so that the table stays in cache.
-
-    Attributes
-    ----------
-    group : int32[h]
-        Group of each host, 0 to g - 1.
-    code : uint8[1 or 2, g, g]
-        Index into `value` for two different hosts of these groups; a second, transposed table if the two
-        directions differ.
-    value : float64[256]
-        ``value[0]`` is 0: the distance of a host from itself.
-    """
+    """Distances between hosts, one byte per pair of host groups, so that the table stays in cache."""
 
     group: Ints
+    """int32[h]: Group of each host, 0 to g - 1."""
     code: Int8s
+    """uint8[1 or 2, g, g]: Index into `value` for two different hosts of these groups; a second, transposed
+    table if the two directions differ."""
     value: Floats
+    """float64[256]: ``value[0]`` is 0: the distance of a host from itself."""
 
 
 class Near(NamedTuple):
-    """Slots near each host: on host groups at the nearest distance, then at the second nearest.
-
-    Attributes
-    ----------
-    host_group : int32[h]
-    slot_host : int32[s]
-    first_slot : int64[h + 1]
-        The slots of host ``i`` are ``first_slot[i]`` to ``first_slot[i + 1] - 1``.
-    start, middle, end : int64[g]
-        Groups nearest to group ``a`` are ``group[start[a]:middle[a]]``, then ``group[middle[a]:end[a]]``.
-    group : int32[...]
-    first : int64[g + 1]
-        The slots of group ``a`` are ``slot[first[a]:first[a + 1]]``.
-    slot : int32[s]
-    shares : int64[3]
-        Of `DICE` proposals, those below the first number go to the host itself (if hosts take several ranks),
-        then to the nearest groups, then to the second nearest; the rest anywhere.
-    """
+    """Slots near each host: on host groups at the nearest distance, then at the second nearest."""
 
     host_group: Ints
+    """int32[h]."""
     slot_host: Ints
+    """int32[s]."""
     first_slot: Longs
+    """int64[h + 1]: The slots of host ``i`` are ``first_slot[i]`` to ``first_slot[i + 1] - 1``."""
     start: Longs
     middle: Longs
     end: Longs
+    """int64[g]: Groups nearest to group ``a`` are ``group[start[a]:middle[a]]``, then
+    ``group[middle[a]:end[a]]``."""
     group: Ints
+    """int32[...]."""
     first: Longs
+    """int64[g + 1]: The slots of group ``a`` are ``slot[first[a]:first[a + 1]]``."""
     slot: Ints
+    """int32[s]."""
     shares: Longs
+    """int64[3]: Of `DICE` proposals, those below the first number go to the host itself (if hosts take
+    several ranks), then to the nearest groups, then to the second nearest; the rest anywhere."""
 
 
 class SlotAssignment(NamedTuple):
-    """Assignment of ranks to slots; changed in place.
-
-    Attributes
-    ----------
-    slot_host : int32[s]
-        Host of each slot, ascending; not changed.
-    first_slot : int64[h + 1]
-        First slot of each host; not changed.
-    rank_of_slot : int32[s]
-        -1 if the slot is free.
-    slot_of_rank : int32[ranks]
-    host_of_rank : int32[ranks]
-    fixed : bool[ranks]
-        Ranks that must not move; not changed.
-    """
+    """Assignment of ranks to slots; changed in place."""
 
     slot_host: Ints
+    """int32[s]: Host of each slot, ascending; not changed."""
     first_slot: Longs
+    """int64[h + 1]: First slot of each host; not changed."""
     rank_of_slot: Ints
+    """int32[s]: -1 if the slot is free."""
     slot_of_rank: Ints
+    """int32[ranks]."""
     host_of_rank: Ints
+    """int32[ranks]."""
     fixed: Bools
+    """bool[ranks]: Ranks that must not move; not changed."""
 
 
 class SearchArrays(NamedTuple):
@@ -129,18 +102,13 @@ class SearchArrays(NamedTuple):
 def near_groups(code: Int8s, value: Floats, size: Longs, limit: int) -> tuple[Longs, Longs, Longs, Ints]:
     """Return the host groups at the two nearest distances of each group, at most `limit` each.
 
-    Parameters
-    ----------
-    code : uint8[g, g]
-    value : float64[256]
-    size : int64[g]
-        Hosts of each group: a single host is not near itself.
-    limit : int
-        A longer list is cut to the groups that follow ``a`` cyclically.
+    Args:
+        code (uint8[g, g]):
+        value (float64[256]):
+        size (int64[g]): Hosts of each group: a single host is not near itself.
+        limit: A longer list is cut to the groups that follow ``a`` cyclically.
 
-    Returns
-    -------
-    start, middle, end, group
+    Returns:
         As in `Near`.
     """
     g = len(code)
@@ -175,11 +143,9 @@ def near_groups(code: Int8s, value: Floats, size: Longs, limit: int) -> tuple[Lo
 def count_pairs(code: Int8s, size: Longs) -> Longs:
     """Return int64[256]: ordered pairs of different hosts by the code of their groups' distance.
 
-    Parameters
-    ----------
-    code : uint8[g, g]
-    size : int64[g]
-        Hosts of each group.
+    Args:
+        code (uint8[g, g]):
+        size (int64[g]): Hosts of each group.
     """
     count = np.zeros(256, np.int64)
     for a in range(len(code)):

@@ -33,43 +33,30 @@ _BYTE = np.uint32(255)
 
 
 class Talk(NamedTuple):
-    """Partners of each rank; one entry per partner.
-
-    Attributes
-    ----------
-    indptr : int64[ranks + 1]
-    partner : int32[e]
-    out, back : float64[e]
-        Bytes that the rank sends to the partner and receives from it.
-    """
+    """Partners of each rank; one entry per partner."""
 
     indptr: Longs
+    """int64[ranks + 1]."""
     partner: Ints
+    """int32[e]."""
     out: Floats
     back: Floats
+    """float64[e]: Bytes that the rank sends to the partner and receives from it."""
 
 
 class Loads(NamedTuple):
-    """Load of every cell and its part of the sum; changed in place.
-
-    Attributes
-    ----------
-    state : float64[c / 2, 8]
-        By cable (two cells, there and back): bytes, scale and term of both, side by side so that a cable
-        is one line of the processor's cache; see `BYTES`, `SCALE`, `TERM`. A term is
-        ``(bytes * scale) ** p``.
-    change : float64[c]
-        Bytes that the current proposal adds to each cell; zero between proposals.
-    touched : uint32[c / 2 + 1]
-        Cables that the proposal changes.
-    is_touched : uint8[c / 2]
-        0 between proposals.
-    """
+    """Load of every cell and its part of the sum; changed in place."""
 
     state: Floats
+    """float64[c / 2, 8]: By cable (two cells, there and back): bytes, scale and term of both, side by side so
+    that a cable is one line of the processor's cache; see `BYTES`, `SCALE`, `TERM`. A term is ``(bytes *
+    scale) ** p``."""
     change: Floats
+    """float64[c]: Bytes that the current proposal adds to each cell; zero between proposals."""
     touched: CellArray
+    """uint32[c / 2 + 1]: Cables that the proposal changes."""
     is_touched: Int8s
+    """uint8[c / 2]: 0 between proposals."""
 
 
 BYTES, SCALE, TERM = 0, 2, 4
@@ -77,23 +64,16 @@ BYTES, SCALE, TERM = 0, 2, 4
 
 
 class Flows(NamedTuple):
-    """Flows between hosts, both directions; negative if they are removed.
-
-    Attributes
-    ----------
-    source, target : int32[n]
-        Hosts.
-    out, back : float64[n]
-        Bytes from source to target, and from target to source.
-    run : int64[4 * n]
-        Buffer for the begin and end of their routes.
-    """
+    """Flows between hosts, both directions; negative if they are removed."""
 
     source: Ints
     target: Ints
+    """int32[n]: Hosts."""
     out: Floats
     back: Floats
+    """float64[n]: Bytes from source to target, and from target to source."""
     run: Longs
+    """int64[4 * n]: Buffer for the begin and end of their routes."""
 
 
 @inner
@@ -129,12 +109,9 @@ def accumulate_flows(
 ) -> int:
     """Add flows `begin` to `end` to the delta of loads; return the number of cables changed.
 
-    Parameters
-    ----------
-    origin : Origin or None
-        None if the table is complete: the kernels that compute routes are not compiled then.
-    cables : bool
-        True if the hosts' own cables count.
+    Args:
+        origin: None if the table is complete: the kernels that compute routes are not compiled then.
+        cables: True if the hosts' own cables count.
     """
     if origin is not None:
         return _one_by_one(begin, end, lookup, origin, pending, cables, loads)

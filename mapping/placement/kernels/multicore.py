@@ -16,22 +16,16 @@ NOBODY = -1
 
 
 class Groups(NamedTuple):
-    """Group of each rank; changed in place.
-
-    Attributes
-    ----------
-    group : int32[ranks]
-    first : int64[groups + 1]
-        Ranks of group ``g`` are ``member[first[g]:first[g + 1]]``.
-    member : int32[ranks]
-    place : int32[ranks]
-        Position of each rank in `member`.
-    """
+    """Group of each rank; changed in place."""
 
     group: Ints
+    """int32[ranks]."""
     first: Longs
+    """int64[groups + 1]: Ranks of group ``g`` are ``member[first[g]:first[g + 1]]``."""
     member: Ints
+    """int32[ranks]."""
     place: Ints
+    """int32[ranks]: Position of each rank in `member`."""
 
 
 @allocating
@@ -75,14 +69,10 @@ def swap_pass(indptr: Longs, partner: Ints, weight: Floats, groups: Groups, leas
 
     Of two ranks whose swap lowers the cut, at least one is such a rank, so none is missed.
 
-    Parameters
-    ----------
-    least : float
-        A swap that saves no more is ignored, because of rounding.
+    Args:
+        least: A swap that saves no more is ignored, because of rounding.
 
-    Returns
-    -------
-    int
+    Returns:
         Number of swaps.
     """
     group, first, member = groups.group, groups.first, groups.member

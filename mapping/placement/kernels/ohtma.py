@@ -20,57 +20,43 @@ NOBODY = -1
 
 
 class Bench(NamedTuple):
-    """State of an exchange; everything below `between` is changed in place.
-
-    Attributes
-    ----------
-    pays : Partners
-        Bytes that count for a rank, by direction.
-    causes : Partners
-        Bytes of the same edges that count for the partner; differs for the printed gain only.
-    group : int32[h]
-    between : float64[g, g]
-    host_of_rank : int32[ranks]
-    first : int64[h + 1]
-        Ranks of host ``h`` are ``member[first[h]:first[h + 1]]``.
-    member : int32[ranks]
-    place : int32[ranks]
-        Position of each rank in `member`.
-    locked : bool[ranks]
-    cost : float64[ranks, g]
-        Bytes times distance of each rank on a host of each group that none of its partners shares.
-    transposed : float64[g, ranks]
-        The transpose of `cost`.
-    stay : float64[ranks]
-        Cost of a rank on its present host.
-    gain : float64[ranks]
-        Best gain with a higher rank, -inf for none; an upper bound if `stale`.
-    other : int32[ranks]
-        That rank.
-    stale : bool[ranks]
-    touched : bool[ranks]
-        Buffer for marks.
-    trial : float64[ranks]
-        Buffer for the gains of one rank with all others.
-    """
+    """State of an exchange; everything below `between` is changed in place."""
 
     pays: Partners
+    """Bytes that count for a rank, by direction."""
     causes: Partners
+    """Bytes of the same edges that count for the partner; differs for the printed gain only."""
     group: Ints
+    """int32[h]."""
     between: Floats
+    """float64[g, g]."""
     host_of_rank: Ints
+    """int32[ranks]."""
     first: Longs
+    """int64[h + 1]: Ranks of host ``h`` are ``member[first[h]:first[h + 1]]``."""
     member: Ints
+    """int32[ranks]."""
     place: Ints
+    """int32[ranks]: Position of each rank in `member`."""
     locked: Bools
+    """bool[ranks]."""
     cost: Floats
+    """float64[ranks, g]: Bytes times distance of each rank on a host of each group that none of its partners
+    shares."""
     transposed: Floats
+    """float64[g, ranks]: The transpose of `cost`."""
     stay: Floats
+    """float64[ranks]: Cost of a rank on its present host."""
     gain: Floats
+    """float64[ranks]: Best gain with a higher rank, -inf for none; an upper bound if `stale`."""
     other: Ints
+    """int32[ranks]: That rank."""
     stale: Bools
+    """bool[ranks]."""
     touched: Bools
+    """bool[ranks]: Buffer for marks."""
     trial: Floats
+    """float64[ranks]: Buffer for the gains of one rank with all others."""
 
 
 @allocating
@@ -153,18 +139,12 @@ def set_costs(bench: Bench) -> None:
 def exchange_rounds(bench: Bench, own_edge: bool, pairs: Ints, gains: Floats) -> int:
     """Lines 22 to 32 of Algorithm 1, corrected: exchange the best pair and lock both, in each round.
 
-    Parameters
-    ----------
-    own_edge : bool
-        True if the edge between the two exchanged ranks is counted exactly.
-    pairs : int32[rounds, 2]
-        Filled with the ranks exchanged, the lower first; ties go to the lower pair.
-    gains : float64[rounds]
-        Filled with the gain of each exchange.
+    Args:
+        own_edge: True if the edge between the two exchanged ranks is counted exactly.
+        pairs (int32[rounds, 2]): Filled with the ranks exchanged, the lower first; ties go to the lower pair.
+        gains (float64[rounds]): Filled with the gain of each exchange.
 
-    Returns
-    -------
-    int
+    Returns:
         Rounds made; fewer than the length of `gains` if no two unlocked ranks on different hosts are left.
     """
     for k in range(len(gains)):

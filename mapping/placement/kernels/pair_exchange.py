@@ -29,30 +29,17 @@ _AFTER_DICE = np.uint64(8)
 
 
 class Domain(NamedTuple):
-    """Ranks and slots that one thread may exchange; for it, all other ranks stay where they are.
-
-    Attributes
-    ----------
-    of_host : int8[h]
-        Domain of each host.
-    mine : int
-    ranks : int32[r]
-        Ranks on its hosts that may move and have a partner.
-    """
+    """Ranks and slots that one thread may exchange; for it, all other ranks stay where they are."""
 
     of_host: NDArray[np.int8]
+    """int8[h]: Domain of each host."""
     mine: int
     ranks: Ints
+    """int32[r]: Ranks on its hosts that may move and have a partner."""
 
 
 class Exchange(NamedTuple):
-    """A rank that goes from one host to another, and the rank that comes back (-1: none).
-
-    Attributes
-    ----------
-    a, b : int
-        Groups of the hosts `here` and `there`.
-    """
+    """A rank that goes from one host to another, and the rank that comes back (-1: none)."""
 
     rank: int
     other: int
@@ -60,21 +47,17 @@ class Exchange(NamedTuple):
     there: int
     a: np.int64
     b: np.int64
+    """Groups of the hosts `here` and `there`."""
 
 
 class RankState(NamedTuple):
-    """Position and cost of each rank; each thread has its own copy.
-
-    Attributes
-    ----------
-    host, group : int32[ranks]
-    cost : float64[ranks]
-        Bytes x distance over all partners.
-    """
+    """Position and cost of each rank; each thread has its own copy."""
 
     host: Ints
     group: Ints
+    """int32[ranks]."""
     cost: Floats
+    """float64[ranks]: Bytes x distance over all partners."""
 
 
 @kernel
@@ -114,10 +97,8 @@ def anneal(
     the rank there. It is accepted if it loses less than ``temperature * Exp(1)``. `host_of_rank` of the
     assignment is neither read nor changed: `rank_state` is.
 
-    Parameters
-    ----------
-    tables : uint8[e] or None
-        ``guest.table`` if the two directions differ.
+    Args:
+        tables (uint8[e]): ``guest.table`` if the two directions differ.
     """
     guest, hops, near, assignment = arrays
     slot_host, _, rank_of_slot, slot_of_rank, _, fixed = assignment

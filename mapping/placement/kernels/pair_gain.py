@@ -19,30 +19,23 @@ NOBODY = -1
 
 
 class Partners(NamedTuple):
-    """Partners of each rank, ascending, with the bytes of both directions.
-
-    Attributes
-    ----------
-    indptr : int64[ranks + 1]
-    partner : int32[e]
-    sent, received : float64[e]
-        Bytes from the rank to the partner, and back.
-    """
+    """Partners of each rank, ascending, with the bytes of both directions."""
 
     indptr: Longs
+    """int64[ranks + 1]."""
     partner: Ints
+    """int32[e]."""
     sent: Floats
     received: Floats
+    """float64[e]: Bytes from the rank to the partner, and back."""
 
 
 def partners(ranks: int, source: Ints, target: Ints, bytes: Floats) -> Partners:
     """Return the partners of each rank.
 
-    Parameters
-    ----------
-    source, target : int32[pairs]
-        Sending and receiving rank; no pair of a rank with itself.
-    bytes : float64[pairs]
+    Args:
+        source, target (int32[pairs]): Sending and receiving rank; no pair of a rank with itself.
+        bytes (float64[pairs]):
     """
     rank = np.concatenate([source, target]).astype(np.int64)
     other = np.concatenate([target, source])
@@ -85,21 +78,14 @@ def exchange_gain(
 
 
 class Course(NamedTuple):
-    """State of a search by random exchanges.
-
-    Attributes
-    ----------
-    failures : int
-        Failures in a row so far.
-    limit : int
-        Failures in a row at which the search stops.
-    least : float
-        An exchange that saves no more fails, because of rounding.
-    """
+    """State of a search by random exchanges."""
 
     failures: int
+    """Failures in a row so far."""
     limit: int
+    """Failures in a row at which the search stops."""
     least: float
+    """An exchange that saves no more fails, because of rounding."""
 
 
 @kernel
@@ -109,16 +95,11 @@ def exchange_at_random(
 ) -> tuple[int, int]:  # fmt: skip
     """Exchange two random slots and keep what saves, until too many in a row fail or `saved` is full.
 
-    Parameters
-    ----------
-    assignment : SlotAssignment
-        Changed in place; fixed ranks are exchanged too.
-    saved : float64[n]
-        Filled with the gain of each exchange; 0 for a failure.
+    Args:
+        assignment: Changed in place; fixed ranks are exchanged too.
+        saved (float64[n]): Filled with the gain of each exchange; 0 for a failure.
 
-    Returns
-    -------
-    int, int
+    Returns:
         Exchanges made, and failures in a row at the end.
     """
     failures, limit, least = course

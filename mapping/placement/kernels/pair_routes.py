@@ -29,82 +29,57 @@ _ONE = np.uint32(1)
 
 
 class Hosts(NamedTuple):
-    """Attachment of hosts to the network.
-
-    Attributes
-    ----------
-    row, target : int64[h]
-        Key of a host as sender and as receiver.
-    up_ptr, up_cell, up_share : int64[h + 1], uint32, float64
-        Cables of a host towards the network.
-    down_ptr, down_cell, down_share : int64[h + 1], uint32, float64
-        Cables towards the host.
-    """
+    """Attachment of hosts to the network."""
 
     row: Longs
     target: Longs
+    """int64[h]: Key of a host as sender and as receiver."""
     up_ptr: Longs
     up_cell: CellArray
     up_share: Floats
+    """int64[h + 1], uint32, float64: Cables of a host towards the network."""
     down_ptr: Longs
     down_cell: CellArray
     down_share: Floats
+    """int64[h + 1], uint32, float64: Cables towards the host."""
 
 
 class Shifts(NamedTuple):
-    """Coordinates on a torus, in three axes (more are combined, fewer padded); empty on other networks.
-
-    Attributes
-    ----------
-    on : bool
-    place : int64[k, 3]
-        Coordinates of each row.
-    minus : int64[3, a, a]
-        Step from one place to another along an axis, in parts of the key that are added.
-    step : int64[3, a, a]
-        The same as a place.
-    plus : uint32[3, a, a]
-        From a place and a step to the first cell of the vertex there, in parts that are added.
-    vertex_place : int64[v, 3]
-        Coordinates of each vertex, the last axis fastest.
-    per_vertex : int
-        Number of cells of a vertex.
-    pair : int64[keys]
-        Some pair of rows that step apart, as ``row * k + target``; -1 if there is none.
-    """
+    """Coordinates on a torus, in three axes (more are combined, fewer padded); empty on other networks."""
 
     on: bool
     place: Longs
+    """int64[k, 3]: Coordinates of each row."""
     minus: Longs
+    """int64[3, a, a]: Step from one place to another along an axis, in parts of the key that are added."""
     step: Longs
+    """int64[3, a, a]: The same as a place."""
     plus: CellArray
+    """uint32[3, a, a]: From a place and a step to the first cell of the vertex there, in parts that are
+    added."""
     vertex_place: Longs
+    """int64[v, 3]: Coordinates of each vertex, the last axis fastest."""
     per_vertex: int
+    """Number of cells of a vertex."""
     pair: Longs
+    """int64[keys]: Some pair of rows that step apart, as ``row * k + target``; -1 if there is none."""
 
 
 class Table(NamedTuple):
-    """Routes by key; changed in place unless complete.
-
-    Attributes
-    ----------
-    where : int64
-        If complete, ``where[k]:where[k + 1]`` is the route of key ``k``. Otherwise three numbers per entry:
-        key (-1 none), begin of its route (counted over all entries ever written), its length.
-    cell : uint32[p], share : float32[p]
-        The pool; a share is a fraction of the pair's bytes. On a torus `cell` holds the step (8 bits an
-        axis) and the cell within the vertex.
-    mode : int64[6]
-        `COMPLETE`: 1 if all routes are there; otherwise they are computed on first use, and the oldest are
-        overwritten. `DIRECT`: 1 if a key is its own place. `BOTH_WAYS`: 1 if routes serve both directions.
-        `WIDTH`: number of targets. `WRITTEN`: entries ever written, with those skipped at the pool's end.
-        `COMPUTED`: routes computed.
-    """
+    """Routes by key; changed in place unless complete."""
 
     where: Longs
+    """If complete, ``where[k]:where[k + 1]`` is the route of key ``k``. Otherwise three numbers per entry:
+    key (-1 none), begin of its route (counted over all entries ever written), its length."""
     cell: CellArray
     share: Shares
+    """uint32[p] and float32[p]: The pool; a share is a fraction of the pair's bytes. On a torus `cell` holds
+    the step (8 bits an axis) and the cell within the vertex."""
     mode: Longs
+    """int64[6]: `COMPLETE`: 1 if all routes are there; otherwise they are computed on first use, and the
+    oldest are overwritten. `DIRECT`: 1 if a key is its own place. `BOTH_WAYS`: 1 if routes serve both
+    directions. `WIDTH`: number of targets. `WRITTEN`: entries ever written, with those skipped at the pool's
+    end. `COMPUTED`: routes computed."""
 
 
 COMPLETE, DIRECT, BOTH_WAYS, WIDTH, WRITTEN, COMPUTED = range(6)
@@ -113,32 +88,21 @@ ENTRY = 3
 
 
 class Origin(NamedTuple):
-    """Source of the routes.
-
-    Attributes
-    ----------
-    by_row : bool
-        True if keys are rows and targets of `FlowArrays.hops`, False if they are hosts.
-    both_ways : bool
-    width : int
-        Number of targets.
-    flows, scratch
-        For `pair_flows` and `row_flows`.
-    link : int32, share : float64
-        Buffer for one route.
-    cell_of_link : int32[m]
-        -1 if the cell of another link represents both.
-    shifts : Shifts
-    """
+    """Source of the routes."""
 
     by_row: bool
+    """True if keys are rows and targets of `FlowArrays.hops`, False if they are hosts."""
     both_ways: bool
     width: int
+    """Number of targets."""
     flows: FlowArrays
     scratch: Scratch
+    """For `pair_flows` and `row_flows`."""
     link: Ints
     share: Floats
+    """Buffer for one route."""
     cell_of_link: Ints
+    """int32[m]: -1 if the cell of another link represents both."""
     shifts: Shifts
 
 
@@ -266,16 +230,11 @@ def list_routes(
 
     On a torus a key is a step, and its route that of some pair that step apart.
 
-    Parameters
-    ----------
-    length : int32[keys]
-        Filled.
-    cell : uint32[p], share : float32[p]
-        Filled.
+    Args:
+        length (int32[keys]): Filled.
+        cell (uint32[p]), share (float32[p]): Filled.
 
-    Returns
-    -------
-    tuple of int
+    Returns:
         The next key, and the entries written.
     """
     width, used, longest, cell_of_link = origin.width, 0, len(origin.link), origin.cell_of_link

@@ -19,18 +19,13 @@ def reverse_cuthill_mckee(ptr: Longs, neighbour: Ints, peripheral: bool) -> Ints
     "Reducing the bandwidth of sparse symmetric matrices" (1969): breadth first, of a vertex's new
     neighbours those of least degree first.
 
-    Parameters
-    ----------
-    ptr : int64[n + 1], neighbour : int32[arcs]
-        CSR, both directions of every edge, neighbours ascending.
-    peripheral : bool
-        Begin at a pseudo-peripheral vertex (George and Liu 1979), found from the vertex of least degree;
-        otherwise at that one itself. Ties go to the lower index.
+    Args:
+        ptr (int64[n + 1]), neighbour (int32[arcs]): CSR, both directions of every edge, neighbours ascending.
+        peripheral: Begin at a pseudo-peripheral vertex (George and Liu 1979), found from the vertex of least
+            degree; otherwise at that one itself. Ties go to the lower index.
 
-    Returns
-    -------
-    int32[n]
-        Vertices in their new order.
+    Returns:
+        int32[n]: Vertices in their new order.
     """
     n = len(ptr) - 1
     degree = (ptr[1:] - ptr[:-1]).astype(np.int32)

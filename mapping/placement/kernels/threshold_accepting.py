@@ -27,56 +27,38 @@ WORST, NETWORK, HOP_BYTES = 0, 1, 2
 
 
 class Links(NamedTuple):
-    """Load and seconds of every link, and the busiest of each class; changed in place.
-
-    Attributes
-    ----------
-    kind : uint8[c]
-        Class: 0 a host's own cable, 1 a link of the network.
-    scale : float64[c]
-        Seconds a byte.
-    background : float64[c]
-        Bytes of other jobs; they count if the placement itself loads the link.
-    bytes, seconds : float64[c]
-        Load of the placement, and the time that the link needs with the load of others.
-    least : float
-        Bytes up to which a link counts as not loaded, because of rounding.
-    limit : int
-        Links of a class that are listed when its list is made; it may grow to four times as many.
-    hot : int32[2, c]
-        Listed links of each class.
-    listed : int64[2]
-        Their number.
-    floor : float64[2]
-        All links of more seconds than this are listed.
-    is_listed : bool[c]
-    """
+    """Load and seconds of every link, and the busiest of each class; changed in place."""
 
     kind: Int8s
+    """uint8[c]: Class: 0 a host's own cable, 1 a link of the network."""
     scale: Floats
+    """float64[c]: Seconds a byte."""
     background: Floats
+    """float64[c]: Bytes of other jobs; they count if the placement itself loads the link."""
     bytes: Floats
     seconds: Floats
+    """float64[c]: Load of the placement, and the time that the link needs with the load of others."""
     least: float
+    """Bytes up to which a link counts as not loaded, because of rounding."""
     limit: int
+    """Links of a class that are listed when its list is made; it may grow to four times as many."""
     hot: Ints
+    """int32[2, c]: Listed links of each class."""
     listed: Longs
+    """int64[2]: Their number."""
     floor: Floats
+    """float64[2]: All links of more seconds than this are listed."""
     is_listed: Bools
+    """bool[c]."""
 
 
 class Best(NamedTuple):
-    """The best placement so far; changed in place.
-
-    Attributes
-    ----------
-    host_of_rank : int32[ranks]
-    value : float64[3]
-        Value of each level.
-    """
+    """The best placement so far; changed in place."""
 
     host_of_rank: Ints
+    """int32[ranks]."""
     value: Floats
+    """float64[3]: Value of each level."""
 
 
 class Search(NamedTuple):
@@ -102,16 +84,11 @@ def accept_below_thresholds(
     A proposal swaps the ranks on two random slots (or moves a rank to a free one). It is kept if, at the
     first level in which the new value differs, it is higher by less than the threshold.
 
-    Parameters
-    ----------
-    origin : Origin or None
-        None if the table of routes is complete.
-    inner : int
-        Proposals before the threshold is lowered.
-    thresholds : float64[2]
-        First threshold and the lowering each time; not below 0.
-    unit : float64[3]
-        Size of a threshold of 1 at each level.
+    Args:
+        origin: None if the table of routes is complete.
+        inner: Proposals before the threshold is lowered.
+        thresholds (float64[2]): First threshold and the lowering each time; not below 0.
+        unit (float64[3]): Size of a threshold of 1 at each level.
     """
     talk, lookup, loads, pending, links, assignment, value, best, state = search
     slot_host, _, rank_of_slot, slot_of_rank, _, _ = assignment

@@ -47,10 +47,8 @@ OVER = (HOSTS, SWITCHES)
 def in_order(ranks: int, allocation: Allocation) -> Placement:
     """Return the placement of the ranks in order on the slots, host by host; needs no routes.
 
-    Raises
-    ------
-    InfeasibleAllocation
-        More ranks than slots.
+    Raises:
+        InfeasibleAllocation: More ranks than slots.
     """
     allocation.require(ranks)
     hosts = allocation.host_of_slot[:ranks]
@@ -60,10 +58,8 @@ def in_order(ranks: int, allocation: Allocation) -> Placement:
 def random_placement(ranks: int, allocation: Allocation, seed: int) -> Placement:
     """Return a random placement; needs no routes.
 
-    Raises
-    ------
-    InfeasibleAllocation
-        More ranks than slots.
+    Raises:
+        InfeasibleAllocation: More ranks than slots.
     """
     allocation.require(ranks)
     slots = np.random.default_rng(seed).permutation(len(allocation.host_of_slot))[:ranks]
@@ -89,13 +85,10 @@ def place_in_turn(
     With one slot per host that is in order; in turn over switches, neighbouring ranks are then on different
     switches.
 
-    Parameters
-    ----------
-    block : int
-        Ranks that go to one host (or switch) before the next one's turn. Full ones are skipped.
-    over : str
-        ``hosts``, or ``switches``: groups of hosts with equal distances, in the order of their first host;
-        within a group, one host after the other.
+    Args:
+        block: Ranks that go to one host (or switch) before the next one's turn. Full ones are skipped.
+        over: ``hosts``, or ``switches``: groups of hosts with equal distances, in the order of their first
+            host; within a group, one host after the other.
     """
     if over not in OVER:
         raise UnknownName("round-robin.over", over, OVER)
@@ -118,13 +111,10 @@ def place_random_local(
 ) -> Ints:
     """Place clusters of ranks on near hosts, which are chosen at random.
 
-    Parameters
-    ----------
-    block : int
-        Most ranks that are placed together. 0: the number of free slots of the chosen host and of those at
-        the least distance from it (on a tree, the hosts of its switch).
-    share : float
-        Part of the ranks that are placed so, 0 to 1.
+    Args:
+        block: Most ranks that are placed together. 0: the number of free slots of the chosen host and of
+            those at the least distance from it (on a tree, the hosts of its switch).
+        share: Part of the ranks that are placed so, 0 to 1.
     """
     if block < 0 or not 0 <= share <= 1:
         raise InvalidValue("random-local", "block must not be below 0 and share be within 0 to 1")
@@ -204,22 +194,15 @@ ROUNDING = 1e-13
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Search:
-    """Result of all seeds.
-
-    Attributes
-    ----------
-    host_of_rank : int32[ranks]
-        Placement of the best seed.
-    best : int
-        Number of the best seed, from 0.
-    coefficients : tuple of float64[iterations + 1]
-        Mapping coefficient of each seed at its start and after each iteration (Figure 7), in bytes
-        or packets times distance.
-    """
+    """Result of all seeds."""
 
     host_of_rank: Ints
+    """int32[ranks]: Placement of the best seed."""
     best: int
+    """Number of the best seed, from 0."""
     coefficients: tuple[Floats, ...]
+    """tuple of float64[iterations + 1]: Mapping coefficient of each seed at its start and after each
+    iteration (Figure 7), in bytes or packets times distance."""
 
 
 def place_by_random_search(
@@ -245,19 +228,13 @@ def search(
 ) -> Search:
     """Search from random mappings.
 
-    Parameters
-    ----------
-    seeds : int
-        Number of random mappings to start from.
-    failures : int
-        Number of iterations in a row without a decrease after which a seed ends.
-    packet_bytes : float
-        Size of a packet, to count packets (section 2 of the paper); 0: count bytes.
+    Args:
+        seeds: Number of random mappings to start from.
+        failures: Number of iterations in a row without a decrease after which a seed ends.
+        packet_bytes: Size of a packet, to count packets (section 2 of the paper); 0: count bytes.
 
-    Raises
-    ------
-    InvalidValue
-        `seeds` or `failures` below 1, `packet_bytes` below 0.
+    Raises:
+        InvalidValue: `seeds` or `failures` below 1, `packet_bytes` below 0.
     """
     if seeds < 1 or failures < 1 or not packet_bytes >= 0:
         raise InvalidValue("random-search", "seeds and failures must be at least 1, packet_bytes 0 or more")

@@ -81,20 +81,14 @@ CUTS = 4
 
 
 class Adjacency(NamedTuple):
-    """Rows of a graph: a scipy matrix without the cost of making one.
-
-    Attributes
-    ----------
-    indptr : int64[n + 1]
-    indices : int32 or int64[2e]
-        Neighbours of each vertex.
-    data : int64[2e]
-        Weights.
-    """
+    """Rows of a graph: a scipy matrix without the cost of making one."""
 
     indptr: Longs
+    """int64[n + 1]."""
     indices: Longs
+    """int32 or int64[2e]: Neighbours of each vertex."""
     data: Longs
+    """int64[2e]: Weights."""
 
     @classmethod
     def of(cls, graph: csr_matrix) -> Self:
@@ -149,16 +143,11 @@ def metis_parts(
 ) -> Ints:
     """Return int32[n]: the part of each vertex, by METIS's recursive bisection.
 
-    Parameters
-    ----------
-    graph : csr_matrix or Adjacency
-        From `weighted_graph`.
-    shares : sequence of float
-        Share of the weight for each part.
-    weight : int64[n], optional
-        Weight of each vertex; default: 1.
-    recursive : bool
-        False for METIS's multilevel k-way method instead.
+    Args:
+        graph: From `weighted_graph`.
+        shares: Share of the weight for each part.
+        weight (int64[n]): Weight of each vertex; default: 1.
+        recursive: False for METIS's multilevel k-way method instead.
     """
     found = pymetis.part_graph(
         len(shares),
@@ -185,20 +174,13 @@ def bisect(
 ) -> Bools:
     """Return bool[n]: the vertices of the first of two parts, by METIS.
 
-    Parameters
-    ----------
-    graph
-        As in `metis_parts`.
-    weight : int64[n]
-        Weight of each vertex, >= 0.
-    share : float
-        Share of the weight for the first part.
-    seed : int
-        Seed of METIS; the same seed gives the same parts.
-    cuts : int
-        Number of bisections that METIS tries; the lightest cut wins.
-    slack : float
-        How far a part may be above its share, relatively, in METIS's own count.
+    Args:
+        graph: As in `metis_parts`.
+        weight (int64[n]): Weight of each vertex, >= 0.
+        share: Share of the weight for the first part.
+        seed: Seed of METIS; the same seed gives the same parts.
+        cuts: Number of bisections that METIS tries; the lightest cut wins.
+        slack: How far a part may be above its share, relatively, in METIS's own count.
     """
     if graph.nnz == 0:  # nothing is cut: the first vertices, up to the share
         first: Bools = np.cumsum(weight) <= share * float(weight.sum())
@@ -239,21 +221,14 @@ LARGEST = 7
 
 
 class Branch(NamedTuple):
-    """A part of the hosts and its own parts.
-
-    Attributes
-    ----------
-    height : float
-        Mean distance at which its parts join.
-    parts : tuple of Branch
-        Empty if the hosts are not divided further.
-    hosts : int32[k]
-        Hosts in the order of the parts.
-    """
+    """A part of the hosts and its own parts."""
 
     height: float
+    """Mean distance at which its parts join."""
     parts: tuple[Branch, ...]
+    """Empty if the hosts are not divided further."""
     hosts: Ints
+    """int32[k]: Hosts in the order of the parts."""
 
 
 def hierarchy(problem: Problem) -> Branch:
@@ -316,10 +291,8 @@ def levels_of(top: Branch, slots: Longs) -> Ints:
     The parts with most slots come first, so that as few as possible are used. Many parts make several levels,
     by the prime factors of their number, the largest first.
 
-    Parameters
-    ----------
-    slots : int64[h]
-        Slots of each host.
+    Args:
+        slots (int64[h]): Slots of each host.
     """
     columns: list[Ints] = []
     todo = [(top, 0)]
@@ -378,25 +351,16 @@ class _Method(NamedTuple):
 
 
 class _Part(NamedTuple):
-    """Ranks that go to some hosts, and the rest of both graphs.
-
-    Attributes
-    ----------
-    ranks : int64[r]
-        Ascending.
-    guest : csr_matrix
-        Edges among these ranks.
-    units : list of int32[...]
-        Hosts of each of the first vertices of `host`; the other vertices have no slots.
-    slots : int64[u]
-        Slots of each unit; their sum is the number of ranks.
-    host : csr_matrix
-    """
+    """Ranks that go to some hosts, and the rest of both graphs."""
 
     ranks: Longs
+    """int64[r]: Ascending."""
     guest: csr_matrix
+    """Edges among these ranks."""
     units: list[Ints]
+    """list of int32[...]: Hosts of each of the first vertices of `host`; the other vertices have no slots."""
     slots: Longs
+    """int64[u]: Slots of each unit; their sum is the number of ranks."""
     host: csr_matrix
 
 
@@ -410,15 +374,11 @@ def place_ranks(
 ) -> Ints:
     """Place ranks by Algorithm 2; the generator gives METIS its seed.
 
-    Parameters
-    ----------
-    variant : str
-        ``paper``, ``whole``, or ``auto``: ``paper`` if at least half of the hosts have an edge to
-        another host of the allocation.
-    cuts : int
-        Number of bisections that METIS tries each time; the lightest cut wins.
-    slack : float
-        How far METIS may let a part grow above its share, relatively, before the repair.
+    Args:
+        variant: ``paper``, ``whole``, or ``auto``: ``paper`` if at least half of the hosts have an edge to
+            another host of the allocation.
+        cuts: Number of bisections that METIS tries each time; the lightest cut wins.
+        slack: How far METIS may let a part grow above its share, relatively, before the repair.
     """
     if variant not in VARIANTS:
         raise UnknownName("recursive-bisection.variant", variant, VARIANTS)

@@ -75,15 +75,11 @@ def refine(
 ) -> Iterator[Candidate]:
     """Improve a placement on congestion, in the order of the objective of that name.
 
-    Parameters
-    ----------
-    hottest, coldest : float
-        First and last temperature, as part of the mean contribution of a rank to the sum's logarithmic slope;
-        a last temperature of 0 means 0.1 with one worker and 0.01 with several.
-    screen : float
-        Hop-bytes that a proposal may lose, in bytes of the median rank times hop units.
-    hot : int
-        Number of 100 proposals that move an end of one of the busiest pairs.
+    Args:
+        hottest, coldest: First and last temperature, as part of the mean contribution of a rank to the sum's
+            logarithmic slope; a last temperature of 0 means 0.1 with one worker and 0.01 with several.
+        screen: Hop-bytes that a proposal may lose, in bytes of the median rank times hop units.
+        hot: Number of 100 proposals that move an end of one of the busiest pairs.
     """
     if len(problem.bytes) == 0 or len(problem.slot_host) < 2 or bool(problem.pinned.all()):
         return
@@ -132,22 +128,14 @@ def _descend(
 
 @dataclass(kw_only=True, slots=True)
 class Runs:
-    """Runs of equal length under one limit: how many, which is the present one, and its schedule.
-
-    Attributes
-    ----------
-    ranks : int
-        Number of ranks that may move.
-    schedule : Schedule
-        Schedule of the present run.
-    count : int
-        Number of runs; 0 while it is not known.
-    done : int
-    """
+    """Runs of equal length under one limit: how many, which is the present one, and its schedule."""
 
     ranks: int
+    """Number of ranks that may move."""
     schedule: Schedule
+    """Schedule of the present run."""
     count: int = 0
+    """Number of runs; 0 while it is not known."""
     done: int = 0
 
     def fraction(self, deadline: Deadline) -> float:
@@ -183,17 +171,11 @@ def _is_better(problem: Problem, one: Measured, other: Measured) -> bool:
 
 @dataclass(frozen=True, kw_only=True, slots=True, eq=False)
 class FewerHosts:
-    """A problem on some hosts of another, which has too many hosts to store all routes.
-
-    Attributes
-    ----------
-    problem : Problem
-    host : int32[h]
-        Hosts of the smaller problem, by index in the other problem, ascending.
-    """
+    """A problem on some hosts of another, which has too many hosts to store all routes."""
 
     problem: Problem
     host: Ints
+    """int32[h]: Hosts of the smaller problem, by index in the other problem, ascending."""
 
     def inside(self, host_of_rank: Ints) -> Ints:
         """Return int32[ranks]: a placement by host index of the smaller problem."""
@@ -207,10 +189,8 @@ class FewerHosts:
 def fewer_hosts(problem: Problem, start: Ints, generator: np.random.Generator) -> FewerHosts | None:
     """Return the problem on the start's hosts and some random others; None if all hosts can be used.
 
-    Parameters
-    ----------
-    start : int32[ranks]
-        Host indices.
+    Args:
+        start (int32[ranks]): Host indices.
     """
     if not _has_too_many_hosts(problem):
         return None

@@ -41,24 +41,17 @@ ROUNDING = 1e-12
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CoreBinding:
-    """Cost of the chosen cores, and of ranks in ascending order on the first cores.
-
-    Attributes
-    ----------
-    hosts, without_layout : int
-        Number of hosts with ranks, and of those without a layout, where ranks stay in order.
-    crossing_bytes, crossing_bytes_in_order : float
-        Bytes between two ranks of one host in different NUMA domains.
-    weighted_bytes, weighted_bytes_in_order : float
-        Bytes times relative distance, including the distance to the adapter (`numa_bytes`).
-    """
+    """Cost of the chosen cores, and of ranks in ascending order on the first cores."""
 
     hosts: int
     without_layout: int
+    """Number of hosts with ranks, and of those without a layout, where ranks stay in order."""
     crossing_bytes: float
     crossing_bytes_in_order: float
+    """Bytes between two ranks of one host in different NUMA domains."""
     weighted_bytes: float
     weighted_bytes_in_order: float
+    """Bytes times relative distance, including the distance to the adapter (`numa_bytes`)."""
 
 
 def layouts_on(
@@ -66,16 +59,12 @@ def layouts_on(
 ) -> dict[int, HostLayout]:
     """Return the layouts of the hosts of an allocation, by vertex.
 
-    Parameters
-    ----------
-    layouts : mapping of str to HostLayout
-        Layouts by name of a host of the fabric, in short or in full, or under `ALL` for all hosts without
-        their own. Hosts outside the allocation are allowed.
+    Args:
+        layouts: Layouts by name of a host of the fabric, in short or in full, or under `ALL` for all hosts
+            without their own. Hosts outside the allocation are allowed.
 
-    Raises
-    ------
-    UnknownName
-        A host that the fabric lacks.
+    Raises:
+        UnknownName: A host that the fabric lacks.
     """
     known = {fabric.names[vertex]: int(vertex) for vertex in fabric.hosts}
     same = same_hosts(layouts, known)
@@ -96,15 +85,11 @@ def bind_cores(
 ) -> tuple[Placement, CoreBinding]:
     """Return the placement with a core for each rank, and the cost of the cores.
 
-    Parameters
-    ----------
-    layouts : mapping of int to HostLayout
-        Layouts by vertex. Ranks of other hosts get cores 0, 1, ... in ascending order, and no CPUs.
+    Args:
+        layouts: Layouts by vertex. Ranks of other hosts get cores 0, 1, ... in ascending order, and no CPUs.
 
-    Raises
-    ------
-    InvalidPlacement
-        Another number of ranks than in the profile, or more ranks on a host than cores.
+    Raises:
+        InvalidPlacement: Another number of ranks than in the profile, or more ranks on a host than cores.
     """
     core, before = bind_within_hosts(profile, placement, layouts), placement.slot_of_rank
     cpu = np.full(placement.ranks, -1, np.int32)
@@ -129,10 +114,8 @@ def crossing_bytes(
 ) -> float:
     """Return the bytes between ranks of one host in different NUMA domains, on hosts with a layout.
 
-    Parameters
-    ----------
-    core_of_rank : int32[ranks]
-        Core of each rank within its host's layout.
+    Args:
+        core_of_rank (int32[ranks]): Core of each rank within its host's layout.
     """
     host = placement.host_of_rank
     domain = np.zeros(placement.ranks, np.int32)
@@ -166,10 +149,8 @@ def numa_bytes(
 ) -> float:
     """Return bytes times relative distance over all hosts with a layout, which `bind_within_hosts` reduces.
 
-    Parameters
-    ----------
-    slot_of_rank : int32[ranks]
-        Core of each rank within its host's layout.
+    Args:
+        slot_of_rank (int32[ranks]): Core of each rank within its host's layout.
     """
     return float(
         sum(
@@ -230,18 +211,12 @@ def cut(
 ) -> NDArray[np.int8]:
     """Return int8[h]: the domain of each host, by distance from one host, with equally many slots each.
 
-    Parameters
-    ----------
-    distance : float64[h]
-        Distance of each host from `centre`.
-    first_slot : int64[h + 1]
-        First slot of each host.
-    workers : int
-        Number of domains, at most 127.
-    centre : int
-        Host of which those that follow cyclically come first among equally far ones.
-    group : int32[h], optional
-        Group of each host; among equally far hosts, those of a group stay together.
+    Args:
+        distance (float64[h]): Distance of each host from `centre`.
+        first_slot (int64[h + 1]): First slot of each host.
+        workers: Number of domains, at most 127.
+        centre: Host of which those that follow cyclically come first among equally far ones.
+        group (int32[h]): Group of each host; among equally far hosts, those of a group stay together.
     """
     hosts = len(distance)
     after = (np.arange(hosts) - centre) % hosts
@@ -256,10 +231,8 @@ def cut(
 def near_pairs(near: Near, random: Longs) -> tuple[Ints, Ints]:
     """Return int32[k] twice: hosts, and for each another at the nearest distance; k is 0 for a single host.
 
-    Parameters
-    ----------
-    random : int64[2, k]
-        Random numbers >= 0 that choose the hosts and one of those near each.
+    Args:
+        random (int64[2, k]): Random numbers >= 0 that choose the hosts and one of those near each.
     """
     group = near.host_group[random[0] % len(near.host_group)]
     count = near.middle[group] - near.start[group]

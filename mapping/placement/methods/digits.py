@@ -87,12 +87,9 @@ def rank_coordinates(problem: Problem) -> Longs | None:
 def _cuts(size: Floats, fewest: int) -> list[int]:
     """Return the numbers of heaviest pairs to try, ascending: all, and up to where sizes fall most.
 
-    Parameters
-    ----------
-    size : float64[pairs]
-        Descending.
-    fewest : int
-        Least number of pairs.
+    Args:
+        size (float64[pairs]): Descending.
+        fewest: Least number of pairs.
     """
     falls = size[:-1] / size[1:]
     ends = np.flatnonzero(falls > 1 + EQUAL) + 1
@@ -115,26 +112,17 @@ MOST_AXIS_ORDERS = 24
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class DigitOrders:
-    """Orders of the digits of one numbering of ranks, and how to search for the best.
-
-    Attributes
-    ----------
-    problem : Problem
-    number : int32[ranks]
-        Number of each rank.
-    sides : tuple of int
-        As from `host_sides`.
-    host : int32[ranks]
-        Host of each position.
-    pairs : Pairs
-        Numbers of ranks that exchange bytes; some of all pairs, if they are many.
-    """
+    """Orders of the digits of one numbering of ranks, and how to search for the best."""
 
     problem: Problem
     number: Ints
+    """int32[ranks]: Number of each rank."""
     sides: tuple[int, ...]
+    """As from `host_sides`."""
     host: Ints
+    """int32[ranks]: Host of each position."""
     pairs: Pairs
+    """Numbers of ranks that exchange bytes; some of all pairs, if they are many."""
 
     @property
     def proposals(self) -> int:
@@ -184,10 +172,8 @@ def rank_numbers(problem: Problem, host: Ints) -> list[Ints]:
 
     Of the orders of the grid's axes the one with the fewest hop-bytes counts.
 
-    Parameters
-    ----------
-    host : int32[ranks]
-        Host of each position.
+    Args:
+        host (int32[ranks]): Host of each position.
     """
     in_order, places = np.arange(problem.ranks, dtype=np.int32), rank_coordinates(problem)
     if places is None:
@@ -237,10 +223,9 @@ def host_sides(problem: Problem) -> tuple[tuple[int, ...], Ints]:
 def host_digits(sides: tuple[int, ...], host: Ints, start: int, generator: np.random.Generator) -> HostDigits:
     """Return the digits of positions: the prime factors of each side.
 
-    Parameters
-    ----------
-    start : int
-        Number of the start: largest factors first for 0, smallest first for 1, random order for others.
+    Args:
+        start: Number of the start: largest factors first for 0, smallest first for 1, random order for
+            others.
     """
     radix: list[int] = []
     for side in sides:
@@ -270,18 +255,12 @@ def _room(count: int, ranks: int) -> Room:
 
 
 class Way(NamedTuple):
-    """How orders are searched.
-
-    Attributes
-    ----------
-    tries : int
-        Orders that are tried from each random one.
-    patience : int
-        The search ends after so many random orders that led to nothing better.
-    """
+    """How orders are searched."""
 
     tries: int
+    """Orders that are tried from each random one."""
     patience: int
+    """The search ends after so many random orders that led to nothing better."""
 
 
 HOP_BYTES, CONGESTION = "hop-bytes", "congestion"
@@ -303,10 +282,8 @@ def refine(
 ) -> Iterator[Candidate]:
     """Improve a placement by orders of digits; with pinned ranks nothing is tried.
 
-    Parameters
-    ----------
-    on : str
-        ``hop-bytes`` or ``congestion``: by which the best order is chosen. Each is annealed on hop-bytes.
+    Args:
+        on: ``hop-bytes`` or ``congestion``: by which the best order is chosen. Each is annealed on hop-bytes.
     """
     if on not in WAYS:
         raise UnknownName("metric of digit-search", on, tuple(WAYS))

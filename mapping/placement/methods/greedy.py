@@ -72,21 +72,15 @@ def place_greedily(
 ) -> Ints:
     """Place ranks by Algorithm 1.
 
-    Parameters
-    ----------
-    start : int
-        Index in the allocation of the host to begin from.
-    starts : int
-        Number of hosts to begin from, evenly spread over the allocation from `start` on; the best
-        placement wins, of equals the first.
-    near : str
-        The next host is the closest to the ``sender``'s, to that used ``last``, or to the ``start``.
-    ties : str
-        Choice among equally close hosts: the least ``load`` on the path over the fabric's graph (the
-        paper), or the ``lowest`` host by the problem's distances.
-    by : str
-        Metric that chooses the best of several placements: ``hop-bytes``, ``congestion`` (worst
-        link, worst network link, hop-bytes), or another that objectives know.
+    Args:
+        start: Index in the allocation of the host to begin from.
+        starts: Number of hosts to begin from, evenly spread over the allocation from `start` on; the best
+            placement wins, of equals the first.
+        near: The next host is the closest to the ``sender``'s, to that used ``last``, or to the ``start``.
+        ties: Choice among equally close hosts: the least ``load`` on the path over the fabric's graph (the
+            paper), or the ``lowest`` host by the problem's distances.
+        by: Metric that chooses the best of several placements: ``hop-bytes``, ``congestion`` (worst link,
+            worst network link, hop-bytes), or another that objectives know.
     """
     _check(problem, start, starts, near, ties)
     parse_objective(by)

@@ -86,14 +86,9 @@ class _Stage(NamedTuple):
 class LoadSearch:
     """A search on link loads.
 
-    Parameters
-    ----------
-    problem : Problem
-    start : int32[ranks]
-        Host indices.
-    workers : int
-        Number of threads; results depend on it, but not on the number of cores.
-    generator : Generator
+    Args:
+        start (int32[ranks]): Host indices.
+        workers: Number of threads; results depend on it, but not on the number of cores.
     """
 
     def __init__(self, problem: Problem, start: Ints, workers: int, generator: np.random.Generator) -> None:
@@ -125,10 +120,8 @@ class LoadSearch:
     def begin(self, start: Ints) -> None:
         """Go on from another placement; `measure` must be called next.
 
-        Parameters
-        ----------
-        start : int32[ranks]
-            Host indices.
+        Args:
+            start (int32[ranks]): Host indices.
         """
         self.assignment = self._problem.assign_slots(start)
 
@@ -262,10 +255,8 @@ class LoadSearch:
 def routes_and_grid(problem: Problem, *, most: int = MOST_ENTRIES) -> tuple[PairRoutes, LinkGrid]:
     """Return the routes between hosts and the links that they use; the problem keeps them.
 
-    Parameters
-    ----------
-    most : int
-        As for `build_pair_routes`.
+    Args:
+        most: As for `build_pair_routes`.
     """
     grid = link_grid(problem)
 

@@ -73,26 +73,17 @@ def group_ranks(
 ) -> Ints:
     """Cut ranks into groups of given sizes with few bytes between them.
 
-    Parameters
-    ----------
-    sizes : int[groups]
-        Ranks of each group, >= 1; their sum is the number of ranks of the profile.
-    generator : numpy.random.Generator
-        Source of METIS's seed; the same state gives the same groups.
-    partition : str
-        ``improved`` by swaps, or as in the ``paper``: k-way, corrected to the sizes.
+    Args:
+        sizes (int[groups]): Ranks of each group, >= 1; their sum is the number of ranks of the profile.
+        generator: Source of METIS's seed; the same state gives the same groups.
+        partition: ``improved`` by swaps, or as in the ``paper``: k-way, corrected to the sizes.
 
-    Returns
-    -------
-    int32[ranks]
-        Group of each rank.
+    Returns:
+        int32[ranks]: Group of each rank.
 
-    Raises
-    ------
-    InvalidValue
-        A size below 1, or sizes that do not sum to the number of ranks.
-    UnknownName
-        Another `partition`.
+    Raises:
+        InvalidValue: A size below 1, or sizes that do not sum to the number of ranks.
+        UnknownName: Another `partition`.
     """
     if partition not in PARTITIONS:
         raise UnknownName("group_ranks.partition", partition, PARTITIONS)
@@ -124,13 +115,10 @@ def correct_sizes(part: Ints, total: Longs, sizes: Longs) -> Ints:
     to the first part that is too small; of equal ones that of the lower index. Moves do not change the
     weights, which count all edges, so each part gives away its lightest vertices.
 
-    Parameters
-    ----------
-    part : int32[ranks]
-        Part of each vertex.
-    total : int64[ranks]
-        Cumulative edge weight of each vertex.
-    sizes : int64[parts]
+    Args:
+        part (int32[ranks]): Part of each vertex.
+        total (int64[ranks]): Cumulative edge weight of each vertex.
+        sizes (int64[parts]):
     """
     count = np.bincount(part, minlength=len(sizes))
     surplus = count - sizes
@@ -150,10 +138,8 @@ def cut_bytes(profile: Profile, group: Ints) -> float:
 def quotient(profile: Profile, group: Ints) -> Profile:
     """Return the profile of the groups: summed bytes and messages between them, without those within.
 
-    Parameters
-    ----------
-    group : int32[ranks]
-        Group of each rank, from 0; no group is empty.
+    Args:
+        group (int32[ranks]): Group of each rank, from 0; no group is empty.
     """
     return Profile.from_edges(
         group[profile.sender],
@@ -206,12 +192,9 @@ def place_multicore(
 ) -> Ints:
     """Place groups of ranks, one per host.
 
-    Parameters
-    ----------
-    inner : str
-        Name of another strategy, which places the groups; its options have their defaults.
-    partition : str
-        How ranks are grouped: ``improved`` by swaps, or as in the ``paper``.
+    Args:
+        inner: Name of another strategy, which places the groups; its options have their defaults.
+        partition: How ranks are grouped: ``improved`` by swaps, or as in the ``paper``.
     """
     known = {entry.name: entry for entry in STRATEGIES if not entry.refines and entry.name != NAME}
     if inner not in known:
@@ -273,12 +256,9 @@ def place_multilevel(
 ) -> Ints:
     """Place ranks along the hierarchy of hosts; the generator gives METIS its seeds.
 
-    Parameters
-    ----------
-    slack : int
-        How far METIS may let a part grow above its share before it is corrected, in thousandths.
-    cuts : int
-        Number of partitions that METIS tries each time.
+    Args:
+        slack: How far METIS may let a part grow above its share before it is corrected, in thousandths.
+        cuts: Number of partitions that METIS tries each time.
     """
     graph = weighted_graph(problem.source, problem.target, problem.bytes, problem.ranks)
     whole = _Work(hierarchy(problem), np.arange(problem.ranks), graph)

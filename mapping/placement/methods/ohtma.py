@@ -61,24 +61,16 @@ ROUND = 64
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Exchange:
-    """Result of one run of lines 20 to 36.
-
-    Attributes
-    ----------
-    host_of_rank : int32[ranks]
-        Placement after the best prefix; with the printed gain perhaps worse than the start.
-    pairs : int32[rounds, 2]
-        Ranks exchanged in each round, the lower first.
-    gains : float64[rounds]
-        Bytes times distance that each round saves by the chosen gain.
-    kept : int
-        Length of the best prefix.
-    """
+    """Result of one run of lines 20 to 36."""
 
     host_of_rank: Ints
+    """int32[ranks]: Placement after the best prefix; with the printed gain perhaps worse than the start."""
     pairs: Ints
+    """int32[rounds, 2]: Ranks exchanged in each round, the lower first."""
     gains: Floats
+    """float64[rounds]: Bytes times distance that each round saves by the chosen gain."""
     kept: int
+    """Length of the best prefix."""
 
 
 def refine(
@@ -93,14 +85,10 @@ def refine(
 ) -> Iterator[Candidate]:
     """Improve a placement on hop-bytes; a step is an exchange. `generator` is not used.
 
-    Parameters
-    ----------
-    gain : str
-        ``exact`` or ``printed``.
-    rounds : int
-        Number of exchanges of a pass; 0: half the ranks, as in the paper.
-    passes : int
-        Most passes, each from the result of the one before and while that improves; 1 in the paper.
+    Args:
+        gain: ``exact`` or ``printed``.
+        rounds: Number of exchanges of a pass; 0: half the ranks, as in the paper.
+        passes: Most passes, each from the result of the one before and while that improves; 1 in the paper.
     """
     _check(gain, rounds, passes)
     best = Candidate(start, "hop_bytes", problem.hop_bytes(start))
@@ -198,13 +186,10 @@ def place_ranks(
 ) -> Ints:
     """Place ranks by Algorithm 1.
 
-    Parameters
-    ----------
-    gain : str
-        Gain of an exchange: ``exact`` or ``printed``; ``none``: the first mapping alone, for use with the
-        refiner ``ohtma-exchange`` under a limit.
-    rounds : int
-        Number of exchanges; 0: half the ranks, as in the paper (section 5.2).
+    Args:
+        gain: Gain of an exchange: ``exact`` or ``printed``; ``none``: the first mapping alone, for use with
+            the refiner ``ohtma-exchange`` under a limit.
+        rounds: Number of exchanges; 0: half the ranks, as in the paper (section 5.2).
     """
     if gain not in EXCHANGES:
         raise UnknownName("ohtma.gain", gain, EXCHANGES)

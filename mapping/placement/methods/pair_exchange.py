@@ -80,12 +80,9 @@ def refine(
 ) -> Iterator[Candidate]:
     """Improve a placement on hop-bytes.
 
-    Parameters
-    ----------
-    hottest, coldest : float
-        First and last part of proposals that are accepted and change something.
-    keeping : float
-        First part from a start with local order.
+    Args:
+        hottest, coldest: First and last part of proposals that are accepted and change something.
+        keeping: First part from a start with local order.
     """
     best = Candidate(start, "hop_bytes", problem.hop_bytes(start))
     search = _begin(problem, start, generator, deadline.workers)
@@ -114,14 +111,10 @@ def refine(
 class _Schedule:
     """The temperature of each round.
 
-    Parameters
-    ----------
-    movable : int
-        Number of ranks that may move.
-    first : float
-        Hop-bytes of the start.
-    parts : (float, float, float)
-        `hottest`, `keeping` and `coldest`, as in `refine`.
+    Args:
+        movable: Number of ranks that may move.
+        first: Hop-bytes of the start.
+        parts: `hottest`, `keeping` and `coldest`, as in `refine`.
     """
 
     def __init__(

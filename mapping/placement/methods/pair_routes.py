@@ -32,26 +32,17 @@ SAME = 1e-9
 
 @dataclass(frozen=True, kw_only=True, slots=True, eq=False)
 class LinkGrid:
-    """Numbering of a problem's links.
-
-    Attributes
-    ----------
-    of_link : int32[m]
-        Cell of each row of ``fabric.links``; -1 if the cell of another link represents both.
-    capacity, background : float64[c]
-        Bytes/s, and bytes of other jobs; 1 and 0 if no link has the cell.
-    network : bool[c]
-        True unless the cell is a host's own cable.
-    both_ways : bool
-        True if routes of opposite directions are the same, reversed.
-    shifts : Shifts
-    """
+    """Numbering of a problem's links."""
 
     of_link: Ints
+    """int32[m]: Cell of each row of ``fabric.links``; -1 if the cell of another link represents both."""
     capacity: Floats
     background: Floats
+    """float64[c]: Bytes/s, and bytes of other jobs; 1 and 0 if no link has the cell."""
     network: Bools
+    """bool[c]: True unless the cell is a host's own cable."""
     both_ways: bool
+    """True if routes of opposite directions are the same, reversed."""
     shifts: Shifts
 
     def __len__(self) -> int:
@@ -60,10 +51,8 @@ class LinkGrid:
     def only(self, cables: Longs, of_link: Ints) -> LinkGrid:
         """Return the grid of some cables (pairs of cells) in another order.
 
-        Parameters
-        ----------
-        of_link : int32[m]
-            New cell of each link.
+        Args:
+            of_link (int32[m]): New cell of each link.
         """
         kept = (2 * cables[:, None] + np.arange(2)).reshape(-1)
         return replace(
@@ -78,11 +67,9 @@ class LinkGrid:
 def build_link_grid(problem: Problem, *, merge: bool = True) -> LinkGrid:
     """Number the links of a problem.
 
-    Parameters
-    ----------
-    merge : bool
-        True: links with proportional loads are one cell, and links without load have none; False: every
-        link has its own cell.
+    Args:
+        merge: True: links with proportional loads are one cell, and links without load have none; False:
+            every link has its own cell.
     """
     routes, flows = problem.routes, problem.routes.flows
     mirror = _mirror(routes.fabric) if isinstance(routes, ShortestPaths) and by_attachment(flows) else None
@@ -290,17 +277,12 @@ CHUNK = 1 << 22
 
 
 class PairRoutes(NamedTuple):
-    """Routes of all pairs; one object per thread unless the table is complete.
-
-    Attributes
-    ----------
-    origin : Origin
-        What routes are computed from.
-    """
+    """Routes of all pairs; one object per thread unless the table is complete."""
 
     hosts: Hosts
     table: Table
     origin: Origin
+    """What routes are computed from."""
 
     @property
     def lookup(self) -> Lookup:
@@ -332,12 +314,9 @@ def build_pair_routes(
 ) -> PairRoutes:
     """Return the cells that each pair of hosts loads.
 
-    Parameters
-    ----------
-    limit : int
-        Memory in bytes for routes that are computed on first use; a route of any pair always fits.
-    most : int
-        Most entries of a complete table; below 0 none is complete.
+    Args:
+        limit: Memory in bytes for routes that are computed on first use; a route of any pair always fits.
+        most: Most entries of a complete table; below 0 none is complete.
     """
     extent = _extent(flows, grid, most)
     if extent.fits:

@@ -29,16 +29,13 @@ def place_ranks(
 ) -> Ints:
     """Place ranks in the order of the hosts.
 
-    Parameters
-    ----------
-    variant : str
-        ``paper`` orders the hosts of the allocation by the edges among them; ``whole`` orders them
-        together with all vertices that forward; ``auto`` uses ``paper`` if at least half of the hosts
-        have an edge to another host of the allocation, else the order with fewer hop-bytes: reversed
-        machine order is often a good order of a switched fabric.
-    root : str
-        Start of an ordering: a ``peripheral`` vertex, found as by George and Liu (1979), or one of
-        ``least-degree``. The paper does not specify it.
+    Args:
+        variant: ``paper`` orders the hosts of the allocation by the edges among them; ``whole`` orders them
+            together with all vertices that forward; ``auto`` uses ``paper`` if at least half of the hosts
+            have an edge to another host of the allocation, else the order with fewer hop-bytes: reversed
+            machine order is often a good order of a switched fabric.
+        root: Start of an ordering: a ``peripheral`` vertex, found as by George and Liu (1979), or one of
+            ``least-degree``. The paper does not specify it.
     """
     for option, value, known in (("variant", variant, VARIANTS), ("root", root, ROOTS)):
         if value not in known:
@@ -78,12 +75,9 @@ def _host_order(fabric: Fabric, hosts: Ints, variant: str, root: str) -> Ints:
 def order_vertices(source: Ints, target: Ints, vertices: int, root: str) -> Ints:
     """Return int32[n]: vertices of a graph in reverse Cuthill-McKee order.
 
-    Parameters
-    ----------
-    source, target : int[e]
-        Edges, in any direction; loops are ignored.
-    root : str
-        As in `place_ranks`.
+    Args:
+        source, target (int[e]): Edges, in any direction; loops are ignored.
+        root: As in `place_ranks`.
     """
     apart = source != target
     ends = np.r_[source[apart], target[apart]], np.r_[target[apart], source[apart]]

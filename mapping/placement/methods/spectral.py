@@ -48,10 +48,8 @@ SWEEPS = 3
 def place_ranks(problem: Problem, generator: np.random.Generator, *, vectors: int = VECTORS) -> Ints:
     """Place ranks by eigenvectors; the generator gives the start of the solver.
 
-    Parameters
-    ----------
-    vectors : int
-        Number of eigenvectors that are tried as coordinates.
+    Args:
+        vectors: Number of eigenvectors that are tried as coordinates.
     """
     if len(problem.bytes) == 0 or problem.ranks < 2:
         return problem.slot_host[: problem.ranks].copy()
@@ -71,16 +69,11 @@ def _best(
 ) -> Ints:
     """Return the placement with the fewest hop-bytes, of the ranks in order and assignments of vectors.
 
-    Parameters
-    ----------
-    both : (float64[ranks, k], float64[ranks, k])
-        Eigenvectors as computed, and aligned.
-    ways : iterable of tuple of int
-        Number of the vector for each axis.
-    axes : int32[h, d]
-        Coordinates of the hosts.
-    most : int
-        Most ways to try.
+    Args:
+        both ((float64[ranks, k], float64[ranks, k])): Eigenvectors as computed, and aligned.
+        ways: Number of the vector for each axis.
+        axes (int32[h, d]): Coordinates of the hosts.
+        most: Most ways to try.
     """
     found, lowest = problem.slot_host[: problem.ranks].copy(), np.inf
     for vectors, way in itertools.product(both, itertools.islice(ways, most)):
@@ -135,10 +128,8 @@ def _through_parts(graph: csr_matrix, count: int, generator: np.random.Generator
 def assign_by_hierarchy(problem: Problem, smooth: Floats) -> Ints:
     """Return int32[ranks]: the host index of each rank, by the assignment with the fewest hop-bytes.
 
-    Parameters
-    ----------
-    smooth : float64[ranks, k]
-        Eigenvectors of the guest graph by eigenvalue; k >= 1.
+    Args:
+        smooth (float64[ranks, k]): Eigenvectors of the guest graph by eigenvalue; k >= 1.
     """
     levels = levels_of(hierarchy(problem), problem.allocation.slots.astype(np.int64))
     depth = levels.shape[1]
@@ -154,13 +145,10 @@ def assign_by_hierarchy(problem: Problem, smooth: Floats) -> Ints:
 def assign_by_coordinates(coordinates: Floats, axes: Ints, slot_host: Ints) -> Ints:
     """Return int32[ranks]: hosts such that the order of ranks along each axis is that of a coordinate.
 
-    Parameters
-    ----------
-    coordinates : float64[ranks, d]
-    axes : int32[h, d or more]
-        Coordinates of each host.
-    slot_host : int32[s]
-        Host of each slot; slots farthest along the first axis stay free.
+    Args:
+        coordinates (float64[ranks, d]):
+        axes (int32[h, d or more]): Coordinates of each host.
+        slot_host (int32[s]): Host of each slot; slots farthest along the first axis stay free.
     """
     places = axes[slot_host]
     slots = np.lexsort(tuple(places.T[::-1]))[: len(coordinates)]

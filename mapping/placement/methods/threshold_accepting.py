@@ -59,12 +59,9 @@ def refine(
 ) -> Iterator[Candidate]:
     """Improve a placement on congestion: worst link, worst network link, hop-bytes.
 
-    Parameters
-    ----------
-    first : float
-        First threshold, as part of the start's value; 0 makes it a descent.
-    inner : int
-        Proposals at each threshold.
+    Args:
+        first: First threshold, as part of the start's value; 0 makes it a descent.
+        inner: Proposals at each threshold.
     """
     if not first >= 0 or inner < 1:
         raise InvalidValue("threshold-accepting", "first must not be below 0 nor inner below 1")

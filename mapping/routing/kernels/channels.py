@@ -17,38 +17,30 @@ from registry.model import Bools, Floats, Int8s, Ints, Longs
 
 
 class Ends(NamedTuple):
-    """Hosts, their rails (adapters), the rails' ports, and the ports' cables and targets.
-
-    Attributes
-    ----------
-    same_rail : bool
-        True if only rails of the same number communicate.
-    rail_ptr : int64[h + 1], rail_number : int32[r]
-        Rails of each host, and their number within it.
-    port_ptr : int64[r + 1], port_row : int32[p]
-        Ports of each rail; row of ``FlowArrays.hops`` where a port's traffic starts, -1 if none.
-    target_ptr : int64[p + 1], target : int32[t]
-        Columns of ``FlowArrays.hops`` for each port.
-    up_ptr, up_link, up_share : int64[p + 1], int32, float64
-        Cables from a port to the vertex that it is attached to: rows of ``fabric.links`` and the fraction of
-        the port's bytes on each. Empty if the routing itself starts at the port.
-    down_ptr, down_link, down_share : int64[p + 1], int32, float64
-        The same in the direction of the port.
-    """
+    """Hosts, their rails (adapters), the rails' ports, and the ports' cables and targets."""
 
     same_rail: bool
+    """True if only rails of the same number communicate."""
     rail_ptr: Longs
     rail_number: Ints
+    """int64[h + 1] and int32[r]: Rails of each host, and their number within it."""
     port_ptr: Longs
     port_row: Ints
+    """int64[r + 1] and int32[p]: Ports of each rail; row of ``FlowArrays.hops`` where a port's traffic
+    starts, -1 if none."""
     target_ptr: Longs
     target: Ints
+    """int64[p + 1] and int32[t]: Columns of ``FlowArrays.hops`` for each port."""
     up_ptr: Longs
     up_link: Ints
     up_share: Floats
+    """int64[p + 1], int32, float64: Cables from a port to the vertex that it is attached to: rows of
+    ``fabric.links`` and the fraction of the port's bytes on each. Empty if the routing itself starts at the
+    port."""
     down_ptr: Longs
     down_link: Ints
     down_share: Floats
+    """int64[p + 1], int32, float64: The same in the direction of the port."""
 
 
 class Channels(NamedTuple):
@@ -187,14 +179,10 @@ def single_codes(hops: HopArray, row: Ints, target: Ints, up: Bools, down: Bools
 def single_hops(hops: HopArray, row: Ints, target: Ints, up: Bools, down: Bools, distances: Floats) -> None:
     """Fill `distances` (float64[n, m]) with the links from each row to each target; inf if not connected.
 
-    Parameters
-    ----------
-    row : int32[n]
-        Rows of `hops`; -1 if none.
-    target : int32[m]
-        Columns of `hops`.
-    up, down : bool[n], bool[m]
-        True if a cable of the host's own is counted.
+    Args:
+        row (int32[n]): Rows of `hops`; -1 if none.
+        target (int32[m]): Columns of `hops`.
+        up, down (bool[n], bool[m]): True if a cable of the host's own is counted.
     """
     for a in range(len(row)):
         for b in range(len(target)):

@@ -14,19 +14,13 @@ def fill_next_arcs(
 ) -> None:
     """Fill the table of the arc to follow from every vertex to each goal.
 
-    Parameters
-    ----------
-    place : int32[v, d]
-        Coordinates of each vertex.
-    sizes, wraps : int32[d], bool[d]
-        Vertices along each axis; True if it is a ring.
-    order : int32[d]
-        Axes in the order of travel.
-    step_arc : uint8[v, d, 2]
-        Arc of a step down and up each axis, counted from the vertex's first.
-    goals : int32[k]
-    next_arc : uint8[k, v]
-        Filled; `NO_ARC` at the goal itself.
+    Args:
+        place (int32[v, d]): Coordinates of each vertex.
+        sizes, wraps (int32[d], bool[d]): Vertices along each axis; True if it is a ring.
+        order (int32[d]): Axes in the order of travel.
+        step_arc (uint8[v, d, 2]): Arc of a step down and up each axis, counted from the vertex's first.
+        goals (int32[k]):
+        next_arc (uint8[k, v]): Filled; `NO_ARC` at the goal itself.
     """
     for row in range(len(goals)):
         goal = place[goals[row]]

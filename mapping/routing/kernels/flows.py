@@ -20,88 +20,60 @@ NO_ARC = 255
 
 
 class GraphArrays(NamedTuple):
-    """The transit graph and the paths to the vertices that hosts are attached to.
-
-    Attributes
-    ----------
-    arc_ptr : int64[v + 1], arc_head : int32[arcs]
-        Directed CSR, parallel cables bundled.
-    link_ptr : int64[arcs + 1], link : int32, share : float64
-        Rows of ``fabric.links`` in each arc and the fraction of the arc's bytes on each.
-    forwards : bool[v]
-    vertex : int32[k]
-        Vertex where each row of ``FlowArrays.hops`` starts.
-    hops_to : int8[k, v] or int16[k, v]
-        For `PATHS`: length of the shortest paths from every vertex to each target.
-    next_arc : uint8[k, v]
-        For `ARCS`: arc to follow from every vertex to each target, counted from the vertex's first;
-        `NO_ARC` if none.
-    """
+    """The transit graph and the paths to the vertices that hosts are attached to."""
 
     arc_ptr: Longs
     arc_head: Ints
+    """int64[v + 1] and int32[arcs]: Directed CSR, parallel cables bundled."""
     link_ptr: Longs
     link: Ints
     share: Floats
+    """int64[arcs + 1] and int32 and float64: Rows of ``fabric.links`` in each arc and the fraction of the
+    arc's bytes on each."""
     forwards: Bools
+    """bool[v]."""
     vertex: Ints
+    """int32[k]: Vertex where each row of ``FlowArrays.hops`` starts."""
     hops_to: HopArray
+    """int8[k, v] or int16[k, v]: For `PATHS`: length of the shortest paths from every vertex to each target.
+    """
     next_arc: Int8s
+    """uint8[k, v]: For `ARCS`: arc to follow from every vertex to each target, counted from the vertex's
+    first; `NO_ARC` if none."""
 
 
 class ListArrays(NamedTuple):
-    """Links of each pair, as lists.
-
-    Attributes
-    ----------
-    ptr : int64[k * t + 1]
-        Entries of each row and target; targets of a row are adjacent.
-    link : int32, share : float64
-        Rows of ``fabric.links``, each once per pair, and the fraction of the pair's bytes on each.
-    """
+    """Links of each pair, as lists."""
 
     ptr: Longs
+    """int64[k * t + 1]: Entries of each row and target; targets of a row are adjacent."""
     link: Ints
     share: Floats
+    """Rows of ``fabric.links``, each once per pair, and the fraction of the pair's bytes on each."""
 
 
 class FlowArrays(NamedTuple):
-    """Input of `pair_flows`.
-
-    Attributes
-    ----------
-    kind : int
-        `PATHS`, `ARCS`, `TABLES` or `LISTS`: which of `graph`, `tables` and `lists` is used; the others
-        are empty.
-    links : int
-        Rows of ``fabric.links``.
-    max_entries : int
-        Largest number of links that a pair of hosts loads.
-    max_channels : int
-        Largest number of channels of a pair of hosts.
-    ends : Ends
-    hops : int8[k, t] or int16[k, t]
-        Links from each row to each target; `NO_PATH` if the routing has no path. For `LISTS` the nearest
-        whole number, used only to see which pairs are connected.
-    graph : GraphArrays
-    tables : TableArrays
-    row_switch : int32[k]
-        Switch of each row, for tables.
-    lid : int32[t]
-        LID of each target, for tables.
-    lists : ListArrays
-    """
+    """Input of `pair_flows`."""
 
     kind: int
+    """`PATHS`, `ARCS`, `TABLES` or `LISTS`: which of `graph`, `tables` and `lists` is used; the others are
+    empty."""
     links: int
+    """Rows of ``fabric.links``."""
     max_entries: int
+    """Largest number of links that a pair of hosts loads."""
     max_channels: int
+    """Largest number of channels of a pair of hosts."""
     ends: Ends
     hops: HopArray
+    """int8[k, t] or int16[k, t]: Links from each row to each target; `NO_PATH` if the routing has no path.
+    For `LISTS` the nearest whole number, used only to see which pairs are connected."""
     graph: GraphArrays
     tables: TableArrays
     row_switch: Ints
+    """int32[k]: Switch of each row, for tables."""
     lid: Ints
+    """int32[t]: LID of each target, for tables."""
     lists: ListArrays
 
 
@@ -129,18 +101,13 @@ def pair_flows(
 ) -> int:
     """Write the links that carry traffic from host `i` to host `j`, and the fraction of its bytes on each.
 
-    Parameters
-    ----------
-    flows, scratch
-        From ``Routes.flows`` and `new_scratch`.
-    i, j : int
-        Indices into ``Routes.hosts``.
-    links_out : int32[>= max_entries], shares_out : float64[>= max_entries]
-        Filled: rows of ``fabric.links``, each once (merged over rails and paths).
+    Args:
+        flows, scratch: From ``Routes.flows`` and `new_scratch`.
+        i, j: Indices into ``Routes.hosts``.
+        links_out (int32[>= max_entries]), shares_out (float64[>= max_entries]): Filled: rows of
+            ``fabric.links``, each once (merged over rails and paths).
 
-    Returns
-    -------
-    int
+    Returns:
         Number of entries; 0 if ``i == j``, -1 if the routing does not connect the hosts.
     """
     if i == j:

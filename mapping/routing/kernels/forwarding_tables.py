@@ -12,27 +12,18 @@ from registry.model import NO_ROUTE, Bools, Floats, Int8s, Ints, Longs
 
 
 class TableArrays(NamedTuple):
-    """Forwarding tables with ports and LIDs resolved to the links of a fabric.
-
-    Attributes
-    ----------
-    ports : uint8[s, lids]
-        Port by switch and LID.
-    port_link : int32[s, 256]
-        Row of ``fabric.links`` that leaves a switch by a port; -1 if none.
-    link_switch : int32[m]
-        Switch (row of `ports`) at the end of each link; -1 if it is none or has no table.
-    link_port : int32[m]
-        Adapter port at the end of each link; -1 if none.
-    lid_port : int32[lids]
-        Adapter port that owns each LID; -1 if none.
-    """
+    """Forwarding tables with ports and LIDs resolved to the links of a fabric."""
 
     ports: Int8s
+    """uint8[s, lids]: Port by switch and LID."""
     port_link: Ints
+    """int32[s, 256]: Row of ``fabric.links`` that leaves a switch by a port; -1 if none."""
     link_switch: Ints
+    """int32[m]: Switch (row of `ports`) at the end of each link; -1 if it is none or has no table."""
     link_port: Ints
+    """int32[m]: Adapter port at the end of each link; -1 if none."""
     lid_port: Ints
+    """int32[lids]: Adapter port that owns each LID; -1 if none."""
 
 
 @kernel
@@ -73,15 +64,12 @@ def carry(
 ) -> None:
     """Route each demand from its first switch to its LID.
 
-    Parameters
-    ----------
-    switch, lid : int32[d]
-    amount : float64[d]
-        Bytes.
-    link_load : float64[m]
-        Increased.
-    hops : int32[d]
-        Filled with the links used; -1 if the demand is not delivered, which then loads nothing.
+    Args:
+        switch, lid (int32[d]):
+        amount (float64[d]): Bytes.
+        link_load (float64[m]): Increased.
+        hops (int32[d]): Filled with the links used; -1 if the demand is not delivered, which then loads
+            nothing.
     """
     for d in range(len(switch)):
         hops[d] = walk_hops(tables, switch[d], lid[d]) if switch[d] >= 0 else -1
@@ -106,15 +94,11 @@ _ON_WALK = 255
 def ends_of_walks(tables: TableArrays, lids: Ints, starts: Ints, counts: Longs, example: Ints) -> None:
     """Count the walks from switches to LIDs by kind of end and by the switch where they end.
 
-    Parameters
-    ----------
-    lids : int32[t]
-    starts : int32[k]
-        Switches, rows of the tables.
-    counts : int64[ENDS, s]
-        Increased. A walk that loops ends at the lowest switch of its loop.
-    example : int32[ENDS, s, 2]
-        Start and LID of one of the walks counted there.
+    Args:
+        lids (int32[t]):
+        starts (int32[k]): Switches, rows of the tables.
+        counts (int64[ENDS, s]): Increased. A walk that loops ends at the lowest switch of its loop.
+        example (int32[ENDS, s, 2]): Start and LID of one of the walks counted there.
     """
     switches = len(tables.ports)
     kind = np.zeros(switches, np.uint8)
@@ -166,15 +150,12 @@ def _lowest(walk: Ints, length: int, first: int) -> int:
 def waits_for(tables: TableArrays, lids: Ints, starts: Ints, channel_of_link: Ints, waits: Bools) -> None:
     """Mark for each cable between switches the ports that a packet on it may wait for.
 
-    Parameters
-    ----------
-    lids : int32[t]
-    starts : int32[k]
-        Switches that hosts send from.
-    channel_of_link : int32[m]
-        Number of each link from a switch to a switch; -1 for other links.
-    waits : bool[channels, 256]
-        Set if a packet that arrives by a channel leaves by a port of the switch at its end.
+    Args:
+        lids (int32[t]):
+        starts (int32[k]): Switches that hosts send from.
+        channel_of_link (int32[m]): Number of each link from a switch to a switch; -1 for other links.
+        waits (bool[channels, 256]): Set if a packet that arrives by a channel leaves by a port of the switch
+            at its end.
     """
     seen = np.full(len(tables.ports), -1, np.int64)
     for number in range(len(lids)):

@@ -29,53 +29,35 @@ _BYTES = np.ascontiguousarray(_BITS).view("<u8").reshape(-1).astype(np.uint64)
 
 
 class ArcArrays(NamedTuple):
-    """The arcs of a directed graph by tail and by head.
-
-    Attributes
-    ----------
-    out_ptr : int64[v + 1], head : int32[arcs]
-        CSR by tail.
-    in_ptr : int64[v + 1], tail : int32[arcs]
-        CSR by head: the start of each arc.
-    forwards : bool[v]
-        True if paths may use the vertex inside.
-    """
+    """The arcs of a directed graph by tail and by head."""
 
     out_ptr: Longs
     head: Ints
+    """int64[v + 1] and int32[arcs]: CSR by tail."""
     in_ptr: Longs
     tail: Ints
+    """int64[v + 1] and int32[arcs]: CSR by head: the start of each arc."""
     forwards: Bools
+    """bool[v]: True if paths may use the vertex inside."""
 
 
 class Goals(NamedTuple):
-    """Places where paths start and end.
-
-    Attributes
-    ----------
-    vertex : int32[k]
-        Vertex where paths start and end.
-    twin : int32[k]
-        Another vertex where they may end; -1 if none.
-    """
+    """Places where paths start and end."""
 
     vertex: Ints
+    """int32[k]: Vertex where paths start and end."""
     twin: Ints
+    """int32[k]: Another vertex where they may end; -1 if none."""
 
 
 def fill_hops(arcs: ArcArrays, vertex: Ints, twin: Ints, hops: HopArray) -> bool:
     """Fill the lengths of the shortest paths from every vertex to each of at most `AT_ONCE` goals.
 
-    Parameters
-    ----------
-    vertex, twin : int32[n]
-        As in `Goals`.
-    hops : int8[n, v] or int16[n, v]
-        Filled.
+    Args:
+        vertex, twin (int32[n]): As in `Goals`.
+        hops (int8[n, v] or int16[n, v]): Filled.
 
-    Returns
-    -------
-    bool
+    Returns:
         False if `hops` has bytes and a path is too long for a byte.
     """
     if hops.dtype == np.int8:
@@ -183,32 +165,22 @@ def _fill_words(arcs: ArcArrays, vertex: Ints, twin: Ints, hops: HopArray) -> No
 
 
 class Spread(NamedTuple):
-    """Working memory of `trace` for a graph of v vertices, one per thread; made by `new_spread`.
-
-    Attributes
-    ----------
-    amount : float64[v]
-        Bytes that leave each vertex; zero between calls.
-    paths : float64[v]
-        Number of shortest paths from each vertex of `order`.
-    order : int32[v]
-        Vertices on paths, farthest from the goal first.
-    first : int64[v + 1], arc : int32[arcs]
-        Arcs on paths out of each vertex of `order`.
-    known : bool[v]
-        False between calls.
-    level : int32[levels], later : int32[v]
-        Linked lists of vertices to start from, by hops; -1 between calls.
-    """
+    """Working memory of `trace` for a graph of v vertices, one per thread; made by `new_spread`."""
 
     amount: Floats
+    """float64[v]: Bytes that leave each vertex; zero between calls."""
     paths: Floats
+    """float64[v]: Number of shortest paths from each vertex of `order`."""
     order: Ints
+    """int32[v]: Vertices on paths, farthest from the goal first."""
     first: Longs
     arc: Ints
+    """int64[v + 1] and int32[arcs]: Arcs on paths out of each vertex of `order`."""
     known: Bools
+    """bool[v]: False between calls."""
     level: Ints
     later: Ints
+    """int32[levels] and int32[v]: Linked lists of vertices to start from, by hops; -1 between calls."""
 
 
 def new_spread(vertices: int, arcs: int) -> Spread:
@@ -229,16 +201,11 @@ def new_spread(vertices: int, arcs: int) -> Spread:
 def trace(out_ptr: Longs, head: Ints, forwards: Bools, hops: HopArray, furthest: int, spread: Spread) -> int:
     """Find and count the shortest paths to a goal from all vertices in the lists of ``spread.level``.
 
-    Parameters
-    ----------
-    hops : int8[v] or int16[v]
-        Links to the goal.
-    furthest : int
-        Highest level with a list.
+    Args:
+        hops (int8[v] or int16[v]): Links to the goal.
+        furthest: Highest level with a list.
 
-    Returns
-    -------
-    int
+    Returns:
         Number of vertices on paths; ``spread.known`` is true for these, and the lists are empty afterwards.
     """
     order, first, arcs, known = spread.order, spread.first, spread.arc, spread.known
@@ -295,20 +262,13 @@ def carry(
     are carried forwards (Brandes, "A faster algorithm for betweenness centrality", 2001, with demands as
     start values), over the vertices on paths only.
 
-    Parameters
-    ----------
-    hops : int8[n, v] or int16[n, v]
-        Links to each goal.
-    demand_ptr : int64[n + 1]
-        Demands of each goal.
-    start : int32[d]
-        Vertex where each starts.
-    amount : float64[d]
-        Bytes.
-    arc_load : float64[arcs]
-        Increased.
-    length : int32[d]
-        Filled with the length of each demand's paths; -1 if there is none.
+    Args:
+        hops (int8[n, v] or int16[n, v]): Links to each goal.
+        demand_ptr (int64[n + 1]): Demands of each goal.
+        start (int32[d]): Vertex where each starts.
+        amount (float64[d]): Bytes.
+        arc_load (float64[arcs]): Increased.
+        length (int32[d]): Filled with the length of each demand's paths; -1 if there is none.
     """
     out_ptr, head, forwards = arcs.out_ptr, arcs.head, arcs.forwards
     level, later, rest = spread.level, spread.later, spread.amount

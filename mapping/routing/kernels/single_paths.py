@@ -13,64 +13,41 @@ from registry.model import Floats, Ints, Longs
 
 
 class ArcCables(NamedTuple):
-    """Physical cables of arcs.
-
-    Attributes
-    ----------
-    ptr : int64[arcs + 1], link : int32
-        Rows of ``fabric.links`` of each arc.
-    cables : int32[m]
-        Physical cables of each row.
-    """
+    """Physical cables of arcs."""
 
     ptr: Longs
     link: Ints
+    """int64[arcs + 1] and int32: Rows of ``fabric.links`` of each arc."""
     cables: Ints
+    """int32[m]: Physical cables of each row."""
 
 
 class HashedFlows(NamedTuple):
-    """Demands that are divided into equal flows, ordered by goal.
-
-    Attributes
-    ----------
-    ptr : int64[goals + 1]
-        Demands of each goal.
-    start : int32[d]
-        Vertex where each demand starts.
-    key : int64[d]
-        Hash key of the flows of each demand.
-    amount : float64[d]
-        Bytes.
-    flows : int
-        Flows of each demand.
-    seed : int
-        Seed of the hash.
-    """
+    """Demands that are divided into equal flows, ordered by goal."""
 
     ptr: Longs
+    """int64[goals + 1]: Demands of each goal."""
     start: Ints
+    """int32[d]: Vertex where each demand starts."""
     key: Longs
+    """int64[d]: Hash key of the flows of each demand."""
     amount: Floats
+    """float64[d]: Bytes."""
     flows: int
+    """Flows of each demand."""
     seed: int
+    """Seed of the hash."""
 
 
 class Demands(NamedTuple):
-    """Demands in the order in which they are routed.
-
-    Attributes
-    ----------
-    start : int32[d]
-        Vertex where each demand starts.
-    goal : int32[d]
-        Row of the table of hops of its goal.
-    amount : float64[d]
-        Bytes.
-    """
+    """Demands in the order in which they are routed."""
 
     start: Ints
+    """int32[d]: Vertex where each demand starts."""
     goal: Ints
+    """int32[d]: Row of the table of hops of its goal."""
     amount: Floats
+    """float64[d]: Bytes."""
 
 
 @inner
@@ -83,17 +60,12 @@ def _hash(word: np.uint64, value: int) -> np.uint64:
 def carry_hashed(arcs: ArcArrays, cables: ArcCables, goals: Ints, demands: HashedFlows, load: Floats) -> Ints:
     """Route each demand as several equal flows, each along one shortest path.
 
-    Parameters
-    ----------
-    goals : int32[k]
-        Vertices where demands end.
-    load : float64[m]
-        Load of each row of ``fabric.links``; increased.
+    Args:
+        goals (int32[k]): Vertices where demands end.
+        load (float64[m]): Load of each row of ``fabric.links``; increased.
 
-    Returns
-    -------
-    int32[d]
-        Length of each demand's paths; -1 if there is none.
+    Returns:
+        int32[d]: Length of each demand's paths; -1 if there is none.
     """
     start, key, amount, ptr = demands.start, demands.key, demands.amount, demands.ptr
     hops, queue = np.full(len(arcs.forwards), -1, np.int32), np.empty(len(arcs.forwards), np.int32)
@@ -168,18 +140,12 @@ def carry_singly(
 
     Of equal paths, the one that leaves their first differing vertex by the first arc is used.
 
-    Parameters
-    ----------
-    capacity : float64[arcs]
-        Bytes/s.
-    hops_to : int8[k, v] or int16[k, v]
-        Links to each goal.
-    spread : Spread
-        Working memory; ``paths`` holds the least sum from each vertex here.
-    arc_load : float64[arcs]
-        Increased.
-    length : int32[d]
-        Filled; -1 if there is no path.
+    Args:
+        capacity (float64[arcs]): Bytes/s.
+        hops_to (int8[k, v] or int16[k, v]): Links to each goal.
+        spread: Working memory; ``paths`` holds the least sum from each vertex here.
+        arc_load (float64[arcs]): Increased.
+        length (int32[d]): Filled; -1 if there is no path.
     """
     out_ptr, head, forwards = arcs.out_ptr, arcs.head, arcs.forwards
     start, goal, amount = demands.start, demands.goal, demands.amount

@@ -28,36 +28,24 @@ NOTHING = -1
 
 
 class EventQueue(NamedTuple):
-    """A heap; changed in place; made by `new_queue`.
-
-    Attributes
-    ----------
-    time : float64[room]
-    event : int64[room, 2]
-        Number of events added before, and what happens.
-    counts : int64[2]
-        Events waiting in the heap, and all ever added, including lines.
-    """
+    """A heap; changed in place; made by `new_queue`."""
 
     time: Floats
+    """float64[room]."""
     event: Longs
+    """int64[room, 2]: Number of events added before, and what happens."""
     counts: Longs
+    """int64[2]: Events waiting in the heap, and all ever added, including lines."""
 
 
 class EventLines(NamedTuple):
-    """Rings besides a heap; changed in place; made by `new_lines`.
-
-    Attributes
-    ----------
-    time : float64[LINES, room], event : int64[LINES, room, 2]
-        As in `EventQueue`.
-    ends : int64[LINES, 2]
-        Index of the first event of each line, and number of events.
-    """
+    """Rings besides a heap; changed in place; made by `new_lines`."""
 
     time: Floats
     event: Longs
+    """float64[LINES, room] and int64[LINES, room, 2]: As in `EventQueue`."""
     ends: Longs
+    """int64[LINES, 2]: Index of the first event of each line, and number of events."""
 
 
 def new_queue(room: int) -> EventQueue:

@@ -32,47 +32,38 @@ class Flits(NamedTuple):
     """A flit-level simulation; changed in place.
 
     Buffers are numbered like channels, followed by those of sending ports.
-
-    Attributes
-    ----------
-    link : int64[m, 6], channel : int64[channels, 5], buffer : int64[channels + ports, 7]
-    flight : int32[cycles, m]
-        Lane of the flit that arrives by a link in a cycle, modulo `cycles`; -1 for none.
-    worm : int32[channels + ports, slots, 2]
-        Packets of a buffer in a ring, and how many flits of each have arrived.
-    packet : int32[k, 8]
-    free : int32[k]
-    touched, wanted : int32[channels]
-    winner : int32[channels]
-        -1 between cycles.
-    done : int32[channels]
-        Result of a step: packets that were delivered, or ports whose packet has left.
-    counts : int64[6]
-    flit_bytes, header_bytes : int
-    exclusive : bool
-        True if a buffer is emptied before the next packet comes in, as adaptive routing with escape channels
-        requires (Duato 1993, assumption 6).
-    cycle_seconds : float
-    random : uint64[1]
     """
 
     link: Longs
     channel: Longs
     buffer: Longs
+    """int64[m, 6] and int64[channels, 5] and int64[channels + ports, 7]."""
     flight: Ints
+    """int32[cycles, m]: Lane of the flit that arrives by a link in a cycle, modulo `cycles`; -1 for none."""
     worm: Ints
+    """int32[channels + ports, slots, 2]: Packets of a buffer in a ring, and how many flits of each have
+    arrived."""
     packet: Ints
+    """int32[k, 8]."""
     free: Ints
+    """int32[k]."""
     touched: Ints
     wanted: Ints
+    """int32[channels]."""
     winner: Ints
+    """int32[channels]: -1 between cycles."""
     done: Ints
+    """int32[channels]: Result of a step: packets that were delivered, or ports whose packet has left."""
     counts: Longs
+    """int64[6]."""
     flit_bytes: int
     header_bytes: int
     exclusive: bool
+    """True if a buffer is emptied before the next packet comes in, as adaptive routing with escape channels
+    requires (Duato 1993, assumption 6)."""
     cycle_seconds: float
     random: State
+    """uint64[1]."""
 
 
 @inner
@@ -197,9 +188,7 @@ def _turns(last: int, place: int, places: int) -> int:
 def take_up(state: Flits) -> tuple[int, int]:
     """Remove the flits of packets at their goals that have arrived.
 
-    Returns
-    -------
-    int, int
+    Returns:
         Number of buffers that have moved, and of delivered packets, which are in ``state.done``.
     """
     buffer, worm, count, moved, ended = state.buffer, state.worm, state.counts, 0, 0
@@ -228,9 +217,7 @@ def take_up(state: Flits) -> tuple[int, int]:
 def send_flits(width: int, state: Flits) -> tuple[int, int]:
     """Let every link send a flit of one of its channels, if one can go.
 
-    Returns
-    -------
-    int, int
+    Returns:
         Number of links that sent, and of ports whose packet has left completely, which are in ``state.done``.
     """
     link, channel, channels, moved, ended = state.link, state.channel, len(state.channel), 0, 0

@@ -60,9 +60,7 @@ from mapping.simulation.kernels.simulated_ranks import (
 def run_flits(hops_on: NextHops, ranks: Ranks, queue: EventQueue, state: Flits, limit: int) -> int:
     """Process up to `limit` cycles in which something may move.
 
-    Returns
-    -------
-    int
+    Returns:
         `MORE`, `ENDED` or `FULL`.
     """
     count, clock, tally = state.counts, ranks.clock, ranks.tally

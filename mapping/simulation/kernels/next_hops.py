@@ -23,57 +23,41 @@ class NextHops(NamedTuple):
 
     A channel is a lane of a link, with number ``link * width + class * lanes + lane``; each has its own
     buffer at the far end of the link. The list contains the first lane of each class.
-
-    Attributes
-    ----------
-    lanes : int
-        Lanes of a class.
-    width : int
-        Channels of a link.
-    states : int
-        Segment ``target * states + state`` is that of a packet in a state of the routing.
-    up, down : int
-        First segments of the sending and of the receiving ports' own cables.
-    set_of : int32[segments]
-        Set of each segment: many are equal, such as those of all far targets, and stored once.
-    ptr : int64[sets + 1], choice : int32
-        The channels of each set; classes of a set never descend.
-    most : int
-        Size of the largest set times the lanes.
-    state_of : int32[channels]
-        State of a packet that has crossed a channel; -1 if it has reached its port.
-    start : int32[ports]
-        State in which packets of a port start; -1 if they start with the port's own cable.
-    selection : int
-        `ADAPTIVE`, `RANDOM` or `FIXED`.
     """
 
     lanes: int
+    """Lanes of a class."""
     width: int
+    """Channels of a link."""
     states: int
+    """Segment ``target * states + state`` is that of a packet in a state of the routing."""
     up: int
     down: int
+    """First segments of the sending and of the receiving ports' own cables."""
     set_of: Ints
+    """int32[segments]: Set of each segment: many are equal, such as those of all far targets, and stored
+    once."""
     ptr: Longs
     choice: Ints
+    """int64[sets + 1] and int32: The channels of each set; classes of a set never descend."""
     most: int
+    """Size of the largest set times the lanes."""
     state_of: Ints
+    """int32[channels]: State of a packet that has crossed a channel; -1 if it has reached its port."""
     start: Ints
+    """int32[ports]: State in which packets of a port start; -1 if they start with the port's own cable."""
     selection: int
+    """`ADAPTIVE`, `RANDOM` or `FIXED`."""
 
 
 @inner
 def next_set(hops_on: NextHops, packet: Ints, p: int, place: int, channels: int) -> int:
     """Return the set of channels that a packet may take next, or -1 if it is at its goal.
 
-    Parameters
-    ----------
-    packet : int32[k, 8]
-        Columns as in ``simulated_ranks``.
-    p : int
-        Row of the packet.
-    place : int
-        Channel in which the packet is, or `channels` plus the port where it starts.
+    Args:
+        packet (int32[k, 8]): Columns as in ``simulated_ranks``.
+        p: Row of the packet.
+        place: Channel in which the packet is, or `channels` plus the port where it starts.
     """
     set_of, ptr, state = hops_on.set_of, hops_on.ptr, packet[p, STATE]
     if state < 0:

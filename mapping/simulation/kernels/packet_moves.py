@@ -44,35 +44,28 @@ class Packets(NamedTuple):
     """A packet-level simulation; changed in place.
 
     Buffers are numbered like channels, followed by those of sending ports.
-
-    Attributes
-    ----------
-    link : float64[m, 4], sending : int64[m, 4]
-    channel : int64[channels, 3], buffer : int64[channels + ports, 5]
-    entry : int32[(channels + ports) * most, 3]
-        Those of one buffer are adjacent.
-    packet : int32[k, 8], tail_at : float64[k]
-        When the tail is where the head is now.
-    free : int32[k]
-    ask : int64[ports + 4]
-        Memory for buffers whose first packet needs its next channel.
-    counts : int64[3]
-    header_bytes : int
-    random : uint64[1]
     """
 
     link: Floats
     sending: Longs
+    """float64[m, 4] and int64[m, 4]."""
     channel: Longs
     buffer: Longs
+    """int64[channels, 3] and int64[channels + ports, 5]."""
     entry: Ints
+    """int32[(channels + ports) * most, 3]: Those of one buffer are adjacent."""
     packet: Ints
     tail_at: Floats
+    """int32[k, 8] and float64[k]: When the tail is where the head is now."""
     free: Ints
+    """int32[k]."""
     ask: Longs
+    """int64[ports + 4]: Memory for buffers whose first packet needs its next channel."""
     counts: Longs
+    """int64[3]."""
     header_bytes: int
     random: State
+    """uint64[1]."""
 
 
 @inner

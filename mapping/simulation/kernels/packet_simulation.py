@@ -81,9 +81,7 @@ def run_packets(
 ) -> int:
     """Process up to `limit` events.
 
-    Returns
-    -------
-    int
+    Returns:
         `MORE`, `ENDED` or `FULL`.
     """
     ports, rounds, tally = len(hops_on.start), len(ranks.in_round), ranks.tally
@@ -126,9 +124,7 @@ def _happen(
 ) -> tuple[int, int]:
     """Process an event.
 
-    Returns
-    -------
-    int, int
+    Returns:
         Number of buffers in ``state.ask`` whose first packet needs its next channel, and the link that may be
         free now, or -1.
     """

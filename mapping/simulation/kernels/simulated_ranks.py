@@ -37,68 +37,50 @@ routing, channel that it is in, size (bytes or flits), bytes of the message."""
 
 
 class Ranks(NamedTuple):
-    """Messages by rank, and the progress of each rank.
-
-    Attributes
-    ----------
-    host : int32[ranks]
-        Index into ``Routes.hosts``.
-    only_port, only_target : int32[h]
-        Port and target of each host that has one of each; -1 if there are several.
-    first : int64[ranks + 1]
-        Messages of each rank.
-    receiver, bytes, ready, round : int32[n], int64[n], float64[n], int32[n]
-    in_round : int64[rounds]
-        Number of messages of each round.
-    packet_bytes : int
-    cursor : int64[ranks]
-        Message that each rank sends or waits with.
-    sent : int64[ranks]
-        Packets of that message made so far.
-    way : int64[ranks, 4]
-        Route of that message, while the rank is in a queue.
-    line : int64[ports, 2]
-        First and last rank in the queue of each port; -1 for none.
-    left : int32[n]
-        Packets of each message that are not delivered; -1 before it is sent.
-    latency : float64[n]
-        Time when a message was generated; once it is delivered, its latency.
-    tally, clock : int64[4], float64[5]
-    points : float64[k, 3]
-        Seconds, bytes delivered until then, mean latency of the messages since the point before.
-    every : int
-        Messages per point.
-    random : uint64[1]
-    ends : Ends
-    hops : int16[rows, targets]
-    channels : Channels
-        Routes of messages, and memory: the arguments of `pair_channels`.
-    """
+    """Messages by rank, and the progress of each rank."""
 
     host: Ints
+    """int32[ranks]: Index into ``Routes.hosts``."""
     only_port: Ints
     only_target: Ints
+    """int32[h]: Port and target of each host that has one of each; -1 if there are several."""
     first: Longs
+    """int64[ranks + 1]: Messages of each rank."""
     receiver: Ints
     bytes: Longs
     ready: Floats
     round: Ints
+    """int32[n], int64[n], float64[n], int32[n]."""
     in_round: Longs
+    """int64[rounds]: Number of messages of each round."""
     packet_bytes: int
     cursor: Longs
+    """int64[ranks]: Message that each rank sends or waits with."""
     sent: Longs
+    """int64[ranks]: Packets of that message made so far."""
     way: Longs
+    """int64[ranks, 4]: Route of that message, while the rank is in a queue."""
     line: Longs
+    """int64[ports, 2]: First and last rank in the queue of each port; -1 for none."""
     left: Ints
+    """int32[n]: Packets of each message that are not delivered; -1 before it is sent."""
     latency: Floats
+    """float64[n]: Time when a message was generated; once it is delivered, its latency."""
     tally: Longs
     clock: Floats
+    """int64[4], float64[5]."""
     points: Floats
+    """float64[k, 3]: Seconds, bytes delivered until then, mean latency of the messages since the point
+    before."""
     every: int
+    """Messages per point."""
     random: State
+    """uint64[1]."""
     ends: Ends
     hops: HopArray
+    """int16[rows, targets]."""
     channels: Channels
+    """Routes of messages, and memory: the arguments of `pair_channels`."""
 
 
 @inner
@@ -174,13 +156,10 @@ def packets_of(size: int, packet_bytes: int) -> int:
 def make_packet(ranks: Ranks, packet: Ints, place: int, port: int, state: int) -> int:
     """Write the next packet of the first rank in the queue of a port; return its bytes.
 
-    Parameters
-    ----------
-    packet : int32[k, 8]
-    place : int
-        Row to write.
-    state : int
-        State of the routing in which packets of this port start.
+    Args:
+        packet (int32[k, 8]):
+        place: Row to write.
+        state: State of the routing in which packets of this port start.
     """
     rank = ranks.line[port, 0]
     message, number = ranks.cursor[rank], ranks.sent[rank]
@@ -200,9 +179,7 @@ def make_packet(ranks: Ranks, packet: Ints, place: int, port: int, state: int) -
 def after_packet(ranks: Ranks, queue: EventQueue, port: int) -> int:
     """Advance the queue of a port after a packet, if it was the last of its message.
 
-    Returns
-    -------
-    int
+    Returns:
         The port where the rank is now first in the queue with its next message, which may be the same, or -1.
     """
     rank = ranks.line[port, 0]
