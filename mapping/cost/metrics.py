@@ -57,7 +57,7 @@ def evaluate(
         fabric, profile, placement: What the registry returns is accepted too: a `Snapshot`, a
             `StoredProfile`, a `StoredPlacement`. A placement may also be a list with the host of each rank,
             by name or as an index of ``fabric.names``; the slots of each host are then its ranks.
-        options, **search: As in `mapping.place`: the objective decides on distances if the cost model names
+        options, search: As in `mapping.place`: the objective decides on distances if the cost model names
             none; the rest has no effect.
         costs: Routing, rails, distances and load of other jobs.
         pins: Rank -> the host that it must be on.

@@ -246,7 +246,7 @@ def remap_few(
         present: Present placement, on hosts of the allocation, which may have free ones.
         options: Objective, limit, seed, threads and `moves`, the most ranks to move (default: as many as
             help).
-        fabric, profile, allocation, costs, pins, progress, **search: As in `mapping.place`.
+        fabric, profile, allocation, costs, pins, progress, search: As in `mapping.place`.
 
     Raises:
         InvalidPlacement: A present placement or a pin that does not fit.

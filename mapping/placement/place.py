@@ -158,7 +158,7 @@ def pareto(
 
     Args:
         options: Limit, seed and threads; default: 30 seconds.
-        fabric, profile, allocation, costs, pins, progress, **search: As in `mapping.place`.
+        fabric, profile, allocation, costs, pins, progress, search: As in `mapping.place`.
         present: No result is worse than this placement in both.
 
     Returns:
