@@ -38,10 +38,12 @@ from ingest.reading.source import ANCHOR, STANDARD_INPUT
 from registry.errors import (
     AlmanacError,
     ConfigError,
+    DamagedEntry,
     DatabaseError,
     DatabaseUnavailable,
     InputError,
     SchemaVersionError,
+    SpoolFull,
     WritersPaused,
     shorten,
 )
@@ -57,18 +59,6 @@ ENTRY, FILES = "entry.json", "files"
 VERSION = 1
 PIECE = 1 << 20
 FULL = "it is full: apply it (almanac spool apply), or raise the setting spool_megabytes"
-
-
-class SpoolFull(AlmanacError):
-    """The folder of waiting ingests has no room for another one."""
-
-    def __init__(self, folder: Path, why: str) -> None:
-        self.folder = folder
-        super().__init__(f"the ingest cannot be queued in {folder}: {why}")
-
-
-class DamagedEntry(AlmanacError):
-    """An entry of the spool is incomplete, was changed, or is of an unknown version."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -26,7 +26,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from registry.errors import AlmanacError
+from registry.errors import ClusterError
 from registry.installation import require
 from registry.progress import Progress, silent
 from registry.units import code_version
@@ -47,20 +47,6 @@ REPORT_SECONDS = 0.5
 """Least seconds between two reports of a task."""
 PACKAGES = ("numpy", "numba")
 """Packages whose versions decide on results."""
-
-
-class ClusterError(AlmanacError):
-    """Work cannot be done on a Dask cluster.
-
-    Attributes:
-        address: Address of the scheduler.
-        worker: Address of the worker with the problem.
-    """
-
-    def __init__(self, address: str, why: str, worker: str | None = None) -> None:
-        self.address = address
-        self.worker = worker
-        super().__init__(f"Dask cluster {address}: {why}")
 
 
 class TaskStopped(Exception):

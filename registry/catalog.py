@@ -28,7 +28,7 @@ from functools import cached_property, partial
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from registry.errors import AlmanacError, InvalidValue, UnknownName, shorten
+from registry.errors import InvalidValue, PlugInError, UnknownName, shorten
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
@@ -42,22 +42,6 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
 _OF_EVERY_ENTRY = ("name", "target", "about", "package")
 
 T = TypeVar("T")
-
-
-class PlugInError(AlmanacError):
-    """A plug-in of another package cannot be used.
-
-    Attributes:
-        kind, name, package: Kind and name of the plug-in; package and version that it is from.
-    """
-
-    def __init__(self, kind: str, name: str, package: str, why: str) -> None:
-        self.kind = kind
-        self.name = name
-        self.package = package
-        super().__init__(
-            f"the {kind} {name!r} of {package} cannot be used: {why}; update or remove {package}"
-        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

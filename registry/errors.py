@@ -23,6 +23,9 @@
     |  |- WritersPaused       a backup is being written: the transaction is tried again
     |  `- WriteRefused        a writing statement where only reading is allowed
     |- ClusterError           work that a Dask cluster cannot do: address, worker
+    |- CommandFailed, StillRunning  a command of the service that failed; one whose last run has not ended
+    |- DamagedEntry           a waiting ingest that is incomplete or was changed
+    |- Unplaced, Unverified   ranks that `almanac run` does not place; ranks whose hosts could not be seen
     |- MissingExtra           an optional package that is not installed: package, command
     `- PlugInError            a plug-in that cannot be used: kind, name, package
 
@@ -88,6 +91,11 @@ TEXT_LIMIT = 200
 """Most characters of an offending line that an error quotes."""
 REASON_LIMIT = 2000
 """Most characters of a reason: some quote names from files, which may be long."""
+
+
+def shorten(text: str, limit: int = TEXT_LIMIT) -> str:
+    """Return a text cut to `limit` characters; three dots mark the cut."""
+    return text if len(text) <= limit else text[: limit - 3] + "..."
 
 
 class AlmanacError(Exception):
@@ -395,6 +403,59 @@ class MissingExtra(AlmanacError):
         super().__init__(f"the optional package {package} is not installed; install it with: {command}")
 
 
-def shorten(text: str, limit: int = TEXT_LIMIT) -> str:
-    """Return a text cut to `limit` characters; three dots mark the cut."""
-    return text if len(text) <= limit else text[: limit - 3] + "..."
+class PlugInError(AlmanacError):
+    """A plug-in of another package cannot be used.
+
+    Attributes:
+        kind, name, package: Kind and name of the plug-in; package and version that it is from.
+    """
+
+    def __init__(self, kind: str, name: str, package: str, why: str) -> None:
+        self.kind = kind
+        self.name = name
+        self.package = package
+        super().__init__(
+            f"the {kind} {name!r} of {package} cannot be used: {why}; update or remove {package}"
+        )
+
+
+class ClusterError(AlmanacError):
+    """Work cannot be done on a Dask cluster.
+
+    Attributes:
+        address: Address of the scheduler.
+        worker: Address of the worker with the problem.
+    """
+
+    def __init__(self, address: str, why: str, worker: str | None = None) -> None:
+        self.address = address
+        self.worker = worker
+        super().__init__(f"Dask cluster {address}: {why}")
+
+
+class CommandFailed(AlmanacError):
+    """A command of the service failed: it could not start, took too long, or ended with an error."""
+
+
+class StillRunning(AlmanacError):
+    """A command was not started, since its last run has not ended."""
+
+
+class Unplaced(AlmanacError):
+    """The ranks cannot be placed, or should not be; the job runs in its own order."""
+
+
+class Unverified(AlmanacError):
+    """Where the ranks run could not be seen."""
+
+
+class SpoolFull(AlmanacError):
+    """The folder of waiting ingests has no room for another one."""
+
+    def __init__(self, folder: Path, why: str) -> None:
+        self.folder = folder
+        super().__init__(f"the ingest cannot be queued in {folder}: {why}")
+
+
+class DamagedEntry(AlmanacError):
+    """An entry of the spool is incomplete, was changed, or is of an unknown version."""

@@ -147,9 +147,8 @@ class Batch:
         self, registry: Registry, cluster: Cluster | None, progress: Progress
     ) -> Iterator[tuple[str, PlacementReport]]:
         """Yield the reports of rows as they are found; an error of a row costs only this row."""
-        from mapping.cluster import ClusterError
         from mapping.cost.report import report_elsewhere, report_placement
-        from registry.errors import AlmanacError
+        from registry.errors import AlmanacError, ClusterError
 
         if cluster is None:
             for row, case in self._cases(registry):

@@ -8,14 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
-from registry.errors import AlmanacError
+from registry.errors import Unplaced
 
 PYTHON = re.compile(r"python[\d.]*")
 """Base name of Python's interpreter, with any version."""
-
-
-class Unplaced(AlmanacError):
-    """The ranks cannot be placed, or should not be; the job runs in its own order."""
 
 
 class Option(NamedTuple):

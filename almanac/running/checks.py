@@ -13,12 +13,12 @@ from pathlib import Path
 import numpy as np
 
 from almanac.job_environment import JobEnvironment
-from almanac.running.call import Unplaced, parse_call
+from almanac.running.call import parse_call
 from almanac.running.launchers import LAUNCHERS, Launcher, launcher_of
 from almanac.running.order import Order
 from almanac.running.run import VERIFY_SECONDS, apply_order
-from almanac.running.verification import Unverified, Verification, verify_order
-from registry.errors import AlmanacError
+from almanac.running.verification import Verification, verify_order
+from registry.errors import AlmanacError, Unplaced, Unverified
 from registry.model.job import MeasuredRun
 
 APPLICATION = "almanac doctor"

@@ -10,9 +10,9 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from almanac.job_environment import JobEnvironment, read_environment, read_host_file
-from almanac.running.call import Call, Unplaced
+from almanac.running.call import Call
 from almanac.running.launchers import Launcher
-from registry.errors import AlmanacError
+from registry.errors import AlmanacError, Unplaced
 
 ASK_SECONDS = 5.0
 """Longest time to wait for a launcher's answer."""

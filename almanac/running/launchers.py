@@ -17,7 +17,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from almanac.job_environment import JobEnvironment
-from almanac.running.call import PYTHON, Call, Unplaced, parse_call
+from almanac.running.call import PYTHON, Call, parse_call
+from registry.errors import Unplaced
 
 VERSION_SECONDS = 5.0
 """Longest time to wait for the version of a launcher."""

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from almanac.job_environment import JobEnvironment
-from almanac.running.call import Unplaced
 from almanac.running.launchers import Launcher
+from registry.errors import Unplaced
 
 if TYPE_CHECKING:
     from almanac.settings import Settings

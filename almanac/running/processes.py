@@ -25,9 +25,8 @@ from statistics import median
 from types import TracebackType
 from typing import Any, NoReturn, Self, TypeVar
 
-from almanac.running.call import Unplaced
 from registry.database.supervisor import die_with_parent
-from registry.errors import AlmanacError
+from registry.errors import AlmanacError, Unplaced
 
 _JOB_CONTROL = {signal.SIGTSTP, signal.SIGTTIN, signal.SIGTTOU, signal.SIGCONT}
 _LONGEST_LINE = 1 << 16

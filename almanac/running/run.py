@@ -18,13 +18,13 @@ from typing import TYPE_CHECKING
 
 from almanac.job_environment import JobEnvironment
 from almanac.kernel_cache import choose_kernel_cache
-from almanac.running.call import Call, Unplaced, parse_call
+from almanac.running.call import Call, parse_call
 from almanac.running.hosts import hosts_of
 from almanac.running.launchers import Launcher, Torchrun, launcher_of, torchrun_of, torchrun_words
 from almanac.running.order import FOLDER, Order, Wanted, order_of_run, order_path
 from almanac.running.processes import PreparedChild, Steps, answer_within, attend
-from almanac.running.verification import Unverified, verify_order
-from registry.errors import AlmanacError
+from almanac.running.verification import verify_order
+from registry.errors import AlmanacError, Unplaced, Unverified
 from registry.progress import silent
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ from pathlib import Path
 from almanac.running.call import Call
 from almanac.running.launchers import Launcher
 from registry.database.supervisor import die_with_parent
-from registry.errors import AlmanacError
+from registry.errors import Unverified
 from registry.model.host_names import without_domain
 
 PROGRAM = """\
@@ -44,10 +44,6 @@ int main(int argc, char **argv) {
 _SHELL = ("sh", "-c", 'echo "almanac-rank 0 0 ${SLURMD_NODENAME:-$(uname -n)}"')
 _LINE = r"almanac-rank (\d+) (\d+) (\S+)\s*"
 _COMPILE_SECONDS = 30.0
-
-
-class Unverified(AlmanacError):
-    """Where the ranks run could not be seen."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

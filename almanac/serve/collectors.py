@@ -15,7 +15,7 @@ from threading import Event
 
 from almanac.serve.configuration import OUTPUT, Task
 from almanac.spool import FILES, Spool, locked, private
-from registry.errors import AlmanacError, shorten
+from registry.errors import CommandFailed, StillRunning, shorten
 from registry.installation import bytes_of
 
 GRACE_SECONDS = 5.0
@@ -26,14 +26,6 @@ ALMANAC = (sys.executable, "-c", "from almanac.cli import main; main()")
 """Words that call ``almanac`` in a process of its own."""
 SECRETS = ("ALMANAC_DB_PASSWORD", "ALMANAC_DASHBOARD_SECRET")
 """Variables that collectors do not inherit."""
-
-
-class CommandFailed(AlmanacError):
-    """A command of the service failed: it could not start, took too long, or ended with an error."""
-
-
-class StillRunning(AlmanacError):
-    """A command was not started, since its last run has not ended."""
 
 
 @dataclass(frozen=True, slots=True)

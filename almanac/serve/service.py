@@ -19,12 +19,12 @@ from random import Random
 from threading import Event
 from typing import Any
 
-from almanac.serve.collectors import StillRunning, Surroundings, run_task
+from almanac.serve.collectors import Surroundings, run_task
 from almanac.serve.configuration import Task
 from almanac.settings import Settings, environment_of
 from almanac.spool import Applied, Spool, applied_text, private
 from registry.database.schema import current_version
-from registry.errors import AlmanacError, DatabaseError, DatabaseUnavailable
+from registry.errors import AlmanacError, DatabaseError, DatabaseUnavailable, StillRunning
 from registry.registry import Registry
 from registry.store.ingest_runs import Attempt
 

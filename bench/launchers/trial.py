@@ -9,13 +9,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from almanac.running.call import Unplaced, parse_call
+from almanac.running.call import parse_call
 from almanac.running.hosts import hosts_of
 from almanac.running.launchers import launcher_of
 from almanac.running.run import apply_order
 from almanac.running.verification import compiled
 from bench.launchers.cases import Case
 from bench.launchers.pretended import Job, Pretended
+from registry.errors import Unplaced
 
 SECONDS = 120.0
 """Longest time of a case."""

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from mapping.cluster import Cluster, ClusterError
+from mapping.cluster import Cluster
 from mapping.cost.metrics import evaluate_on
 from mapping.cost.report import PlacementReport, report_given, with_baselines
 from mapping.placement.case import PlacementCase
@@ -19,7 +19,7 @@ from mapping.placement.relinking import nearest
 from mapping.placement.search import SearchOptions
 from mapping.questions.live import Live, Unloaded
 from mapping.questions.place import measured_worse, save
-from registry.errors import AlmanacError, DatabaseError
+from registry.errors import AlmanacError, ClusterError, DatabaseError
 from registry.model import Allocation, Evaluation, Fabric, Job, Placement
 from registry.model.views import one_line
 from registry.progress import Progress, silent

@@ -19,14 +19,13 @@ from almanac.output.placements import bound_row, changes_text
 from almanac.output.printing import kernel_progress_bars, print_table
 from almanac.output.running_jobs import best_action, today_lines, today_to_json
 from almanac.output.stored_data import cluster_to_json, findings_to_json, job_to_json
-from almanac.serve.collectors import CommandFailed
 from mapping.checks.finding import Finding, Severity
 from mapping.kernels.compiling import COMPILING
 from mapping.placement.search import SearchOptions
 from mapping.questions.advise import advise_all
 from mapping.questions.live import traffic
 from mapping.questions.today import Today, read_today
-from registry.errors import InputError
+from registry.errors import CommandFailed, InputError
 from registry.model import Bound, Job
 from registry.progress import silent
 from registry.registry import Registry

@@ -18,22 +18,22 @@ from typing import Any, cast
 import pytest
 
 from almanac.serve import collectors
-from almanac.serve.collectors import CommandFailed, StillRunning, Surroundings, run_task
+from almanac.serve.collectors import Surroundings, run_task
 from almanac.serve.configuration import Task
 from almanac.serve.service import TaskState, TaskStates, repeat
-from almanac.spool import (
-    DRAFT,
-    MAX_TRIES,
-    REJECTED,
-    Applied,
-    DamagedEntry,
-    Spool,
-    SpoolFull,
-    locked,
-    read_entry,
-)
+from almanac.spool import DRAFT, MAX_TRIES, REJECTED, Applied, Spool, locked, read_entry
 from ingest.options import Options
-from registry.errors import ConfigError, DatabaseError, DatabaseUnavailable, SchemaVersionError, WritersPaused
+from registry.errors import (
+    CommandFailed,
+    ConfigError,
+    DamagedEntry,
+    DatabaseError,
+    DatabaseUnavailable,
+    SchemaVersionError,
+    SpoolFull,
+    StillRunning,
+    WritersPaused,
+)
 from registry.registry import Registry
 from tests.almanac.conftest import Almanac
 from tests.support import paths

@@ -16,7 +16,8 @@ import distributed
 import pytest
 
 from mapping import cluster
-from mapping.cluster import Cluster, ClusterError, TaskStopped, installed_code, open_cluster
+from mapping.cluster import Cluster, TaskStopped, installed_code, open_cluster
+from registry.errors import ClusterError
 from tests.support.cluster_tasks import count_until_stopped, end_worker
 from tests.support.dask_cluster import DaskCluster, dask_cluster, more_workers, self_signed
 from tests.support.paths import ROOT

@@ -11,17 +11,8 @@ from pathlib import Path
 import pytest
 
 from mapping.placement.catalog import Chain
-from registry.catalog import (
-    Catalog,
-    Choice,
-    Entry,
-    PlugInError,
-    PlugIns,
-    options_of,
-    read_options,
-    split_options,
-)
-from registry.errors import InvalidValue, UnknownName
+from registry.catalog import Catalog, Choice, Entry, PlugIns, options_of, read_options, split_options
+from registry.errors import InvalidValue, PlugInError, UnknownName
 
 
 def example(a: int, *, starts: int = 1, share: float = 0.5, near: str = "last", both: bool = False) -> None:

@@ -17,11 +17,11 @@ from hypothesis import strategies as st
 from ingest.formats.fabrics import links_csv
 from ingest.formats.placements import placement_csv
 from ingest.generate.tori import torus
-from mapping.cluster import ClusterError
 from mapping.launchers import write as write_placement
 from registry import errors, units
 from registry.csv_text import csv_text, guarded, without_guard
 from registry.errors import (
+    ClusterError,
     DatabaseUnavailable,
     DisconnectedAllocation,
     InputError,

@@ -15,13 +15,14 @@ import pytest
 
 from almanac.job_environment import JobEnvironment
 from almanac.running import run as running
-from almanac.running.call import Unplaced, parse_call
+from almanac.running.call import parse_call
 from almanac.running.launchers import LAUNCHERS, Torchrun, launcher_of, torchrun_of, torchrun_words
 from almanac.running.order import Order, Wanted
 from almanac.running.processes import PreparedChild
 from almanac.running.run import Run, in_order, prepare_run, read_command, unplaced_run
 from mapping.placement.search import SearchOptions
 from mapping.questions.place import PlacementRequest, place
+from registry.errors import Unplaced
 from registry.model import Profile
 from registry.model.intake import Intake
 from registry.registry import Registry

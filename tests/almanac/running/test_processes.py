@@ -17,9 +17,8 @@ from typing import Any
 
 import pytest
 
-from almanac.running.call import Unplaced
 from almanac.running.processes import PreparedChild, answer_within, attend
-from registry.errors import ConfigError
+from registry.errors import ConfigError, Unplaced
 from tests.support import paths
 from tests.support.launchers import HYDRA_ON_LOOPBACK, OPEN_MPI_ON_LOOPBACK, require
 from tests.support.waiting import PATIENCE, comes_true, has_ended

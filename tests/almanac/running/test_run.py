@@ -19,7 +19,7 @@ from almanac.running.checks import APPLICATION
 from almanac.running.hosts import hosts_of
 from almanac.running.launchers import LAUNCHERS, Launcher, launcher_of
 from almanac.running.run import apply_order, save_run
-from almanac.running.verification import Unverified, Verification, compiled, verify_order
+from almanac.running.verification import Verification, compiled, verify_order
 from almanac.settings import load_settings
 from bench.launchers.cases import NAMES, Case
 from bench.launchers.pretended import LAUNCHERS as PRETENDED
@@ -27,6 +27,7 @@ from bench.launchers.pretended import allocated, mpich, open_mpi
 from mapping.placement.methods.baselines import in_order
 from mapping.placement.search import SearchOptions
 from mapping.questions.place import PlacementRequest, place
+from registry.errors import Unverified
 from registry.model import Allocation, Job, Profile
 from registry.model.intake import Intake
 from registry.registry import Registry

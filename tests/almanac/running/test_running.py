@@ -13,7 +13,7 @@ import pytest
 
 from almanac.job_environment import JobEnvironment
 from almanac.running import order
-from almanac.running.call import Unplaced, parse_call
+from almanac.running.call import parse_call
 from almanac.running.hosts import hosts_of
 from almanac.running.launchers import LAUNCHERS, Launcher
 from almanac.running.order import Order, Wanted
@@ -22,7 +22,7 @@ from almanac.running.run import Recording, apply_order, new_recording
 from mapping.placement.search import SearchOptions
 from mapping.questions.place import PlacementRequest, place
 from registry.database.embedded_server import ServerAddress
-from registry.errors import UnknownName
+from registry.errors import UnknownName, Unplaced
 from registry.model import Profile
 from registry.model.intake import Intake
 from registry.model.job import MeasuredRun
