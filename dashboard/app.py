@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from datetime import UTC, datetime
-from typing import NamedTuple, NoReturn
+from typing import NamedTuple
 
 import streamlit as st
 
@@ -131,27 +131,6 @@ PAGES = tuple(entry for entries in SECTIONS.values() for entry in entries)
 """All pages in the order of the navigation; the first is the start page."""
 
 
-class Moved(NamedTuple):
-    """The page, and its tab, to which an old address leads."""
-
-    page: str
-    tab: str | None = None
-
-
-MOVED = {
-    "what-if": Moved("planner", "changes"),
-    "circuits": Moved("planner", "circuits"),
-    "job": Moved("jobs"),
-    "interference": Moved("jobs", "shared"),
-    "history": Moved("trends", "applications"),
-    "runs": Moved("trends", "simulations"),
-    "changes": Moved("fabric", "changes"),
-    "ingest": Moved("data"),
-    "overview": Moved("overview"),
-}
-"""Old addresses; their parameters stay valid on the new pages."""
-
-
 def run(
     connect: Callable[[], Registry],
     access: Callable[[], Access] = lambda: EVERYTHING,
@@ -194,7 +173,6 @@ def run(
     pages = {entry.name: page(entry) for entry in PAGES}
     site = Site(**pages, viewer=viewer or NOBODY, searches=_searches(connect), limits=limits())
     shown = {section: [pages[entry.name] for entry in entries] for section, entries in SECTIONS.items()}
-    shown[""] = [_redirect(old, pages[moved.page], moved.tab) for old, moved in MOVED.items()]
     st.navigation(shown, position="hidden" if wall else "sidebar", expanded=True).run()
 
 
@@ -219,15 +197,6 @@ def _prepared(_connect: Callable[[], Registry], _limits: Callable[[], ErrorLimit
         cached_findings(registry, view, limits)
         recent_counters(registry, view, bar.RANGES[bar.DEFAULT_RANGE][1], limits)
         recent_regressions(registry, view, None)
-
-
-def _redirect(old: str, page: st.Page, tab: str | None) -> st.Page:
-    """Return a hidden page that leads from an old address to a new page, with the same parameters."""
-
-    def body() -> NoReturn:
-        st.switch_page(page, query_params={**({} if tab is None else {"tab": tab}), **st.query_params})
-
-    return st.Page(body, title=page.title, url_path=old, visibility="hidden")
 
 
 def _page(connect: Callable[[], Registry], entry: Entry, site: Site) -> None:

@@ -24,11 +24,11 @@ def test_a_name_with_markup_is_text_everywhere(visitor: Visitor, served: Served)
     page = visitor(WIDE)
     watch = Watch()
     watch.on(page, urlsplit(served.url).netloc)
-    page.goto(f"{served.url}/job?job=tree/9")
+    page.goto(f"{served.url}/jobs?job=tree/9")
     expect(page.get_by_text("almanac map PROFILE --job 9 --cluster tree")).to_be_visible()
     links = page.locator("a[href*='e.invalid']").count()
     assert links + page.locator("[data-testid='stMain'] b", has_text="bold").count() == 0
-    page.goto(f"{served.url}/job?job={MARKUP}")
+    page.goto(f"{served.url}/jobs?job={MARKUP}")
     expect(page.get_by_text("There is no cluster")).to_be_visible()
     message = page.get_by_test_id("stAlert")
     cluster = MARKUP.rsplit("/", 1)[0]  # an address names a job as CLUSTER/JOB
@@ -199,7 +199,7 @@ def _find_in_the_history(page: Page, found: str, job: str) -> None:
     page.get_by_role("link", name="Trends", exact=True).click()
     page.wait_for_url("**/trends**")
     ready(page, "Trends")
-    page.goto(f"{urlsplit(page.url)._replace(path='/job', query=f'placement={found}').geturl()}")
+    page.goto(f"{urlsplit(page.url)._replace(path='/jobs', query=f'placement={found}').geturl()}")
     page.wait_for_url("**job=**")
     assert _opened(page) == job
 

@@ -22,7 +22,7 @@ from registry.registry import Registry
 from tests.dashboard.conftest import RING, Connect
 from tests.dashboard.test_job import searched
 from tests.registry.test_registry import planner, statements
-from tests.support.apps import PAGES, messages, page
+from tests.support.apps import PAGES, location, messages, page
 
 __all__ = ["planner"]
 
@@ -60,7 +60,7 @@ def asked(connect: Connect, hottest: tuple[str, str]) -> Asked:
     here = {"cluster": CLUSTER}
     addresses: dict[str, tuple[str, dict[str, str]]] = {
         "overview": ("", here),
-        **{name: (name, here) for name in PAGES if name},
+        **{name: (location(name)[0], here | location(name)[1]) for name in PAGES if name},
         "a link": ("fabric", {**here, "link": link}),
         "ranks on a link": ("fabric", {**here, "link": link, "show": "ranks"}),
         "errors of a link": ("fabric", {**here, "link": link, "show": "errors"}),
@@ -69,19 +69,19 @@ def asked(connect: Connect, hottest: tuple[str, str]) -> Asked:
         "errors on the map": ("fabric", {**here, "colour": "errors"}),
         "changes on the map": ("fabric", {**here, "colour": "changes"}),
         "counters": ("fabric", {**here, "colour": "difference"}),
-        "a change": ("what-if", {**here, "down": link}),
+        "a change": ("planner", {**here, "down": link}),
         "filtered jobs": ("jobs", {**here, "state": "RUNNING"}),
-        "a job": ("job", {"job": f"{CLUSTER}/{next(iter(RUNNING))}"}),
-        "two clusters": ("history", {"compare": "clusters"}),
+        "a job": ("jobs", {"job": f"{CLUSTER}/{next(iter(RUNNING))}"}),
+        "two clusters": ("trends", {"compare": "clusters"}),
     }
     with connect() as registry:
         newest, other = (one.id for one in registry.placements.history(limit=2))
         scanned = registry.fabrics.clusters()[0].first_observed_at.isoformat()
         addresses |= {
             "the past": ("fabric", {**here, "at": scanned}),
-            "a placement": ("job", {"placement": newest}),
+            "a placement": ("jobs", {"placement": newest}),
             "a placement on the map": ("fabric", {"placement": newest}),
-            "two placements": ("history", {"compare": "placements", "a": newest, "b": other}),
+            "two placements": ("trends", {"compare": "placements", "a": newest, "b": other}),
         }
         return {name: two_viewers(registry, *address) for name, address in addresses.items()}
 

@@ -9,7 +9,7 @@ from dataclasses import fields
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dashboard.app import MOVED, PAGES
+from dashboard.app import PAGES
 from dashboard.shared.viewer import EVERYTHING, NOBODY, Access, Site, Viewer, pseudonym
 
 KEY = b"k" * 32
@@ -70,9 +70,6 @@ def test_a_viewer_is_everybody_one_user_or_named_by_a_claim_or_a_header_and_no_k
     assert "kkk" not in repr(Viewer(key=KEY)) + repr(Access(key=KEY))
 
 
-def test_the_site_has_a_field_for_each_page_and_every_old_address_leads_to_a_page() -> None:
+def test_the_site_has_a_field_for_each_page() -> None:
     pages = {entry.name for entry in PAGES}
     assert {field.name for field in fields(Site)} - {"viewer", "searches", "limits"} == pages
-    assert {moved.page for moved in MOVED.values()} <= pages
-    before = "overview what-if job interference history runs circuits changes ingest"
-    assert set(before.split()) == set(MOVED)

@@ -46,7 +46,7 @@ NOBODY = "you are not logged in"
 
 
 def shown(page: Page, url: str, job: str) -> bool:
-    page.goto(f"{url}/job?job={job}")
+    page.goto(f"{url}/jobs?job={job}")
     expect(page.get_by_role("heading", name="Jobs", exact=True, level=1)).to_be_visible()
     settle(page)
     return page.get_by_text("There is no job").count() == 0
@@ -54,7 +54,7 @@ def shown(page: Page, url: str, job: str) -> bool:
 
 def anonymous(page: Page, url: str) -> None:
     """The page of a job shows nothing but that nobody is logged in."""
-    page.goto(f"{url}/job?job={EVES}")
+    page.goto(f"{url}/jobs?job={EVES}")
     expect(page.get_by_text(NOBODY)).to_be_visible()
     expect(page.get_by_role("heading", level=1)).to_have_count(0)
 

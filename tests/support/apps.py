@@ -12,12 +12,19 @@ from streamlit.util import calc_hash
 from dashboard.shared.viewer import EVERYTHING, Access
 from registry.registry import Registry
 
-OVERVIEW, FABRIC, JOBS, JOB, INTERFERENCE = "", "fabric", "jobs", "job", "interference"
-PLANNER, CIRCUITS, HISTORY, RUNS, DATA = "planner", "circuits", "history", "runs", "data"
+OVERVIEW, FABRIC, JOBS, JOB, INTERFERENCE = "", "fabric", "jobs", "jobs?", "jobs?tab=shared"
+PLANNER, CIRCUITS, HISTORY, DATA = "planner", "planner?tab=circuits", "trends?tab=applications", "data"
+RUNS = "trends?tab=simulations"
 PAGES = (OVERVIEW, FABRIC, JOBS, INTERFERENCE, PLANNER, CIRCUITS, HISTORY, RUNS, DATA)
-"""Each page, and each tab of a page by the old address that leads to it."""
+"""Each page, and each tab of a page."""
 MOST_SECONDS = 120
 """Time limit of a run, for a busy machine; Streamlit's default is 3 s."""
+
+
+def location(name: str) -> tuple[str, dict[str, str]]:
+    """Return the path of a page and the parameter of its tab, if it is one."""
+    path, _, tab = name.partition("?")
+    return path, {"tab": tab.removeprefix("tab=")} if tab else {}
 
 
 def app_of(script: Callable[..., object], *args: Any) -> AppTest:
@@ -40,8 +47,9 @@ def page(connect: Callable[[], Registry], name: str, **given: str) -> AppTest:
 def seen_by(access: Access, connect: Callable[[], Registry], name: str, **given: str) -> AppTest:
     """Return a page as one with this access sees it."""
     app = app_of(script, connect, access)
-    app.query_params.update(given)
-    app._page_hash = calc_hash(name)  # the public way is for pages that are files
+    path, tab = location(name)
+    app.query_params.update(tab | given)
+    app._page_hash = calc_hash(path)  # the public way is for pages that are files
     app.run()
     assert not app.exception, app.exception
     return app

@@ -49,15 +49,6 @@ def test_a_damaged_file_is_refused(almanac: Almanac, tmp_path: Path) -> None:
     assert almanac.json("cluster", "list") == []
 
 
-def test_the_earlier_names_work_and_print_a_note_but_are_not_shown(offline: Almanac, tmp_path: Path) -> None:
-    note = f"note: this spelling ends with the next version; write: almanac db restore {EARLIER}"
-    assert offline.refused("db", "load", EARLIER, code=3).splitlines()[0] == note
-    shown = offline("db", "--help").out
-    assert "backup" in shown
-    assert "dump" not in shown
-    assert "load" not in shown
-
-
 DAMAGED = paths.DATA / "dumps" / "schema-4.dump"
 KEYS = {"checked", "findings", "restored", "joined", "rebuilt", "deleted"}
 
@@ -157,7 +148,7 @@ RENAMED: dict[str, dict[str, str]] = {
     "cluster optical": {"configuration": "circuit_plan", "told_at": "stored_at"},
     "cluster show": {**COUNTS, "cables": "cable_count", "routing": "routing_id"},
     "history": {"id": "placement", "seconds": "wall_seconds", "bounds": "lower_bound"},
-    "history --circuits": {
+    "history circuits": {
         "id": "circuit_plan",
         "profiles": "profile_ids",
         "profile_names": "profiles",
