@@ -148,7 +148,7 @@ RENAMED: dict[str, dict[str, str]] = {
     "cluster optical": {"configuration": "circuit_plan", "told_at": "stored_at"},
     "cluster show": {**COUNTS, "cables": "cable_count", "routing": "routing_id"},
     "history": {"id": "placement", "seconds": "wall_seconds", "bounds": "lower_bound"},
-    "history circuits": {
+    "history --circuits": {
         "id": "circuit_plan",
         "profiles": "profile_ids",
         "profile_names": "profiles",
@@ -194,7 +194,7 @@ def test_the_history_of_an_earlier_dump_is_what_it_was(almanac: Almanac) -> None
     names = {row["profile_id"]: row["profile"] for row in almanac.json("profile", "list")}
     for command, expected in json.loads((DUMPS / "schema-5.json").read_text("utf-8")).items():
         added = next((keys for words, keys in SINCE.items() if command.startswith(words)), None)
-        shown = almanac.json(*command.split())
+        shown = almanac.json(*command.replace("history --", "history ").split())  # recorded as it was spelt
         if command.startswith("cluster show"):
             shown["host_count"] += shown.pop("unnamed_adapter_count")
         if isinstance(expected, list):
