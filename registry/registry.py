@@ -19,12 +19,12 @@ if TYPE_CHECKING:
     from registry.model import Time
     from registry.model.intake import Intake, Receipt
     from registry.model.views import Rows
-    from registry.pages.jobs import JobPages
     from registry.store.circuit_plans import CircuitPlans, OpticalSwitches
     from registry.store.counters import Counters
     from registry.store.fabrics import Fabrics, Snapshot
     from registry.store.ingest_runs import Attempt, RunInfo, Runs
     from registry.store.intended import Intended
+    from registry.store.job_lists import JobPages
     from registry.store.jobs import Jobs
     from registry.store.layouts import Drawings, Layouts
     from registry.store.measured_runs import MeasuredRuns
@@ -44,7 +44,7 @@ _STORES = {
     "runs": "store.ingest_runs:Runs",
     "advices": "store.running_jobs:Advices",
     "drawings": "store.layouts:Drawings",
-    "job_pages": "pages.jobs:JobPages",
+    "job_pages": "store.job_lists:JobPages",
     "traces": "store.profiles:Traces",
     "simulations": "store.simulations:Simulations",
     "circuit_plans": "store.circuit_plans:CircuitPlans",

@@ -17,9 +17,9 @@ from datetime import datetime, timedelta
 import numpy as np
 
 from bench.year.writing import CLUSTER
-from registry.pages.jobs import JobFilter
-from registry.pages.overview import read_overview
 from registry.registry import Registry
+from registry.store.fabric_history import read_overview
+from registry.store.job_lists import JobFilter
 
 REPEATS, WARM_UP = 21, 3
 DAY = timedelta(days=1)

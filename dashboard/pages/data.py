@@ -41,7 +41,6 @@ from dashboard.shared.traffic import in_utc
 from dashboard.shared.viewer import Site, Viewer
 from registry import units
 from registry.errors import UnknownName
-from registry.pages.ingests import Ingests
 from registry.registry import Registry
 from registry.store.ingest_runs import (
     FAILED,
@@ -53,6 +52,7 @@ from registry.store.ingest_runs import (
     OLD,
     OUTCOMES,
     STALE,
+    Ingests,
     RunInfo,
     SourceState,
     age_text,
@@ -130,7 +130,7 @@ def age_grid(found: Ingests, starts: Sequence[datetime], now: datetime) -> pd.Da
     whenever they were ingested. A failed run counts on the day on which it ran.
 
     Args:
-        starts: Start of each day, ascending, as for `registry.pages.ingests.read_ingests`.
+        starts: Start of each day, ascending, as for `registry.store.ingest_runs.read_ingests`.
     """
     ends = [*starts[1:], now]
     days = {(one.cluster, one.format, one.day): one for one in found.days}

@@ -48,9 +48,8 @@ from mapping.traffic.ports import CounterHistory
 from registry import units
 from registry.errors import InvalidValue, UnknownName
 from registry.model import Bools, Floats, Longs
-from registry.pages.changes import Timeline
-from registry.pages.fabric import FabricHistory
 from registry.registry import Registry
+from registry.store.fabric_history import FabricHistory, Timeline
 
 MEASURED, ESTIMATED, DIFFERENCE = "measured", "estimated", "difference"
 LOAD_KINDS = {MEASURED: "measured", ESTIMATED: "estimated", DIFFERENCE: "difference"}

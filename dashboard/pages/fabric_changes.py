@@ -28,9 +28,9 @@ from dashboard.shared.names import with_removed
 from registry import units
 from registry.errors import UnknownName
 from registry.model import NO_PORT, Fabric, Floats, Links, Longs
-from registry.pages.changes import SnapshotDiff, State, Timeline, read_snapshot_diff
 from registry.registry import Registry
 from registry.store.changes import Changes, in_words, summary
+from registry.store.fabric_history import SnapshotDiff, State, Timeline, read_snapshot_diff
 
 PAIRS_CACHED = 8
 """Number of cached comparisons of two states."""

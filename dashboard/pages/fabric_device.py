@@ -51,8 +51,8 @@ from registry import units
 from registry.errors import AlmanacError
 from registry.model import HOST, Fabric, Floats, Longs, format_guid
 from registry.model.fabric import end_parts, port_name
-from registry.pages.devices import RENAMED, DeviceHistory
 from registry.registry import Registry
+from registry.store.fabric_history import RENAMED, DeviceHistory
 
 NOT_ATTRIBUTED = "not attributed"
 """Traffic that no running job is known to cause."""

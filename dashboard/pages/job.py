@@ -27,11 +27,11 @@ from dashboard.shared.viewer import Site
 from mapping.traffic.measured_gain import MeasuredGain
 from registry import units
 from registry.errors import UnknownName
-from registry.pages.jobs import JobFile
-from registry.pages.placements import OpenPlacement
 from registry.registry import Registry
 from registry.store.ingest_runs import age_text
+from registry.store.job_lists import JobFile
 from registry.store.jobs import StoredJob
+from registry.store.placements import OpenPlacement
 
 TABS = {
     "map": "Map",

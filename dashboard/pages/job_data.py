@@ -30,10 +30,10 @@ from mapping.traffic.job_loads import Neighbours
 from registry import units
 from registry.errors import UnknownName
 from registry.model import Fabric, Floats
-from registry.pages.jobs import JobFile, JobFilter
-from registry.pages.placements import OpenPlacement
 from registry.registry import Registry
+from registry.store.job_lists import JobFile, JobFilter
 from registry.store.placement_rows import PRESENT, StoredPlacementInfo
+from registry.store.placements import OpenPlacement
 
 GAUGE = {
     "best possible": ("#1a7f37", 1),

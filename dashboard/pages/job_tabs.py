@@ -54,8 +54,8 @@ from mapping.traffic.names import find_link, full_link, link_text, short_link
 from registry import units
 from registry.errors import AlmanacError, InvalidPlacement
 from registry.model import Evaluation, Fabric, Floats, Ints, Longs
-from registry.pages.placements import OpenPlacement
 from registry.store.placement_rows import PRESENT
+from registry.store.placements import OpenPlacement
 
 HOTTEST = 50
 """Maximum rows of the table of links."""

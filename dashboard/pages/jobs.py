@@ -21,8 +21,8 @@ from dashboard.shared.traffic import in_utc, numbers, sharers_of
 from dashboard.shared.viewer import Site, Viewer
 from registry import units
 from registry.errors import UnknownName
-from registry.pages.jobs import JobChoices, JobFilter, JobRow
 from registry.registry import Registry
+from registry.store.job_lists import JobChoices, JobFilter, JobRow
 from registry.store.placement_rows import StoredPlacementInfo
 
 STATE, JOB, DISTANCE, GAIN = "state", "job", "distance from best", "possible gain"

@@ -49,10 +49,10 @@ from mapping.traffic.shared_load import HotLink, SharedLoad
 from registry import units
 from registry.errors import UnknownName
 from registry.model import Fabric, Floats, IntendedWiring, LinkRates
-from registry.pages.overview import ClusterOverview, read_overview
 from registry.registry import Registry
 from registry.store.changes import Changes, compare, in_words
 from registry.store.counters import Sweeps, rates_of
+from registry.store.fabric_history import ClusterOverview, read_overview
 from registry.store.fabrics import ClusterInfo, Snapshot
 from registry.store.ingest_runs import FAILING, FRESH, NO_ALARM, SourceState, age_text, freshness
 from registry.store.running_jobs import RunningJob

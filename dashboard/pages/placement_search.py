@@ -22,10 +22,10 @@ from mapping.questions.live import with_running_jobs
 from mapping.questions.place import PlacementRequest, place
 from registry import units
 from registry.errors import AlmanacError
-from registry.pages.placements import OpenPlacement
 from registry.progress import Progress
 from registry.registry import Registry
 from registry.store.placement_rows import PRESENT
+from registry.store.placements import OpenPlacement
 
 OBJECTIVES = {"congestion": ("the worst link", units.SECONDS), "hop-bytes": ("hop-bytes", units.BYTES)}
 """Objectives of a search: displayed text and unit."""

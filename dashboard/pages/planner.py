@@ -44,8 +44,8 @@ from mapping.traffic.what_if import KEEP_TABLES, REPAIR_NOTE, Change, WhatIf
 from registry import units
 from registry.errors import InvalidValue, UnknownName, shorten
 from registry.model import HOST, Bools, Fabric
-from registry.pages.fabric import FabricHistory
 from registry.registry import Registry
+from registry.store.fabric_history import FabricHistory
 
 DOWN, ADD, DRAIN = "down", "add", "drain"
 """Parameters of the address; each may occur several times."""

@@ -58,8 +58,8 @@ from mapping.traffic.names import full_link
 from registry import units
 from registry.errors import UnknownName
 from registry.model import Longs
-from registry.pages.placements import OpenPlacement
 from registry.registry import Registry
+from registry.store.placements import OpenPlacement
 
 MEASURED_LISTED = 100
 """Maximum rows of the list, the newest."""

@@ -24,10 +24,10 @@ from mapping.placement.methods.baselines import in_order
 from mapping.questions.live import Live
 from registry.errors import DatabaseError, DisconnectedAllocation, UnreachablePair
 from registry.model import Evaluation, Fabric, Floats
-from registry.pages.placements import OpenPlacement, open_placement, open_placements
 from registry.registry import Registry
 from registry.store.fabrics import ClusterInfo, Snapshot
 from registry.store.jobs import jobs_of_user
+from registry.store.placements import OpenPlacement, open_placement, open_placements
 
 CACHED = 16
 """Number of cached fabrics, and of cached placements."""

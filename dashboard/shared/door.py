@@ -31,14 +31,13 @@ from dashboard.shared.caching import (
 from dashboard.shared.simulated import simulated, whole_runs
 from dashboard.shared.viewer import Viewer
 from registry.errors import UnknownName
-from registry.pages.ingests import Ingests, read_ingests
-from registry.pages.jobs import JobChoices, JobFile, JobFilter, JobPage, JobRow
-from registry.pages.placements import OpenPlacement
 from registry.registry import Registry
 from registry.store.circuit_plans import CircuitPlanInfo, StoredCircuitPlan
-from registry.store.ingest_runs import RunInfo, SourceState
+from registry.store.ingest_runs import Ingests, RunInfo, SourceState, read_ingests
+from registry.store.job_lists import JobChoices, JobFile, JobFilter, JobPage, JobRow
 from registry.store.jobs import job_key
 from registry.store.placement_rows import StoredPlacementInfo
+from registry.store.placements import OpenPlacement
 from registry.store.simulations import StoredSimulation
 
 

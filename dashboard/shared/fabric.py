@@ -32,13 +32,16 @@ from mapping.traffic.shared_load import AgainstCounters, against_counters
 from mapping.traffic.what_if import Change, WhatIf
 from registry.errors import InvalidValue, UnknownName
 from registry.model import HOST, Bools, Fabric, Floats, LinkRates, Longs
-from registry.pages.counters import read_growth
-from registry.pages.devices import DeviceHistory, read_device_history
-from registry.pages.fabric import FabricHistory, read_fabric_history
-from registry.pages.placements import OpenPlacement
 from registry.registry import Registry
-from registry.store.counters import Sweeps, rates_of
+from registry.store.counters import Sweeps, rates_of, read_growth
+from registry.store.fabric_history import (
+    DeviceHistory,
+    FabricHistory,
+    read_device_history,
+    read_fabric_history,
+)
 from registry.store.fabrics import ClusterInfo, Snapshot
+from registry.store.placements import OpenPlacement
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

@@ -12,9 +12,9 @@ from dashboard.shared.viewer import Viewer
 from mapping.traffic.names import find_device, find_links, link_text, short_link, short_names
 from registry.errors import InvalidValue, UnknownName
 from registry.model import HOST, Fabric
-from registry.pages.jobs import JobFilter
 from registry.registry import Registry
 from registry.store.fabrics import ClusterInfo
+from registry.store.job_lists import JobFilter
 
 MOST = 8
 """Largest number of hits of a kind."""

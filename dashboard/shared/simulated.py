@@ -22,9 +22,8 @@ from registry import units
 from registry.model import Longs, Simulation
 from registry.model.placement import PlacementSeries
 from registry.model.simulation import PERCENTILES
-from registry.pages.simulations import open_simulations
 from registry.registry import Registry
-from registry.store.simulations import SimulationInfo, StoredSimulation
+from registry.store.simulations import SimulationInfo, StoredSimulation, open_simulations
 
 UNITS = {
     "completion": units.SECONDS,

@@ -26,12 +26,12 @@ from mapping.traffic.names import short_link
 from mapping.traffic.shared_load import HotLink, Interference, LinkUser, SharedLoad, interference
 from registry import units
 from registry.model import Fabric, Floats, Ints, Longs, Placement
-from registry.pages.fabric import read_fabric_history
-from registry.pages.placements import OpenPlacement
 from registry.registry import Registry
 from registry.store.counters import rates_of
+from registry.store.fabric_history import read_fabric_history
 from registry.store.fabrics import ClusterInfo
 from registry.store.jobs import StoredJob
+from registry.store.placements import OpenPlacement
 
 
 def in_utc(times: Iterable[datetime | None]) -> pd.Series:

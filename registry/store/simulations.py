@@ -1,4 +1,8 @@
-"""Simulations of placements, each joined to its placement, its fabric and the messages that it replayed.
+"""Reads for the simulations page: simulations, each with its fabric; one statement.
+
+`Simulations.read` and `Fabrics.read_content` return the same in several.
+
+Simulations of placements, each joined to its placement, its fabric and the messages that it replayed.
 
 The id of a simulation is a hash of provenance and result: saving the same run again adds nothing. The seconds
 that it took and the time of saving do not count.
@@ -7,17 +11,18 @@ that it took and the time of saving do not count.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
 from registry.database import codec
-from registry.database.driver import Transaction
+from registry.database.driver import Database, Transaction
 from registry.database.stored_kinds import Join, NewRecord, RecordKind, Records
 from registry.errors import InvalidValue, UnknownName, WrongRanks
 from registry.model import Simulation
 from registry.model.views import one_line
+from registry.store.fabrics import Snapshot, stored_snapshot
 from registry.store.observations import lock_cluster, read_content
 from registry.store.profile_names import ranks_of_profiles
 
@@ -266,3 +271,41 @@ def _properties(record: SimulationRecord, cluster: str, time: datetime) -> dict[
         **{name: getattr(simulation, name) for name in _NUMBERS},
         **{name: simulation.latency(percentile) for name, percentile in _PERCENTILES.items()},
     }
+
+
+_OPEN = """
+UNWIND $simulations AS wanted
+MATCH (s:Simulation {id: wanted})-[:IN]->(x:Content)
+OPTIONAL MATCH (o:Observation)-[:SAW]->(x)
+WITH s, x, max(o.at) AS observed_at
+RETURN s AS node, x.id AS content, x.blob AS blob, observed_at
+"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class OpenSimulation:
+    """A simulation with its fabric, without forwarding tables."""
+
+    stored: StoredSimulation
+    snapshot: Snapshot
+
+    __repr__ = one_line
+
+
+def open_simulations(database: Database, simulations: Sequence[str]) -> dict[str, OpenSimulation]:
+    """Return simulations by their ids, each with its fabric; one statement."""
+    ids = list(dict.fromkeys(simulations))
+
+    def work(transaction: Transaction) -> dict[str, OpenSimulation]:
+        snapshots: dict[str, Snapshot] = {}
+        found = {}
+        for row in transaction.run(_OPEN, simulations=ids):
+            stored = stored_simulation(row["node"])
+            content = stored.content
+            if content not in snapshots:  # a fabric that several share is unpacked once
+                snapshots[content] = stored_snapshot(stored.cluster, content, row["blob"], row["observed_at"])
+            found[stored.id] = OpenSimulation(stored=stored, snapshot=snapshots[content])
+        SIMULATION.require_all(transaction, ids, found)
+        return found
+
+    return database.read(work)

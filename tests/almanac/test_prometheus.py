@@ -20,8 +20,8 @@ from almanac.prometheus import ABOUT, Gauges
 from registry.model import CounterSweep
 from registry.model.intake import Intake
 from registry.model.placement import Metrics
-from registry.pages.overview import read_overview
 from registry.registry import Registry
+from registry.store.fabric_history import read_overview
 from registry.store.ingest_runs import OLD, freshness
 from tests.almanac.conftest import PROFILE, SCAN, TABLES, Almanac
 from tests.support import paths

@@ -15,8 +15,7 @@ from dashboard.shared.viewer import Access, Viewer
 from registry.errors import InputError
 from registry.model import Job
 from registry.model.intake import Intake
-from registry.pages.ingests import Ingests, SourceDay
-from registry.store.ingest_runs import FAILED, SAVED, Attempt, RunInfo, SourceState
+from registry.store.ingest_runs import FAILED, SAVED, Attempt, Ingests, RunInfo, SourceDay, SourceState
 from tests.dashboard.conftest import Connect
 from tests.support.apps import captions, messages, numbers, page, seen_by, whole
 from tests.support.fat_tree import fat_tree

@@ -23,7 +23,14 @@ from mapping.traffic.names import find_links, link_text, short_link
 from mapping.traffic.shared_load import interference
 from registry.model import Fabric
 from registry.model.intake import Intake
-from registry.pages.devices import APPEARED, CHANGED_SPEED, REMOVED, RENAMED, DeviceEvent, DeviceHistory
+from registry.store.fabric_history import (
+    APPEARED,
+    CHANGED_SPEED,
+    REMOVED,
+    RENAMED,
+    DeviceEvent,
+    DeviceHistory,
+)
 from tests.dashboard.conftest import RESCANNED, Connect, Filled
 from tests.dashboard.test_pages_charts import spec
 from tests.mapping.traffic.test_ports import CAPACITY, STEPS, link_of, shared

@@ -34,10 +34,10 @@ from mapping.traffic.names import link_text
 from registry.database.driver import Database
 from registry.database.embedded_server import ServerAddress
 from registry.errors import UnknownName
-from registry.pages.fabric import read_fabric_history
-from registry.pages.placements import open_placement
 from registry.registry import Registry
+from registry.store.fabric_history import read_fabric_history
 from registry.store.placement_rows import PRESENT
+from registry.store.placements import open_placement
 from tests.dashboard.conftest import MARKUP, RESCANNED, SCANNED, Filled
 from tests.support import paths, servers
 from tests.support.apps import FABRIC, JOB, PAGES, address, page, seen_by, whole

@@ -29,8 +29,8 @@ from mapping.traffic.measured_gain import MeasuredGain
 from registry import units
 from registry.model import Allocation, Fabric, Job
 from registry.model.job import StoredMeasuredRun
-from registry.pages.jobs import JobRow
 from registry.store.changes import compare
+from registry.store.job_lists import JobRow
 from registry.store.jobs import StoredJob
 from tests.dashboard.test_job import info
 from tests.dashboard.test_pages_charts import luminance

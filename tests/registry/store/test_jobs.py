@@ -13,8 +13,8 @@ import pytest
 from registry.errors import InvalidValue, UnknownName
 from registry.model import Fabric, HostOrder, Job, Profile, Trace
 from registry.model.intake import Intake, Receipt
-from registry.pages.jobs import JobFilter
 from registry.registry import Registry
+from registry.store.job_lists import JobFilter
 from registry.upkeep.deletion import delete_observation
 from tests.support.fat_tree import at, fat_tree
 

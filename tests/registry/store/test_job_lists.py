@@ -14,20 +14,24 @@ import pytest
 from registry.errors import InputError, UnknownName
 from registry.model import Fabric, Job, LinkRates, total
 from registry.model.intake import Intake
-from registry.pages import devices
-from registry.pages.changes import read_snapshot_diff
-from registry.pages.counters import read_growth
-from registry.pages.devices import REMOVED, RENAMED, DeviceEvent, DeviceHistory, read_device_history
-from registry.pages.fabric import read_fabric_history
-from registry.pages.ingests import SourceDay, read_ingests
-from registry.pages.jobs import JobFilter
-from registry.pages.overview import read_overview
-from registry.pages.placements import open_placement
-from registry.pages.simulations import open_simulations
 from registry.registry import Registry
-from registry.store.counters import Retention, rates_of
-from registry.store.ingest_runs import FAILED, Attempt
+from registry.store import fabric_history as devices
+from registry.store.counters import Retention, rates_of, read_growth
+from registry.store.fabric_history import (
+    REMOVED,
+    RENAMED,
+    DeviceEvent,
+    DeviceHistory,
+    read_device_history,
+    read_fabric_history,
+    read_overview,
+    read_snapshot_diff,
+)
+from registry.store.ingest_runs import FAILED, Attempt, SourceDay, read_ingests
+from registry.store.job_lists import JobFilter
 from registry.store.jobs import jobs_of_user
+from registry.store.placements import open_placement
+from registry.store.simulations import open_simulations
 from tests.registry.store.test_counters import save, sweep
 from tests.registry.store.test_intended import PLAN
 from tests.registry.store.test_store_records import known, simulation_on
