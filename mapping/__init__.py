@@ -1,8 +1,4 @@
-"""Place the ranks of a job and compute what placements cost; loaded on first use.
-
-Input: a fabric, a profile and an allocation or a placement.
-Output: placements, their cost on every link, and certified bounds.
-"""
+"""Place the ranks of a job and compute what placements cost; loaded on first use."""
 
 from __future__ import annotations
 

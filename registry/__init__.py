@@ -1,8 +1,4 @@
-"""The data types of Fabric Almanac and the graph database behind them; the common names are loaded on use.
-
-Input: parsed or computed values (frozen dataclasses over numpy arrays).
-Output: the same values read back, for any time, by id or by name.
-"""
+"""The data types of Fabric Almanac and the graph database behind them; the common names are loaded on use."""
 
 from __future__ import annotations
 

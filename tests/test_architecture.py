@@ -86,7 +86,7 @@ ONLY_IN = {
 MOST_LINES, MOST_PARAMETERS, LONG, MOST_LONG = 700, 8, 60, 1
 COMPARED_FROM = 10
 """Lines from which two bodies must differ."""
-BUDGET = {"lines": 97_900, "files": 443, "folders": 49}
+BUDGET = {"lines": 97_800, "files": 443, "folders": 49}
 """Most of the product; lowered whenever it gets lighter, never raised without a word in the message."""
 
 

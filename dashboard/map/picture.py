@@ -6,9 +6,6 @@ unsigned integers of 1, 2 or 4 bytes, or float32. All numbers are little-endian.
 
 A map of a fabric's links: pan, zoom, point at a link, select it; by mouse, touch or keyboard.
 
-Input: a `Picture`, sent as bytes.
-Output: the item that the user selected.
-
 Script and style are files of this package and are sent with the page: nothing is loaded from another host.
 Text from the database is only drawn or set as text, never as markup.
 """

@@ -1,5 +1,1 @@
-"""Checks of a fabric, listed in `mapping.checks.checks`.
-
-Input: a fabric with its forwarding tables and intended wiring.
-Output: findings: slow, missing and swapped cables, unreachable pairs, loops.
-"""
+"""Checks of a fabric, listed in `mapping.checks.checks`."""

@@ -1,8 +1,5 @@
 """Compiled loops that several packages share, and the cache of all compiled loops.
 
-Input: arrays.
-Output: arrays.
-
 numba stores compiled code beside each module, or in the folder that ``NUMBA_CACHE_DIR`` names, and deletes
 it if that module changes, but not if a function or tuple type changes that the module imports from another
 one. Therefore all compiled code is deleted as soon as any module in a package named ``kernels`` has changed;

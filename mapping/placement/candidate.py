@@ -1,8 +1,5 @@
 """Refiners: each improves a placement in rounds; one file each, listed in `mapping.placement.catalog`.
 
-Input: a problem, a placement, a deadline and a random generator.
-Output: the best placement after each round.
-
 A refiner is a generator function ``refine(problem, start, deadline, generator, *, options)`` over
 `Candidate`: after each round, the best placement so far by its own metric; never worse than its start by that
 metric. Between rounds the caller checks the clock, reports progress, or stops. `start` (int32[ranks]) has

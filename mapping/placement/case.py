@@ -71,6 +71,8 @@ class PlacementCase:
     """Hosts as the job or the caller names them, which launchers know; empty: as the fabric does."""
     job_profile: str = ""
     """Name of the profile that is attached to the job, if the case has another one; else empty."""
+    ungrouped: PlacementCase | None = field(default=None, repr=False)
+    """Case of the ranks that this one places in groups, between the same hosts: both have one `routes`."""
 
     __repr__ = one_line
 
@@ -104,6 +106,8 @@ class PlacementCase:
     @cached_property
     def routes(self) -> Routes:
         """Routes between the allocation's hosts, in its order; built once."""
+        if self.ungrouped is not None:
+            return self.ungrouped.routes
         return self.costs.build_routes(self.fabric, self.allocation.hosts)
 
     @property

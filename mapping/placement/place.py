@@ -89,6 +89,7 @@ def group_ranks(case: PlacementCase) -> PlacementCase:
         profile=groups,
         allocation=allocation,
         options=replace(case.options, consecutive=False),
+        ungrouped=case,
         pins={group: int(hosts[host]) for group, host in enumerate(pinned.tolist()) if host >= 0},
         present=present,
     )
@@ -298,10 +299,7 @@ def find_placement(
     """
     options = case.options
     if options.consecutive:
-        groups = group_ranks(case)
-        found = place_ranks(find_placement(groups, progress, bounds), case)
-        vars(case).setdefault("routes", groups.routes)  # between the same hosts
-        return found
+        return place_ranks(find_placement(group_ranks(case), progress, bounds), case)
     objective = parse_objective(options.objective)
     if bounds is not None:
         objective = objective.bounded_by(bounds)

@@ -1,5 +1,1 @@
-"""The load of all running jobs on one fabric.
-
-Input: running jobs with profiles and placements.
-Output: shared links, the jobs and ranks that load them, and the effect of changes.
-"""
+"""The load of all running jobs on one fabric."""

@@ -1,8 +1,5 @@
 """Data types that all packages share: frozen dataclasses over read-only numpy arrays; loaded on use.
 
-Input: numbers, names and arrays.
-Output: values checked for consistency, with arrays copied to the stated dtype.
-
 A `Fabric` is the result of a scan: vertices (hosts and switches), one `Links` row per cable and direction,
 the adapters of hosts (their rails), and the forwarding tables if known. A `Profile` is the traffic between
 ranks. An `Allocation` is the hosts and slots of a job, a `Placement` the host of each rank, an `Evaluation`

@@ -1,7 +1,3 @@
-"""Compiled loops of `mapping.distances`.
-
-Input: arrays.
-Output: arrays.
-"""
+"""Compiled loops of `mapping.distances`."""
 
 import mapping.kernels  # noqa: F401  (deletes compiled code that is out of date)

@@ -1,7 +1,3 @@
-"""Compiled loops of `mapping.placement`.
-
-Input: plain arrays.
-Output: plain arrays, some changed in place.
-"""
+"""Compiled loops of `mapping.placement`."""
 
 import mapping.kernels  # noqa: F401  (deletes compiled code that is out of date)

@@ -1,7 +1,3 @@
-"""Compiled loops of `mapping.routing`.
-
-Input: arrays.
-Output: arrays, some changed in place.
-"""
+"""Compiled loops of `mapping.routing`."""
 
 import mapping.kernels  # noqa: F401  (deletes compiled code that is out of date)
