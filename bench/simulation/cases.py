@@ -8,8 +8,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from bench.simulation.runs import Effort, TracesMissing, side_by_side
+from bench.simulation.runs import Effort, side_by_side
 from bench.support.instances import real
+from bench.support.papers import PartSkipped
 from bench.support.paths import DATA
 from ingest.formats.fabrics import ibnetdiscover
 from ingest.formats.routes.dialects import OPENSM_LFTS
@@ -78,7 +79,7 @@ def programs(effort: Effort) -> dict[str, tuple[Profile, Messages]]:
         try:
             trace = effort.trace(program)
             found[f"{program}, trace"] = trace.profile(), from_trace(trace, np.inf)
-        except TracesMissing:
+        except PartSkipped:
             profile = real(recorded)
             found[f"{program}, rounds"] = profile, from_profile(profile, ROUNDS)
     for program, recorded in (("hpcg", "hpcg_16_64"), ("lulesh", "lulesh_s5_i10_64")):

@@ -9,7 +9,7 @@ from functools import partial
 import numpy as np
 
 from bench.simulation.runs import percent, span
-from bench.support.figures import Row
+from bench.support.papers import Row
 
 MORE = 0.6
 """Of throughput, over the best random mapping with locality."""

@@ -16,8 +16,8 @@ import numpy as np
 from bench.simulation.cases import Setting, sent, settings
 from bench.simulation.placements import of_every_kind
 from bench.simulation.rank_statistics import draws, interval, kendall, spearman
-from bench.simulation.runs import Effort, say
-from bench.support.figures import Figure, Row
+from bench.simulation.runs import Effort
+from bench.support.papers import Figure, Row, progress
 from bench.support.plots import Curve, Panel
 from mapping.distances.cost_model import CostModel
 from mapping.distances.distances import EQUIVALENT_2
@@ -91,7 +91,7 @@ def run(effort: Effort) -> Figure:
     for setting in settings(effort):
         cases.append(_case(setting, small=effort.small))
         best = max(METRICS, key=lambda metric: _rho(cases[-1], metric))
-        say(f"{setting.fabric_name}, {setting.program}: {best} {_rho(cases[-1], best):.3f}")
+        progress(f"{setting.fabric_name}, {setting.program}: {best} {_rho(cases[-1], best):.3f}")
     placements = sum(len(one.seconds) for one in cases)
     return Figure(
         title="Which static metric predicts the simulated completion time",

@@ -30,8 +30,8 @@ from bench.simulation.networks_2004 import (
     searched,
     simulated,
 )
-from bench.simulation.runs import Effort, percent, placed_by, problem, say, side_by_side, span
-from bench.support.figures import Figure, Row
+from bench.simulation.runs import Effort, percent, placed_by, problem, side_by_side, span
+from bench.support.papers import Figure, Row, progress
 from ingest.generate.irregular import irregular
 from mapping.placement.problem.problem import Problem
 from mapping.simulation.messages import from_trace, saturating_scale
@@ -92,7 +92,7 @@ def run(effort: Effort) -> Figure:
                 _searches(fabric, where, network)  # compiles the kernels
             searches = _searches(fabric, where, network)
             found[program].append(_compare(fabric, program, trace, searches, drawn))
-        say(f"network {network + 1} of {networks}")
+        progress(f"network {network + 1} of {networks}")
     return Figure(
         title="2004 at equal CPU time: the paper's search and ours",
         setting=f"{networks} random networks of {SWITCHES} switches of 8 ports with 4 hosts each, up*/down* "

@@ -24,8 +24,8 @@ from bench.simulation.claims import (
     rows_of_rounds,
     rows_of_sp,
 )
-from bench.simulation.runs import Effort, percent, placed_by, problem, say, side_by_side, span
-from bench.support.figures import Figure, Row
+from bench.simulation.runs import Effort, percent, placed_by, problem, side_by_side, span
+from bench.support.papers import Figure, Row, progress
 from bench.support.plots import Curve, Panel
 from ingest.generate import nas
 from ingest.generate.irregular import irregular
@@ -119,7 +119,7 @@ def run(effort: Effort) -> Figure:
                 found[AT_ONCE].append(_tried(fabric, mappings, messages, EVERY[program], peak=False)[0])
         for program in ROUNDS:
             found[program].append(_in_rounds(fabric, program, network, drawn))
-        say(f"network {network + 1} of {networks}")
+        progress(f"network {network + 1} of {networks}")
     rows = [*rows_of_cg(found["cg"]), *rows_of_cg(found[AT_ONCE], "CG, all messages at once")]
     rows += [*rows_of_coefficients("CG", found["cg"]), *rows_of_sp(found["sp"])]
     for program in ROUNDS:

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from bench.simulation.cases import Setting, sent, settings
-from bench.simulation.runs import Effort, percent, say
-from bench.support.figures import Figure, Row
+from bench.simulation.runs import Effort, percent
+from bench.support.papers import Figure, Row, progress
 from mapping.distances.cost_model import CostModel
 from mapping.placement.search.options import SearchOptions
 from mapping.placement.search.placing import place
@@ -124,7 +124,7 @@ def _case(setting: Setting, *, small: bool) -> Case:
     times = ", ".join(
         f"{objective} {value:.3f}" for objective, value in zip(OBJECTIVES, case.over_least, strict=True)
     )
-    say(f"{case.fabric}, {case.program}: {times}")
+    progress(f"{case.fabric}, {case.program}: {times}")
     return case
 
 

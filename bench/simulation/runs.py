@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -14,6 +13,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from bench.support import paths
+from bench.support.papers import PartSkipped
 from ingest.formats.profiles import trace_csv
 from ingest.options import Options as Reading
 from ingest.reading.source import read_paths
@@ -24,16 +24,11 @@ from mapping.routing.catalog import build_routes
 from registry.model import Allocation, Fabric, Placement, Profile
 from registry.model.trace import Trace
 
-VALUES = Path(__file__).with_name("values.toml")
 RESULTS = paths.RESULTS / "simulation"
 TRACES = {"cg": "trace_npb_cg_S_64.csv.xz", "sp": "trace_npb_sp_A_it5_64.csv.xz"}
 """Files of the folder of traces, by program."""
 Case = TypeVar("Case")
 Result = TypeVar("Result")
-
-
-class TracesMissing(Exception):
-    """Raised when a part needs traces that are not available."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,13 +58,13 @@ class Effort:
 
         Raises
         ------
-        TracesMissing
+        PartSkipped
         """
         if self.traces is None:
-            raise TracesMissing("it needs --traces FOLDER")
+            raise PartSkipped("it needs --traces FOLDER")
         path = self.traces / TRACES[program]
         if not path.exists():
-            raise TracesMissing(f"{self.traces} has no {TRACES[program]}")
+            raise PartSkipped(f"{self.traces} has no {TRACES[program]}")
         found = _read(path)
         return found.first(6_000) if self.small else found
 
@@ -106,11 +101,6 @@ def side_by_side(run: Callable[[Case], Result], cases: Sequence[Case]) -> list[R
     """Run the cases on all cores and return results in their order; kernels release the lock."""
     with ThreadPoolExecutor(max_workers=os.cpu_count()) as pool:
         return list(pool.map(run, cases))
-
-
-def say(text: str) -> None:
-    """Print a line of progress."""
-    print(f"  {text}", file=sys.stderr, flush=True)
 
 
 def percent(part: int, whole: int) -> str:

@@ -10,9 +10,9 @@ from functools import partial
 import numpy as np
 
 from bench.simulation.networks_2004 import CAPACITY, NETWORK
-from bench.simulation.runs import Effort, say
-from bench.support.figures import Figure, Row
+from bench.simulation.runs import Effort
 from bench.support.machine import peak_memory_gb
+from bench.support.papers import Figure, Row, progress
 from ingest.generate.fat_trees import k_ary_n_tree
 from ingest.generate.irregular import irregular
 from ingest.generate.tori import torus
@@ -68,7 +68,7 @@ def run(effort: Effort) -> Figure:
         several = [measure(case) for _ in range(1 if effort.small else REPEATS)]
         found = sorted(several, key=lambda one: one.running)[len(several) // 2]
         rows += _rows(case, found)
-        say(f"{case.name}: {found.rate:.2f} million hops a second, {found.running:.1f} s")
+        progress(f"{case.name}: {found.rate:.2f} million hops a second, {found.running:.1f} s")
     rows.append(Row(what="largest resident memory of the whole run", ours=peak_memory_gb(), baseline="GB"))
     return Figure(
         title="Speed of simulated runs",

@@ -21,9 +21,9 @@ from bench.papers.mapping.mapping_2011 import (
     guest,
     span,
 )
-from bench.simulation.runs import Effort, say, side_by_side
-from bench.support.figures import Effort as PaperEffort
-from bench.support.figures import Figure, Row
+from bench.papers.mapping.mapping_2011 import Effort as PaperEffort
+from bench.simulation.runs import Effort, side_by_side
+from bench.support.papers import Figure, Row, progress
 from ingest.generate.tori import torus
 from mapping.distances.cost_model import CostModel
 from mapping.simulation.messages import Messages, from_profile
@@ -59,7 +59,7 @@ def run(effort: Effort) -> Figure:
         times = _times(fabric, profile, {key: mapped[one] for key, one in shown.items()}, phases)
         simulated[name] = times
         rows += _rows(name, mapped, times, best)
-        say(f"{name}: {', '.join(f'{key} {value:.3g} s' for key, value in times.items())}")
+        progress(f"{name}: {', '.join(f'{key} {value:.3g} s' for key, value in times.items())}")
     gains = [times["best of three"] / times["in-order"] - 1.0 for times in simulated.values()]
     rows.append(
         Row(

@@ -16,8 +16,8 @@ import numpy as np
 
 from bench.papers.mapping.mapping_2011 import span
 from bench.papers.mapping.tianhe3 import CHIPS, programs
-from bench.simulation.runs import Effort, placed_by, say, side_by_side
-from bench.support.figures import Figure, Row, Table
+from bench.simulation.runs import Effort, placed_by, side_by_side
+from bench.support.papers import Figure, Row, Table, progress
 from bench.support.processor_clock import processor_clock
 from ingest.generate.tianhe3 import tianhe3
 from mapping.distances.cost_model import CostModel
@@ -88,7 +88,7 @@ def run(effort: Effort) -> Figure:
             if program in ("bt", "sp") and isqrt(ranks) ** 2 != ranks:
                 continue
             runs += _case(program, make(ranks), most, limit)
-            say(f"{program}, {ranks} ranks")
+            progress(f"{program}, {ranks} ranks")
     rows = [row for machine in MACHINES for row in _rows(machine, runs)]
     return Figure(
         title="2020, Figure 3: communication time on Tianhe-3, simulated",
@@ -189,14 +189,14 @@ def _table(runs: list[Run]) -> Table:
     """Return the changes of each program at each size."""
     return Table(
         title=f"Figure 3 by size, machine {runs[0].machine}: simulated time",
-        head=(
+        columns=(
             "program",
             "ranks",
             *(f"OHTMA against {name} (%)" for name in BASELINES),
             *(f"{name} against in-order (%)" for name in (REPEATED, OURS)),
             "ours against OHTMA repeated (%)",
         ),
-        cells=tuple(
+        rows=tuple(
             (
                 one.program,
                 str(one.ranks),

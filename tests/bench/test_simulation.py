@@ -26,8 +26,9 @@ from bench.simulation.claims import (
 from bench.simulation.correlation import Case, _order
 from bench.simulation.placements import exchanged
 from bench.simulation.rank_statistics import draws, interval, kendall, spearman
-from bench.simulation.runs import VALUES, Effort, TracesMissing
-from bench.support.figures import Row, said
+from bench.simulation.runs import Effort
+from bench.support.papers import PartSkipped, Row
+from bench.support.papers import claims as published
 from ingest.generate.tori import torus
 from mapping.placement.strategies.baselines import in_order
 from registry.model import Allocation, Placement
@@ -37,10 +38,10 @@ EVERY = "all random mappings, with locality and without"
 
 
 def test_what_needs_traces_is_left_out_and_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    main(["--only", "2004-figures-8-13", "--small", "--output", str(tmp_path)])
+    main(["2004-figures-8-13", "--small", "--output", str(tmp_path)])
     assert "2004-figures-8-13: left out, it needs --traces FOLDER" in capsys.readouterr().err
     assert not list(tmp_path.glob("*.json"))
-    with pytest.raises(TracesMissing, match="trace_npb_cg"):
+    with pytest.raises(PartSkipped, match="trace_npb_cg"):
         Effort(traces=tmp_path).trace("cg")
 
 
@@ -149,7 +150,7 @@ def test_searches_are_compared_at_equal_cpu_time() -> None:
     assert cell(of_cg, "CG: ours, networks with 60% more throughput or more", LOCAL) == "2 of 3 (67%)"
     assert cell(of_cg, "CG: ours, CPU time", "s") == "median 0.5, 0.5 to 0.5"
     assert cell(of_sp, "SP: ours, networks with the lowest peak latency", EVERY) == "1 of 3 (33%)"
-    assert {row.paper for row in (*of_cg, *of_sp)} - {""} <= said(VALUES).keys()
+    assert {row.paper for row in (*of_cg, *of_sp)} - {""} <= published().keys()
 
 
 def test_a_peak_is_lowest_where_it_is_below_that_of_every_random_mapping() -> None:
@@ -158,7 +159,7 @@ def test_a_peak_is_lowest_where_it_is_below_that_of_every_random_mapping() -> No
 
 
 def test_every_key_that_rows_name_has_a_sentence() -> None:
-    known, one = said(VALUES), [tried(1.0, 1.0, 1.0)]
+    known, one = published(), [tried(1.0, 1.0, 1.0)]
     rows = [*rows_of_cg(one), *rows_of_sp(one), *rows_of_rounds("is", one)]
     named = {row.paper for row in rows} | set(tianhe3.SAID.values()) | {"2011-measured", "2011-predicted"}
     assert named - {""} <= known.keys()

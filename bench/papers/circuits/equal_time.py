@@ -15,10 +15,19 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from bench.papers.circuits.experiment import WorkerPool, geometric_mean, half_width
-from bench.papers.circuits.record import Cell, Effort, Part, Table
-from bench.papers.circuits.said import table
-from bench.papers.circuits.trial import Parameters, Setting, draw, machine_of, run_loop
+from bench.papers.circuits.experiment import (
+    Effort,
+    Parameters,
+    Setting,
+    WorkerPool,
+    draw,
+    geometric_mean,
+    half_width,
+    machine_of,
+    run_loop,
+    table,
+)
+from bench.support.papers import Cell, Figure, Table
 from mapping.reconfiguration.bounds import throughput_bound
 from mapping.reconfiguration.model.problem import Application
 from mapping.reconfiguration.paper.partition import HIGHEST
@@ -83,7 +92,7 @@ class EqualTime(NamedTuple):
     ours_at_first: dict[str, float]
 
 
-def run(parameters: Parameters, effort: Effort, pool: WorkerPool) -> Iterator[Part]:
+def run(parameters: Parameters, effort: Effort, pool: WorkerPool) -> Iterator[Figure]:
     """Run all rows with calibrated and with default parameters; yield the part after each trial.
 
     Parameters
@@ -158,9 +167,9 @@ def value_at(curve: list[tuple[float, float]], seconds: float) -> float:
     return max([value for at, value in curve if at <= seconds] or [curve[0][1]])
 
 
-def _part(found: dict[tuple[str, str], list[EqualTime]], given: dict[str, Parameters]) -> Part:
+def _part(found: dict[tuple[str, str], list[EqualTime]], given: dict[str, Parameters]) -> Figure:
     rows = {name: {row: of for (one, row), of in found.items() if one == name} for name in given}
-    return Part(
+    return Figure(
         title="Our search and the paper's loop at equal processor time",
         setting="All rows of Tables 1 and 2, processor time of one process. Ours with its default of "
         f"{TRIALS} trials and all steps of a refinement; then the loop on the same application, restarted "

@@ -11,9 +11,8 @@ import numpy as np
 
 from bench.papers.circuits.enumeration import optimum
 from bench.papers.circuits.equal_time import restarted
-from bench.papers.circuits.experiment import WorkerPool, geometric_mean
-from bench.papers.circuits.record import Cell, Effort, Part, Table
-from bench.papers.circuits.trial import Parameters, Setting, run_loop
+from bench.papers.circuits.experiment import Effort, Parameters, Setting, WorkerPool, geometric_mean, run_loop
+from bench.support.papers import Cell, Figure, Table
 from mapping.reconfiguration.bounds import loose_bound, throughput_bound
 from mapping.reconfiguration.model.problem import Application, Machine
 from mapping.reconfiguration.paper.partition import HIGHEST
@@ -54,7 +53,7 @@ class Distance(NamedTuple):
     ours_seconds: float
 
 
-def run(parameters: Parameters, effort: Effort, pool: WorkerPool) -> Iterator[Part]:
+def run(parameters: Parameters, effort: Effort, pool: WorkerPool) -> Iterator[Figure]:
     """Run random instances on nine machines; yield the part after each machine."""
     found: dict[Machine, list[Distance]] = {}
     for machine in machines(effort.small):
@@ -63,8 +62,8 @@ def run(parameters: Parameters, effort: Effort, pool: WorkerPool) -> Iterator[Pa
         yield _part(found)
 
 
-def _part(found: dict[Machine, list[Distance]]) -> Part:
-    return Part(
+def _part(found: dict[Machine, list[Distance]]) -> Figure:
+    return Figure(
         title="Distance to the true optimum",
         setting=f"Random applications of {VERTICES} vertices and up to {EDGES} edges, weights 1 to 9, on "
         f"{NODES} nodes: every topology, partition and unsplit routing tried.",

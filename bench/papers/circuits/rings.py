@@ -11,10 +11,24 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from bench.papers.circuits.experiment import Trials, WorkerPool, experiment, geometric_mean, half_width
-from bench.papers.circuits.record import Cell, Effort, Part, Table
-from bench.papers.circuits.said import table
-from bench.papers.circuits.trial import FORKS, RINGS, Outcome, Pair, Parameters, Setting, forks, pair
+from bench.papers.circuits.experiment import (
+    FORKS,
+    RINGS,
+    Effort,
+    Outcome,
+    Pair,
+    Parameters,
+    Setting,
+    Trials,
+    WorkerPool,
+    experiment,
+    forks,
+    geometric_mean,
+    half_width,
+    pair,
+    table,
+)
+from bench.support.papers import Cell, Figure, Table
 from bench.support.plots import Curve, Panel
 from mapping.reconfiguration.model.problem import Machine
 from registry.model import Floats
@@ -68,7 +82,7 @@ def cases(small: bool) -> list[Case]:
     return [table_3[2]] if small else table_3 + figures
 
 
-def run(parameters: Parameters, effort: Effort, pool: WorkerPool) -> Iterator[Part]:
+def run(parameters: Parameters, effort: Effort, pool: WorkerPool) -> Iterator[Figure]:
     """Run all scenarios; yield the part after each."""
     found: list[Found] = []
     for case in cases(effort.small):
@@ -76,11 +90,11 @@ def run(parameters: Parameters, effort: Effort, pool: WorkerPool) -> Iterator[Pa
         yield _part(found, effort)
 
 
-def _part(found: list[Found], effort: Effort) -> Part:
+def _part(found: list[Found], effort: Effort) -> Figure:
     figures = [one for one in found if one.case.letter]
     tables = [_table_3([one for one in found if not one.case.letter])]
     tables += [_figures(figures), _well(figures)] if figures else []
-    return Part(
+    return Figure(
         title="Table 3, Figures 8 and 9",
         setting="16 nodes, max-degree 4, stream graphs, all seeds on the same applications. Trials until the "
         f"throughput's imprecision is 5% for every seed, or {effort.seconds:g} s for a scenario; the best of "

@@ -8,9 +8,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from bench.papers.circuits.record import Cell, Effort, Part, Table
-from bench.papers.circuits.trial import Parameters, Setting, draw, prepare
+from bench.papers.circuits.experiment import Effort, Parameters, Setting, WorkerPool, draw, prepare
 from bench.support.machine import peak_memory_gb
+from bench.support.papers import Cell, Figure, Table
 from mapping.reconfiguration.bounds import throughput_bound
 from mapping.reconfiguration.model.problem import Application, Machine
 from mapping.reconfiguration.model.solution import SearchResult
@@ -41,7 +41,7 @@ class Run(NamedTuple):
     seconds: float
 
 
-def run(parameters: Parameters, effort: Effort) -> Iterator[Part]:
+def run(parameters: Parameters, effort: Effort, pool: WorkerPool) -> Iterator[Figure]:
     """Run each method on each size in one process; yield the part after each size."""
     prepare()
     cases = [*((32, 10_000, speeds) for speeds in SPEEDS), (32, 64_000, SPEEDS[-1])]
@@ -57,8 +57,8 @@ def run(parameters: Parameters, effort: Effort) -> Iterator[Part]:
         yield _part(rows)
 
 
-def _part(rows: list[tuple[Cell, ...]]) -> Part:
-    return Part(
+def _part(rows: list[tuple[Cell, ...]]) -> Figure:
+    return Figure(
         title="Time of large cases",
         setting="Stream graphs, max-degree 4, two links a node; one process on one core, kernels loaded. The "
         f"best of ours may take {LIMIT:g} s, or {LARGE_LIMIT:g} s for 64,000 "

@@ -11,10 +11,23 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from bench.papers.circuits.experiment import Trials, WorkerPool, experiment, geometric_mean, imprecision
-from bench.papers.circuits.record import Cell, Effort, Part, Table
-from bench.papers.circuits.said import table
-from bench.papers.circuits.trial import Outcome, Pair, Parameters, Setting, loop, machine_of, pair
+from bench.papers.circuits.experiment import (
+    Effort,
+    Outcome,
+    Pair,
+    Parameters,
+    Setting,
+    Trials,
+    WorkerPool,
+    experiment,
+    geometric_mean,
+    imprecision,
+    loop,
+    machine_of,
+    pair,
+    table,
+)
+from bench.support.papers import Cell, Figure, Table
 from bench.support.plots import Curve, Panel
 
 NAMES = ("nodes", "max_degree", "max_edges", "compute_speed", "link_speed", "vertices")
@@ -52,17 +65,17 @@ class Line(NamedTuple):
     pairs: list[Pair]
 
 
-def run(parameters: Parameters, effort: Effort, pool: WorkerPool) -> Iterator[Part]:
+def run(parameters: Parameters, effort: Effort, pool: WorkerPool) -> Iterator[Figure]:
     """Run all rows of both tables with calibrated parameters."""
     return _run("Tables 1 and 2, Figure 6", CALIBRATED, parameters, effort, pool)
 
 
-def run_defaults(parameters: Parameters, effort: Effort, pool: WorkerPool) -> Iterator[Part]:
+def run_defaults(parameters: Parameters, effort: Effort, pool: WorkerPool) -> Iterator[Figure]:
     """Run the same with the default parameters of the program."""
     return _run("Tables 1 and 2, Figure 6, default parameters", DEFAULTS, parameters, effort, pool)
 
 
-def _run(title: str, note: str, parameters: Parameters, effort: Effort, pool: WorkerPool) -> Iterator[Part]:
+def _run(title: str, note: str, parameters: Parameters, effort: Effort, pool: WorkerPool) -> Iterator[Figure]:
     """Run all rows of both tables (the first of each if small); yield the part after each row."""
     lines: list[Line] = []
     for number in (1, 2):
@@ -71,10 +84,10 @@ def _run(title: str, note: str, parameters: Parameters, effort: Effort, pool: Wo
             yield _part(title, note, lines, effort)
 
 
-def _part(title: str, note: str, lines: list[Line], effort: Effort) -> Part:
+def _part(title: str, note: str, lines: list[Line], effort: Effort) -> Figure:
     numbers = dict.fromkeys(line.number for line in lines)
     both = (_table(number, [line for line in lines if line.number == number], note) for number in numbers)
-    return Part(
+    return Figure(
         title=title,
         setting="Stream graphs, condensed graph as seed. Trials until the throughput's imprecision is 5%, or "
         f"{effort.seconds:g} s for a row; the best of ours and the bound on the first {effort.pairs} trials.",

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from bench.papers.mapping.mapping_2011 import (
     ROUTING,
+    Effort,
     first_hosts,
     judged,
     timed_placement,
 )
 from bench.papers.mapping.torus import ORDERS, numbered
-from bench.support.figures import Effort, Figure, Row
+from bench.support.papers import Figure, Row
 from ingest.generate.tori import torus
 from mapping.placement.problem.problem import Problem
 from mapping.placement.strategies.baselines import in_order

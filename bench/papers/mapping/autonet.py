@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from bench.support.figures import Effort, Figure, Row
+from bench.papers.mapping.mapping_2011 import Effort
+from bench.support.papers import Figure, Row
 from ingest.generate.irregular import autonet
 from mapping.distances.distances import EQUIVALENT, distances
 from mapping.routing.catalog import build_routes

@@ -7,8 +7,8 @@ from itertools import combinations, permutations, product
 
 import numpy as np
 
-from bench.papers.mapping.mapping_2011 import READINGS, STRATEGIES, hosts_of_ranks
-from bench.support.figures import Effort, Figure, Row
+from bench.papers.mapping.mapping_2011 import READINGS, STRATEGIES, Effort, hosts_of_ranks
+from bench.support.papers import Figure, Row
 from mapping.placement.problem.objective import score
 from mapping.placement.problem.problem import Problem
 from mapping.routing.catalog import build_routes

@@ -9,6 +9,7 @@ import numpy as np
 from bench.papers.mapping.mapping_2011 import (
     OURS,
     READINGS,
+    Effort,
     Mapped,
     best_of_three,
     by_size,
@@ -17,7 +18,7 @@ from bench.papers.mapping.mapping_2011 import (
     guest,
     span,
 )
-from bench.support.figures import Effort, Row
+from bench.support.papers import Row
 from registry.model import Allocation, Fabric
 
 RANKS = (64, 128, 256, 512, 1024, 1792)

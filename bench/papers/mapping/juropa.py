@@ -11,8 +11,8 @@ from bench.papers.mapping.fat_trees_2011 import (
     sizes,
     time_rows,
 )
-from bench.papers.mapping.mapping_2011 import STRATEGIES, panel
-from bench.support.figures import Effort, Figure, Row
+from bench.papers.mapping.mapping_2011 import STRATEGIES, Effort, panel
+from bench.support.papers import Figure, Row
 from ingest.generate.fat_trees import juropa_like
 
 

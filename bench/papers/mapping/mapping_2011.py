@@ -12,7 +12,6 @@ import numpy as np
 from scipy.stats import spearmanr
 
 from bench.papers.mapping.algorithm_3 import algorithm_3
-from bench.support.figures import Effort
 from bench.support.plots import Curve, Panel
 from bench.support.processor_clock import processor_clock
 from ingest.generate.matrices import AUDIKW_NODES, F1_NODES, SparseMatrix, crankshaft, kkt, product_traffic
@@ -51,6 +50,25 @@ OURS = "ours"
 SMALL = {"nlpkkt": 12, "F1": 2_000, "audikw": 4_000}
 FULL = {"nlpkkt": 80, "F1": F1_NODES, "audikw": AUDIKW_NODES}
 """nlpkkt80 replaces nlpkkt240, which has 27 times as many rows and does not fit this memory."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Effort:
+    """Limits of a run.
+
+    Attributes
+    ----------
+    refine_seconds : float
+        Time of threshold accepting after one strategy.
+    search_seconds : float
+        Time of our default search.
+    small : bool
+        Run few and small cases, as a trial.
+    """
+
+    refine_seconds: float = 5.0
+    search_seconds: float = 10.0
+    small: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,8 +6,8 @@ import time
 
 import numpy as np
 
-from bench.papers.mapping.mapping_2011 import MATRICES, guest
-from bench.support.figures import Effort, Figure, Row
+from bench.papers.mapping.mapping_2011 import MATRICES, Effort, guest
+from bench.support.papers import Figure, Row
 from mapping.placement.partition.multicore import PARTITIONS, cut_bytes, group_ranks
 from registry.model import Profile
 

@@ -9,6 +9,7 @@ from bench.papers.mapping.mapping_2011 import (
     OURS,
     READINGS,
     STRATEGIES,
+    Effort,
     Mapped,
     best_of_three,
     by_size,
@@ -18,7 +19,7 @@ from bench.papers.mapping.mapping_2011 import (
     panel,
     span,
 )
-from bench.support.figures import Effort, Figure, Row
+from bench.support.papers import Figure, Row
 from ingest.generate.percs import percs
 
 RANKS = (64, 128, 256, 512, 1024, 1728, 1792)

@@ -14,8 +14,9 @@ from functools import partial
 
 import numpy as np
 
-from bench.support.figures import Effort, Figure, Row
+from bench.papers.mapping.mapping_2011 import Effort
 from bench.support.instances import real
+from bench.support.papers import Figure, Row
 from bench.support.plots import Curve, Panel
 from ingest.generate.irregular import irregular
 from mapping.distances.cost_model import CostModel

@@ -5,9 +5,8 @@ from __future__ import annotations
 import numpy as np
 from scipy.sparse import csr_matrix
 
-from bench.papers.mapping.mapping_2011 import first_hosts, guest
-from bench.support.figures import Effort, Figure, Row
-from bench.support.output import has_plots
+from bench.papers.mapping.mapping_2011 import Effort, first_hosts, guest
+from bench.support.papers import Figure, Row, has_plots
 from bench.support.plots import draw_matrices
 from ingest.generate.tori import torus
 from mapping.placement.problem.problem import arc_tails

@@ -9,6 +9,7 @@ from bench.papers.mapping.mapping_2011 import (
     OURS,
     STRATEGIES,
     THREE,
+    Effort,
     Mapped,
     best_of_three,
     change,
@@ -16,7 +17,7 @@ from bench.papers.mapping.mapping_2011 import (
     guest,
     span,
 )
-from bench.support.figures import Effort, Figure, Row
+from bench.support.papers import Figure, Row
 from ingest.generate.tori import torus
 
 WHY = "exact congestion over all shortest paths; the paper's by its Algorithm 3, on the machine's 8x8x8 torus"

@@ -17,8 +17,8 @@ from math import isqrt
 
 import numpy as np
 
-from bench.papers.mapping.mapping_2011 import hosts_of_ranks
-from bench.support.figures import Effort, Figure, Row, Table
+from bench.papers.mapping.mapping_2011 import Effort, hosts_of_ranks
+from bench.support.papers import Figure, Row, Table
 from bench.support.plots import Curve, Panel
 from bench.support.processor_clock import processor_clock
 from ingest.generate import nas
@@ -244,7 +244,7 @@ def _table(cases: list[Case]) -> Table:
     timed = ("ohtma", REPEATED, OURS, EQUAL)
     return Table(
         title=f"Figure 2 by size, {cases[0].where}: hop-bytes",
-        head=(
+        columns=(
             "program",
             "ranks",
             *(f"OHTMA against {name} (%)" for name in BASELINES),
@@ -253,7 +253,7 @@ def _table(cases: list[Case]) -> Table:
             "ours against OHTMA repeated, equal time (%)",
             *(f"{name}: processor seconds" for name in timed),
         ),
-        cells=tuple(
+        rows=tuple(
             (
                 one.program,
                 str(one.ranks),

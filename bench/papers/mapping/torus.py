@@ -11,6 +11,7 @@ from bench.papers.mapping.mapping_2011 import (
     OURS,
     READINGS,
     STRATEGIES,
+    Effort,
     Mapped,
     by_size,
     change,
@@ -19,7 +20,7 @@ from bench.papers.mapping.mapping_2011 import (
     guest,
     panel,
 )
-from bench.support.figures import Effort, Figure, Row
+from bench.support.papers import Figure, Row
 from ingest.generate.stencils import shuffled
 from ingest.generate.tori import torus
 from mapping.placement.problem.problem import Problem, host_indices
