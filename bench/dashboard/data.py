@@ -75,12 +75,9 @@ def write(
 
     Parameters
     ----------
-    now : datetime, optional
-        Time at which the running jobs run (default: now).
-    workers : int
-        Processes that evaluate.
-    on_step : callable
-        Given each step's name and seconds.
+    now : time at which the running jobs run (default: now)
+    workers : processes that evaluate
+    on_step : given each step's name and seconds
     """
     now = now or datetime.now(UTC).replace(second=0, microsecond=0)
     whole = machine(sizes.pods, sizes.leaves, sizes.leaves)

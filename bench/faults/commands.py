@@ -25,12 +25,10 @@ class Case:
 
     Attributes
     ----------
-    arguments : tuple of str
-        Words after ``almanac``; ``{files}`` is the folder of `prepare`, ``{work}`` a folder of the trial.
-    whole : bool
-        True if the command is one transaction; of others a part may be stored, which repeating completes.
-    writes : str
-        Name of the file in ``{work}`` that it writes, if any: it is absent or complete.
+    arguments : words after ``almanac``; ``{files}`` is the folder of `prepare`, ``{work}`` a folder of the
+        trial
+    whole : true if the command is one transaction; of others a part may be stored, which repeating completes
+    writes : name of the file in ``{work}`` that it writes, if any: it is absent or complete
     """
 
     name: str

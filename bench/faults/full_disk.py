@@ -36,8 +36,7 @@ def filled(
 
     Parameters
     ----------
-    left : int
-        Bytes that stay free.
+    left : bytes that stay free
     """
     began = time.monotonic()
     process = start(case.words(files, disk), variables, disk)

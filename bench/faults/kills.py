@@ -22,10 +22,8 @@ def killed(
 
     Parameters
     ----------
-    victim : str
-        One of `VICTIMS`.
-    moment : float
-        Seconds from the start of the command.
+    victim : one of `VICTIMS`
+    moment : seconds from the start of the command
     """
     began = time.monotonic()
     process = start(case.words(files, work), variables, work)

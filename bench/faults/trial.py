@@ -25,14 +25,11 @@ class Trial:
 
     Attributes
     ----------
-    case : str
-        Name of the command.
-    code : int
-        Exit code of the disturbed command; negative: the signal that ended it.
-    left : str
-        What was stored after the fault: ``before``, ``after`` or ``part``.
-    faults : tuple of str
-        What is wrong: a traceback, a half stored result, a repetition that fails or stores something else.
+    case : name of the command
+    code : exit code of the disturbed command; negative: the signal that ended it
+    left : what was stored after the fault: ``before``, ``after`` or ``part``
+    faults : what is wrong: a traceback, a half stored result, a repetition that fails or stores something
+        else
     """
 
     case: str

@@ -49,10 +49,8 @@ class Order:
 
     Attributes
     ----------
-    medians : list of float
-        Median seconds of a step in each run.
-    counted : list of float
-        Per run: bytes of packets on all cables that switches send on, over the estimate.
+    medians : median seconds of a step in each run
+    counted : per run: bytes of packets on all cables that switches send on, over the estimate
     """
 
     name: str

@@ -23,10 +23,8 @@ class Cable:
 
     Attributes
     ----------
-    namespace, device : str
-        Where it is limited and counted: the sending end.
-    source, target : str
-        Names of the ends in the fabric.
+    namespace, device : where it is limited and counted: the sending end
+    source, target : names of the ends in the fabric
     """
 
     namespace: str
@@ -41,12 +39,9 @@ class Plan:
 
     Attributes
     ----------
-    leaves, per_leaf : int
-        Number of leaf switches, and of hosts on each.
-    bits : int
-        Rate of every cable, per second and direction.
-    prefix : str
-        Beginning of the names of all namespaces.
+    leaves, per_leaf : number of leaf switches, and of hosts on each
+    bits : rate of every cable, per second and direction
+    prefix : beginning of the names of all namespaces
     """
 
     leaves: int = 4

@@ -42,12 +42,9 @@ class Program:
 
     Attributes
     ----------
-    name : str
-        ``halo`` or ``all-to-all``.
-    parts : int
-        Rows of the grid, or number of groups.
-    bytes : int
-        Size of a message.
+    name : ``halo`` or ``all-to-all``
+    parts : rows of the grid, or number of groups
+    bytes : size of a message
     """
 
     name: str

@@ -34,12 +34,10 @@ class Outcome:
 
     Attributes
     ----------
-    throughput : float
-        Bytes/s over the whole run.
-    peak_latency, mean_latency : float
-        Cycles; the peak is the largest mean of the messages of a point.
-    at, traffic, latency : tuple of float
-        Points: cycle, flits a switch and cycle since the point before, mean latency in cycles.
+    throughput : bytes/s over the whole run
+    peak_latency, mean_latency : cycles; the peak is the largest mean of the messages of a point
+    at, traffic, latency : points: cycle, flits a switch and cycle since the point before, mean latency in
+        cycles
     """
 
     throughput: float

@@ -61,15 +61,10 @@ class Case:
 
     Attributes
     ----------
-    fabric, program : str
-    kinds : tuple of str
-        Of each placement.
-    values : dict of str to float64[n]
-        Each metric's order of the placements, as ranks from 0, equal ones sharing the lowest.
-    plain : dict of str to float64[n]
-        The first number of each metric.
-    seconds : float64[n]
-        Simulated completion time.
+    kinds : of each placement
+    values : each metric's order of the placements, as ranks from 0, equal ones sharing the lowest
+    plain : the first number of each metric
+    seconds : float64[n]; Simulated completion time
     """
 
     fabric: str

@@ -65,12 +65,9 @@ class Compared:
 
     Attributes
     ----------
-    searched : Searched
-    coefficient, gain : float
-        Mapping coefficient, and throughput (CG) or peak latency (SP), over those of the mapping with
-        locality that ran best, minus one.
-    lowest : bool
-        No random mapping, with locality or without, has as low a peak latency.
+    coefficient, gain : mapping coefficient, and throughput (CG) or peak latency (SP), over those of the
+        mapping with locality that ran best, minus one
+    lowest : no random mapping, with locality or without, has as low a peak latency
     """
 
     searched: Searched

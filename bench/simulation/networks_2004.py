@@ -76,15 +76,10 @@ class Mappings:
 
     Attributes
     ----------
-    random, local : tuple of Placement
-    half : tuple of Placement
-        With locality of the half of the ranks that talk most; the rest anywhere.
-    paper : Placement
-        By the paper's random search on its mapping coefficient, which stops as printed.
-    thorough : Placement
-        By our search on the same coefficient.
-    ours : Placement
-        By the default search on congestion.
+    half : with locality of the half of the ranks that talk most; the rest anywhere
+    paper : by the paper's random search on its mapping coefficient, which stops as printed
+    thorough : by our search on the same coefficient
+    ours : by the default search on congestion
     """
 
     random: tuple[Placement, ...]

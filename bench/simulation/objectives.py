@@ -42,11 +42,8 @@ class Case:
 
     Attributes
     ----------
-    fabric, program : str
-    seconds : float64[objectives, seeds]
-        Simulated completion time of what was found.
-    in_order : float
-        That of ranks in order.
+    seconds : float64[objectives, seeds]; Simulated completion time of what was found
+    in_order : that of ranks in order
     """
 
     fabric: str

@@ -37,12 +37,9 @@ class Effort:
 
     Attributes
     ----------
-    small : bool
-        Few and small cases, to try that everything works.
-    traces : Path or None
-        Folder of the traces.
-    flits : float
-        Part of the 2004 paper's networks that are simulated flit by flit, too; 0 to 1.
+    small : few and small cases, to try that everything works
+    traces : folder of the traces
+    flits : part of the 2004 paper's networks that are simulated flit by flit, too; 0 to 1
     """
 
     small: bool = False

@@ -58,13 +58,9 @@ class Line:
 
     Attributes
     ----------
-    sizes : tuple of int
-    measure : function of a size
-        Returns what was found; has ``seconds``.
-    limits : dict of int to float
-        Most seconds aimed for, by size.
-    unit : str
-        Of the sizes.
+    measure : returns what was found; has ``seconds``
+    limits : most seconds aimed for, by size
+    unit : of the sizes
     """
 
     sizes: tuple[int, ...]

@@ -100,10 +100,8 @@ class YearSoFar:
 
     Attributes
     ----------
-    days : int
-        Number of written days.
-    write_seconds, prune_seconds : float
-        Time that they took.
+    days : number of written days
+    write_seconds, prune_seconds : time that they took
     """
 
     history: History

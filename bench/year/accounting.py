@@ -28,10 +28,8 @@ class Accounting:
 
     Attributes
     ----------
-    hosts : sequence of str
-        In the order in which the scheduler hands them out.
-    per_day : int
-        Jobs submitted per day, at random times.
+    hosts : in the order in which the scheduler hands them out
+    per_day : jobs submitted per day, at random times
     """
 
     hosts: Sequence[str]

@@ -25,10 +25,8 @@ class Counting:
 
     Attributes
     ----------
-    guid, port : uint64[p], int32[p]
-        Ports, ascending.
-    values : int64[8, p]
-        Present values of `NAMES`.
+    guid, port : uint64[p]; Ports, ascending
+    values : int64[8, p]; Present values of `NAMES`
     """
 
     guid: Guids

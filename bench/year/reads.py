@@ -31,12 +31,9 @@ class Case:
 
     Attributes
     ----------
-    now, week_ago, month_ago : datetime
-        A time in the last hours of the history, and two before it.
-    job : str
-        A job of the last days.
-    hosts : tuple of str
-        Its hosts.
+    now, week_ago, month_ago : a time in the last hours of the history, and two before it
+    job : a job of the last days
+    hosts : its hosts
     """
 
     registry: Registry
@@ -69,8 +66,7 @@ def measure_reads(
 
     Parameters
     ----------
-    now : datetime
-        End of the history.
+    now : end of the history
     """
     cases = _cases(registry, now, seed, repeats)
     return {name: _measured(read, cases) for name, read in READS.items()}

@@ -21,11 +21,8 @@ class Wiring:
 
     Attributes
     ----------
-    whole : Fabric
-        The fabric without faults and forwarding tables.
-    draw : Generator
-    per_day : float
-        Changes per day.
+    whole : the fabric without faults and forwarding tables
+    per_day : changes per day
     """
 
     whole: Fabric

@@ -48,14 +48,10 @@ class Sizes:
 
     Attributes
     ----------
-    pods, leaves : int
-        The cluster has ``pods * leaves ** 2`` hosts.
-    changes, jobs : int
-        Changes of the wiring, and submitted jobs.
-    advised : int
-        Jobs with a profile, two placements and advice.
-    sweep_minutes : int
-        Time between two sweeps of counters.
+    pods, leaves : the cluster has ``pods * leaves ** 2`` hosts
+    changes, jobs : changes of the wiring, and submitted jobs
+    advised : jobs with a profile, two placements and advice
+    sweep_minutes : time between two sweeps of counters
     """
 
     pods: int = 5
@@ -86,8 +82,7 @@ class History:
 
     Attributes
     ----------
-    time : datetime
-        End of what is written.
+    time : end of what is written
     """
 
     sizes: Sizes

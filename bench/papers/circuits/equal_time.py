@@ -57,12 +57,10 @@ class Restarted(NamedTuple):
 
     Attributes
     ----------
-    first, first_seconds : float
-        Throughput and processor time of the first run, which is that of `bench.papers.circuits.trial.loop`.
-    best, seconds : float
-        Best throughput of all runs, and their processor time.
-    runs : int
-        Number of runs; they start from the condensed graph and the torus in turns, as ours does.
+    first, first_seconds : throughput and processor time of the first run, which is that of
+        `bench.papers.circuits.experiment.loop`
+    best, seconds : best throughput of all runs, and their processor time
+    runs : number of runs; they start from the condensed graph and the torus in turns, as ours does
     """
 
     first: float
@@ -77,13 +75,10 @@ class EqualTime(NamedTuple):
 
     Attributes
     ----------
-    ours, seconds : float
-        Throughput and processor time of our search.
-    loops : dict
-        Result of the loop, by reading.
-    ours_at_first : dict
-        Throughput of our search when it had used the time of one run of the loop, by reading; its first
-        throughput, if it had none by then.
+    ours, seconds : throughput and processor time of our search
+    loops : result of the loop, by reading
+    ours_at_first : throughput of our search when it had used the time of one run of the loop, by reading; its
+        first throughput, if it had none by then
     """
 
     ours: float
@@ -97,8 +92,7 @@ def run(parameters: Parameters, effort: Effort, pool: WorkerPool) -> Iterator[Fi
 
     Parameters
     ----------
-    effort : Effort
-        Number of trials (`pairs`), divided by `SHARES`.
+    effort : number of trials (`pairs`), divided by `SHARES`
     """
     given = {CALIBRATED: parameters, DEFAULTS: Parameters()}
     rows = [(number, row) for number in (1, 2) for row in table(number)[: 1 if effort.small else None]]

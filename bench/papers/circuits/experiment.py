@@ -50,16 +50,11 @@ class Parameters:
 
     Attributes
     ----------
-    vertex_spread, edge_spread : float
-        Standard deviations of the logarithms of weights.
-    edge_weight : float
-        Mean weight of an edge over that of a vertex.
-    patience : int
-        Iterations without gain after which the loop stops.
-    skip : float
-        Probability of ignoring a pair of links that can be swapped.
-    steps : int or None
-        Most steps of a refinement, on each graph: the depth of the local search of section 4.4.
+    vertex_spread, edge_spread : standard deviations of the logarithms of weights
+    edge_weight : mean weight of an edge over that of a vertex
+    patience : iterations without gain after which the loop stops
+    skip : probability of ignoring a pair of links that can be swapped
+    steps : most steps of a refinement, on each graph: the depth of the local search of section 4.4
     """
 
     vertex_spread: float = VERTEX_SPREAD
@@ -76,14 +71,9 @@ class Setting:
 
     Attributes
     ----------
-    machine : Machine
-    vertices : int
-        Of each application.
-    parameters : Parameters
-    flows : int
-        Of the certified bound (`mapping.reconfiguration.bounds.throughput_bound`).
-    expansion : str
-        Order of the loop's matchings: ``lowest`` first, as printed, or ``highest``.
+    vertices : of each application
+    flows : of the certified bound (`mapping.reconfiguration.bounds.throughput_bound`)
+    expansion : order of the loop's matchings: ``lowest`` first, as printed, or ``highest``
     """
 
     machine: Machine
@@ -98,16 +88,11 @@ class Outcome(NamedTuple):
 
     Attributes
     ----------
-    throughput, improvement : float
-        The best, and Phi: the best over that on the seed topology.
-    best_iteration, solves : int
-        i_opt, and partitions made: iterations and the seed's.
-    compute_bound : bool
-        Whether nodes limit the throughput.
-    of_loose_bound : float
-        r_looseub.
-    seconds : float
-        Processor time.
+    throughput, improvement : the best, and Phi: the best over that on the seed topology
+    best_iteration, solves : i_opt, and partitions made: iterations and the seed's
+    compute_bound : whether nodes limit the throughput
+    of_loose_bound : r_looseub
+    seconds : processor time
     """
 
     throughput: float
@@ -124,14 +109,10 @@ class Pair(NamedTuple):
 
     Attributes
     ----------
-    paper, highest, ours : float
-        Throughput of the loop as printed, of the loop with the highest expansions matched first, of
-        `mapping.reconfiguration.search.local_search.search_from_seeds`.
-    bound, loose : float
-        The certified bound, and the paper's.
-    bound_name : str
-    paper_seconds, ours_seconds : float
-        Processor time.
+    paper, highest, ours : throughput of the loop as printed, of the loop with the highest expansions matched
+        first, of `mapping.reconfiguration.search.local_search.search_from_seeds`
+    bound, loose : the certified bound, and the paper's
+    paper_seconds, ours_seconds : processor time
     """
 
     paper: float
@@ -150,19 +131,13 @@ class Effort:
 
     Attributes
     ----------
-    seconds : float
-        Of an experiment: no batch of trials begins later.
-    calibration_seconds : float
-        Of the calibration.
-    fewest, most, batch : int
-        Trials of an experiment, and between two looks at its imprecision; most of the paper's numbers of
-        trials are multiples of 12.
-    pairs : int
-        Trials of an experiment on which the best of ours and the bound are computed too.
-    workers : int
-        Processes.
-    small : bool
-        Few cases, to try that everything works.
+    seconds : of an experiment: no batch of trials begins later
+    calibration_seconds : of the calibration
+    fewest, most, batch : trials of an experiment, and between two looks at its imprecision; most of the
+        paper's numbers of trials are multiples of 12
+    pairs : trials of an experiment on which the best of ours and the bound are computed too
+    workers : processes
+    small : few cases, to try that everything works
     """
 
     seconds: float = 180.0
@@ -297,12 +272,9 @@ class Trials(NamedTuple, Generic[T]):
 
     Attributes
     ----------
-    found : list
-        By number, from 0.
-    imprecision : float
-        Of the throughput; of several seed topologies the largest.
-    complete : bool
-        Whether that is at most `IMPRECISION`; otherwise time was over.
+    found : by number, from 0
+    imprecision : of the throughput; of several seed topologies the largest
+    complete : whether that is at most `IMPRECISION`; otherwise time was over
     """
 
     found: list[T]
@@ -315,9 +287,7 @@ class WorkerPool:
 
     Parameters
     ----------
-    workers : int
-    cluster : Cluster, optional
-        Trials run there instead; its workers find this package in the same folder.
+    cluster : trials run there instead; its workers find this package in the same folder
     """
 
     def __init__(self, workers: int, cluster: Cluster | None = None) -> None:
@@ -368,8 +338,7 @@ def experiment(
 
     Parameters
     ----------
-    throughputs : function of a trial's result
-        The throughputs whose imprecision counts.
+    throughputs : the throughputs whose imprecision counts
     """
     found: list[T] = []
     since = time.perf_counter()

@@ -35,13 +35,9 @@ class Distance(NamedTuple):
 
     Attributes
     ----------
-    paper : float
-        One run of the loop as printed.
-    restarted : float
-        The loop with the highest expansion first and all steps, restarted for the time that ours used.
-    ours, bound, loose : float
-    seconds, ours_seconds : float
-        Processor time of the enumeration, and of ours.
+    paper : one run of the loop as printed
+    restarted : the loop with the highest expansion first and all steps, restarted for the time that ours used
+    seconds, ours_seconds : processor time of the enumeration, and of ours
     """
 
     paper: float

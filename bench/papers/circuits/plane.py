@@ -46,13 +46,8 @@ class Point(NamedTuple):
 
     Attributes
     ----------
-    expansion : str
-    steps : int or None
-    edge_weight, vertex_spread : float
-    rows : dict
-        Our rows, by table and row of the paper.
-    losses : tuple of float
-        Of Table 1, of Table 2, and their mean.
+    rows : our rows, by table and row of the paper
+    losses : of Table 1, of Table 2, and their mean
     """
 
     expansion: str
@@ -77,8 +72,7 @@ def run(parameters: Parameters, effort: Effort, pool: WorkerPool) -> Iterator[Fi
 
     Parameters
     ----------
-    parameters : Parameters
-        The edges' spread, patience and skip probability are used.
+    parameters : the edges' spread, patience and skip probability are used
     """
     weights, spreads = (EDGE_WEIGHTS[1:3], SPREADS[2:4]) if effort.small else (EDGE_WEIGHTS, SPREADS)
     rows: dict[int, tuple[int, ...]] = {1: (1,), 2: (1,)} if effort.small else ROWS

@@ -128,9 +128,8 @@ def deltas(found: list[tuple[Outcome, ...]], what: str) -> Floats:
 
     Parameters
     ----------
-    what : str
-        ``throughput``: the seed's over the baseline's; ``seconds`` or ``solves``: the baseline's over the
-        seed's; less one.
+    what : ``throughput``: the seed's over the baseline's; ``seconds`` or ``solves``: the baseline's over the
+        seed's; less one
     """
     values = np.array([[getattr(fork, what) for fork in one] for one in found], np.float64)
     base = values[:, :1]

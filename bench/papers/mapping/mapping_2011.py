@@ -58,12 +58,9 @@ class Effort:
 
     Attributes
     ----------
-    refine_seconds : float
-        Time of threshold accepting after one strategy.
-    search_seconds : float
-        Time of our default search.
-    small : bool
-        Run few and small cases, as a trial.
+    refine_seconds : time of threshold accepting after one strategy
+    search_seconds : time of our default search
+    small : run few and small cases, as a trial
     """
 
     refine_seconds: float = 5.0
@@ -77,19 +74,14 @@ class Mapped:
 
     Attributes
     ----------
-    worst, network, mean : float
-        Congestion in seconds: of the worst link, of the worst between switches, mean of loaded links.
-    estimate : float
-        Congestion of the worst link by the paper's Algorithm 3.
-    dilation : float
-        Average, weighted by bytes, as in equation 2 of the paper.
-    edge_dilation : float
-        Mean over the edges of the guest, each counted once: what LibTopoMap prints as average dilation.
-    seconds : float
-        Processor time of the strategy alone, without distances, routes and refinement.
-    placement : Placement
-    plain : Mapped or None
-        Result before threshold accepting, if that was run.
+    worst, network, mean : congestion in seconds: of the worst link, of the worst between switches, mean of
+        loaded links
+    estimate : congestion of the worst link by the paper's Algorithm 3
+    dilation : average, weighted by bytes, as in equation 2 of the paper
+    edge_dilation : mean over the edges of the guest, each counted once: what LibTopoMap prints as average
+        dilation
+    seconds : processor time of the strategy alone, without distances, routes and refinement
+    plain : result before threshold accepting, if that was run
     """
 
     worst: float
@@ -145,10 +137,8 @@ def compare(
 
     Parameters
     ----------
-    refine : bool
-        Run threshold accepting on congestion after each strategy (section 3.5).
-    search : bool
-        Run our default, too.
+    refine : run threshold accepting on congestion after each strategy (section 3.5)
+    search : run our default, too
     """
     where = first_hosts(fabric, profile.ranks) if allocation is None else allocation
     found = {"in-order": judged(fabric, profile, in_order(profile.ranks, where))}
@@ -237,8 +227,7 @@ def panel(
 
     Parameters
     ----------
-    refined : bool
-        Plot strategies after threshold accepting, for the sizes at which it was run, or without it.
+    refined : plot strategies after threshold accepting, for the sizes at which it was run, or without it
     """
 
     def shown(name: str, one: dict[str, Mapped]) -> bool:

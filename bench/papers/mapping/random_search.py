@@ -45,13 +45,9 @@ class Restarted:
 
     Attributes
     ----------
-    host_of_rank : int32[ranks]
-        Index of the host in the allocation.
-    coefficient : float
-    seeds : int
-        Number of random mappings that it started from.
-    seconds : float
-        CPU time that it took.
+    host_of_rank : int32[ranks]; index of the host in the allocation
+    seeds : number of random mappings that it started from
+    seconds : CPU time that it took
     """
 
     host_of_rank: Ints
@@ -89,12 +85,10 @@ class Compared:
 
     Attributes
     ----------
-    printed_seconds, seconds : float
-        CPU time of ten seeds, and of our search.
-    ours, restarted, longer : float
-        Coefficient of our search, of the paper's restarted, and of that with `MANY` failures.
-    seeds, longer_seeds : int
-        Seeds that the last two started from.
+    printed_seconds, seconds : CPU time of ten seeds, and of our search
+    ours, restarted, longer : coefficient of our search, of the paper's restarted, and of that with `MANY`
+        failures
+    seeds, longer_seeds : seeds that the last two started from
     """
 
     printed_seconds: float

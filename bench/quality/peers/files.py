@@ -127,10 +127,8 @@ def level_costs(hops: Floats, sizes: list[int]) -> list[int]:
 
     Parameters
     ----------
-    hops : float64[leaves, leaves]
-        Distances of the leaves in their order.
-    sizes : list of int
-        Leaves of a group on each level, from all down to 1.
+    hops : float64[leaves, leaves]; distances of the leaves in their order
+    sizes : leaves of a group on each level, from all down to 1
     """
     place = np.arange(len(hops))
     mean = []

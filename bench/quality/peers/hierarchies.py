@@ -21,14 +21,10 @@ class Hierarchy:
 
     Attributes
     ----------
-    kind : str
-        How the groups were found.
-    arities : tuple of int
-        Number of parts of a group, from the top; at least two levels.
-    costs : tuple of int
-        Additional distance of two leaves that part at each level, from the top.
-    slot : int64[leaves]
-        Slot of the allocation of each leaf.
+    kind : how the groups were found
+    arities : number of parts of a group, from the top; at least two levels
+    costs : additional distance of two leaves that part at each level, from the top
+    slot : int64[leaves]; slot of the allocation of each leaf
     """
 
     kind: str

@@ -40,12 +40,9 @@ class Limits:
 
     Attributes
     ----------
-    seconds : tuple of float
-        Of ours, one search each.
-    peer_seconds : float
-        Processor time of a process of another tool.
-    seed : int
-        Of ours.
+    seconds : of ours, one search each
+    peer_seconds : processor time of a process of another tool
+    seed : of ours
     """
 
     seconds: tuple[float, ...]
@@ -58,8 +55,7 @@ def run_peers(contest: Contest, limits: Limits, recorded: list[dict[str, Any]]) 
 
     Parameters
     ----------
-    recorded : list of dict
-        Lines of ``peers.jsonl`` that belong to the instance.
+    recorded : lines of ``peers.jsonl`` that belong to the instance
     """
     theirs = _for_peers(contest)
     peers = _baselines(theirs) + _recorded(recorded, float(contest.profile.bytes.sum()))

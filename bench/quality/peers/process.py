@@ -28,13 +28,9 @@ class Answer:
 
     Attributes
     ----------
-    tool : str
-    seconds, cpu_seconds : float
-        Wall and processor time of its process, start and reading of its input included.
-    slot_of_rank : int32[ranks] or None
-        Slot of the allocation; None where it gave no result.
-    why : str
-        Why there is none.
+    seconds, cpu_seconds : wall and processor time of its process, start and reading of its input included
+    slot_of_rank : int32[ranks]; slot of the allocation; None where it gave no result
+    why : why there is none
     """
 
     tool: str
@@ -56,8 +52,7 @@ def run(arguments: list[str], limit: float) -> Answer:
 
     Parameters
     ----------
-    limit : float
-        Seconds of processor time, so that a busy machine does not change the results.
+    limit : seconds of processor time, so that a busy machine does not change the results
     """
     before, begin = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
     try:

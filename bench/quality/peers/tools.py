@@ -68,10 +68,8 @@ def answers(contest: Contest, folder: Path, limit: float) -> Iterator[Answer]:
 
     Parameters
     ----------
-    folder : Path
-        Empty; for files.
-    limit : float
-        Processor seconds of a process.
+    folder : empty; for files
+    limit : processor seconds of a process
     """
     absent, ranks = missing(), contest.profile.ranks
     first = first_slots(contest.allocation, ranks)

@@ -42,12 +42,9 @@ def tree_answers(
 
     Parameters
     ----------
-    where : str
-        Text to add to the names of tools.
-    folder : Path
-        For files.
-    limit : float
-        Processor seconds of a process.
+    where : text to add to the names of tools
+    folder : for files
+    limit : processor seconds of a process
     """
     installed = [tool for tool in PROGRAMS if program(tool)]
     if not installed:
