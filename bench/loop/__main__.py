@@ -23,7 +23,7 @@ from bench.loop.plan import Plan
 from bench.loop.programs import Program, Runner
 from bench.loop.simulated import SimulatedRunner
 from bench.loop.simulated import version as simgrid_version
-from bench.simulation.rank_statistics import spearman
+from bench.simulation.cases import spearman
 from bench.support.machine import machine, now
 from bench.support.paths import RESULTS
 from mapping.evaluation.metrics import evaluate

@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 import argparse
-import importlib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from bench.simulation.runs import RESULTS, Effort
+from bench.simulation import equal_time_2004, machines, metrics, networks_2004, speed
+from bench.simulation.cases import RESULTS, Effort
 from bench.support.papers import Figure, Reproduction
 
 PARTS = {
-    "2004-equal-time": "equal_time_2004",
-    "2004-figures-8-13": "networks_2004",
-    "2011-figure-6c": "surveyor",
-    "2020-figure-3": "tianhe3",
-    "correlation": "correlation",
-    "objectives": "objectives",
-    "speed": "speed",
+    "2004-equal-time": equal_time_2004.run,
+    "2004-figures-8-13": networks_2004.run,
+    "2011-figure-6c": machines.blue_gene,
+    "2020-figure-3": machines.tianhe,
+    "correlation": metrics.correlation,
+    "objectives": metrics.objectives,
+    "speed": speed.run,
 }
 HEAD = """# Simulated runs compared with the papers
 
@@ -44,8 +44,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 def _run(name: str, options: argparse.Namespace, _: Path) -> Iterator[tuple[Figure, dict[str, Any]]]:
     effort = Effort(traces=options.traces, flits=options.flits, small=options.small)
-    module = importlib.import_module(f"bench.simulation.{PARTS[name]}")
-    yield module.run(effort), {"effort": effort.to_json()}
+    yield PARTS[name](effort), {"effort": effort.to_json()}
 
 
 if __name__ == "__main__":

@@ -15,22 +15,25 @@ from dataclasses import dataclass
 from functools import partial
 
 from bench.papers.mapping.random_search import MANY, Restarted, restarted
-from bench.simulation.claims import FOUND, MORE, WHY_LOCALITY, Outcome
+from bench.simulation.cases import Effort, percent, placed_by, problem, side_by_side, span
 from bench.simulation.networks_2004 import (
     CAPACITY,
     DRAWN,
     EVERY,
+    FOUND,
+    MORE,
     NETWORKS,
     OVER,
     ROUTING,
     STEPS,
     SWITCHES,
+    WHY_LOCALITY,
+    Outcome,
     mapping_coefficient,
     outcome,
     searched,
     simulated,
 )
-from bench.simulation.runs import Effort, percent, placed_by, problem, side_by_side, span
 from bench.support.papers import Figure, Row, progress
 from ingest.generate.irregular import irregular
 from mapping.placement.problem.problem import Problem

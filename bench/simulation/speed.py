@@ -9,8 +9,8 @@ from functools import partial
 
 import numpy as np
 
+from bench.simulation.cases import Effort
 from bench.simulation.networks_2004 import CAPACITY, NETWORK
-from bench.simulation.runs import Effort
 from bench.support.machine import peak_memory_gb
 from bench.support.papers import Figure, Row, progress
 from ingest.generate.fat_trees import k_ary_n_tree

@@ -3,28 +3,28 @@
 from __future__ import annotations
 
 import argparse
-import importlib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from bench.papers.mapping import autonet, direct_2011, fat_trees_2011, random_search, small_2011, tianhe3
 from bench.papers.mapping.mapping_2011 import Effort
 from bench.support.papers import Figure, Reproduction
 from bench.support.paths import RESULTS
 
 FIGURES = {
-    "2004-figure-7": "random_search",
-    "2004-table-2": "autonet",
-    "2011-examples": "examples_2011",
-    "2011-figure-3": "rcm_matrices",
-    "2011-figure-5a": "torus",
-    "2011-figure-5b": "percs",
-    "2011-figure-5c": "juropa",
-    "2011-figure-6ab": "ranger",
-    "2011-figure-6c": "surveyor",
-    "2011-multicore": "multicore",
-    "2011-starts": "all_starts",
-    "2020-figure-2": "tianhe3",
+    "2004-figure-7": random_search.run,
+    "2004-table-2": autonet.run,
+    "2011-examples": small_2011.examples,
+    "2011-figure-3": small_2011.matrices,
+    "2011-figure-5a": direct_2011.tori,
+    "2011-figure-5b": direct_2011.percs_by_size,
+    "2011-figure-5c": fat_trees_2011.juropa,
+    "2011-figure-6ab": fat_trees_2011.ranger,
+    "2011-figure-6c": direct_2011.blue_gene,
+    "2011-multicore": small_2011.multicore,
+    "2011-starts": direct_2011.all_starts,
+    "2020-figure-2": tianhe3.run,
 }
 HEAD = """# Figures of the papers: published and reproduced
 
@@ -44,8 +44,7 @@ def _run(name: str, options: argparse.Namespace, _: Path) -> Iterator[tuple[Figu
     effort = Effort(
         refine_seconds=options.refine_seconds, search_seconds=options.search_seconds, small=options.small
     )
-    module = importlib.import_module(f"bench.papers.mapping.{FIGURES[name]}")
-    yield module.run(effort), {"effort": effort}
+    yield FIGURES[name](effort), {"effort": effort}
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Shared parts of Figures 5(c), 6(a) and 6(b) of Hoefler and Snir 2011: fat trees of real machines' sizes."""
+"""Reproduce Hoefler and Snir 2011, Figures 5(c), 6(a) and 6(b): fat trees like Juropa and Ranger."""
 
 from __future__ import annotations
 
@@ -7,8 +7,10 @@ from collections.abc import Collection, Iterator
 import numpy as np
 
 from bench.papers.mapping.mapping_2011 import (
+    MATRICES,
     OURS,
     READINGS,
+    STRATEGIES,
     Effort,
     Mapped,
     best_of_three,
@@ -16,9 +18,12 @@ from bench.papers.mapping.mapping_2011 import (
     change,
     compare,
     guest,
+    panel,
+    seconds_panel,
     span,
 )
-from bench.support.papers import Row
+from bench.support.papers import Figure, Row
+from ingest.generate.fat_trees import juropa_like, ranger_like
 from registry.model import Allocation, Fabric
 
 RANKS = (64, 128, 256, 512, 1024, 1792)
@@ -140,3 +145,67 @@ def time_rows(found: list[dict[str, Mapped]], paper: str) -> list[Row]:
         )
         for name in ("greedy", "greedy (start)", "rcm", "recursive")
     ]
+
+
+def juropa(effort: Effort) -> Figure:
+    """Run the audikw-like guest at all sizes, with hosts in all orders."""
+    orders = all_orders(juropa_like(), "audikw", effort)
+    rows = [*gains("audikw", orders, "5c-range", effort), *rcm_rows("audikw", orders, "5c-rcm")]
+    for order, found in orders.items():
+        for name in ("in-order", "random", *STRATEGIES):
+            one = found[-1][name].unrefined
+            for kind, value in (("", one.dilation), (" of an edge", one.edge_dilation)):
+                rows.append(
+                    Row(
+                        what=f"{order}, {sizes(effort)[-1]} ranks: {name}, dilation{kind}, without",
+                        ours=value,
+                        baseline="hops",
+                        paper=f"5c-dilation-{name.split()[0]}" if name in STRATEGIES else "",
+                        why=NETWORK,
+                    )
+                )
+    return Figure(
+        title="2011, Figure 5(c): audikw on 3,292 nodes like Juropa's",
+        setting=f"138 leaves of 24 hosts below 12 directors; ranks on the first hosts of an order of names: "
+        f"{'; '.join(f'{key}: {text}' for key, text in ORDERS.items())}. Threshold accepting "
+        f"{effort.refine_seconds:g} s after each strategy, ours {effort.search_seconds:g} s, processor time.",
+        rows=(*rows, *time_rows(orders["cabled"], "5c")),
+        panels=(
+            *(
+                panel(f"audikw, {order}", sizes(effort), found, metric="network", refined=False)
+                for order, found in orders.items()
+            ),
+            panel("audikw, cabled", sizes(effort), orders["cabled"], metric="network"),
+        ),
+    )
+
+
+REFINED = (64, 512, 1792)
+"""Sizes at which threshold accepting is ranger."""
+
+
+def ranger(effort: Effort) -> Figure:
+    """Run all three guests, since Figure 6(a) does not name its matrix, with hosts in all orders."""
+    fabric = ranger_like()
+    refined = sizes(effort) if effort.small else REFINED
+    found = {name: all_orders(fabric, name, effort, refined) for name in MATRICES}
+    rows: list[Row] = []
+    for name in MATRICES:
+        rows += [*gains(name, found[name], "6a-best", effort), *rcm_rows(name, found[name], "6a-rcm")]
+    every = [one for name in MATRICES for one in found[name]["cabled"]]
+    return Figure(
+        title="2011, Figures 6(a) and 6(b): 4,081 nodes like Ranger's",
+        setting=f"341 leaves of 12 hosts, each with 6 cables to two switches of 3,456 ports; ranks on the "
+        f"first hosts of an order of names: {'; '.join(f'{key}: {text}' for key, text in ORDERS.items())}. "
+        f"Threshold accepting {effort.refine_seconds:g} s after each strategy at "
+        f"{', '.join(map(str, refined))} ranks, ours {effort.search_seconds:g} s, processor time.",
+        rows=(*rows, *time_rows(every, "6b")),
+        panels=(
+            *(
+                panel(f"{name}, {order}", sizes(effort), found[name][order], metric="network", refined=False)
+                for name in MATRICES
+                for order in ORDERS
+            ),
+            seconds_panel("mapping time, nlpkkt", sizes(effort), found["nlpkkt"]["cabled"]),
+        ),
+    )

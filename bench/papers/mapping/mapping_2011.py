@@ -1,9 +1,9 @@
-"""Shared parts of the figures of Hoefler and Snir 2011: guests, strategies, refinement, rows of results."""
+"""Shared parts of the figures of Hoefler and Snir 2011: guests, strategies, Algorithm 3, rows of results."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 from scipy.stats import spearmanr
 
-from bench.papers.mapping.algorithm_3 import algorithm_3
 from bench.support.plots import Curve, Panel
 from bench.support.processor_clock import processor_clock
 from ingest.generate.matrices import AUDIKW_NODES, F1_NODES, SparseMatrix, crankshaft, kkt, product_traffic
@@ -21,12 +20,68 @@ from mapping.distances.cost_model import CostModel
 from mapping.evaluation.metrics import evaluate
 from mapping.evaluation.report import RANDOM_SEEDS
 from mapping.placement.catalog import Chain
-from mapping.placement.problem.problem import Problem
+from mapping.placement.problem.problem import Problem, host_indices
 from mapping.placement.search.options import SearchOptions
 from mapping.placement.search.placing import place
 from mapping.placement.strategies.baselines import in_order, random_placement
 from mapping.routing.catalog import build_routes
 from registry.model import Allocation, Evaluation, Fabric, Ints, Placement, Profile
+
+LEAST_LOADED = "least-loaded"
+INNER = 20
+"""Iterations of the inner loop (section 3.5)."""
+FIRST = 0.0005
+"""First threshold, as part of the start's value: the default of our threshold accepting."""
+
+
+def algorithm_3(fabric: Fabric, profile: Profile, placement: Placement) -> tuple[float, float]:
+    """Return the worst congestion by Algorithm 3, and the mean links of an edge of the guest.
+
+    Edges are routed in the order of senders, then of receivers.
+    """
+    allocation = placement.allocation
+    problem = Problem(
+        profile=profile, allocation=allocation, routes=build_routes(LEAST_LOADED, fabric, allocation.hosts)
+    )
+    return estimator(problem)(host_indices(allocation, placement.host_of_rank))
+
+
+def estimator(problem: Problem) -> Callable[[Ints], tuple[float, float]]:
+    """Return a function of each rank's host index: the worst congestion, and the mean links of an edge."""
+    capacity = problem.routes.fabric.links.capacity
+
+    def estimate(hosts: Ints) -> tuple[float, float]:
+        load = problem.routes.load(*problem.host_traffic(hosts))
+        return float((load.link_bytes / capacity).max()), float(load.hops.mean())
+
+    return estimate
+
+
+def accept_on_estimate(problem: Problem, start: Ints, seconds: float, seed: int = 0) -> tuple[Ints, int]:
+    """Return the best of a run of threshold accepting on Algorithm 3, and the number of proposals.
+
+    As in section 3.5: two random positions of the mapping are swapped, a candidate is accepted if it is
+    worse by less than the threshold, and the threshold falls after every 20 proposals, here linearly with
+    processor time to 0.
+    """
+    estimate, generator = estimator(problem), np.random.default_rng(seed)
+    current = start.copy()
+    value = lowest = first = estimate(current)[0]
+    best, proposals, begin = current.copy(), 0, time.process_time()
+    while (used := (time.process_time() - begin) / seconds) < 1.0:
+        threshold = FIRST * first * (1.0 - used)
+        for _ in range(INNER):
+            pair = generator.choice(problem.ranks, 2, replace=False)
+            candidate = current.copy()
+            candidate[pair] = current[pair[::-1]]
+            found = estimate(candidate)[0]
+            if found < value + threshold:
+                current, value = candidate, found
+            if value < lowest:
+                best, lowest = current.copy(), value
+        proposals += INNER
+    return best, proposals
+
 
 ROUTING = "shortest-paths"
 MATRICES = ("nlpkkt", "F1", "audikw")

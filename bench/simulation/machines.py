@@ -1,8 +1,8 @@
-"""Reproduce Li et al. 2020, Figure 3: simulated communication time on Tianhe-3 by mapping.
+"""Simulate communication on BlueGene/P (2011, Figure 6(c)) and Tianhe-3 (2020, Figure 3).
 
-The paper measures on the machine and gives neither the capacities of its links nor the nodes of its jobs.
-Here a time step of each program is sent in rounds over two machines: as the generator has it, where leaf
-switches can pass on all that their nodes send, and with a quarter of that.
+The capacities of Tianhe-3's links and the nodes of its jobs are not published. A time step of each program is
+sent in rounds over two machines: as the generator has it, where leaf switches can pass on all that their
+nodes send, and with a quarter of that.
 """
 
 from __future__ import annotations
@@ -14,12 +14,23 @@ from math import isqrt
 
 import numpy as np
 
-from bench.papers.mapping.mapping_2011 import span
+from bench.papers.mapping.mapping_2011 import (
+    MATRICES,
+    OURS,
+    Mapped,
+    best_of_three,
+    change,
+    compare,
+    guest,
+    span,
+)
+from bench.papers.mapping.mapping_2011 import Effort as PaperEffort
 from bench.papers.mapping.tianhe3 import CHIPS, programs
-from bench.simulation.runs import Effort, placed_by, side_by_side
+from bench.simulation.cases import Effort, placed_by, side_by_side
 from bench.support.papers import Figure, Row, Table, progress
 from bench.support.processor_clock import processor_clock
 from ingest.generate.tianhe3 import tianhe3
+from ingest.generate.tori import torus
 from mapping.distances.cost_model import CostModel
 from mapping.distances.distances import SWITCHES, distances
 from mapping.placement.problem.problem import Problem
@@ -31,6 +42,121 @@ from mapping.simulation.options import Options
 from mapping.simulation.simulate import simulate
 from registry.model import Allocation, Fabric, Placement, Profile
 
+PHASES = 100
+CAPACITY = 425e6
+NETWORK = Options(packet_bytes=256, latency_seconds=1e-7)
+"""Packets of at most 256 bytes, as that machine's torus has them."""
+ADAPTIVE = "minimal-adaptive:escape=up-down"
+LINKS = 6
+"""Of a node; its processors reach all of them at once."""
+BLUE_GENE_WHY = (
+    "the machine's packets go by adaptive shortest ways, as here; what a node does besides sending is not "
+    "simulated; matrices as generated"
+)
+
+
+def blue_gene(effort: Effort) -> Figure:
+    """Simulate ranks in order, at random, the best of the paper's three strategies, and ours."""
+    sides, phases = ((4, 4, 4), 5) if effort.small else ((8, 8, 8), PHASES)
+    fabric = torus(sides, capacity=CAPACITY)
+    rows: list[Row] = []
+    simulated: dict[str, dict[str, float]] = {}
+    for name in MATRICES:
+        profile = guest(name, len(fabric.hosts), effort.small)
+        searching = PaperEffort(refine_seconds=0.5, search_seconds=0.5) if effort.small else PaperEffort()
+        mapped = compare(fabric, profile, searching, search=True)
+        best = best_of_three(mapped)
+        shown = {"in-order": "in-order", "random": "random", "best of three": best, "ours": OURS}
+        times = _times(fabric, profile, {key: mapped[one] for key, one in shown.items()}, phases)
+        simulated[name] = times
+        rows += _rows_of_blue_gene(name, mapped, times, best)
+        progress(f"{name}: {', '.join(f'{key} {value:.3g} s' for key, value in times.items())}")
+    gains = [times["best of three"] / times["in-order"] - 1.0 for times in simulated.values()]
+    rows.append(
+        Row(
+            what="all matrices: best of three, simulated time",
+            ours=span(gains),
+            baseline="in-order",
+            paper="2011-measured",
+            why=BLUE_GENE_WHY,
+        )
+    )
+    return Figure(
+        title="2011, Figure 6(c): communication phases on 512 nodes, simulated",
+        setting=f"{'x'.join(map(str, sides))} torus of 425 MB/s links, one rank a node, {phases} phases, "
+        f"each begun when the one before is delivered; packets of {NETWORK.packet_bytes} bytes, 100 ns a "
+        "link, shortest ways adaptively with escapes by up*/down*; a node's processors reach its six links "
+        "by a cable as fast as all of them.",
+        rows=tuple(rows),
+    )
+
+
+def with_processors(fabric: Fabric) -> Fabric:
+    """Return a direct network with a processor at every node, on a cable as fast as six links.
+
+    Processors have the vertices of the nodes; routers come after them. In a direct network as such a node
+    sends one packet at a time.
+    """
+    nodes, links = len(fabric), fabric.links
+    node = np.arange(nodes)
+    return Fabric.from_arcs(
+        [f"{kind}{n}" for kind in ("processors", "router") for n in range(nodes)],
+        np.r_[node, node + nodes, links.source + nodes],
+        np.r_[node + nodes, node, links.target + nodes],
+        np.r_[np.full(2 * nodes, LINKS * CAPACITY), links.capacity],
+        slots=np.repeat((1, 0), nodes),
+        forwards=np.repeat((False, True), nodes),
+    )
+
+
+def _on(machine: Fabric, placement: Placement) -> Placement:
+    return replace(placement, allocation=Allocation.of(machine, machine.hosts.tolist()))
+
+
+def _times(fabric: Fabric, profile: Profile, mapped: dict[str, Mapped], phases: int) -> dict[str, float]:
+    """Return the simulated seconds of all phases by mapping."""
+    machine = with_processors(fabric)
+    messages = from_profile(replace(profile, bytes=profile.bytes * phases), phases)
+    placements = [_on(machine, one.placement) for one in mapped.values()]
+    found = side_by_side(partial(_seconds, machine, messages), placements)
+    return dict(zip(mapped, found, strict=True))
+
+
+def _seconds(fabric: Fabric, messages: Messages, placement: Placement) -> float:
+    return simulate(
+        fabric, placement, messages, CostModel(routing=ADAPTIVE), options=NETWORK
+    ).completion_seconds
+
+
+def _rows_of_blue_gene(name: str, mapped: dict[str, Mapped], times: dict[str, float], best: str) -> list[Row]:
+    rows = []
+    for called, key in (("best of three", best), ("ours", OURS)):
+        rows += [
+            Row(
+                what=f"{name}: {called}, simulated time",
+                ours=times[called] / times["in-order"] - 1.0,
+                baseline="in-order",
+                paper="2011-measured" if called == "best of three" else "",
+                why=BLUE_GENE_WHY,
+            ),
+            Row(
+                what=f"{name}: {called}, time predicted from the worst congestion",
+                ours=change(mapped, key),
+                baseline="in-order",
+                paper="2011-predicted" if called == "best of three" else "",
+                why="exact congestion over all shortest paths",
+            ),
+        ]
+    rows.append(
+        Row(
+            what=f"{name}: best of three, simulated time",
+            ours=times["best of three"] / times["random"] - 1.0,
+            baseline="random",
+        )
+    )
+    return rows
+
+
 STRATEGIES = {
     "in-order": "in-order",
     "round-robin": "round-robin:over=switches",
@@ -39,7 +165,9 @@ STRATEGIES = {
     "ohtma": "ohtma",
 }
 BASELINES = ("in-order", "round-robin", "greedy", "rcm")
-REPEATED, OURS = "ohtma, repeated", "ours"
+REPEATED = "ohtma, repeated"
+
+
 SIZES = (256, 512, 1024, 2048, 4096)
 NODE = 1.25e10
 MACHINES = {"full": (NODE, 24 * NODE, 12 * NODE), "quarter": (NODE, 6 * NODE, 3 * NODE)}
@@ -50,6 +178,8 @@ MOST_PACKETS = 100_000
 """Packets are made larger where there would be more."""
 SEARCH_SECONDS, SMALL_SECONDS = 2.0, 0.5
 """Processor seconds of ours, and at most of OHTMA repeated until it no longer improves."""
+
+
 SAID = {
     ("bt", "in-order"): "2020-time-bt-in-order",
     ("bt", "greedy"): "2020-time-bt-greedy",
@@ -78,7 +208,7 @@ class Run:
         return self.seconds[name] / self.seconds[baseline] - 1.0
 
 
-def run(effort: Effort) -> Figure:
+def tianhe(effort: Effort) -> Figure:
     """Run all programs and sizes on both machines, with as many scattered nodes as ranks."""
     sizes, most = ((64,), MOST_PACKETS // 20) if effort.small else (SIZES, MOST_PACKETS)
     limit = SMALL_SECONDS if effort.small else SEARCH_SECONDS
@@ -126,18 +256,18 @@ def _case(program: str, profile: Profile, most: int, limit: float) -> list[Run]:
         sent_over = tianhe3(6, 8, chips=CHIPS, capacities=capacities)
         with processor_clock():
             ours = place(sent_over, profile, allocation, SearchOptions(seconds=limit, workers=1), by_links)
-        seconds = _seconds(sent_over, profile, {**placements, OURS: ours}, most)
+        seconds = _seconds_tianhe3(sent_over, profile, {**placements, OURS: ours}, most)
         found.append(Run(machine=machine, program=program, ranks=profile.ranks, seconds=seconds))
     return found
 
 
-def _seconds(
+def _seconds_tianhe3(
     fabric: Fabric, profile: Profile, placements: Mapping[str, Placement], most: int
 ) -> dict[str, float]:
     """Return the simulated seconds of all rounds by placement."""
     packet = max(2048, int(profile.bytes.sum()) // most)
-    run = partial(_simulated, fabric, from_profile(profile, ROUNDS), Options(packet_bytes=packet))
-    return dict(zip(placements, side_by_side(run, list(placements.values())), strict=True))
+    tianhe = partial(_simulated, fabric, from_profile(profile, ROUNDS), Options(packet_bytes=packet))
+    return dict(zip(placements, side_by_side(tianhe, list(placements.values())), strict=True))
 
 
 def _simulated(fabric: Fabric, messages: Messages, options: Options, placement: Placement) -> float:

@@ -1,9 +1,10 @@
-"""Find the static metric that best predicts the simulated time, over placements of all kinds.
+"""Find the metric that best predicts the simulated time, and the objective that `almanac map` should use.
 
 Every case is a fabric with its routing and a program; its 72 placements are simulated and judged by every
 metric. A metric's coefficient is the mean of its rank correlations over the cases; its interval comes from
 resampling the placements of every case. Beside it what a metric costs who trusts it: how much longer than the
-fastest the placement takes that the metric puts first.
+fastest the placement takes that the metric puts first. A metric that predicts the time over placements of all
+kinds need not lead a search to the fastest one: the default search runs for each objective, too.
 """
 
 from __future__ import annotations
@@ -13,16 +14,26 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bench.simulation.cases import Setting, sent, settings
-from bench.simulation.placements import of_every_kind
-from bench.simulation.rank_statistics import draws, interval, kendall, spearman
-from bench.simulation.runs import Effort
+from bench.simulation.cases import (
+    Effort,
+    Setting,
+    draws,
+    interval,
+    kendall,
+    of_every_kind,
+    percent,
+    sent,
+    settings,
+    spearman,
+)
 from bench.support.papers import Figure, Row, progress
 from bench.support.plots import Curve, Panel
 from mapping.distances.cost_model import CostModel
 from mapping.distances.distances import EQUIVALENT_2
 from mapping.evaluation.metrics import evaluate
-from registry.model import Evaluation, Floats, Longs, Placement
+from mapping.placement.search.options import SearchOptions
+from mapping.placement.search.placing import place
+from registry.model import Allocation, Evaluation, Floats, Longs, Placement
 
 RESAMPLES = 500
 Both = tuple[Evaluation, Evaluation]
@@ -80,7 +91,7 @@ class Case:
         return float(self.seconds[first].mean() / self.seconds.min()) - 1.0
 
 
-def run(effort: Effort) -> Figure:
+def correlation(effort: Effort) -> Figure:
     """Run all cases, then compute their coefficients."""
     cases: list[Case] = []
     for setting in settings(effort):
@@ -230,3 +241,119 @@ def _panel(case: Case) -> Panel:
             for metric in SHOWN
         ),
     )
+
+
+OBJECTIVES = (
+    "congestion",
+    "network-congestion",
+    "congestion,mean-congestion",
+    "mean-congestion",
+    "hop-bytes",
+    "congestion+hop-bytes",
+    "network-congestion+hop-bytes",
+    "mapping-coefficient",
+)
+"""The first is the default of `almanac map`: behind it come network congestion, then hop-bytes."""
+SEARCH_STEPS, SEARCH_SEEDS = 100_000, 4
+
+
+NEAR = 1.005
+FASTEST = "simulated time of the fastest placement that any search found for the case"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Searched:
+    """A fabric and a program.
+
+    Attributes
+    ----------
+    seconds : float64[objectives, seeds]; Simulated completion time of what was found
+    in_order : that of ranks in order
+    """
+
+    fabric: str
+    program: str
+    seconds: Floats
+    in_order: float
+
+    @property
+    def over_least(self) -> Floats:
+        """Return geometric means over seeds, relative to the case's least (float64[objectives])."""
+        return np.asarray(np.exp(np.log(self.seconds / self.seconds.min()).mean(axis=1)))
+
+
+def objectives(effort: Effort) -> Figure:
+    """Run all cases, then compare what each objective leads to."""
+    cases = [_searched(setting, small=effort.small) for setting in settings(effort)]
+    steps, seeds = _sizes(effort.small)
+    where = ", ".join(dict.fromkeys(one.fabric for one in cases))
+    return Figure(
+        title="Which objective finds the placements that objectives fastest",
+        setting=f"The default search for {len(OBJECTIVES)} objectives, {steps:,} proposals, {seeds} seeds "
+        f"each; 64 ranks on 64 hosts in {len(cases)} cases: {where}; {sent(effort)}. Simulated completion "
+        "time by packets over that of the fastest placement that any search found for the case, geometric "
+        "means.",
+        rows=tuple(rows_of(cases)),
+    )
+
+
+def rows_of(cases: Sequence[Searched]) -> list[Row]:
+    """Summarise all cases, then each fabric."""
+    rows = []
+    over = np.stack([one.over_least for one in cases])
+    near = (over <= over.min(axis=1, keepdims=True) * NEAR).sum(axis=0)
+    for objective, column, count in zip(OBJECTIVES, over.T, near.tolist(), strict=True):
+        text = f"{_spread(column)}; within 0.5% of the best objective in {percent(count, len(cases))}"
+        rows.append(Row(what=f"all cases: {objective}", ours=text, baseline=FASTEST))
+    in_order = np.array([one.in_order / one.seconds.min() for one in cases])
+    rows.append(Row(what="all cases: ranks in order", ours=_spread(in_order), baseline=FASTEST))
+    for fabric in dict.fromkeys(one.fabric for one in cases):
+        chosen = over[[one.fabric == fabric for one in cases]]
+        for objective, column in zip(OBJECTIVES, chosen.T, strict=True):
+            rows.append(Row(what=f"{fabric}: {objective}", ours=_spread(column), baseline=FASTEST))
+    return rows
+
+
+def _searched(setting: Setting, *, small: bool) -> Searched:
+    fabric, profile, routing = setting.fabric, setting.profile, setting.routing
+    allocation = Allocation.of(fabric, fabric.hosts.tolist())
+    steps, seeds = _sizes(small)
+    found = [
+        place(
+            fabric,
+            profile,
+            allocation,
+            SearchOptions(objective=objective, steps=steps, seed=seed),
+            CostModel(routing=routing),
+        )
+        for objective in OBJECTIVES
+        for seed in range(seeds)
+    ]
+    order = place(
+        fabric,
+        profile,
+        allocation,
+        SearchOptions(strategies=["in-order"], steps=0),
+        CostModel(routing=routing),
+    )
+    *seconds, in_order = setting.seconds([*found, order])
+    case = Searched(
+        fabric=setting.fabric_name,
+        program=setting.program,
+        seconds=np.array(seconds).reshape(len(OBJECTIVES), seeds),
+        in_order=in_order,
+    )
+    times = ", ".join(
+        f"{objective} {value:.3f}" for objective, value in zip(OBJECTIVES, case.over_least, strict=True)
+    )
+    progress(f"{case.fabric}, {case.program}: {times}")
+    return case
+
+
+def _sizes(small: bool) -> tuple[int, int]:
+    """Return the numbers of proposals and of seeds."""
+    return (500, 1) if small else (SEARCH_STEPS, SEARCH_SEEDS)
+
+
+def _spread(values: Floats) -> str:
+    return f"{np.exp(np.log(values).mean()):.3f}, at most {values.max():.3f}"
