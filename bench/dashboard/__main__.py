@@ -27,8 +27,7 @@ from playwright.sync_api import Browser, Page
 from bench.dashboard import floor_page, open_pages
 from bench.dashboard.data import Sizes, write
 from bench.dashboard.placements import CLUSTER
-from bench.dashboard.view import View
-from bench.dashboard.visits import MAP, PATIENCE_MS, SIZE, opened, returned, settle
+from bench.dashboard.visits import MAP, PATIENCE_MS, SIZE, View, opened, returned, settle
 from bench.support.machine import machine, now
 from bench.support.paths import RESULTS
 from bench.support.served_dashboard import Served, Watch, chromium, serve

@@ -19,8 +19,7 @@ import numpy as np
 
 from bench.dashboard.jobs import DAYS, Planned, month, profiles
 from bench.dashboard.machine import Machine, cable_ends, damaged, machine, story
-from bench.dashboard.placements import CLUSTER, Era, write_placements
-from bench.dashboard.runs import write_plans, write_simulations
+from bench.dashboard.placements import CLUSTER, Era, write_placements, write_plans, write_simulations
 from registry.database.driver import Transaction
 from registry.database.local.server import ensure_server
 from registry.errors import InvalidValue

@@ -15,7 +15,7 @@ from playwright.sync_api import Browser, CDPSession, Page
 from almanac.commands.admin.dashboard import server_command
 from bench.dashboard import hasty_page
 from bench.dashboard.statements import CountingDatabase, Session, statements_of
-from bench.dashboard.view import View
+from bench.dashboard.visits import View
 from bench.support.paths import ROOT
 from bench.support.served_dashboard import Served, serve
 from dashboard.queries.caching import SHARED

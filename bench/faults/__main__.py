@@ -15,9 +15,7 @@ import numpy as np
 
 from bench.faults.commands import CASES, Case, Outcome, at_home, fresh_copy, prepare
 from bench.faults.crowd import crowd, scans_of
-from bench.faults.full_disk import filled, small_disk
-from bench.faults.kills import VICTIMS, killed
-from bench.faults.restarts import restarted
+from bench.faults.disturb import VICTIMS, filled, killed, restarted, small_disk
 from bench.faults.trial import Trial, Undisturbed, judge, undisturbed
 from bench.support.machine import machine, now
 from bench.support.paths import RESULTS

@@ -18,11 +18,9 @@ from typing import Any
 
 import numpy as np
 
-from bench.loop.network import Refused, built, counted, remove
-from bench.loop.plan import Plan
-from bench.loop.programs import Program, Runner
-from bench.loop.simulated import SimulatedRunner
-from bench.loop.simulated import version as simgrid_version
+from bench.loop.network import Plan, Refused, built, counted, remove
+from bench.loop.programs import Program, Runner, SimulatedRunner
+from bench.loop.programs import version as simgrid_version
 from bench.simulation.cases import spearman
 from bench.support.machine import machine, now
 from bench.support.paths import RESULTS

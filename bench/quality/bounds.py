@@ -20,8 +20,7 @@ from typing import Any
 import numpy as np
 
 from bench.quality.peers.__main__ import instances
-from bench.quality.peers.measure import METRICS
-from bench.quality.peers.table import geometric_mean
+from bench.quality.peers.measure import METRICS, geometric_mean
 from bench.support.instances import SHIPPED
 from bench.support.machine import machine, now
 from bench.support.paths import RESULTS

@@ -13,8 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from bench.quality.peers.__main__ import ANY, instances
-from bench.quality.peers.measure import score
-from bench.quality.peers.table import geometric_mean
+from bench.quality.peers.measure import geometric_mean, score
 from bench.support.instances import SHIPPED, Contest
 from bench.support.machine import machine, now
 from bench.support.paths import RESULTS

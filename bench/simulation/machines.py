@@ -27,8 +27,8 @@ from bench.papers.mapping.mapping_2011 import (
 from bench.papers.mapping.mapping_2011 import Effort as PaperEffort
 from bench.papers.mapping.tianhe3 import CHIPS, programs
 from bench.simulation.cases import Effort, placed_by, side_by_side
+from bench.support.machine import processor_clock
 from bench.support.papers import Figure, Row, Table, progress
-from bench.support.processor_clock import processor_clock
 from ingest.generate.tianhe3 import tianhe3
 from ingest.generate.tori import torus
 from mapping.distances.cost_model import CostModel

@@ -1,33 +1,44 @@
-"""Measure commands as a user runs them: ``python -m bench.speed.commands NAME``, Linux, nothing else running.
+"""Measure commands as a user runs them: ``python -m bench.speed.commands NAME`` on a quiet machine (Linux).
 
-X
+- ``first-minute``: the first placement on a machine, which compiles kernels, the next one, and the
+  demonstration; each starts with an empty cache of kernels and an empty data folder.
+- ``known-placement`` (Open MPI): `almanac run` until the launcher starts, if a placement is stored already,
+  of 64 ranks on 16 hosts; the embedded server runs. A script takes the launcher's place: it asks Open MPI for
+  its version, and else prints the time. With ``--beside FOLDER`` each run is followed by one of another
+  checkout, and the median ratio of the pairs is recorded. On a busy machine: ``chrt --rr 1``, as root.
+- ``install`` (package index): space on disk, by the Makefile's own commands in new folders, and imports.
+- ``suite`` (package index, half an hour): the Makefile's targets for tests in a fresh clone, the tests and
+  seconds of all their steps by tier, and the slowest of these steps.
+
+Each writes its record under ``bench/results``.
 """
 
 from __future__ import annotations
 
+import argparse
+import contextlib
+import ctypes
 import os
+import re
 import resource
+import shutil
 import subprocess
 import tempfile
 import time
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from statistics import median
+
 from bench.faults.commands import ALMANAC, at_home
 from bench.support.machine import save
 from bench.support.paths import RESULTS, ROOT
 from registry.database.local.server import stop
-import argparse
-import contextlib
-import ctypes
-import shutil
-from collections.abc import Iterator, Mapping, Sequence
-from statistics import median
-import re
 
 FIRST_MINUTE = RESULTS / "first_minute.json"
 DATA = ROOT / "almanac" / "demo_data"
-FIRST_HOSTS = "a06-p1-dgx-02-c[03,11,16],a07-p1-dgx-03-c[02,09],a08-p1-dgx-04-c[05,14],b05-p1-dgx-05-c[01,10,18]"
+FIRST = "a06-p1-dgx-02-c[03,11,16],a07-p1-dgx-03-c[02,09],a08-p1-dgx-04-c[05,14],b05-p1-dgx-05-c[01,10,18]"
 MAP = (
-    *("map", str(DATA / "hpcg_16_64.tar.gz"), "--hosts", FIRST_HOSTS, "--slots", "8", "--steps", "2000"),
+    *("map", str(DATA / "hpcg_16_64.tar.gz"), "--hosts", FIRST, "--slots", "8", "--steps", "2000"),
     *("--fabric", str(DATA / "ndr-dgx.ibnetdiscover"), "--fabric", str(DATA / "opensm-lfts.dump.gz")),
 )
 """64 ranks on 10 hosts of 542, with forwarding tables."""
@@ -55,23 +66,32 @@ def seconds(folder: Path, *words: str) -> dict[str, float]:
 
     The embedded server is not counted: it goes on running. It is stopped.
     """
-    environment = {
-        **os.environ,
-        "PYTHONPATH": str(ROOT),
-        "NUMBA_CACHE_DIR": str(folder / "kernels"),
-        "ALMANAC_CONFIG": os.devnull,
-        **at_home(folder / "home"),
-    }
-    before, begin = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
+    environment = _environment(folder, NUMBA_CACHE_DIR=str(folder / "kernels"))
+    before, begin = _used(), time.perf_counter()
     subprocess.run([*ALMANAC, *words], cwd=folder, env=environment, check=True, stdout=subprocess.DEVNULL)
-    wall, after = time.perf_counter() - begin, resource.getrusage(resource.RUSAGE_CHILDREN)
+    wall = time.perf_counter() - begin
+    used = _used() - before
     stop(folder / "home")
-    used = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
     return {"wall_seconds": wall, "processor_seconds": used}
 
 
+def _environment(folder: Path, **more: str) -> dict[str, str]:
+    return {
+        **os.environ,
+        "ALMANAC_CONFIG": os.devnull,
+        "PYTHONPATH": str(ROOT),
+        **at_home(folder / "home"),
+        **more,
+    }
+
+
+def _used() -> float:
+    """Return the processor time of the children of this process that have ended."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
 KNOWN_PLACEMENT = RESULTS / "known_placement.json"
-DATA_KNOWN_PLACEMENT = ROOT / "almanac" / "demo_data"
 FABRIC = ("ndr-dgx.ibnetdiscover", "opensm-lfts.dump.gz")
 HOSTS = (
     *("a06-p1-dgx-02-c03", "a06-p1-dgx-02-c11", "a06-p1-dgx-02-c16", "a07-p1-dgx-03-c02"),
@@ -92,27 +112,22 @@ SUBREAPER = 36
 """Number of the setting of Linux's ``prctl`` that makes processes without a parent children of this one."""
 
 
-def known_placement(arguments: Sequence[str] | None = None) -> None:
-    """Measure the runs, in turn with those of another checkout if one is given, and record medians."""
-    parser = argparse.ArgumentParser(prog="python -m bench.speed.known_placement")
-    parser.add_argument("--repeats", type=int, default=20, help="number of runs [default: %(default)s]")
-    parser.add_argument("--beside", type=Path, metavar="FOLDER", help="another checkout to compare with")
-    parser.add_argument("--trial", action="store_true", help="print, and record nothing")
-    given = parser.parse_args(arguments)
-    checkouts = [ROOT, *([given.beside] if given.beside else [])]
+def known_placement(repeats: int, beside: Path | None) -> None:
+    """Measure the runs, in turn with those of another checkout if there is one, and record medians."""
+    checkouts = [ROOT, *([beside] if beside else [])]
     load = os.getloadavg()[0]
     real_time = os.sched_getscheduler(0) in (os.SCHED_FIFO, os.SCHED_RR)
     with tempfile.TemporaryDirectory() as folder, prepared(Path(folder)) as environment:
-        runs = [[timed(folder, environment, one) for one in checkouts] for _ in range(given.repeats)]
+        runs = [[timed(folder, environment, one) for one in checkouts] for _ in range(repeats)]
     steps = {"known placement": summary([one[0] for one in runs])}
-    if given.beside:
+    if beside:
         steps["other checkout"] = summary([one[1] for one in runs])
         steps["ratio of pairs"] = {
             key: round(median(one[key] / other[key] for one, other in runs), 3) for key in runs[0][0]
         }
-    sizes = {"ranks": RANKS, "hosts": len(HOSTS), "repeats": given.repeats}
+    sizes = {"ranks": RANKS, "hosts": len(HOSTS), "repeats": repeats}
     conditions = {"load_average_before": round(load, 2), "real_time": real_time}
-    save(None if given.trial else KNOWN_PLACEMENT, sizes, {**conditions, **steps})
+    save(KNOWN_PLACEMENT, sizes, {**conditions, **steps})
 
 
 def summary(runs: Sequence[Mapping[str, float]]) -> dict[str, float]:
@@ -133,13 +148,7 @@ def prepared(folder: Path) -> Iterator[dict[str, str]]:
     launcher.parent.mkdir()
     launcher.write_text(LAUNCHER.format(real=real))
     launcher.chmod(0o755)
-    environment = {
-        **os.environ,
-        "ALMANAC_CONFIG": os.devnull,
-        **at_home(folder / "home"),
-        "PATH": f"{launcher.parent}{os.pathsep}{os.environ['PATH']}",
-        "PYTHONPATH": str(ROOT),
-    }
+    environment = _environment(folder, PATH=f"{launcher.parent}{os.pathsep}{os.environ['PATH']}")
 
     def call(*words: str) -> str:
         done = subprocess.run(
@@ -148,8 +157,8 @@ def prepared(folder: Path) -> Iterator[dict[str, str]]:
         return done.stderr
 
     try:
-        call("ingest", "--cluster", "ndr", *(str(DATA_KNOWN_PLACEMENT / name) for name in FABRIC))
-        call("ingest", "--name", "hpcg", str(DATA_KNOWN_PLACEMENT / "hpcg_16_64.tar.gz"))
+        call("ingest", "--cluster", "ndr", *(str(DATA / name) for name in FABRIC))
+        call("ingest", "--name", "hpcg", str(DATA / "hpcg_16_64.tar.gz"))
         for _ in range(3):  # stored runs, which are compared before each
             call("run", "--in-order", *RUN[2:])
         hosts = ("--cluster", "ndr", "--hosts", ",".join(HOSTS), "--slots", str(SLOTS))
@@ -171,7 +180,7 @@ def timed(folder: str, environment: Mapping[str, str], checkout: Path) -> dict[s
     prctl = ctypes.CDLL(None).prctl
     prctl(SUBREAPER, 1, 0, 0, 0)
     try:
-        before, begin = resource.getrusage(resource.RUSAGE_CHILDREN), time.time()
+        before, begin = _used(), time.time()
         done = subprocess.run(
             [*ALMANAC, *RUN],
             cwd=folder,
@@ -184,9 +193,7 @@ def timed(folder: str, environment: Mapping[str, str], checkout: Path) -> dict[s
                 os.wait()
     finally:
         prctl(SUBREAPER, 0, 0, 0, 0)
-    after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    used = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-    return {"wall_seconds": float(done.stdout) - begin, "processor_seconds": used}
+    return {"wall_seconds": float(done.stdout) - begin, "processor_seconds": _used() - before}
 
 
 INSTALL = RESULTS / "install.json"
@@ -274,3 +281,20 @@ def record(seconds: dict[str, float], failed: list[str], printed: str) -> None:
     slow = [{"seconds": of, "step": step, "test": test} for of, step, test in steps[:20]]
     sizes = {"tests": sum(tier["tests"] for tier in tiers.values())}
     save(SUITE, sizes, {"seconds": seconds, "failed": failed, "tiers": tiers, "slowest": slow})
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Measure what is named."""
+    parser = argparse.ArgumentParser(prog="python -m bench.speed.commands")
+    parser.add_argument("name", choices=("first-minute", "known-placement", "install", "suite"))
+    parser.add_argument("--repeats", type=int, default=20, help="number of runs [default: %(default)s]")
+    parser.add_argument("--beside", type=Path, metavar="FOLDER", help="another checkout to compare with")
+    options = parser.parse_args(arguments)
+    if options.name == "known-placement":
+        known_placement(options.repeats, options.beside)
+    else:
+        {"first-minute": first_minute, "install": install, "suite": suite}[options.name]()
+
+
+if __name__ == "__main__":
+    main()

@@ -27,9 +27,8 @@ from typing import Any
 
 from bench.support.machine import machine, now
 from bench.support.paths import RESULTS
-from bench.year.ingests import measure_ingests
-from bench.year.reads import measure_reads
-from bench.year.writing import History, Sizes
+from bench.year.history import History, Sizes
+from bench.year.measures import measure_ingests, measure_reads
 from registry.database.backups.compact import compact
 from registry.database.local.files import ServerFiles
 from registry.database.local.server import ensure_server, stop

@@ -27,8 +27,8 @@ from bench.papers.mapping.random_search import restarted
 from bench.papers.mapping.small_2011 import bandwidth_and_profile
 from bench.papers.mapping.tianhe3 import other_grids, programs
 from bench.support import papers, paths
+from bench.support.machine import processor_clock
 from bench.support.papers import Figure, Row, Table, claims, load, page, save
-from bench.support.processor_clock import processor_clock
 from ingest.generate.fat_trees import director_tree
 from ingest.generate.stencils import shuffled, stencil
 from ingest.generate.tori import torus

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 from scipy.stats import spearmanr
 
+from bench.support.machine import processor_clock
 from bench.support.plots import Curve, Panel
-from bench.support.processor_clock import processor_clock
 from ingest.generate.matrices import AUDIKW_NODES, F1_NODES, SparseMatrix, crankshaft, kkt, product_traffic
 from ingest.generate.stencils import stencil
 from ingest.generate.tori import torus

@@ -18,9 +18,9 @@ from math import isqrt
 import numpy as np
 
 from bench.papers.mapping.mapping_2011 import Effort, hosts_of_ranks
+from bench.support.machine import processor_clock
 from bench.support.papers import Figure, Row, Table
 from bench.support.plots import Curve, Panel
-from bench.support.processor_clock import processor_clock
 from ingest.generate import nas
 from ingest.generate.tianhe3 import tianhe3
 from ingest.generate.wave_fronts import snap, sweep3d

@@ -10,8 +10,15 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from bench.quality.peers.measure import Limits, measure, read_recorded, run_peers, same_instance
-from bench.quality.peers.table import markdown, summary
+from bench.quality.peers.measure import (
+    Limits,
+    markdown,
+    measure,
+    read_recorded,
+    run_peers,
+    same_instance,
+    summary,
+)
 from bench.quality.peers.tools import limits_of_tools, missing
 from bench.support.instances import FOLDER, SHIPPED, Contest, anywhere, generated, recorded
 from bench.support.machine import machine, now, peak_memory_gb

@@ -18,19 +18,20 @@ from scipy.sparse.csgraph import shortest_path
 
 from bench.quality import bounds, cores, members
 from bench.quality.peers import __main__ as command
-from bench.quality.peers import child, process, tools, tree_tools
+from bench.quality.peers import child, tools
 from bench.quality.peers.files import (
     first_slots,
     guest_graph,
+    halved,
+    hierarchies,
     host_graph,
+    host_groups,
     native_target,
     write_graph,
     write_metis,
 )
-from bench.quality.peers.hierarchies import halved, hierarchies, host_groups
-from bench.quality.peers.measure import METRICS, best, score
-from bench.quality.peers.process import Answer, run
-from bench.quality.peers.table import geometric_mean, markdown, summary
+from bench.quality.peers.measure import METRICS, best, geometric_mean, markdown, score, summary
+from bench.quality.peers.tools import Answer, run
 from bench.support.instances import SHIPPED, Contest, Shape, generated, on_all, read, recorded
 from bench.support.structured import BUFFER, fft, halving, hpl, structured
 from ingest.generate.fat_trees import extended_generalised_fat_tree
@@ -227,11 +228,11 @@ def test_a_process_has_one_thread_and_limits_of_time(
     python = [sys.executable, "-c"]
     check = "import os, sys; print(file=sys.stderr); sys.exit('threads: ' + os.environ['OMP_NUM_THREADS'])"
     assert run([*python, check], 30.0).why == "exit 1: threads: 1"
-    monkeypatch.setattr(process, "WAITING", 1000)
+    monkeypatch.setattr(tools, "WAITING", 1000)
     busy = run([*python, "while True: pass"], 0.5)
     assert busy.why == "not done in 0.5 s"
     assert busy.cpu_seconds < 2.5
-    monkeypatch.setattr(process, "WAITING", 1)
+    monkeypatch.setattr(tools, "WAITING", 1)
     assert run(["sleep", "600"], 0.2).why == "not done in 0.2 s"
 
 
@@ -478,16 +479,16 @@ def treematch(leaves: Sequence[int]) -> Callable[[list[str], float], Answer]:
 
 @pytest.fixture
 def only_treematch(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tree_tools, "program", lambda tool: tool if tool == "TreeMatch" else None)
+    monkeypatch.setattr(tools, "program", lambda tool: tool if tool == "TreeMatch" else None)
 
 
 @pytest.mark.usefixtures("only_treematch")
 def test_leaves_become_slots_and_free_slots_are_ranks_without_traffic(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(tree_tools, "run", treematch(range(5, -1, -1)))
+    monkeypatch.setattr(tools, "run", treematch(range(5, -1, -1)))
     given = ring_on(torus((2, 3)), 5, shape=Shape(sides=(2, 3)))
-    first, _ = tree_tools.tree_answers(given, given.allocation, ", all slots", tmp_path, 30.0)
+    first, _ = tools.tree_answers(given, given.allocation, ", all slots", tmp_path, 30.0)
     assert (first.tool, first.why) == ("TreeMatch (sides halved, all slots)", "")
     # Leaves are slots 0 3 1 4 2 5; rank r is on leaf 5 - r.
     assert sure(first.slot_of_rank).tolist() == [5, 2, 4, 1, 3]
@@ -495,21 +496,21 @@ def test_leaves_become_slots_and_free_slots_are_ranks_without_traffic(
 
 def test_a_program_is_named_by_its_variable(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TREEMATCH", sys.executable)
-    assert tree_tools.program("TreeMatch") == sys.executable
+    assert tools.program("TreeMatch") == sys.executable
 
 
 @pytest.mark.usefixtures("only_treematch")
 def test_a_prime_number_of_slots_has_no_groups(tmp_path: Path) -> None:
     given = ring_on(torus((5,)), 5)
-    (answer,) = tree_tools.tree_answers(given, given.allocation, "", tmp_path, 30.0)
+    (answer,) = tools.tree_answers(given, given.allocation, "", tmp_path, 30.0)
     assert (answer.tool, answer.why) == ("TreeMatch", "5 slots form no equal groups")
 
 
 @pytest.mark.usefixtures("only_treematch")
 def test_an_answer_for_other_leaves_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tree_tools, "run", treematch([0, 1]))
+    monkeypatch.setattr(tools, "run", treematch([0, 1]))
     given = ring_on(torus((2, 3)), 6, shape=Shape(sides=(2, 3)))
-    answer, *_ = tree_tools.tree_answers(given, given.allocation, "", tmp_path, 30.0)
+    answer, *_ = tools.tree_answers(given, given.allocation, "", tmp_path, 30.0)
     assert answer.why == "no readable answer: 2 places of 6"
 
 
@@ -517,10 +518,10 @@ def test_weights_are_scaled_until_their_sum_can_be_counted() -> None:
     given = ring_on(torus((4,)), 3)
     (tree,) = hierarchies(given, given.allocation)
     heavy = csr_array(([1 << 30, 1, 1 << 30, 1], [1, 2, 0, 0], [0, 2, 3, 4]), shape=(3, 3))
-    scaled = tree_tools._scaled(heavy, tree)
+    scaled = tools._scaled(heavy, tree)
     assert scaled.shape == (4, 4)
     assert scaled.indptr.tolist() == [0, 2, 3, 4, 4]
-    assert tree_tools.LARGEST_SUM * 0.99 < scaled.data.sum() * tree.largest_distance <= tree_tools.LARGEST_SUM
+    assert tools.LARGEST_SUM * 0.99 < scaled.data.sum() * tree.largest_distance <= tools.LARGEST_SUM
     assert scaled.data.min() == 1
 
 

@@ -7,15 +7,15 @@ counters. Each day adds placements of some jobs, evaluated on the fabric of thei
 
 from __future__ import annotations
 
+import heapq
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
 
 import numpy as np
 
-from bench.year.accounting import Accounting
-from bench.year.counting import Counting
-from bench.year.wiring import Wiring
+from bench.dashboard.jobs import ACCOUNTS, USERS
+from bench.dashboard.machine import CAPACITY, SLOTS, cable_ends, machine, with_faults
 from ingest.generate.stencils import stencil
 from mapping.distances.cost_model import CostModel
 from mapping.evaluation.metrics import evaluate_on
@@ -26,7 +26,19 @@ from registry.database.driver import Transaction
 from registry.fabrics.observations import draft_observation, lock_cluster
 from registry.ingest_runs.runs import SAVED, Attempt, RunResult, record_run
 from registry.ingest_runs.saving import save_all
-from registry.model import Allocation, Fabric, Job, Metrics, Placement, Profile
+from registry.model import (
+    Allocation,
+    CounterSweep,
+    Fabric,
+    Floats,
+    Guids,
+    Ints,
+    Job,
+    Longs,
+    Metrics,
+    Placement,
+    Profile,
+)
 from registry.model.intake import Intake
 from registry.model.rank_order import order_of_job
 from registry.progress import silent
@@ -36,8 +48,198 @@ from registry.registry import Registry
 from registry.running.advice import AdviceRecord
 from registry.version import code_version
 
+OUTSTANDING = 20
+"""Faults at a time on average."""
+SLOW_SHARE = 0.3
+"""Part of the faults that are cables with a quarter of their lanes; the others are cables that are gone."""
+
+
+@dataclass(slots=True)
+class Wiring:
+    """A fabric and its present faults.
+
+    Attributes
+    ----------
+    whole : the fabric without faults and forwarding tables
+    per_day : changes per day
+    """
+
+    whole: Fabric
+    draw: np.random.Generator
+    per_day: float
+    changes: int = 0
+    _slow: dict[int, bool] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, pods: int, leaves: int, per_day: float, seed: int) -> Wiring:
+        """Return a three-level fat tree with ``pods * leaves ** 2`` hosts that has no faults yet."""
+        whole = replace(machine(pods, leaves, leaves).fabric, tables=None)
+        return cls(whole, np.random.default_rng([seed, 0]), per_day)
+
+    def pass_hours(self, hours: float) -> int:
+        """Let faults occur and be repaired; return the number of changes."""
+        count = int(self.draw.poisson(self.per_day * hours / 24))
+        for _ in range(count):
+            repaired = self.draw.random() < len(self._slow) / (2 * OUTSTANDING)
+            if repaired:
+                del self._slow[int(self.draw.choice(list(self._slow)))]
+            else:
+                self._fail()
+        self.changes += count
+        return count
+
+    def present(self) -> Fabric:
+        """Return the fabric as a scan finds it now."""
+        lost, slow = (np.zeros(len(self.whole.links), np.bool_) for _ in range(2))
+        for row, is_slow in self._slow.items():
+            both = [row, self._back(row)]
+            (slow if is_slow else lost)[both] = True
+        return with_faults(self.whole, lost, slow)
+
+    def _fail(self) -> None:
+        """Slow down or take away a cable that has no fault; only switches lose theirs."""
+        links, is_host = self.whole.links, self.whole.kind == 0
+        while True:
+            row = int(self.draw.integers(len(links)))
+            of_host = is_host[links.source[row]] or is_host[links.target[row]]
+            if row not in self._slow and self._back(row) not in self._slow:
+                self._slow[row] = bool(of_host or self.draw.random() < SLOW_SHARE)
+                return
+
+    def _back(self, row: int) -> int:
+        """Return the row of the other direction of a cable; the tree has no parallel cables."""
+        links = self.whole.links
+        low, high = np.searchsorted(links.source, [links.target[row], links.target[row] + 1])
+        return int(low + np.flatnonzero(links.target[low:high] == links.source[row])[0])
+
+
+COUNTERS = (
+    *("xmit_bytes", "rcv_bytes", "xmit_packets", "rcv_packets", "xmit_wait"),
+    *("symbol_errors", "link_downed", "xmit_discards"),
+)
+ERRORS_PER_DAY = 40
+"""Of all ports and counters together."""
+PACKET_BYTES = 2048
+
+
+@dataclass(slots=True)
+class Counting:
+    """The counters of all ports of a fabric; every sweep differs from the one before in nearly every port.
+
+    Attributes
+    ----------
+    guid, port : uint64[p]; Ports, ascending
+    values : int64[8, p]; Present values of `NAMES`
+    """
+
+    guid: Guids
+    port: Ints
+    values: Longs
+    draw: np.random.Generator
+
+    @classmethod
+    def of(cls, fabric: Fabric, seed: int) -> Counting:
+        """Return the counters of a fabric's ports with random first values."""
+        draw = np.random.default_rng([seed, 1])
+        guid, port = cable_ends(fabric)
+        order = np.lexsort((port, guid))
+        values = draw.integers(1 << 36, 1 << 44, (len(COUNTERS), len(port)))
+        values[5:] = 0
+        return cls(guid[order], port[order], values, draw)
+
+    def sweep(self, at: datetime, since: timedelta) -> CounterSweep:
+        """Let the counters grow and return them."""
+        ports, seconds = len(self.port), since.total_seconds()
+        busy = 0.25 + 0.15 * np.sin(2 * np.pi * (at.hour + at.minute / 60) / 24)
+        sent, received = self.draw.gamma(0.6, busy / 0.6, (2, ports)).clip(max=0.95) * CAPACITY * seconds
+        waited = self.draw.integers(0, 1 << 20, ports)
+        grown = (sent, received, sent / PACKET_BYTES, received / PACKET_BYTES, waited)
+        self.values[:5] += np.stack(grown).astype(np.int64)
+        errors = int(self.draw.poisson(ERRORS_PER_DAY * seconds / 86400))
+        self.values[self.draw.integers(5, 8, errors), self.draw.integers(0, ports, errors)] += 1
+        return CounterSweep(
+            at=at, guid=self.guid, port=self.port, names=COUNTERS, values=np.ascontiguousarray(self.values.T)
+        )
+
+
+JOB_HOSTS = 2 ** np.arange(9)
+SHARES = np.array([0.08, 0.07, 0.10, 0.15, 0.25, 0.15, 0.10, 0.07, 0.03])
+"""Part of the jobs with so many hosts; the median is 16."""
+USE = 0.8
+"""Part of the cluster's hours that jobs use."""
+SPREAD = 0.8
+"""Standard deviation of the logarithm of the jobs' hours."""
+
+
+@dataclass(slots=True)
+class Accounting:
+    """The jobs of a cluster.
+
+    Attributes
+    ----------
+    hosts : in the order in which the scheduler hands them out
+    per_day : jobs submitted per day, at random times
+    """
+
+    hosts: Sequence[str]
+    per_day: int
+    draw: np.random.Generator
+    submitted: int = 0
+    _events: list[tuple[datetime, str, Job]] = field(default_factory=list)
+    _free_at: Floats = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._free_at = np.zeros(len(self.hosts))
+
+    def between(self, start: datetime, end: datetime) -> tuple[Job, ...]:
+        """Submit the jobs of a period; return those that started or ended in it, as they are at its end."""
+        share = (end - start) / timedelta(days=1)
+        count = int(self.draw.poisson(self.per_day * share))
+        for part in np.sort(self.draw.random(count)).tolist():
+            self._submit(start + (end - start) * part)
+        found: dict[str, Job] = {}
+        while self._events and self._events[0][0] <= end:
+            _, identity, job = heapq.heappop(self._events)
+            found[identity] = job
+        return tuple(found.values())
+
+    def _submit(self, at: datetime) -> None:
+        """Give a job the first hosts of the earliest time when enough are free."""
+        counts = np.minimum(JOB_HOSTS, len(self.hosts) // 4)
+        size = int(self.draw.choice(counts, p=SHARES))
+        earliest = float(np.partition(self._free_at, size - 1)[size - 1])
+        begun = datetime.fromtimestamp(int(np.ceil(max(at.timestamp(), earliest))), UTC)
+        chosen = np.flatnonzero(self._free_at <= begun.timestamp())[:size]
+        mean = USE * 24 * len(self.hosts) / (self.per_day * float(counts @ SHARES))
+        hours = float(self.draw.lognormal(np.log(mean) - SPREAD**2 / 2, SPREAD))
+        ended = (begun + timedelta(hours=hours)).replace(microsecond=0)
+        self._free_at[chosen] = ended.timestamp()
+        self.submitted += 1
+        user = int(self.draw.integers(len(USERS)))
+        job = Job(
+            id=str(1_000_000 + self.submitted),
+            name=f"run-{user}-{size}",
+            user=USERS[user],
+            account=ACCOUNTS[user % len(ACCOUNTS)],
+            partition="batch",
+            state="RUNNING",
+            submitted_at=at.replace(microsecond=0),
+            started_at=begun,
+            hosts=tuple(self.hosts[host] for host in chosen.tolist()),
+            slots=(SLOTS,) * size,
+            ranks=SLOTS * size,
+            distribution="block",
+            source="slurm-sacct",
+        )
+        state = "FAILED" if self.draw.random() < 0.1 else "COMPLETED"
+        heapq.heappush(self._events, (begun, job.id, job))
+        heapq.heappush(self._events, (ended, job.id, replace(job, state=state, ended_at=ended)))
+
+
 CLUSTER = "year"
 HOUR, DAY = timedelta(hours=1), timedelta(days=1)
+
+
 SIDES = {8: (4, 4, 4), 16: (8, 4, 4), 32: (8, 8, 4)}
 """Grids of the application, by number of hosts of its jobs."""
 

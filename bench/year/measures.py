@@ -1,27 +1,22 @@
-"""The ten commonest reads of pages and commands, each measured at other times or of other jobs.
-
-Nearly every command begins with the fabric at a time (``fabric now``, ``fabric a month ago``); `map`,
-`evaluate` and exports read the part of a job (``subgraph of a job``). `congestion`, `advise`, `metrics` and
-the pages Fabric and Interference read the ``running jobs`` with their fabric. The pages that people open
-first are Overview, Jobs and Job; History reads the ``placements of a month``, Changes and `cluster changes`
-the ``changes of a week``. `cluster check`, `ports` and `metrics` read the ``ports of a day``.
-"""
+"""Times of the commonest reads, and of ingests of a scan, a sweep of counters and an hour's jobs."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 import numpy as np
 
-from bench.year.writing import CLUSTER
+from bench.year.history import CLUSTER, History
 from registry.pages.jobs import JobFilter
 from registry.pages.overview import read_overview
 from registry.registry import Registry
 
 REPEATS, WARM_UP = 21, 3
+
+
 DAY = timedelta(days=1)
 
 
@@ -109,3 +104,20 @@ def _cases(registry: Registry, now: datetime, seed: int, repeats: int) -> list[C
         )
         for job, moment in zip(chosen, moments, strict=True)
     ]
+
+
+HOURS = 3
+
+
+def measure_ingests(registry: Registry, history: History, hours: int = HOURS) -> dict[str, dict[str, float]]:
+    """Save the next hours of a history by `Registry.save`, each file alone; return the times of each kind."""
+    seconds: dict[str, list[float]] = {"scan": [], "sweep": [], "jobs of an hour": []}
+    for _ in range(hours):
+        scan, counted, reported = history.hour()
+        several = [("scan", scan), ("jobs of an hour", reported)]
+        several[1:1] = [("sweep", replace(counted, counters=(sweep,))) for sweep in counted.counters]
+        for name, intake in several:
+            begin = time.perf_counter()
+            registry.save(replace(intake, started_at=history.time))
+            seconds[name].append(time.perf_counter() - begin)
+    return {name: summary(values) for name, values in seconds.items()}
