@@ -19,12 +19,11 @@ from datetime import datetime
 import numpy as np
 
 from bench.dashboard.jobs import Planned, profiles
+from bench.support.searches import searched
 from mapping.distances.cost_model import CostModel
 from mapping.evaluation.metrics import case_bounds, evaluate_on
 from mapping.evaluation.report import baselines
 from mapping.placement.case import PlacementCase
-from mapping.placement.search.options import SearchOptions
-from mapping.placement.search.placing import place
 from mapping.reconfiguration.paper.seed_topology import chordal_ring, ring
 from mapping.service.circuit_search import CircuitSearchOptions, plan_circuits, save_circuits
 from mapping.service.circuits import CircuitPlanRequest, circuit_case
@@ -166,12 +165,15 @@ def _variants(
 ) -> Iterator[Placement]:
     """Return the scheduler's placement, a search's, and both with some pairs of ranks swapped."""
     present = order_of_job(one.job).on(era.fabric)
-    found = place(
+    found = searched(
         era.fabric,
         profiles()[one.profile or 0],
         allocation,
-        SearchOptions(strategies=(CHAIN,), steps=SEARCH_STEPS, seed=int(one.job.id), workers=1),
-        CostModel(routing="tables"),
+        routing="tables",
+        strategies=(CHAIN,),
+        steps=SEARCH_STEPS,
+        seed=int(one.job.id),
+        workers=1,
     )
     yield from (present, found)
     for number in range(2, count):

@@ -17,9 +17,7 @@ from bench.quality.peers.measure import geometric_mean, score
 from bench.support.instances import SHIPPED, Contest
 from bench.support.machine import machine, now
 from bench.support.paths import RESULTS
-from mapping.distances.cost_model import CostModel
-from mapping.placement.search.options import SearchOptions
-from mapping.placement.search.placing import place
+from bench.support.searches import searched
 
 METRIC = {"hop-bytes": "hop_bytes", "congestion": "congestion_seconds"}
 
@@ -84,12 +82,14 @@ def markdown(record: dict[str, Any]) -> str:
 
 
 def _value(contest: Contest, objective: str, workers: int, seconds: float, seed: int) -> float:
-    placement = place(
+    placement = searched(
         contest.fabric,
         contest.profile,
         contest.allocation,
-        SearchOptions(objective=objective, seconds=seconds, seed=seed, workers=workers),
-        CostModel(routing="shortest-paths"),
+        objective=objective,
+        seconds=seconds,
+        seed=seed,
+        workers=workers,
     )
     return score(contest, placement)[METRIC[objective]]
 

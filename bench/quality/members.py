@@ -20,9 +20,7 @@ from bench.quality.peers.measure import geometric_mean, score
 from bench.support.instances import SHIPPED, Contest
 from bench.support.machine import machine, now
 from bench.support.paths import RESULTS
-from mapping.distances.cost_model import CostModel
-from mapping.placement.search.options import SearchOptions
-from mapping.placement.search.placing import place
+from bench.support.searches import searched
 from registry.model import Placement
 
 DEFAULT = "default"
@@ -90,18 +88,15 @@ def _placed(
     seconds: float = 10.0,
     steps: int | None = None,
 ) -> Placement:
-    return place(
+    return searched(
         contest.fabric,
         contest.profile,
         contest.allocation,
-        SearchOptions(
-            objective=objective,
-            strategies=None if name == DEFAULT else [name],
-            seconds=seconds,
-            steps=steps,
-            seed=seed,
-        ),
-        CostModel(routing="shortest-paths"),
+        objective=objective,
+        strategies=None if name == DEFAULT else [name],
+        seconds=seconds,
+        steps=steps,
+        seed=seed,
     )
 
 

@@ -17,6 +17,7 @@ from bench.support import paths
 from bench.support.instances import real
 from bench.support.papers import PartSkipped
 from bench.support.paths import DATA
+from bench.support.searches import searched
 from ingest.formats.fabrics import ibnetdiscover
 from ingest.formats.profiles import trace_csv
 from ingest.formats.routes.dialects import OPENSM_LFTS
@@ -28,8 +29,6 @@ from mapping.distances.cost_model import CostModel
 from mapping.distances.distances import EQUIVALENT_2, LINKS, distances
 from mapping.placement.catalog import Chain
 from mapping.placement.problem.problem import Problem
-from mapping.placement.search.options import SearchOptions
-from mapping.placement.search.placing import place
 from mapping.routing.catalog import build_routes
 from mapping.simulation.messages import Messages, from_profile, from_trace
 from mapping.simulation.simulate import simulate
@@ -310,13 +309,15 @@ def _searched(
     steps, seeds = (STEPS[objective][::4], 1) if small else (STEPS[objective], SEEDS[objective])
     for count in steps:
         for seed in range(seeds):
-            placement = place(
+            placement = searched(
                 fabric,
                 profile,
                 where.allocation,
-                SearchOptions(
-                    objective=objective, strategies=[SEARCHES[objective]], steps=count, seed=seed, workers=1
-                ),
-                CostModel(routing=routing),
+                routing=routing,
+                objective=objective,
+                strategies=[SEARCHES[objective]],
+                steps=count,
+                seed=seed,
+                workers=1,
             )
             yield Made(kind=f"{objective}, {count:,} proposals", placement=placement)

@@ -28,11 +28,10 @@ from bench.simulation.cases import (
 )
 from bench.support.papers import Figure, Row, progress
 from bench.support.plots import Curve, Panel
+from bench.support.searches import searched
 from mapping.distances.cost_model import CostModel
 from mapping.distances.distances import EQUIVALENT_2
 from mapping.evaluation.metrics import evaluate
-from mapping.placement.search.options import SearchOptions
-from mapping.placement.search.placing import place
 from registry.model import Allocation, Evaluation, Floats, Longs, Placement
 
 RESAMPLES = 500
@@ -319,23 +318,11 @@ def _searched(setting: Setting, *, small: bool) -> Searched:
     allocation = Allocation.of(fabric, fabric.hosts.tolist())
     steps, seeds = _sizes(small)
     found = [
-        place(
-            fabric,
-            profile,
-            allocation,
-            SearchOptions(objective=objective, steps=steps, seed=seed),
-            CostModel(routing=routing),
-        )
+        searched(fabric, profile, allocation, routing=routing, objective=objective, steps=steps, seed=seed)
         for objective in OBJECTIVES
         for seed in range(seeds)
     ]
-    order = place(
-        fabric,
-        profile,
-        allocation,
-        SearchOptions(strategies=["in-order"], steps=0),
-        CostModel(routing=routing),
-    )
+    order = searched(fabric, profile, allocation, routing=routing, strategies=["in-order"], steps=0)
     *seconds, in_order = setting.seconds([*found, order])
     case = Searched(
         fabric=setting.fabric_name,

@@ -10,7 +10,6 @@ from bench.papers.mapping.mapping_2011 import (
     MATRICES,
     OURS,
     READINGS,
-    ROUTING,
     STRATEGIES,
     THREE,
     Effort,
@@ -29,12 +28,12 @@ from bench.papers.mapping.mapping_2011 import (
     timed_placement,
 )
 from bench.support.papers import Figure, Row
+from bench.support.searches import problem_of
 from ingest.generate.percs import percs
 from ingest.generate.stencils import shuffled
 from ingest.generate.tori import torus
-from mapping.placement.problem.problem import Problem, host_indices
+from mapping.placement.problem.problem import host_indices
 from mapping.placement.strategies.baselines import in_order
-from mapping.routing.catalog import build_routes
 from registry.model import Fabric, Profile
 
 SIDES = tuple(range(3, 13))
@@ -172,9 +171,7 @@ def _accepting(
 ) -> Iterator[Row]:
     """Yield the gain of threshold accepting if it minimises Algorithm 3's estimate, as in the paper."""
     where = first_hosts(fabric, profile.ranks)
-    problem = Problem(
-        profile=profile, allocation=where, routes=build_routes("least-loaded", fabric, where.hosts)
-    )
+    problem = problem_of(fabric, profile, where, "least-loaded")
     estimate = estimator(problem)
     initial = estimate(np.arange(profile.ranks, dtype=np.int32))[0]
     for name in ("greedy", "greedy (start)", "recursive"):
@@ -210,9 +207,7 @@ def all_starts(effort: Effort) -> Figure:
     for order in ORDERS:
         profile = numbered(order, side, effort.small)
         where = first_hosts(fabric, profile.ranks)
-        problem = Problem(
-            profile=profile, allocation=where, routes=build_routes(ROUTING, fabric, where.hosts)
-        )
+        problem = problem_of(fabric, profile, where)
         first = judged(fabric, profile, in_order(profile.ranks, where))
         for near in CASES[order]:
             text = f"greedy:starts={profile.ranks},by=congestion,near={near}"

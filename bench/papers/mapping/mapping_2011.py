@@ -13,6 +13,7 @@ from scipy.stats import spearmanr
 
 from bench.support.machine import processor_clock
 from bench.support.plots import Curve, Panel
+from bench.support.searches import problem_of
 from ingest.generate.matrices import AUDIKW_NODES, F1_NODES, SparseMatrix, crankshaft, kkt, product_traffic
 from ingest.generate.stencils import stencil
 from ingest.generate.tori import torus
@@ -24,7 +25,6 @@ from mapping.placement.problem.problem import Problem, host_indices
 from mapping.placement.search.options import SearchOptions
 from mapping.placement.search.placing import place
 from mapping.placement.strategies.baselines import in_order, random_placement
-from mapping.routing.catalog import build_routes
 from registry.model import Allocation, Evaluation, Fabric, Ints, Placement, Profile
 
 LEAST_LOADED = "least-loaded"
@@ -40,9 +40,7 @@ def algorithm_3(fabric: Fabric, profile: Profile, placement: Placement) -> tuple
     Edges are routed in the order of senders, then of receivers.
     """
     allocation = placement.allocation
-    problem = Problem(
-        profile=profile, allocation=allocation, routes=build_routes(LEAST_LOADED, fabric, allocation.hosts)
-    )
+    problem = problem_of(fabric, profile, allocation, LEAST_LOADED)
     return estimator(problem)(host_indices(allocation, placement.host_of_rank))
 
 
@@ -200,7 +198,7 @@ def compare(
     several = [judged(fabric, profile, random_placement(profile.ranks, where, seed)) for seed in RANDOM_SEEDS]
     means: dict[str, Any] = {key: float(np.mean([getattr(one, key) for one in several])) for key in NUMBERS}
     found["random"] = replace(several[0], **means)
-    problem = Problem(profile=profile, allocation=where, routes=build_routes(ROUTING, fabric, where.hosts))
+    problem = problem_of(fabric, profile, where)
     for name, text in STRATEGIES.items():
         found[name] = _refined(fabric, profile, problem, text, effort.refine_seconds if refine else 0.0)
     if search:
@@ -338,9 +336,7 @@ def _warm(text: str) -> None:
     """Compile or load a strategy's kernels on a small problem."""
     fabric, profile = torus((2, 2, 2)), stencil((2, 2, 2), 7)
     where = first_hosts(fabric, profile.ranks)
-    hosts_of_ranks(
-        text, Problem(profile=profile, allocation=where, routes=build_routes(ROUTING, fabric, where.hosts))
-    )
+    hosts_of_ranks(text, problem_of(fabric, profile, where))
 
 
 def timed_placement(fabric: Fabric, profile: Profile, problem: Problem, text: str) -> Mapped:

@@ -18,12 +18,10 @@ from bench.papers.mapping.mapping_2011 import Effort
 from bench.support.instances import real
 from bench.support.papers import Figure, Row
 from bench.support.plots import Curve, Panel
+from bench.support.searches import searched
 from ingest.generate.irregular import irregular
-from mapping.distances.cost_model import CostModel
 from mapping.distances.distances import EQUIVALENT_2, distances
 from mapping.placement.problem.problem import Problem
-from mapping.placement.search.options import SearchOptions
-from mapping.placement.search.placing import place
 from mapping.placement.strategies.random_search import Search, search
 from mapping.routing.catalog import build_routes
 from registry.model import Allocation, Fabric, Floats, Ints
@@ -134,12 +132,14 @@ def run(effort: Effort) -> Figure:
 def _compare(fabric: Fabric, problem: Problem, network: int) -> Compared:
     """Run our search on the coefficient, and the paper's for the CPU time that ours took."""
     begin = time.process_time()
-    ours = place(
+    ours = searched(
         fabric,
         problem.profile,
         problem.allocation,
-        SearchOptions(objective="mapping-coefficient", steps=STEPS, seed=network),
-        CostModel(routing=ROUTING),
+        routing=ROUTING,
+        objective="mapping-coefficient",
+        steps=STEPS,
+        seed=network,
     )
     seconds = time.process_time() - begin
     printed = restarted(problem, network)

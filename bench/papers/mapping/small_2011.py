@@ -20,12 +20,12 @@ from bench.papers.mapping.mapping_2011 import (
 )
 from bench.support.papers import Figure, Row, has_plots
 from bench.support.plots import draw_matrices
+from bench.support.searches import problem_of
 from ingest.generate.tori import torus
 from mapping.placement.partition.multicore import PARTITIONS, cut_bytes, group_ranks
 from mapping.placement.problem.objective import score
 from mapping.placement.problem.problem import Problem, arc_tails
 from mapping.placement.strategies.rcm import PERIPHERAL, order_vertices
-from mapping.routing.catalog import build_routes
 from registry.model import Allocation, Fabric, Ints, Profile
 
 MAPPINGS = {"Figure 1(c)": "000 111 101 100", "Figure 1(d)": "101 111 000 100"}
@@ -71,9 +71,7 @@ def _figure_1() -> list[Row]:
 
 def _problem(fabric: Fabric, profile: Profile, hosts: list[str], routing: str) -> Problem:
     allocation = Allocation.of(fabric, hosts)
-    return Problem(
-        profile=profile, allocation=allocation, routes=build_routes(routing, fabric, allocation.hosts)
-    )
+    return problem_of(fabric, profile, allocation, routing)
 
 
 def _measured(name: str, problem: Problem, hosts: np.ndarray) -> list[Row]:

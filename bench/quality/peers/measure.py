@@ -15,11 +15,10 @@ import numpy as np
 from bench.quality.peers.files import first_slots
 from bench.quality.peers.tools import Answer, answers
 from bench.support.instances import Contest
+from bench.support.searches import searched
 from mapping.distances.cost_model import CostModel
 from mapping.evaluation.metrics import evaluate
 from mapping.evaluation.report import RANDOM_SEEDS
-from mapping.placement.search.options import SearchOptions
-from mapping.placement.search.placing import place
 from mapping.placement.strategies.baselines import in_order, random_placement
 from registry.model import Placement
 
@@ -268,12 +267,8 @@ def ours(contest: Contest, objective: str, seconds: float, seed: int) -> dict[st
     fabric, profile, allocation = contest.fabric, contest.profile, contest.allocation
     set_up = _set_up(contest, objective) if seconds <= APART else 0.0
     begin = time.perf_counter()
-    placement = place(
-        fabric,
-        profile,
-        allocation,
-        SearchOptions(objective=objective, seconds=seconds + set_up, seed=seed),
-        CostModel(routing="shortest-paths"),
+    placement = searched(
+        fabric, profile, allocation, objective=objective, seconds=seconds + set_up, seed=seed
     )
     wall = time.perf_counter() - begin
     return {
@@ -317,13 +312,7 @@ def _set_up(contest: Contest, objective: str) -> float:
     fabric, profile, allocation = contest.fabric, contest.profile, contest.allocation
     for _ in range(2):
         begin = time.perf_counter()
-        place(
-            fabric,
-            profile,
-            allocation,
-            SearchOptions(objective=objective, steps=SET_UP_STEPS),
-            CostModel(routing="shortest-paths"),
-        )
+        searched(fabric, profile, allocation, objective=objective, steps=SET_UP_STEPS)
         seconds = time.perf_counter() - begin
     return seconds
 
