@@ -28,7 +28,7 @@ from bench.papers.mapping.mapping_2011 import Effort as PaperEffort
 from bench.papers.mapping.tianhe3 import CHIPS, programs
 from bench.simulation.cases import Effort, placed_by, side_by_side
 from bench.support.machine import processor_clock
-from bench.support.papers import Figure, Row, Table, progress
+from bench.support.papers import Cell, Figure, Row, Table, progress
 from ingest.generate.tianhe3 import tianhe3
 from ingest.generate.tori import torus
 from mapping.distances.cost_model import CostModel
@@ -317,23 +317,17 @@ def _rows(machine: str, runs: list[Run]) -> list[Row]:
 
 def _table(runs: list[Run]) -> Table:
     """Return the changes of each program at each size."""
-    return Table(
-        title=f"Figure 3 by size, machine {runs[0].machine}: simulated time",
-        columns=(
-            "program",
-            "ranks",
-            *(f"OHTMA against {name} (%)" for name in BASELINES),
-            *(f"{name} against in-order (%)" for name in (REPEATED, OURS)),
-            "ours against OHTMA repeated (%)",
-        ),
-        rows=tuple(
-            (
-                one.program,
-                str(one.ranks),
-                *(100 * one.change("ohtma", name) for name in BASELINES),
-                *(100 * one.change(name, "in-order") for name in (REPEATED, OURS)),
-                100 * one.change(OURS, REPEATED),
-            )
-            for one in runs
-        ),
-    )
+    rows: list[dict[str, Cell]] = [
+        {
+            "program": one.program,
+            "ranks": str(one.ranks),
+            **{f"OHTMA against {name} (%)": 100 * one.change("ohtma", name) for name in BASELINES},
+            **{
+                f"{name} against in-order (%)": 100 * one.change(name, "in-order")
+                for name in (REPEATED, OURS)
+            },
+            "ours against OHTMA repeated (%)": 100 * one.change(OURS, REPEATED),
+        }
+        for one in runs
+    ]
+    return Table.of(f"Figure 3 by size, machine {runs[0].machine}: simulated time", rows)

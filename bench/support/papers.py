@@ -54,6 +54,12 @@ class Table:
     rows: tuple[tuple[Cell, ...], ...]
     notes: tuple[str, ...] = ()
 
+    @classmethod
+    def of(cls, title: str, rows: Sequence[Mapping[str, Cell]], *notes: str) -> Table:
+        """Return the table of rows that name their columns."""
+        cells = tuple(tuple(row.values()) for row in rows)
+        return cls(title=title, columns=tuple(rows[0]), rows=cells, notes=notes)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Figure:

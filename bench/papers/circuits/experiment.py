@@ -21,7 +21,7 @@ import numpy as np
 from scipy.stats import t
 
 from bench.support import paths
-from bench.support.papers import load
+from bench.support.papers import Cell, load
 from ingest.generate.streams import EDGE_SPREAD, VERTEX_SPREAD, LogNormal, stream_graph
 from mapping.cluster import Cluster
 from mapping.reconfiguration.bounds import FLOWS, loose_bound, throughput_bound
@@ -368,3 +368,15 @@ def imprecision(values: Sequence[float] | Floats) -> float:
 def geometric_mean(values: Iterable[float]) -> float:
     """Return the geometric mean of positive numbers."""
     return math.exp(float(np.mean(np.log(np.fromiter(values, np.float64)))))
+
+
+def pair_cells(pairs: Sequence[Pair]) -> dict[str, Cell]:
+    """Return the cells that compare our best search with the loop and with the bound, at unequal time."""
+    return {
+        "best of ours / paper's loop": geometric_mean(pair.ours / pair.paper for pair in pairs),
+        "paper's loop / bound": geometric_mean(pair.paper / pair.bound for pair in pairs),
+        "best of ours / bound": geometric_mean(pair.ours / pair.bound for pair in pairs),
+        "bound / paper's loose bound": geometric_mean(pair.bound / pair.loose for pair in pairs),
+        "seconds, paper's loop": float(np.mean([pair.paper_seconds for pair in pairs])),
+        "seconds, best of ours": float(np.mean([pair.ours_seconds for pair in pairs])),
+    }

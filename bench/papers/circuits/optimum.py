@@ -124,41 +124,31 @@ def distance(setting: Setting, number: int) -> Distance:
 
 
 def _table(found: dict[Machine, list[Distance]]) -> Table:
-    rows: list[tuple[Cell, ...]] = [
-        (machine.max_degree, machine.max_edges, machine.link_speed, *_summary(of))
+    rows: list[dict[str, Cell]] = [
+        {
+            "max-degree": machine.max_degree,
+            "max-edges": machine.max_edges,
+            "link speed": machine.link_speed,
+            **_summary(of),
+        }
         for machine, of in found.items()
     ]
     everything = [one for of in found.values() for one in of]
-    rows.append(("all", "", "", *_summary(everything)))
-    return Table(
-        title="Over the true optimum (geometric means)",
-        columns=(
-            "max-degree",
-            "max-edges",
-            "link speed",
-            "instances",
-            "paper's loop optimal",
-            "paper's loop",
-            "paper's loop, least",
-            "loop restarted optimal",
-            "loop restarted",
-            "loop restarted, least",
-            "best of ours optimal",
-            "best of ours",
-            "best of ours, least",
-            "certified bound",
-            "paper's loose bound",
-        ),
-        rows=tuple(rows),
-        notes=(
-            "Loop restarted: the highest expansion first and all steps of a refinement, with other seeds "
-            "until it has used the processor time of ours",
-        ),
+    rows.append({"max-degree": "all", "max-edges": "", "link speed": "", **_summary(everything)})
+    return Table.of(
+        "Over the true optimum (geometric means)",
+        rows,
+        "Loop restarted: the highest expansion first and all steps of a refinement, with other seeds "
+        "until it has used the processor time of ours",
     )
 
 
-def _summary(of: list[Distance]) -> tuple[Cell, ...]:
-    cells: list[Cell] = [len(of)]
-    for values in zip(*((one.paper, one.restarted, one.ours) for one in of), strict=True):
-        cells += [sum(value >= 1 - SAME for value in values), geometric_mean(values), min(values)]
-    return (*cells, geometric_mean(one.bound for one in of), geometric_mean(one.loose for one in of))
+def _summary(of: list[Distance]) -> dict[str, Cell]:
+    cells: dict[str, Cell] = {"instances": len(of)}
+    searches = {"paper's loop": "paper", "loop restarted": "restarted", "best of ours": "ours"}
+    for name, key in searches.items():
+        values = [getattr(one, key) for one in of]
+        cells[f"{name} optimal"] = sum(value >= 1 - SAME for value in values)
+        cells |= {name: geometric_mean(values), f"{name}, least": min(values)}
+    cells["certified bound"] = geometric_mean(one.bound for one in of)
+    return cells | {"paper's loose bound": geometric_mean(one.loose for one in of)}

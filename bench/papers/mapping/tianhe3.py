@@ -19,7 +19,7 @@ import numpy as np
 
 from bench.papers.mapping.mapping_2011 import Effort, hosts_of_ranks
 from bench.support.machine import processor_clock
-from bench.support.papers import Figure, Row, Table
+from bench.support.papers import Cell, Figure, Row, Table
 from bench.support.plots import Curve, Panel
 from ingest.generate import nas
 from ingest.generate.tianhe3 import tianhe3
@@ -46,6 +46,7 @@ STRATEGIES = {
 }
 BASELINES = ("in-order", "round-robin", "greedy", "greedy (last)", "rcm", "rcm (whole)")
 REPEATED, OURS, EQUAL = "ohtma, repeated", "ours", "ours, equal time"
+TIMED = ("ohtma", REPEATED, OURS, EQUAL)
 SAID: dict[str, tuple[str, ...]] = {
     "bt": ("in-order", "round-robin"),
     "sp": ("in-order", "round-robin", "greedy", "rcm"),
@@ -241,31 +242,22 @@ def _rows(cases: list[Case]) -> list[Row]:
 
 def _table(cases: list[Case]) -> Table:
     """Return the changes of each program at each size, and the processor seconds."""
-    timed = ("ohtma", REPEATED, OURS, EQUAL)
-    return Table(
-        title=f"Figure 2 by size, {cases[0].where}: hop-bytes",
-        columns=(
-            "program",
-            "ranks",
-            *(f"OHTMA against {name} (%)" for name in BASELINES),
-            *(f"{name} against in-order (%)" for name in (REPEATED, OURS)),
-            f"ours against OHTMA, in at most {SEARCH_SECONDS:g} s (%)",
-            "ours against OHTMA repeated, equal time (%)",
-            *(f"{name}: processor seconds" for name in timed),
-        ),
-        rows=tuple(
-            (
-                one.program,
-                str(one.ranks),
-                *(100 * one.change("ohtma", name) for name in BASELINES),
-                *(100 * one.change(name, "in-order") for name in (REPEATED, OURS)),
-                100 * one.change(OURS, "ohtma"),
-                100 * one.change(EQUAL, REPEATED),
-                *(float(f"{one.seconds[name]:.2g}") for name in timed),
-            )
-            for one in cases
-        ),
-    )
+    rows: list[dict[str, Cell]] = [
+        {
+            "program": one.program,
+            "ranks": str(one.ranks),
+            **{f"OHTMA against {name} (%)": 100 * one.change("ohtma", name) for name in BASELINES},
+            **{
+                f"{name} against in-order (%)": 100 * one.change(name, "in-order")
+                for name in (REPEATED, OURS)
+            },
+            f"ours against OHTMA, in at most {SEARCH_SECONDS:g} s (%)": 100 * one.change(OURS, "ohtma"),
+            "ours against OHTMA repeated, equal time (%)": 100 * one.change(EQUAL, REPEATED),
+            **{f"{name}: processor seconds": float(f"{one.seconds[name]:.2g}") for name in TIMED},
+        }
+        for one in cases
+    ]
+    return Table.of(f"Figure 2 by size, {cases[0].where}: hop-bytes", rows)
 
 
 def _panel(program: str, cases: list[Case]) -> Panel:
