@@ -28,8 +28,6 @@ HOUR = 120
 """Refreshes of a page in an hour."""
 VIEWERS = 10
 PATIENCE_SECONDS = 1200.0
-
-
 Settle = Callable[[Page], None]
 
 

@@ -292,15 +292,11 @@ REPLAYED = 4
 REPLAYED_RANKS = 128
 """Most ranks of these."""
 ROUNDS, EVERY = 4, 20
-
-
 PACKET_BYTES = 16_384
 """Large ones: what is measured is how runs are shown."""
 OPTICAL_HOSTS = 128
 """On the optical switch at most; whole jobs only."""
 DEGREE, CHORD = 6, 11
-
-
 SPEED = 2.5e10
 PLANS = 5
 TRIALS = 20

@@ -51,8 +51,6 @@ CASES = (
     Case("backup", ("db", "backup", "{work}/backup"), writes="backup"),
 )
 """What is disturbed."""
-
-
 KEPT = {"ALMANAC_KEEP_OBSERVATIONS": "newest 1", "ALMANAC_KEEP_RUNS": "newest 2"}
 """Settings of ``db prune``."""
 

@@ -17,11 +17,7 @@ from registry.model import Fabric
 
 DATA, CONTROL = "10.210.0", "10.211.0"
 """Subnets of the programs' messages and of the launcher; both are known inside the namespaces only."""
-
-
 SWITCHES, LAUNCHER, SPINE = "switches", "launcher", "spine"
-
-
 BURST, LIMIT = "16kb", "8mb"
 """How much may pass at once, and room for what waits: more than the TCP buffers of all flows hold, so that
 nothing is dropped."""

@@ -153,8 +153,6 @@ class Runner:
 PROGRAMS = ("smpicc", "smpirun")
 LATENCY, FLOPS = "50us", "1Gf"
 """Of each cable, and of each host; programs are not slowed by their computation."""
-
-
 OPTIONS_SIMULATED = ("--cfg=smpi/simulate-computation:no", "--log=root.threshold:error")
 
 

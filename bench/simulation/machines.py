@@ -28,7 +28,7 @@ from bench.papers.mapping.mapping_2011 import Effort as PaperEffort
 from bench.papers.mapping.tianhe3 import CHIPS, programs
 from bench.simulation.cases import Effort, placed_by, side_by_side
 from bench.support.machine import processor_clock
-from bench.support.papers import Cell, Figure, Row, Table, progress
+from bench.support.papers import Cell, Figure, Row, Table, claims, progress
 from ingest.generate.tianhe3 import tianhe3
 from ingest.generate.tori import torus
 from mapping.distances.cost_model import CostModel
@@ -49,10 +49,6 @@ NETWORK = Options(packet_bytes=256, latency_seconds=1e-7)
 ADAPTIVE = "minimal-adaptive:escape=up-down"
 LINKS = 6
 """Of a node; its processors reach all of them at once."""
-BLUE_GENE_WHY = (
-    "the machine's packets go by adaptive shortest ways, as here; what a node does besides sending is not "
-    "simulated; matrices as generated"
-)
 
 
 def blue_gene(effort: Effort) -> Figure:
@@ -72,15 +68,7 @@ def blue_gene(effort: Effort) -> Figure:
         rows += _rows_of_blue_gene(name, mapped, times, best)
         progress(f"{name}: {', '.join(f'{key} {value:.3g} s' for key, value in times.items())}")
     gains = [times["best of three"] / times["in-order"] - 1.0 for times in simulated.values()]
-    rows.append(
-        Row(
-            what="all matrices: best of three, simulated time",
-            ours=span(gains),
-            baseline="in-order",
-            paper="2011-measured",
-            why=BLUE_GENE_WHY,
-        )
-    )
+    rows.append(Row("all matrices: best of three, simulated time", span(gains), "in-order", "2011-measured"))
     return Figure(
         title="2011, Figure 6(c): communication phases on 512 nodes, simulated",
         setting=f"{'x'.join(map(str, sides))} torus of 425 MB/s links, one rank a node, {phases} phases, "
@@ -131,30 +119,16 @@ def _seconds(fabric: Fabric, messages: Messages, placement: Placement) -> float:
 def _rows_of_blue_gene(name: str, mapped: dict[str, Mapped], times: dict[str, float], best: str) -> list[Row]:
     rows = []
     for called, key in (("best of three", best), ("ours", OURS)):
+        measured, predicted = ("2011-measured", "2011-predicted") if key == best else ("", "")
+        gain, claimed = times[called] / times["in-order"] - 1.0, claims()
+        why, reason = claimed["2011-measured"].why, claimed["2011-predicted"].why
+        what = f"{name}: {called}, time predicted from the worst congestion"
         rows += [
-            Row(
-                what=f"{name}: {called}, simulated time",
-                ours=times[called] / times["in-order"] - 1.0,
-                baseline="in-order",
-                paper="2011-measured" if called == "best of three" else "",
-                why=BLUE_GENE_WHY,
-            ),
-            Row(
-                what=f"{name}: {called}, time predicted from the worst congestion",
-                ours=change(mapped, key),
-                baseline="in-order",
-                paper="2011-predicted" if called == "best of three" else "",
-                why="exact congestion over all shortest paths",
-            ),
+            Row(f"{name}: {called}, simulated time", gain, "in-order", measured, why),
+            Row(what, change(mapped, key), "in-order", predicted, reason),
         ]
-    rows.append(
-        Row(
-            what=f"{name}: best of three, simulated time",
-            ours=times["best of three"] / times["random"] - 1.0,
-            baseline="random",
-        )
-    )
-    return rows
+    over_random = times["best of three"] / times["random"] - 1.0
+    return [*rows, Row(f"{name}: best of three, simulated time", over_random, "random")]
 
 
 STRATEGIES = {
@@ -166,8 +140,6 @@ STRATEGIES = {
 }
 BASELINES = ("in-order", "round-robin", "greedy", "rcm")
 REPEATED = "ohtma, repeated"
-
-
 SIZES = (256, 512, 1024, 2048, 4096)
 NODE = 1.25e10
 MACHINES = {"full": (NODE, 24 * NODE, 12 * NODE), "quarter": (NODE, 6 * NODE, 3 * NODE)}
@@ -178,8 +150,6 @@ MOST_PACKETS = 100_000
 """Packets are made larger where there would be more."""
 SEARCH_SECONDS, SMALL_SECONDS = 2.0, 0.5
 """Processor seconds of ours, and at most of OHTMA repeated until it no longer improves."""
-
-
 SAID = {
     ("bt", "in-order"): "2020-time-bt-in-order",
     ("bt", "greedy"): "2020-time-bt-greedy",
@@ -188,10 +158,6 @@ SAID = {
     ("snap", "greedy"): "2020-time-snap",
     ("sweep3d", "greedy"): "2020-time-sweep3d",
 }
-WHY = (
-    "neither the machine's capacities nor its jobs' nodes, messages or computing between them are published; "
-    "a time step in rounds is communication alone"
-)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -266,8 +232,8 @@ def _seconds_tianhe3(
 ) -> dict[str, float]:
     """Return the simulated seconds of all rounds by placement."""
     packet = max(2048, int(profile.bytes.sum()) // most)
-    tianhe = partial(_simulated, fabric, from_profile(profile, ROUNDS), Options(packet_bytes=packet))
-    return dict(zip(placements, side_by_side(tianhe, list(placements.values())), strict=True))
+    run = partial(_simulated, fabric, from_profile(profile, ROUNDS), Options(packet_bytes=packet))
+    return dict(zip(placements, side_by_side(run, list(placements.values())), strict=True))
 
 
 def _simulated(fabric: Fabric, messages: Messages, options: Options, placement: Placement) -> float:
@@ -281,38 +247,15 @@ def _rows(machine: str, runs: list[Run]) -> list[Row]:
     here = [one for one in runs if one.machine == machine]
     for program in programs():
         several = [one for one in here if one.program == program]
-        for baseline in BASELINES:
-            changes = [one.change("ohtma", baseline) for one in several]
-            key = SAID.get((program, baseline), "")
-            rows.append(
-                Row(
-                    what=f"{program}, {machine}: OHTMA, simulated time",
-                    ours=f"{float(np.mean(changes)):.3g} ({span(changes)})",
-                    baseline=baseline,
-                    paper=key,
-                    why=WHY if key else "",
-                )
-            )
-        for name in (REPEATED, OURS):
-            changes = [one.change(name, "in-order") for one in several]
-            rows.append(
-                Row(
-                    what=f"{program}, {machine}: {name}, simulated time",
-                    ours=f"{float(np.mean(changes)):.3g} ({span(changes)})",
-                    baseline="in-order",
-                )
-            )
+        pairs = [("ohtma", "OHTMA", baseline) for baseline in BASELINES]
+        for name, called, baseline in [*pairs, *((name, name, "in-order") for name in (REPEATED, OURS))]:
+            changes = [one.change(name, baseline) for one in several]
+            text = f"{float(np.mean(changes)):.3g} ({span(changes)})"
+            key = SAID.get((program, baseline), "") if name == "ohtma" else ""
+            rows.append(Row(f"{program}, {machine}: {called}, simulated time", text, baseline, key))
     largest = min(one.change("ohtma", "in-order") for one in here)
-    rows.append(
-        Row(
-            what=f"all programs, {machine}: largest saving of OHTMA",
-            ours=largest,
-            baseline="in-order",
-            paper="2020-time-largest",
-            why=WHY,
-        )
-    )
-    return rows
+    what = f"all programs, {machine}: largest saving of OHTMA"
+    return [*rows, Row(what, largest, "in-order", "2020-time-largest")]
 
 
 def _table(runs: list[Run]) -> Table:

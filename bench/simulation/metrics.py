@@ -153,13 +153,9 @@ def _rows(cases: Sequence[Case]) -> list[Row]:
     rows += _means("the faster half of every case", [_faster(one) for one in cases])
     for metric in METRICS:
         costs = [one.regret(metric) for one in cases]
-        rows.append(
-            Row(
-                what=f"the placement that {metric} puts first",
-                ours=f"{float(np.mean(costs)):+.3f} on average, at most {max(costs):+.3f}",
-                baseline="simulated time of the fastest placement of the case",
-            )
-        )
+        text = f"{float(np.mean(costs)):+.3f} on average, at most {max(costs):+.3f}"
+        fastest = "simulated time of the fastest placement of the case"
+        rows.append(Row(f"the placement that {metric} puts first", text, fastest))
     return rows
 
 
@@ -176,13 +172,8 @@ def _coefficients(called: str, cases: Sequence[Case]) -> list[Row]:
             mean = float(np.mean([statistic(one.values[metric], one.seconds) for one in cases]))
             low, high = interval(several[metric])
             first = f"; leads in {float((leads == number).mean()):.0%} of resamples" if name == "rho" else ""
-            rows.append(
-                Row(
-                    what=f"{called}: {metric}, {name}",
-                    ours=f"{mean:.3f} ({low:.3f} to {high:.3f}){first}",
-                    baseline="simulated time",
-                )
-            )
+            text = f"{mean:.3f} ({low:.3f} to {high:.3f}){first}"
+            rows.append(Row(f"{called}: {metric}, {name}", text, "simulated time"))
     return rows
 
 
@@ -203,9 +194,7 @@ def _resampled(
 def _means(called: str, cases: Sequence[Case]) -> list[Row]:
     return [
         Row(
-            what=f"{called}: {metric}, rho",
-            ours=float(np.mean([_rho(one, metric) for one in cases])),
-            baseline="simulated time",
+            f"{called}: {metric}, rho", float(np.mean([_rho(one, metric) for one in cases])), "simulated time"
         )
         for metric in METRICS
     ]
@@ -254,8 +243,6 @@ OBJECTIVES = (
 )
 """The first is the default of `almanac map`: behind it come network congestion, then hop-bytes."""
 SEARCH_STEPS, SEARCH_SEEDS = 100_000, 4
-
-
 NEAR = 1.005
 FASTEST = "simulated time of the fastest placement that any search found for the case"
 
@@ -287,7 +274,7 @@ def objectives(effort: Effort) -> Figure:
     steps, seeds = _sizes(effort.small)
     where = ", ".join(dict.fromkeys(one.fabric for one in cases))
     return Figure(
-        title="Which objective finds the placements that objectives fastest",
+        title="Which objective finds the placements that run fastest",
         setting=f"The default search for {len(OBJECTIVES)} objectives, {steps:,} proposals, {seeds} seeds "
         f"each; 64 ranks on 64 hosts in {len(cases)} cases: {where}; {sent(effort)}. Simulated completion "
         "time by packets over that of the fastest placement that any search found for the case, geometric "

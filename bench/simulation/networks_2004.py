@@ -45,11 +45,7 @@ FOUND = {
     "ours": "ours",
 }
 """Mappings that are compared with random ones."""
-WHY_LOCALITY = (
-    "the paper's networks, packets and time scale are not published, nor how many ranks its mappings with "
-    "locality place on a switch; here all four"
-)
-WHY_RANDOM = "largest over the networks; the mean of the random mappings and the best of them"
+LOCAL, EVERY_RANDOM = "best random mapping with locality", "all random mappings, with locality and without"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -121,99 +117,67 @@ def rows_of_coefficients(program: str, several: Sequence[Tried]) -> list[Row]:
     rows = []
     for name, called in FOUND.items():
         ratios = [one.coefficient[name] - 1.0 for one in several]
-        less = percent(sum(value < 0 for value in ratios), len(ratios))
-        rows.append(
-            Row(
-                what=f"{program}: {called}, mapping coefficient; networks where it is less",
-                ours=f"{span(ratios)}; {less}",
-                baseline="random mapping with locality that ran best",
-            )
-        )
+        what = f"{program}: {called}, mapping coefficient; networks where it is less"
+        less = f"{span(ratios)}; {percent(sum(value < 0 for value in ratios), len(ratios))}"
+        rows.append(Row(what, less, "random mapping with locality that ran best"))
     return rows
 
 
 def rows_of_cg(several: Sequence[Tried], program: str = "CG") -> list[Row]:
     """Compare throughput far beyond saturation (Figures 8 and 11)."""
-    rows = []
+    rows, average = list[Row](), "mean of the random mappings"
     for name, called in FOUND.items():
-        local = [one.gain(name, "local", peak=False) for one in several]
-        half = [one.gain(name, "half", peak=False) for one in several]
-        random = [one.gain(name, "random", peak=False) for one in several]
+        local, half, random = (
+            [one.gain(name, against, peak=False) for one in several]
+            for against in ("local", "half", "random")
+        )
         mean = [one.over_mean_random(name) for one in several]
+        case, count = f"{program}: {called}", len(several)
+        most = f"{max(mean):.3g}; {max(random):.3g}"
+        more = percent(sum(value >= MOST for value in mean), count)
+        over_all = percent(sum(min(both) > 0 for both in zip(local, random, strict=True)), count)
+        up_to = f"{case}, networks with {MOST:.0%} more throughput or more"
+        every = f"{case}, networks with more throughput than every random mapping"
+        largest = f"{case}, largest gain of throughput over the networks"
         rows += [
-            *_rows_of_locality(f"{program}: {called}", local, half),
-            Row(
-                what=f"{program}: {called}, largest gain of throughput over the networks",
-                ours=f"{max(mean):.3g}; {max(random):.3g}",
-                baseline="mean of the random mappings; best of them",
-                paper="2004-random",
-                why=WHY_RANDOM,
-            ),
-            Row(
-                what=f"{program}: {called}, networks with {MOST:.0%} more throughput or more",
-                ours=percent(sum(value >= MOST for value in mean), len(mean)),
-                baseline="mean of the random mappings",
-                paper="2004-random",
-                why='the paper says "up to"',
-            ),
-            Row(
-                what=f"{program}: {called}, networks with more throughput than every random mapping",
-                ours=percent(sum(min(a, b) > 0 for a, b in zip(local, random, strict=True)), len(local)),
-                baseline="all random mappings, with locality and without",
-                paper="2004-figure-11",
-            ),
+            *_rows_of_locality(case, local, half),
+            Row(largest, most, f"{average}; best of them", "2004-random"),
+            Row(up_to, more, average, "2004-random", 'the paper says "up to"'),
+            Row(every, over_all, EVERY_RANDOM, "2004-figure-11"),
         ]
     return rows
 
 
 def _rows_of_locality(called: str, local: Sequence[float], half: Sequence[float]) -> list[Row]:
     """Compare throughput with random mappings with locality, of all ranks and of half of them."""
-    row = partial(Row, paper="2004-locality", why=WHY_LOCALITY)
-    more = f"{called}, networks with {MORE:.0%} more throughput or more"
+    more, key = f"{called}, networks with {MORE:.0%} more throughput or more", "2004-locality"
     enough, enough_half = (percent(sum(v >= MORE for v in gains), len(gains)) for gains in (local, half))
-    baseline = "best random mapping with locality"
     return [
-        row(what=more, ours=enough, baseline=baseline),
-        row(what=f"{called}, throughput", ours=span(local), baseline=baseline),
-        row(what=more, ours=f"{enough_half}; {span(half)}", baseline=f"{baseline} of half of the ranks"),
+        Row(more, enough, LOCAL, key),
+        Row(f"{called}, throughput", span(local), LOCAL, key),
+        Row(more, f"{enough_half}; {span(half)}", f"{LOCAL} of half of the ranks", key),
     ]
 
 
 def rows_of_sp(several: Sequence[Tried]) -> list[Row]:
     """Compare latency and traffic in bursts (Figures 9, 10, 12 and 13)."""
-    rows = []
+    rows, lowest, count = list[Row](), "lowest of the random mappings", len(several)
     for name, called in FOUND.items():
-        peak = [_lowest(one, name) for one in several]
-        traffic = [_fastest(one, name) for one in several]
-        local = [one.gain(name, "local", peak=True) for one in several]
-        random = [one.gain(name, "random", peak=True) for one in several]
+        case = f"SP: {called}"
+        peak = percent(sum(_lowest(one, name) for one in several), count)
+        traffic = percent(sum(_fastest(one, name) for one in several), count)
+        local, random = (
+            span([one.gain(name, against, peak=True) for one in several]) for against in ("local", "random")
+        )
         rows += [
+            Row(f"{case}, networks with the lowest peak latency", peak, EVERY_RANDOM, "2004-figure-9"),
+            Row(f"{case}, peak latency", local, f"{lowest} with locality", "2004-figure-12"),
+            Row(f"{case}, peak latency", random, lowest, "2004-orders"),
             Row(
-                what=f"SP: {called}, networks with the lowest peak latency",
-                ours=percent(sum(peak), len(peak)),
-                baseline="all random mappings, with locality and without",
-                paper="2004-figure-9",
-            ),
-            Row(
-                what=f"SP: {called}, peak latency",
-                ours=span(local),
-                baseline="lowest of the random mappings with locality",
-                paper="2004-figure-12",
-                why="the paper says much lower, and gives no number",
-            ),
-            Row(
-                what=f"SP: {called}, peak latency",
-                ours=span(random),
-                baseline="lowest of the random mappings",
-                paper="2004-orders",
-                why="several orders of magnitude need bursts that a random mapping does not work off before "
-                "the next; the factor by which times were shortened is not published",
-            ),
-            Row(
-                what=f"SP: {called}, networks with the highest traffic at a peak",
-                ours=percent(sum(traffic), len(traffic)),
-                baseline="all random mappings, with locality and without",
-                paper="2004-figure-13",
+                f"{case}, networks with the highest traffic at a peak",
+                traffic,
+                EVERY_RANDOM,
+                "2004-figure-13",
             ),
         ]
     return rows
@@ -223,18 +187,10 @@ def rows_of_rounds(program: str, several: Sequence[Tried]) -> list[Row]:
     """Compare throughput of a program that sends in rounds."""
     rows = []
     for name, called in FOUND.items():
-        local = [one.gain(name, "local", peak=False) for one in several]
-        more = sum(value > 0 for value in local)
-        rows.append(
-            Row(
-                what=f"{program.upper()}: {called}, throughput; networks where it is more",
-                ours=f"{span(local)}; {percent(more, len(local))}",
-                baseline="best random mapping with locality",
-                paper="2004-others",
-                why="generated traffic in rounds, no trace; where all ranks exchange with all (IS) mappings "
-                "differ little",
-            )
-        )
+        gains = [one.gain(name, "local", peak=False) for one in several]
+        more = f"{span(gains)}; {percent(sum(value > 0 for value in gains), len(gains))}"
+        what = f"{program.upper()}: {called}, throughput; networks where it is more"
+        rows.append(Row(what, more, LOCAL, "2004-others"))
     return rows
 
 
@@ -249,8 +205,6 @@ def _fastest(one: Tried, name: str) -> bool:
 
 
 NETWORKS, SWITCHES = 20, 16
-
-
 DRAWN = 10
 """Random mappings, and as many with locality; the best counts, as in the paper."""
 ROUTING = "up-down"
@@ -258,8 +212,6 @@ SEARCH = "random-search:packet_bytes=2048"
 """The paper's: its table of communication counts packets (section 2)."""
 COSTS = CostModel(routing=ROUTING, packet_bytes=2048)
 FLIT_BYTES, CYCLE = 8, 8e-9
-
-
 CAPACITY = FLIT_BYTES / CYCLE
 NETWORK = Options(flit_bytes=FLIT_BYTES, latency_seconds=4 * CYCLE)
 OVER = {"cg": 4.0, "sp": 0.5}
@@ -458,19 +410,15 @@ def outcome(
 
 def _rows_of_flits(by_flits: dict[str, list[Tried]], found: dict[str, list[Tried]]) -> list[Row]:
     """Compare flits with packets on the networks that were simulated both ways."""
-    rows = []
+    rows, why = [], "the mapping with locality that was best by packets"
     for program, several in by_flits.items():
         for name in FOUND if several else ():
-            flits = [one.gain(name, "local", peak=False) for one in several]
-            packets = [one.gain(name, "local", peak=False) for one in found[program][: len(several)]]
-            rows.append(
-                Row(
-                    what=f"{program.upper()}, flit by flit: {FOUND[name]}, throughput",
-                    ours=span(flits),
-                    baseline=f"best random mapping with locality; by packets {span(packets)}",
-                    why="the mapping with locality that was best by packets",
-                )
+            flits, packets = (
+                span([one.gain(name, "local", peak=False) for one in runs])
+                for runs in (several, found[program][: len(several)])
             )
+            what = f"{program.upper()}, flit by flit: {FOUND[name]}, throughput"
+            rows.append(Row(what, flits, f"{LOCAL}; by packets {packets}", why=why))
     return rows
 
 

@@ -160,16 +160,10 @@ def _rows(case: Case, found: Measured) -> list[Row]:
     goal = f" (aimed for: {GOAL_HOPS / 1e6:g})" if case.mode == PACKETS else ""
     limit = f" (aimed for: less than {GOAL_SECONDS:g})" if case.name.startswith("CG") else ""
     memory = found.room * PACKET_BYTES / 1e6
+    ready, room = f"seconds{limit}; set up in {found.setting_up:.2f} s", f"{found.room:,}"
+    sizes = f"{memory:.3g} MB; {found.messages:,} messages, {found.hops:,} hops"
     return [
-        Row(what=f"{case.name}: {what} hops", ours=found.rate, baseline=f"millions a second{goal}"),
-        Row(
-            what=f"{case.name}: time",
-            ours=found.running,
-            baseline=f"seconds{limit}; set up in {found.setting_up:.2f} s",
-        ),
-        Row(
-            what=f"{case.name}: packets that there was room for at most",
-            ours=f"{found.room:,}",
-            baseline=f"{memory:.3g} MB; {found.messages:,} messages, {found.hops:,} hops",
-        ),
+        Row(f"{case.name}: {what} hops", found.rate, f"millions a second{goal}"),
+        Row(f"{case.name}: time", found.running, ready),
+        Row(f"{case.name}: packets that there was room for at most", room, sizes),
     ]

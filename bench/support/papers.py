@@ -29,13 +29,16 @@ Cell = str | float | int | bool | None
 """Value of a cell; None if the paper does not give it or it was not measured."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Row:
     """Our value beside the paper's.
 
     Attributes
     ----------
+    what : case and metric
+    baseline : of a change, or a unit
     paper : key in a ``values.toml``, or empty if the text gives no value
+    why : reason of the difference; without it that of the claim
     """
 
     what: str
@@ -63,7 +66,15 @@ class Table:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Figure:
-    """A reproduced figure, table or section."""
+    """A reproduced figure, table or section.
+
+    Attributes
+    ----------
+    setting : description of the runs
+    picture : a PNG to keep beside the record instead of plots of panels
+    claims : keys of sentences of the paper that are compared with, besides those of rows
+    data : more numbers
+    """
 
     title: str
     setting: str
@@ -76,11 +87,12 @@ class Figure:
 
 
 class Claim(NamedTuple):
-    """A value of a paper, its section, figure or table, and the sentence of the text."""
+    """A value of a paper, its section, figure or table, the sentence of the text, and why ours differ."""
 
     value: float | str
     where: str
     quote: str
+    why: str = ""
 
 
 @cache
@@ -101,6 +113,8 @@ def save(name: str, figure: Figure, effort: Any, folder: Path, **more: Any) -> P
             raise KeyError(f"{name}: {key!r} is not in values.toml")
     folder.mkdir(parents=True, exist_ok=True)
     content = asdict(figure) | {"picture": bool(figure.picture)}
+    for row in content["rows"]:
+        row["why"] = row["why"] or (claims()[row["paper"]].why if row["paper"] else "")
     about = {"name": name, "date": now(), "machine": machine(), "effort": _fields(effort)}
     path = folder / f"{name}.json"
     more = {key: _fields(value) for key, value in more.items()}
@@ -157,7 +171,12 @@ def section(record: dict[str, Any]) -> list[str]:
 
 
 def rows_of_figure(rows: Sequence[tuple[str, str, Mapping[str, Mapping[str, Any]]]]) -> list[str]:
-    """Return rows of a record as a table, with reasons as notes below it."""
+    """Return rows of a record as a table, with reasons as notes below it.
+
+    Parameters
+    ----------
+    rows : case, baseline, and the rows of the record by the column that has the value
+    """
     notes: dict[str, int] = {}
     lines, ours = [], list(dict.fromkeys(name for *_, entries in rows for name in entries))
     for case, baseline, entries in rows:
@@ -214,7 +233,15 @@ def write_plots(folder: Path) -> Iterator[Path]:
 
 
 class Reproduction(NamedTuple):
-    """Parts that a command runs, and where their records go."""
+    """Parts that a command runs, and where their records go.
+
+    Attributes
+    ----------
+    names : of the parts, in the order in which they run
+    results : folder of the records of the repository
+    page, head : name and first lines of the page of all tables
+    run : yields the figure after each of its steps until it is complete, and what else to record
+    """
 
     names: tuple[str, ...]
     results: Path

@@ -53,7 +53,6 @@ RULES = {
 IDLE_SECONDS = 7200.0
 LARGEST = 12
 """Kinds of data of which the size is recorded."""
-
 Measured = dict[str, Any]
 
 

@@ -238,8 +238,6 @@ class Accounting:
 
 CLUSTER = "year"
 HOUR, DAY = timedelta(hours=1), timedelta(days=1)
-
-
 SIDES = {8: (4, 4, 4), 16: (8, 4, 4), 32: (8, 8, 4)}
 """Grids of the application, by number of hosts of its jobs."""
 

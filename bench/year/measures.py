@@ -15,8 +15,6 @@ from registry.pages.overview import read_overview
 from registry.registry import Registry
 
 REPEATS, WARM_UP = 21, 3
-
-
 DAY = timedelta(days=1)
 
 

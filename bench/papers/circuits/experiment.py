@@ -262,7 +262,6 @@ def run_loop(setting: Setting, application: Application, seed: int, seed_topolog
 
 
 T = TypeVar("T")
-
 IMPRECISION = 0.05
 """Half of the 95% interval over the mean at which an experiment is complete."""
 

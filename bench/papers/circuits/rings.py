@@ -48,7 +48,6 @@ NOTES = (
     "± is half of the 95% interval of the mean. The compute speed is not published: both of Table 2 are "
     "shown",
 )
-
 CLAIMS: tuple[str, ...] = ("well-performing", "ring-2-worsens", "no-worse")
 CLAIMS += ("time-a", "time-a-torus", "time-b", "time-b-torus", "time-c", "time-c-torus")
 

@@ -27,7 +27,6 @@ LARGE_LIMIT = 60.0
 GRAPHS = 3
 """Applications of each case."""
 PRINTED, HIGHEST_FIRST, OURS = "paper's loop, all steps", "the same, highest expansion first", "best of ours"
-
 NOTES = (
     "The paper: around 3 minutes for 32 nodes and 10,000 vertices, with unpublished speeds and links",
     "As printed, the lowest expansion first: the heaviest vertices grow to hubs, matchings get "

@@ -38,7 +38,7 @@ from registry.model import Fabric, Profile
 
 SIDES = tuple(range(3, 13))
 REFINED_SIDES = (3, 4, 6, 9, 12)
-"""Sides on which threshold accepting is tori."""
+"""Sides on which threshold accepting is run."""
 SEED = 1
 ORDERS = {"METIS": "ranks numbered as METIS numbers parts", "shuffled": "ranks numbered at random"}
 INITIAL = (
@@ -57,7 +57,7 @@ TORUS_WAYS = {
 OWN = {"with threshold accepting": "worst congestion", "with, by Algorithm 3": "by Algorithm 3"}
 """Texts of the rows of our search, which has no threshold accepting."""
 LONG = 6
-"""The longer tori of threshold accepting on Algorithm 3, in multiples of the limit of the other."""
+"""The longer run of threshold accepting on Algorithm 3, in multiples of the limit of the other."""
 
 
 def tori(effort: Effort) -> Figure:
@@ -96,45 +96,28 @@ def numbered(order: str, side: int, small: bool) -> Profile:
 
 def _rows_of_torus(order: str, sides: tuple[int, ...], found: list[dict[str, Mapped]]) -> Iterator[Row]:
     """Yield the paper's sentences under one numbering."""
-    why = f"{INITIAL}; {REAL}" if order == "METIS" else REAL
+    why, base = f"{INITIAL}; {REAL}" if order == "METIS" else REAL, f"in order, {order} numbering"
     for way, (metric, refined) in TORUS_WAYS.items():
         reason = f"{why}; {WITH}" if refined else why
         for side, one in zip((sides[0], sides[-1]), (found[0], found[-1]), strict=True):
             for name in (*STRATEGIES, OURS) if refined else STRATEGIES:
-                yield Row(
-                    what=f"{side}^3, {order}: {name}, {OWN[way] if name == OURS else way}",
-                    ours=change(one, name, metric=metric, refined=refined),
-                    baseline=f"in order, {order} numbering",
-                    paper=_paper(name, side, sides),
-                    why="" if name == OURS else reason,
-                )
-        tori = [one for one in found if not refined or one["greedy"].plain]
+                what = f"{side}^3, {order}: {name}, {OWN[way] if name == OURS else way}"
+                value = change(one, name, metric=metric, refined=refined)
+                yield Row(what, value, base, _paper(name, side, sides), "" if name == OURS else reason)
+        several = [one for one in found if not refined or one["greedy"].plain]
         for name in (*READINGS, "recursive"):
-            changes = [change(one, name, metric=metric, refined=refined) for one in tori]
-            yield Row(
-                what=f"{order}: {name}, {way}, by size",
-                ours=by_size(changes),
-                baseline=f"in order, {order} numbering",
-                paper="5a-trend",
-                why=reason,
-            )
+            changes = by_size([change(one, name, metric=metric, refined=refined) for one in several])
+            yield Row(f"{order}: {name}, {way}, by size", changes, base, "5a-trend", reason)
         for name in READINGS:
-            worse = sum(_value(one, "rcm", way) > _value(one, name, way) for one in tori)
-            yield Row(
-                what=f"{order}: RCM worse than {name}, {way}",
-                ours=f"on {worse} of {len(tori)} tori",
-                paper="5a-rcm",
-                why=reason,
-            )
-    yield from _dilations_of_torus(f"{sides[-1]}^3, {order}", found[-1], why)
+            worse = sum(_value(one, "rcm", way) > _value(one, name, way) for one in several)
+            text = f"on {worse} of {len(several)} tori"
+            yield Row(f"{order}: RCM worse than {name}, {way}", text, "", "5a-rcm", reason)
+    case = f"{sides[-1]}^3, {order}"
+    yield from _dilations_of_torus(case, found[-1], why)
     for name in ("rcm", "greedy", "greedy (start)", "recursive"):
-        yield Row(
-            what=f"{sides[-1]}^3, {order}: {name}, time",
-            ours=found[-1][name].seconds,
-            baseline="seconds",
-            paper="5a-seconds-rcm" if name == "rcm" else "5a-seconds-greedy",
-            why="another machine; greedy from 8 starts" if name in READINGS else "another machine",
-        )
+        key = "5a-seconds-rcm" if name == "rcm" else "5a-seconds-greedy"
+        reason = "another machine; greedy from 8 starts" if name in READINGS else "another machine"
+        yield Row(f"{case}: {name}, time", found[-1][name].seconds, "seconds", key, reason)
 
 
 def _value(one: dict[str, Mapped], name: str, way: str) -> float:
@@ -152,18 +135,13 @@ def _paper(name: str, side: int, sides: tuple[int, ...]) -> str:
 def _dilations_of_torus(case: str, one: dict[str, Mapped], why: str) -> Iterator[Row]:
     """Yield dilations without and with threshold accepting, weighted by bytes and by edges."""
     for name in ("in-order", *STRATEGIES, OURS):
-        key = f"5a-dilation-{'initial' if name == 'in-order' else name.split()[0]}"
+        key = "" if name == OURS else f"5a-dilation-{'initial' if name == 'in-order' else name.split()[0]}"
         several = {"without": one[name].unrefined, "with threshold accepting": one[name]}
         for way, mapped in several.items() if one[name].plain else (("", one[name]),):
-            ending = f", {way}" if way else ""
+            reason = "" if name == OURS else f"{why}; {WITH}" if "with t" in way else why
             for kind, value in (("", mapped.dilation), (" of an edge", mapped.edge_dilation)):
-                yield Row(
-                    what=f"{case}: {name}, dilation{kind}{ending}",
-                    ours=value,
-                    baseline="hops",
-                    paper="" if name == OURS else key,
-                    why="" if name == OURS else f"{why}; {WITH}" if "with t" in way else why,
-                )
+                what = f"{case}: {name}, dilation{kind}{f', {way}' if way else ''}"
+                yield Row(what, value, "hops", key, reason)
 
 
 def _accepting(
@@ -181,23 +159,17 @@ def _accepting(
             hosts, proposals = accept_on_estimate(problem, start, seconds)
             after, hops = estimate(hosts)
             case = f"{round(profile.ranks ** (1 / 3))}^3, {order}: {name}, {seconds:g} s on Algorithm 3"
-            why = f"{proposals} proposals, each with a full tori of Algorithm 3, as in section 3.5; {REAL}"
-            yield Row(
-                what=f"{case}, by Algorithm 3",
-                ours=after / initial - 1.0,
-                baseline=f"in order, {order} numbering",
-                paper="5a-recursive-1728" if name == "recursive" else "5a-greedy-1728",
-                why=why,
-            )
-            yield Row(
-                what=f"{case}, gain", ours=after / before - 1.0, baseline="without", paper="ta-gain", why=why
-            )
-            yield Row(what=f"{case}, dilation of an edge", ours=hops, baseline="hops")
-            yield Row(what=f"{case}, proposals", ours=f"{proposals}")
+            why = f"{proposals} proposals, each with a full run of Algorithm 3, as in section 3.5; {REAL}"
+            key = "5a-recursive-1728" if name == "recursive" else "5a-greedy-1728"
+            base = f"in order, {order} numbering"
+            yield Row(f"{case}, by Algorithm 3", after / initial - 1.0, base, key, why)
+            yield Row(f"{case}, gain", after / before - 1.0, "without", "ta-gain", why)
+            yield Row(f"{case}, dilation of an edge", hops, "hops")
+            yield Row(f"{case}, proposals", f"{proposals}")
 
 
 CASES = {"shuffled": ("sender", "start"), "METIS": ("sender",)}
-"""Numbering of the ranks, and the readings of greedy that are all_starts."""
+"""Numbering of the ranks, and the readings of greedy that are run."""
 
 
 def all_starts(effort: Effort) -> Figure:
@@ -215,23 +187,13 @@ def all_starts(effort: Effort) -> Figure:
             case = f"{side}^3, {order}: greedy near={near} from all hosts"
             against = f"in order, {order} numbering"
             why = "the best of all starts by exact congestion; the paper's library chooses by Algorithm 3"
+            worst, estimate = found.worst / first.worst - 1.0, found.estimate / first.estimate - 1.0
+            key = "5a-greedy-1728"
             rows += [
-                Row(
-                    what=f"{case}, worst congestion",
-                    ours=found.worst / first.worst - 1.0,
-                    baseline=against,
-                    paper="5a-greedy-1728",
-                    why=why,
-                ),
-                Row(
-                    what=f"{case}, worst congestion by Algorithm 3",
-                    ours=found.estimate / first.estimate - 1.0,
-                    baseline=against,
-                    paper="5a-greedy-1728",
-                    why=why,
-                ),
-                Row(what=f"{case}, dilation of an edge", ours=found.edge_dilation, baseline="hops"),
-                Row(what=f"{case}, time", ours=found.seconds, baseline="seconds"),
+                Row(f"{case}, worst congestion", worst, against, key, why),
+                Row(f"{case}, worst congestion by Algorithm 3", estimate, against, key, why),
+                Row(f"{case}, dilation of an edge", found.edge_dilation, "hops"),
+                Row(f"{case}, time", found.seconds, "seconds"),
             ]
     return Figure(
         title="2011, section 4.2: greedy from every host of a torus",
@@ -242,7 +204,7 @@ def all_starts(effort: Effort) -> Figure:
 
 RANKS = (64, 128, 256, 512, 1024, 1728, 1792)
 REFINED_RANKS = (64, 512)
-"""Sizes at which threshold accepting is percs_by_size; the paper has it "disabled for P > 512" (5.3.2)."""
+"""Sizes at which threshold accepting is run; the paper has it "disabled for P > 512" (5.3.2)."""
 PERCS_WHY = (
     "the figure does not name its matrix: all three are here; D links are drawn anew; the paper counts from "
     "ranks in order, which on this network are far worse than random ones"
@@ -273,16 +235,10 @@ def percs_by_size(effort: Effort) -> Figure:
             found[name].append(one)
     rows = [row for name in MATRICES for row in _rows_of_percs(name, sizes, found[name])]
     every = [one for name in MATRICES for one in found[name]]
-    rows += [
-        Row(
-            what=f"{name}, time at {sizes[0]} to {sizes[-1]} ranks",
-            ours=span([one[name].seconds for one in every]),
-            baseline="seconds",
-            paper=f"5b-seconds-{name.split()[0]}",
-            why="another machine; distances and routes apart",
-        )
-        for name in ("greedy", "greedy (start)", "recursive", "rcm")
-    ]
+    for name in ("greedy", "greedy (start)", "recursive", "rcm"):
+        what, key = f"{name}, time at {sizes[0]} to {sizes[-1]} ranks", f"5b-seconds-{name.split()[0]}"
+        seconds = span([one[name].seconds for one in every])
+        rows.append(Row(what, seconds, "seconds", key, "another machine; distances and routes apart"))
     return Figure(
         title="2011, Figure 5(b): PERCS, 9 D links a node",
         setting=f"289 supernodes of 32 nodes, LL 24, LR 5, D 10 GiB/s, D links on random nodes (seed 0); "
@@ -300,22 +256,14 @@ def _rows_of_percs(name: str, sizes: tuple[int, ...], found: list[dict[str, Mapp
     yield from _gains(f"{name}, {sizes[-1]} ranks", found[-1])
     for strategy in (*READINGS, "recursive"):
         for way, refined in PERCS_WAYS.items():
-            percs_by_size = [one for one in found if not refined or one[strategy].plain]
-            yield Row(
-                what=f"{name}: {strategy}, worst congestion by size, {way}",
-                ours=by_size([change(one, strategy, refined=refined) for one in percs_by_size]),
-                baseline="in-order",
-                paper="5b-trend",
-                why=PERCS_WHY,
-            )
+            several = [one for one in found if not refined or one[strategy].plain]
+            changes = by_size([change(one, strategy, refined=refined) for one in several])
+            what = f"{name}: {strategy}, worst congestion by size, {way}"
+            yield Row(what, changes, "in-order", "5b-trend", PERCS_WHY)
     for strategy in READINGS:
         worse = sum(one["rcm"].unrefined.worst > one[strategy].unrefined.worst for one in found)
-        yield Row(
-            what=f"{name}: RCM worse than {strategy}, without threshold accepting",
-            ours=f"at {worse} of {len(found)} sizes",
-            paper="5b-rcm",
-            why=PERCS_WHY,
-        )
+        what = f"{name}: RCM worse than {strategy}, without threshold accepting"
+        yield Row(what, f"at {worse} of {len(found)} sizes", "", "5b-rcm", PERCS_WHY)
     yield from _dilations_of_percs(f"{name}, {sizes[at]} ranks", found[at])
 
 
@@ -326,35 +274,18 @@ def _gains(case: str, found: dict[str, Mapped]) -> Iterator[Row]:
         for baseline in ("in-order", "random"):
             for name in ("random", *STRATEGIES, OURS):
                 if name != baseline:
-                    yield Row(
-                        what=f"{case}: {name}, worst congestion{ending}",
-                        ours=change(found, name, baseline, metric),
-                        baseline=baseline,
-                        paper="5b-best-1792" if name == chosen else "",
-                        why=PERCS_WHY if name == chosen else "",
-                    )
+                    value = change(found, name, baseline, metric)
+                    key, why = ("5b-best-1792", PERCS_WHY) if name == chosen else ("", "")
+                    yield Row(f"{case}: {name}, worst congestion{ending}", value, baseline, key, why)
 
 
 def _dilations_of_percs(case: str, found: dict[str, Mapped]) -> Iterator[Row]:
     """Yield dilations weighted by bytes, and by edges."""
+    keys = dict.fromkeys(READINGS, "5b-mean-greedy") | {"recursive": "5b-mean-recursive"}
     for name in ("in-order", "random", *STRATEGIES):
         for kind, value in (("", found[name].dilation), (" of an edge", found[name].edge_dilation)):
-            yield Row(
-                what=f"{case}: {name}, average dilation{kind}",
-                ours=value,
-                baseline="hops",
-                paper="5b-mean-recursive"
-                if name == "recursive"
-                else "5b-mean-greedy"
-                if name in READINGS
-                else "",
-                why=SCATTERED,
-            )
-
-
-PREDICTED = (
-    "exact congestion over all shortest paths; the paper's by its Algorithm 3, on the machine's 8x8x8 torus"
-)
+            what = f"{case}: {name}, average dilation{kind}"
+            yield Row(what, value, "hops", keys.get(name, ""), SCATTERED)
 
 
 def blue_gene(effort: Effort) -> Figure:
@@ -365,56 +296,31 @@ def blue_gene(effort: Effort) -> Figure:
     found = {
         name: compare(fabric, guest(name, ranks, effort.small), effort, search=True) for name in MATRICES
     }
+    measures, key = (("worst", ""), ("estimate", " by Algorithm 3")), "6c-predicted"
     rows = [
-        Row(
-            what=f"{name}: best of the paper's, predicted time",
-            ours=change(one, best_of_three(one), baseline),
-            baseline=baseline,
-            paper="6c-predicted",
-            why=PREDICTED,
-        )
+        Row(f"{name}: best of the paper's, predicted time", change(one, best_of_three(one), base), base, key)
         for name, one in found.items()
-        for baseline in ("in-order", "random")
+        for base in ("in-order", "random")
     ]
     rows += [
-        Row(
-            what=f"{name}: ours, predicted time{ending}",
-            ours=change(one, OURS, metric=metric),
-            baseline="in-order",
-        )
+        Row(f"{name}: ours, predicted time{ending}", change(one, OURS, metric=metric), "in-order")
         for name, one in found.items()
-        for metric, ending in (("worst", ""), ("estimate", " by Algorithm 3"))
+        for metric, ending in measures
     ]
-    rows += [row for name, one in found.items() for row in _unrefined(name, one)]
-    gained = [
-        one[strategy].worst / one[strategy].unrefined.worst - 1.0
-        for one in found.values()
-        for strategy in STRATEGIES
-    ]
-    seconds = [sum(one[name].seconds for name in THREE) for one in found.values()]
+    for name, one in found.items():
+        for strategy in STRATEGIES:
+            for metric, ending in measures:
+                what = f"{name}: {strategy}, predicted time without threshold accepting{ending}"
+                value = change(one, strategy, metric=metric, refined=False)
+                rows.append(Row(what, value, "in-order", key))
+    pairs = [(one[name].worst, one[name].unrefined.worst) for one in found.values() for name in STRATEGIES]
+    gained, base = span([refined / plain - 1.0 for refined, plain in pairs]), "the same strategy without"
+    seconds = span([sum(one[name].seconds for name in THREE) for one in found.values()])
+    why = f"{effort.refine_seconds:g} s each; all networks in the paper, this torus here"
     rows += [
-        Row(
-            what="measured time",
-            ours="not reproduced",
-            baseline="in-order",
-            paper="6c-measured",
-            why="measured on the machine; simulated seconds of these phases are in "
-            "bench/results/simulation/simulation.md",
-        ),
-        Row(
-            what="threshold accepting, worst congestion",
-            ours=span(gained),
-            baseline="the same strategy without",
-            paper="ta-gain",
-            why=f"{effort.refine_seconds:g} s each; all networks in the paper, this torus here",
-        ),
-        Row(
-            what="time of all three strategies",
-            ours=span(seconds),
-            baseline="seconds",
-            paper="6c-seconds",
-            why="another machine; greedy from 8 starts",
-        ),
+        Row("measured time", "not reproduced", "in-order", "6c-measured"),
+        Row("threshold accepting, worst congestion", gained, base, "ta-gain", why),
+        Row("time of all three strategies", seconds, "seconds", "6c-seconds"),
     ]
     return Figure(
         title="2011, Figure 6(c): 512 nodes of BlueGene/P",
@@ -422,16 +328,3 @@ def blue_gene(effort: Effort) -> Figure:
         f"{effort.refine_seconds:g} s, ours {effort.search_seconds:g} s, processor time.",
         rows=tuple(rows),
     )
-
-
-def _unrefined(name: str, one: dict[str, Mapped]) -> Iterator[Row]:
-    """Yield the changes of all strategies without threshold accepting, by both measures."""
-    for strategy in STRATEGIES:
-        for metric, ending in (("worst", ""), ("estimate", " by Algorithm 3")):
-            yield Row(
-                what=f"{name}: {strategy}, predicted time without threshold accepting{ending}",
-                ours=change(one, strategy, metric=metric, refined=False),
-                baseline="in-order",
-                paper="6c-predicted",
-                why=PREDICTED,
-            )

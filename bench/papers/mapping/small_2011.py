@@ -172,10 +172,8 @@ def multicore(effort: Effort) -> Figure:
             case = f"{name}, {ranks} ranks, {cores} a host"
             for way, (cut, seconds) in cuts.items():
                 rows += [
-                    Row(
-                        what=f"{case}: {way}, bytes between hosts", ours=cut / blocks - 1.0, baseline="blocks"
-                    ),
-                    Row(what=f"{case}: {way}, time", ours=seconds, baseline="seconds"),
+                    Row(f"{case}: {way}, bytes between hosts", cut / blocks - 1.0, "blocks"),
+                    Row(f"{case}: {way}, time", seconds, "seconds"),
                 ]
             ratio = cuts["paper"][0] / cuts["improved"][0] - 1.0
             rows.append(Row(what=f"{case}: paper, bytes between hosts", ours=ratio, baseline="improved"))
