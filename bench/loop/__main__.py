@@ -22,7 +22,7 @@ from bench.loop.network import Plan, Refused, built, counted, remove
 from bench.loop.programs import Program, Runner, SimulatedRunner
 from bench.loop.programs import version as simgrid_version
 from bench.simulation.cases import spearman
-from bench.support.machine import machine, now
+from bench.support.machine import about, now
 from bench.support.paths import RESULTS
 from mapping.evaluation.metrics import evaluate
 from mapping.placement.search.placing import place
@@ -143,7 +143,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         except Refused as reason:
             print(f"skipped: {reason}", file=sys.stderr)
             return
-    text = json.dumps({"date": now(), "machine": machine(), **found}, indent=2)
+    text = json.dumps({**about(), **found}, indent=2)
     print(text)
     if not given.trial:
         record.write_text(text + "\n")

@@ -9,7 +9,6 @@ then until `REPEATS` or `PATIENCE`; the shortest time counts. Searches run once.
 from __future__ import annotations
 
 import argparse
-import json
 import multiprocessing
 import sys
 import time
@@ -22,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from bench.speed.congestion import Case, congestion, director_tables, mesh, placed_in_order
-from bench.support.machine import machine, now, peak_memory_gb
+from bench.support.machine import about, peak_memory_gb, write_record
 from bench.support.paths import RESULTS
 from bench.support.plots import Curve, Panel, draw
 from bench.support.searches import searched
@@ -90,9 +89,8 @@ def main(arguments: list[str] | None = None) -> None:
             "points": points,
             "limits_seconds": {size: limit for size, limit in line.limits.items() if size in points},
         }
-        record = {"date": now(), "machine": machine(), "curves": curves}
-        given.output.write_text(json.dumps(record, indent=1) + "\n")
-        given.output.with_suffix(".md").write_text(markdown(record))
+        record = {**about(), "curves": curves}
+        write_record(given.output, record, markdown(record))
     draw(given.output.with_suffix(".png"), panels(curves))
 
 

@@ -7,7 +7,7 @@ import multiprocessing
 import os
 import platform
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
@@ -37,9 +37,22 @@ def now() -> str:
     return datetime.now(UTC).isoformat(timespec="seconds")
 
 
+def about() -> dict[str, Any]:
+    """Return what every record begins with: the date, and the machine."""
+    return {"date": now(), "machine": machine()}
+
+
+def write_record(path: Path, record: Mapping[str, Any], page: str = "") -> None:
+    """Write a record, and its page beside it."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(record, indent=1) + "\n")
+    if page:
+        path.with_suffix(".md").write_text(page)
+
+
 def save(results: Path | None, sizes: dict[str, int], steps: dict[str, Any]) -> None:
     """Print a record of steps and write it; with None (a trial) it is only printed."""
-    text = json.dumps({"date": now(), "machine": machine(), "sizes": sizes, "steps": steps}, indent=2)
+    text = json.dumps({**about(), "sizes": sizes, "steps": steps}, indent=2)
     if results is not None:
         results.parent.mkdir(exist_ok=True)
         results.write_text(text + "\n")

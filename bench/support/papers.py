@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from bench.support import paths
-from bench.support.machine import machine, now
+from bench.support.machine import about
 from bench.support.plots import Curve, Panel, draw
 from registry.installation import install_command
 
@@ -115,10 +115,10 @@ def save(name: str, figure: Figure, effort: Any, folder: Path, **more: Any) -> P
     content = asdict(figure) | {"picture": bool(figure.picture)}
     for row in content["rows"]:
         row["why"] = row["why"] or (claims()[row["paper"]].why if row["paper"] else "")
-    about = {"name": name, "date": now(), "machine": machine(), "effort": _fields(effort)}
+    begin = {"name": name, **about(), "effort": _fields(effort)}
     path = folder / f"{name}.json"
     more = {key: _fields(value) for key, value in more.items()}
-    path.write_text(json.dumps({**about, **more, **content}, indent=1) + "\n")
+    path.write_text(json.dumps({**begin, **more, **content}, indent=1) + "\n")
     if figure.picture:
         path.with_suffix(".png").write_bytes(figure.picture)
     return path

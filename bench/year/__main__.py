@@ -25,7 +25,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from bench.support.machine import machine, now
+from bench.support.machine import machine, now, write_record
 from bench.support.paths import RESULTS
 from bench.year.history import History, Sizes
 from bench.year.measures import measure_ingests, measure_reads
@@ -74,7 +74,7 @@ def main() -> None:
             for month, found in _measured(home, sizes, months, rules):
                 record.setdefault("months", {}).setdefault(str(month), {})[name] = {"date": now(), **found}
                 if not given.small:
-                    RECORD.write_text(json.dumps(record, indent=1) + "\n")
+                    write_record(RECORD, record)
     json.dump(record, sys.stdout, indent=1)
 
 
