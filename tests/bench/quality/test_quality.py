@@ -408,7 +408,7 @@ def test_a_part_of_the_record_may_come_from_another_machine_and_limit(
     bench()
     both = ["torus2x4/stencil8", "torus2x4/other"]
     monkeypatch.setattr(command, "structured", lambda: dict.fromkeys(both, lambda: SMALL))
-    monkeypatch.setattr(command, "machine", lambda: {"processor": "another", "cores": 4})
+    monkeypatch.setattr("bench.support.machine.machine", lambda: {"processor": "another", "cores": 4})
     bench("--only", "other", "--peer-seconds", "5")
     assert list(bench.instances) == both
     first, second = bench.instances.values()
