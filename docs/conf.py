@@ -1,7 +1,8 @@
 """Build the site from the pages of this folder: ``make docs``.
 
 The pages are Markdown as GitHub shows it. What only the site needs is added while they are read: menus made
-of the links of a page, entries of the index, and the documentation of Python objects.
+of the links of a page, entries of the index, and the documentation of Python objects. Measured figures are
+put in from the records of the benchmarks.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from sphinx.application import Sphinx
 
 DOCS = Path(__file__).parent
 sys.path.insert(0, str(DOCS.parent))
+figures = importlib.import_module("bench.figures")
 
 project = "Fabric Almanac"
 copyright = "the authors of Fabric Almanac, Apache-2.0"
@@ -40,8 +42,8 @@ _LINK = re.compile(r"(?<!!)\[([^\[\]]*)\]\(((?!https?:|#)[^()\s#]+)(#[^()\s]*)?\
 
 
 def _complete(app: Sphinx, page: str, source: list[str]) -> None:
-    """Add menus, entries of the index and Python objects to a page."""
-    text, below = source[0], DOCS / page
+    """Add figures, menus, entries of the index and Python objects to a page."""
+    text, below = figures.renewed(source[0]), DOCS / page
     if page == "index":
         parts = re.split(r"^## (.*)$", text, flags=re.MULTILINE)[1:]
         for caption, part in zip(parts[::2], parts[1::2], strict=True):

@@ -27,9 +27,8 @@ from playwright.sync_api import Browser, Page
 from bench.dashboard import floor_page, open_pages
 from bench.dashboard.data import Sizes, write
 from bench.dashboard.placements import CLUSTER
-from bench.dashboard.view import View
-from bench.dashboard.visits import MAP, PATIENCE_MS, SIZE, opened, returned, settle
-from bench.support.machine import machine, now
+from bench.dashboard.visits import MAP, PATIENCE_MS, SIZE, View, opened, returned, settle
+from bench.support.machine import about, write_record
 from bench.support.paths import RESULTS
 from bench.support.served_dashboard import Served, Watch, chromium, serve
 from registry.database.embedded_server import ensure_server, stop
@@ -87,8 +86,7 @@ def main() -> None:
         record["small"] = _measured(given.small_home, SMALL, given.walks)
     if given.only != "small":
         record |= _measured(given.home, large, given.walks)
-    given.output.parent.mkdir(exist_ok=True)
-    given.output.write_text(json.dumps(record, indent=1) + "\n")
+    write_record(given.output, record)
     json.dump(record, sys.stdout, indent=1)
 
 
@@ -99,7 +97,7 @@ def _measured(given: Path | None, sizes: Sizes, walks: int) -> dict[str, Any]:
         ensure_server(home, idle_seconds=1800.0, progress=silent)
         try:
             filled = None if given else _fill(home, sizes)
-            start = {"date": now(), "machine": machine(), "load_average": round(os.getloadavg()[1], 1)}
+            start = {**about(), "load_average": round(os.getloadavg()[1], 1)}
             record = start | measure(home, Path(folder), walks)
         finally:
             stop(home)

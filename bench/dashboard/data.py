@@ -19,8 +19,7 @@ import numpy as np
 
 from bench.dashboard.jobs import DAYS, Planned, month, profiles
 from bench.dashboard.machine import Machine, cable_ends, damaged, machine, story
-from bench.dashboard.placements import CLUSTER, Era, write_placements
-from bench.dashboard.runs import write_plans, write_simulations
+from bench.dashboard.placements import CLUSTER, Era, write_placements, write_plans, write_simulations
 from registry.database.driver import Transaction
 from registry.database.embedded_server import ensure_server
 from registry.errors import InvalidValue
@@ -75,12 +74,9 @@ def write(
 
     Parameters
     ----------
-    now : datetime, optional
-        Time at which the running jobs run (default: now).
-    workers : int
-        Processes that evaluate.
-    on_step : callable
-        Given each step's name and seconds.
+    now : time at which the running jobs run (default: now)
+    workers : processes that evaluate
+    on_step : given each step's name and seconds
     """
     now = now or datetime.now(UTC).replace(second=0, microsecond=0)
     whole = machine(sizes.pods, sizes.leaves, sizes.leaves)

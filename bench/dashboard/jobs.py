@@ -64,10 +64,8 @@ def month(now: datetime, hosts: Sequence[str], count: int, seed: int) -> tuple[P
 
     Parameters
     ----------
-    hosts : sequence of str
-        In the order in which the scheduler hands them out.
-    count : int
-        Jobs.
+    hosts : in the order in which the scheduler hands them out
+    count : jobs
     """
     draw = np.random.default_rng(seed)
     free_at = np.full(len(hosts), -np.inf)

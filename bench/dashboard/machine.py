@@ -42,10 +42,8 @@ class Machine:
 
     Attributes
     ----------
-    fabric : Fabric
-        With forwarding tables; vertices are hosts, leaf, upper and core switches, in that order.
-    lid : int32[n]
-        Of each vertex: of its one port, or of the switch.
+    fabric : with forwarding tables; vertices are hosts, leaf, upper and core switches, in that order
+    lid : int32[n]; Of each vertex: of its one port, or of the switch
     """
 
     fabric: Fabric
@@ -58,12 +56,9 @@ class Damage:
 
     Attributes
     ----------
-    before_now : timedelta
-        How long ago a scan saw it first.
-    lost : tuple of (str, str)
-        Cables that are gone.
-    slow : tuple of (str, str)
-        Cables that came up with a quarter of their lanes.
+    before_now : how long ago a scan saw it first
+    lost : cables that are gone
+    slow : cables that came up with a quarter of their lanes
     """
 
     before_now: timedelta
@@ -119,8 +114,7 @@ def with_faults(fabric: Fabric, lost: Bools, slow: Bools) -> Fabric:
 
     Parameters
     ----------
-    lost, slow : bool[m]
-        Both directions of each cable.
+    lost, slow : both directions of each cable
     """
     links = fabric.links
     capacity = np.where(slow, links.capacity / 4, links.capacity)
@@ -141,8 +135,7 @@ def tables(fabric: Fabric, lid: Ints) -> ForwardingTables:
 
     Parameters
     ----------
-    lid : int32[n]
-        Of each vertex; they follow one another from 1.
+    lid : int32[n]; Of each vertex; they follow one another from 1
     """
     switches, links = fabric.switches, fabric.links
     row_of = np.full(len(fabric), -1)

@@ -15,7 +15,7 @@ from playwright.sync_api import Browser, CDPSession, Page
 from almanac.commands.serve import server_command
 from bench.dashboard import hasty_page
 from bench.dashboard.statements import CountingDatabase, Session, statements_of
-from bench.dashboard.view import View
+from bench.dashboard.visits import View
 from bench.support.paths import ROOT
 from bench.support.served_dashboard import Served, serve
 from dashboard.shared.caching import SHARED
@@ -28,8 +28,6 @@ HOUR = 120
 """Refreshes of a page in an hour."""
 VIEWERS = 10
 PATIENCE_SECONDS = 1200.0
-
-
 Settle = Callable[[Page], None]
 
 

@@ -1,35 +1,49 @@
-"""Generate placements of the month's jobs on the dashboard's measured machine, and advice for running ones.
+"""Generate placements, advice, simulated runs and circuit plans on the dashboard's measured machine.
 
 The ranks of a job are placed as its scheduler orders them, by a short search, and by both with a few ranks
 exchanged. What each of these costs is evaluated. Running jobs have a few placements, some of those that ended
-many, as of people who try.
+many, as of people who try. A few running jobs are replayed from each of their placements. Some of their hosts
+get an optical switch, and plans for what runs there: the machine has no such switch, this is so that the
+pages of runs and of circuits have something to show.
 """
 
 from __future__ import annotations
 
 import multiprocessing
+import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 import numpy as np
 
 from bench.dashboard.jobs import Planned, profiles
+from bench.support.searches import searched
+from mapping.circuits.paper_seeds import chordal_ring, ring
 from mapping.cost.metrics import case_bounds, evaluate_on
 from mapping.cost.report import baselines
 from mapping.distances.cost_model import CostModel
 from mapping.placement.case import PlacementCase
-from mapping.placement.place import place
-from mapping.placement.search import SearchOptions
+from mapping.questions.circuits import (
+    CircuitPlanRequest,
+    CircuitSearchOptions,
+    circuit_case,
+    plan_circuits,
+    save_circuits,
+)
+from mapping.simulation.messages import Options, from_profile
+from mapping.simulation.simulate import simulate
 from registry.database.driver import Transaction
 from registry.model import Allocation, Fabric, Floats, Metrics, Placement
 from registry.model.placement import LoadedLinks, order_of_job
 from registry.registry import Registry
+from registry.store.circuit_plans import OpticalSwitch
 from registry.store.observations import lock_cluster
-from registry.store.placement_rows import PRESENT, PROPOSED, PlacementRecord
+from registry.store.placement_rows import PRESENT, PROPOSED, PlacementRecord, StoredPlacement
 from registry.store.placements import placement_id, save_placements
-from registry.store.running_jobs import AdviceRecord
+from registry.store.running_jobs import AdviceRecord, RunningJob
+from registry.store.simulations import SimulationRecord
 from registry.units import code_version
 
 CLUSTER = "large"
@@ -153,12 +167,15 @@ def _variants(
 ) -> Iterator[Placement]:
     """Return the scheduler's placement, a search's, and both with some pairs of ranks swapped."""
     present = order_of_job(one.job).on(era.fabric)
-    found = place(
+    found = searched(
         era.fabric,
         profiles()[one.profile or 0],
         allocation,
-        SearchOptions(strategies=(CHAIN,), steps=SEARCH_STEPS, seed=int(one.job.id), workers=1),
-        CostModel(routing="tables"),
+        routing="tables",
+        strategies=(CHAIN,),
+        steps=SEARCH_STEPS,
+        seed=int(one.job.id),
+        workers=1,
     )
     yield from (present, found)
     for number in range(2, count):
@@ -270,3 +287,84 @@ def _keep(tasks: list[tuple[Sequence[Era], Planned, str, datetime, int]]) -> Non
 
 def _placed(number: int) -> list[Placed]:
     return placements_of(*_TASKS[number])
+
+
+REPLAYED = 4
+"""Running jobs that are simulated."""
+REPLAYED_RANKS = 128
+"""Most ranks of these."""
+ROUNDS, EVERY = 4, 20
+PACKET_BYTES = 16_384
+"""Large ones: what is measured is how runs are shown."""
+OPTICAL_HOSTS = 128
+"""On the optical switch at most; whole jobs only."""
+DEGREE, CHORD = 6, 11
+SPEED = 2.5e10
+PLANS = 5
+TRIALS = 20
+
+
+def write_simulations(registry: Registry, era: Era, now: datetime) -> int:
+    """Simulate all placements of some running jobs on the latest fabric; return the number of runs."""
+    running = registry.running(CLUSTER, now)
+    stored = registry.profiles.read_many({one.stored.profile or "" for one in running.jobs} - {""})
+    known = [one for one in running.jobs if one.stored.profile in stored]
+    small = [one for one in known if stored[one.stored.profile or ""].profile.ranks <= REPLAYED_RANKS]
+    options = Options(packet_bytes=PACKET_BYTES)
+    runs = 0
+    for job in small[:REPLAYED]:
+        messages = from_profile(stored[job.stored.profile or ""].profile, ROUNDS)
+        for placed in _stored(registry, job, era):
+            start = time.monotonic()
+            run = simulate(era.fabric, placed.placement, messages, options=replace(options, every=EVERY))
+            record = SimulationRecord(
+                placement=placed.id,
+                content=era.content,
+                tables=era.tables,
+                profile=placed.profile or "",
+                simulation=run,
+                parameters={"rounds": ROUNDS, "packet_bytes": PACKET_BYTES, "every": EVERY},
+                wall_seconds=time.monotonic() - start,
+                code_version=code_version(),
+            )
+            registry.simulations.save(record)
+            runs += 1
+    return runs
+
+
+def write_plans(registry: Registry, now: datetime) -> int:
+    """Put some running jobs' hosts on an optical switch and plan its circuits; return the number of plans."""
+    hosts = _hosts(registry, now)
+    if len(hosts) < 3:
+        return 0
+    present = chordal_ring(len(hosts), CHORD) if len(hosts) >= 2 * CHORD else ring(len(hosts))
+    switch = OpticalSwitch(
+        cluster=CLUSTER,
+        hosts=hosts,
+        max_degree=DEGREE,
+        max_edges=DEGREE * len(hosts) // 2,
+        link_speed=SPEED,
+        circuits=tuple((a, b) for a, b in present.pairs.tolist()),
+    )
+    registry.optical.save(switch)
+    case = circuit_case(registry, CircuitPlanRequest(cluster=CLUSTER, at=now))
+    for seed in range(PLANS):
+        options = CircuitSearchOptions(trials=TRIALS, seed=seed, reconfiguration_seconds=1.0)
+        save_circuits(registry, plan_circuits(case, options))
+    return PLANS
+
+
+def _stored(registry: Registry, job: RunningJob, era: Era) -> Iterator[StoredPlacement]:
+    for info in registry.placements.history(CLUSTER, job=job.stored.job.id):
+        if info.snapshot == era.content:
+            yield registry.placements.read(info.id)
+
+
+def _hosts(registry: Registry, now: datetime) -> tuple[str, ...]:
+    """Return hosts of running jobs with a known profile, as long as they fit."""
+    found: list[str] = []
+    for one in registry.running(CLUSTER, now).jobs:
+        hosts = one.stored.job.hosts
+        if one.stored.profile and len(found) + len(hosts) <= OPTICAL_HOSTS:
+            found += [host for host in hosts if host not in found]
+    return tuple(sorted(found))

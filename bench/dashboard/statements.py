@@ -63,8 +63,7 @@ def ran(database: Database, path: str, address: Mapping[str, str], viewers: int 
 
     Parameters
     ----------
-    viewers : int
-        Number of sessions that open the page one after the other.
+    viewers : number of sessions that open the page one after the other
 
     Raises
     ------

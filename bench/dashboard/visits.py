@@ -1,15 +1,30 @@
-"""One visit of a page: open it in a browser, wait until it is drawn, and count what it received."""
+"""One visit of a page in one state: open it in a browser, wait until it is drawn, count what it received."""
 
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
-from urllib.parse import urlsplit
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from urllib.parse import urlencode, urlsplit
 
 from playwright.sync_api import Browser, BrowserContext, Page, Response, ViewportSize, WebSocket
 
-from bench.dashboard.view import View
 from bench.support.served_dashboard import Served, Watch
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class View:
+    """A page in one state: its path and the parameters of its address."""
+
+    name: str
+    path: str
+    address: Mapping[str, str] = field(default_factory=dict)
+    draws_map: bool = False
+
+    def url(self, base: str) -> str:
+        """Return the whole address."""
+        return f"{base}/{self.path}" + (f"?{urlencode(self.address)}" if self.address else "")
+
 
 SIZE = ViewportSize(width=1280, height=900)
 PATIENCE_MS = 120_000

@@ -15,11 +15,9 @@ import numpy as np
 
 from bench.faults.commands import CASES, Case, Outcome, at_home, fresh_copy, prepare
 from bench.faults.crowd import crowd, scans_of
-from bench.faults.full_disk import filled, small_disk
-from bench.faults.kills import VICTIMS, killed
-from bench.faults.restarts import restarted
+from bench.faults.disturb import VICTIMS, filled, killed, restarted, small_disk
 from bench.faults.trial import Trial, Undisturbed, judge, undisturbed
-from bench.support.machine import machine, now
+from bench.support.machine import about, write_record
 from bench.support.paths import RESULTS
 from ingest.catalog import FORMATS
 from registry.database.embedded_server import stop
@@ -55,10 +53,10 @@ def main() -> None:
     for name in given.names or parts:
         with tempfile.TemporaryDirectory(prefix="almanac-faults-") as folder:
             counts = parts[name](Path(folder), given)
-        record[name] = {"date": now(), "machine": machine(), "seed": given.seed, **counts}
+        record[name] = {**about(), "seed": given.seed, **counts}
         print(json.dumps({name: record[name]}, indent=2))
         if not given.small:
-            RECORD.write_text(json.dumps(record, indent=2) + "\n")
+            write_record(RECORD, record)
 
 
 def _kills(folder: Path, given: argparse.Namespace) -> dict[str, Any]:

@@ -25,12 +25,10 @@ class Case:
 
     Attributes
     ----------
-    arguments : tuple of str
-        Words after ``almanac``; ``{files}`` is the folder of `prepare`, ``{work}`` a folder of the trial.
-    whole : bool
-        True if the command is one transaction; of others a part may be stored, which repeating completes.
-    writes : str
-        Name of the file in ``{work}`` that it writes, if any: it is absent or complete.
+    arguments : words after ``almanac``; ``{files}`` is the folder of `prepare`, ``{work}`` a folder of the
+        trial
+    whole : true if the command is one transaction; of others a part may be stored, which repeating completes
+    writes : name of the file in ``{work}`` that it writes, if any: it is absent or complete
     """
 
     name: str
@@ -53,8 +51,6 @@ CASES = (
     Case("backup", ("db", "backup", "{work}/backup"), writes="backup"),
 )
 """What is disturbed."""
-
-
 KEPT = {"ALMANAC_KEEP_OBSERVATIONS": "newest 1", "ALMANAC_KEEP_RUNS": "newest 2"}
 """Settings of ``db prune``."""
 

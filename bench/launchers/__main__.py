@@ -18,7 +18,7 @@ from almanac.running.launchers import launcher_of
 from bench.launchers.cases import KINDS, Case
 from bench.launchers.pretended import LAUNCHERS, Pretended
 from bench.launchers.trial import Trial, program_for, try_case
-from bench.support.machine import machine, now
+from bench.support.machine import about
 from bench.support.paths import RESULTS
 
 RECORD = RESULTS / "launchers.json"
@@ -99,8 +99,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
             continue
         counts = counted(list(tried(pretended, range(given.cases), given.seed)))
         found = {
-            "date": now(),
-            "machine": machine(),
+            **about(),
             "version": version(pretended),
             "seed": given.seed,
             **counts,

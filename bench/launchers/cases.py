@@ -26,15 +26,10 @@ class Case:
 
     Attributes
     ----------
-    number, seed : int
-    hosts : tuple of str
-        Hosts of the job, in an order of its own.
-    slots : tuple of int
-        Slots of each host.
-    part : int
-        Number of hosts of the step; all of them if it takes the whole job.
-    ranks : int
-        Number of ranks of the step.
+    hosts : hosts of the job, in an order of its own
+    slots : slots of each host
+    part : number of hosts of the step; all of them if it takes the whole job
+    ranks : number of ranks of the step
     """
 
     number: int

@@ -35,10 +35,8 @@ class Started:
 
     Attributes
     ----------
-    words : tuple of str
-        The launcher with its options.
-    environment : mapping of str to str
-        Variables of the job.
+    words : the launcher with its options
+    environment : variables of the job
     """
 
     words: tuple[str, ...]
@@ -55,16 +53,11 @@ class Pretended:
 
     Attributes
     ----------
-    needs : tuple of str
-        Programs; the first is the launcher.
-    compiler : str
-        Compiler of the MPI programs that it starts.
-    open : callable
-        Returns what holds jobs, in a folder; daemons end with it.
-    before : tuple of str
-        Words before all of a command.
-    asked : tuple of str
-        Words that print the version, if the launcher itself does so only beside a scheduler.
+    needs : programs; the first is the launcher
+    compiler : compiler of the MPI programs that it starts
+    open : returns what holds jobs, in a folder; daemons end with it
+    before : words before all of a command
+    asked : words that print the version, if the launcher itself does so only beside a scheduler
     """
 
     needs: tuple[str, ...]

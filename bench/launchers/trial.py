@@ -29,12 +29,9 @@ class Trial:
 
     Attributes
     ----------
-    requested : tuple of str
-        Host of each rank.
-    printed : tuple of str
-        What the ranks printed, in their order.
-    error : str
-        Why nothing was printed; empty if something was.
+    requested : host of each rank
+    printed : what the ranks printed, in their order
+    error : why nothing was printed; empty if something was
     """
 
     requested: tuple[str, ...] = ()

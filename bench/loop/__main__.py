@@ -18,13 +18,11 @@ from typing import Any
 
 import numpy as np
 
-from bench.loop.network import Refused, built, counted, remove
-from bench.loop.plan import Plan
-from bench.loop.programs import Program, Runner
-from bench.loop.simulated import SimulatedRunner
-from bench.loop.simulated import version as simgrid_version
-from bench.simulation.rank_statistics import spearman
-from bench.support.machine import machine, now
+from bench.loop.network import Plan, Refused, built, counted, remove
+from bench.loop.programs import Program, Runner, SimulatedRunner
+from bench.loop.programs import version as simgrid_version
+from bench.simulation.cases import spearman
+from bench.support.machine import about, now
 from bench.support.paths import RESULTS
 from mapping.cost.metrics import evaluate
 from mapping.placement.methods.baselines import in_order, random_placement
@@ -49,10 +47,8 @@ class Order:
 
     Attributes
     ----------
-    medians : list of float
-        Median seconds of a step in each run.
-    counted : list of float
-        Per run: bytes of packets on all cables that switches send on, over the estimate.
+    medians : median seconds of a step in each run
+    counted : per run: bytes of packets on all cables that switches send on, over the estimate
     """
 
     name: str
@@ -147,7 +143,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         except Refused as reason:
             print(f"skipped: {reason}", file=sys.stderr)
             return
-    text = json.dumps({"date": now(), "machine": machine(), **found}, indent=2)
+    text = json.dumps({**about(), **found}, indent=2)
     print(text)
     if not given.trial:
         record.write_text(text + "\n")

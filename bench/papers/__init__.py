@@ -1,8 +1,4 @@
-"""Do we reproduce the papers? One package per field: process mapping, circuits of optical switches.
-
-Input: values printed in the papers, with the sentence that states each.
-Output: tables beside the papers' values; records, pages and plots below build/bench, or under bench/results.
-"""
+"""Do we reproduce the papers? One package per field: process mapping, circuits of optical switches."""
 
 from importlib.util import find_spec
 

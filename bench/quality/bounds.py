@@ -20,10 +20,9 @@ from typing import Any
 import numpy as np
 
 from bench.quality.peers.__main__ import instances
-from bench.quality.peers.measure import METRICS
-from bench.quality.peers.table import geometric_mean
+from bench.quality.peers.measure import METRICS, geometric_mean
 from bench.support.instances import SHIPPED
-from bench.support.machine import machine, now
+from bench.support.machine import about, write_record
 from bench.support.paths import RESULTS
 from bench.support.structured import structured
 from ingest.generate.dragonfly import dragonfly
@@ -60,7 +59,7 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--only", action="append", metavar="NAME", help="parts of names of instances")
     given = parser.parse_args(arguments)
     known = json.loads((RESULTS / "peers.json").read_text())["instances"]
-    record: dict[str, Any] = {"date": now(), "machine": machine(), "instances": {}, "small": small_cases()}
+    record: dict[str, Any] = {**about(), "instances": {}, "small": small_cases()}
     for name, make in (instances(given.folder, with_generated=True) | structured()).items():
         if name not in known or (given.only and not any(part in name for part in given.only)):
             continue
@@ -70,8 +69,7 @@ def main(arguments: list[str] | None = None) -> None:
         best = best_known(known[name])
         record["instances"][name] = compared(routes, contest.profile, contest.allocation, best)
         record["summary"] = summary(record["instances"])
-        (RESULTS / "bounds.json").write_text(json.dumps(record, indent=1) + "\n")
-        (RESULTS / "bounds.md").write_text(markdown(record))
+        write_record(RESULTS / "bounds.json", record, markdown(record))
 
 
 def best_known(found: dict[str, Any]) -> dict[str, float]:

@@ -7,20 +7,16 @@ machine with two free cores. Writes ``bench/results/cores.json`` and ``cores.md`
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 from pathlib import Path
 from typing import Any
 
 from bench.quality.peers.__main__ import ANY, instances
-from bench.quality.peers.measure import score
-from bench.quality.peers.table import geometric_mean
+from bench.quality.peers.measure import geometric_mean, score
 from bench.support.instances import SHIPPED, Contest
-from bench.support.machine import machine, now
+from bench.support.machine import about, write_record
 from bench.support.paths import RESULTS
-from mapping.distances.cost_model import CostModel
-from mapping.placement.place import place
-from mapping.placement.search import SearchOptions
+from bench.support.searches import searched
 
 METRIC = {"hop-bytes": "hop_bytes", "congestion": "congestion_seconds"}
 
@@ -48,15 +44,13 @@ def main(arguments: list[str] | None = None) -> None:
             for objective in METRIC
         }
         record = {
-            "date": now(),
-            "machine": machine(),
+            **about(),
             "seconds": {"two": given.seconds, "one": given.alone},
             "seed": given.seed,
             "geometric_mean_of_two_over_one": {objective: mean(found, objective) for objective in METRIC},
             "instances": found,
         }
-        (RESULTS / "cores.json").write_text(json.dumps(record, indent=1) + "\n")
-        (RESULTS / "cores.md").write_text(markdown(record))
+        write_record(RESULTS / "cores.json", record, markdown(record))
 
 
 def mean(found: dict[str, dict[str, dict[str, float]]], objective: str) -> float:
@@ -85,12 +79,14 @@ def markdown(record: dict[str, Any]) -> str:
 
 
 def _value(contest: Contest, objective: str, workers: int, seconds: float, seed: int) -> float:
-    placement = place(
+    placement = searched(
         contest.fabric,
         contest.profile,
         contest.allocation,
-        SearchOptions(objective=objective, seconds=seconds, seed=seed, workers=workers),
-        CostModel(routing="shortest-paths"),
+        objective=objective,
+        seconds=seconds,
+        seed=seed,
+        workers=workers,
     )
     return score(contest, placement)[METRIC[objective]]
 

@@ -10,20 +10,16 @@ portfolio is run too. A chain that is seldom the best and takes time from others
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 from pathlib import Path
 from typing import Any
 
 from bench.quality.peers.__main__ import instances
-from bench.quality.peers.measure import score
-from bench.quality.peers.table import geometric_mean
+from bench.quality.peers.measure import geometric_mean, score
 from bench.support.instances import SHIPPED, Contest
-from bench.support.machine import machine, now
+from bench.support.machine import about, write_record
 from bench.support.paths import RESULTS
-from mapping.distances.cost_model import CostModel
-from mapping.placement.place import place
-from mapping.placement.search import SearchOptions
+from bench.support.searches import searched
 from registry.model import Placement
 
 DEFAULT = "default"
@@ -60,15 +56,13 @@ def main(arguments: list[str] | None = None) -> None:
             objective: _values(contest, objective, given.seconds, given.seed) for objective in CHAINS
         }
         record = {
-            "date": now(),
-            "machine": machine(),
+            **about(),
             "seconds": given.seconds,
             "seed": given.seed,
             "summary": {objective: summary(found, objective) for objective in CHAINS},
             "instances": found,
         }
-        (RESULTS / "members.json").write_text(json.dumps(record, indent=1) + "\n")
-        (RESULTS / "members.md").write_text(markdown(record))
+        write_record(RESULTS / "members.json", record, markdown(record))
 
 
 def _values(contest: Contest, objective: str, seconds: float, seed: int) -> dict[str, float]:
@@ -91,18 +85,15 @@ def _placed(
     seconds: float = 10.0,
     steps: int | None = None,
 ) -> Placement:
-    return place(
+    return searched(
         contest.fabric,
         contest.profile,
         contest.allocation,
-        SearchOptions(
-            objective=objective,
-            strategies=None if name == DEFAULT else [name],
-            seconds=seconds,
-            steps=steps,
-            seed=seed,
-        ),
-        CostModel(routing="shortest-paths"),
+        objective=objective,
+        strategies=None if name == DEFAULT else [name],
+        seconds=seconds,
+        steps=steps,
+        seed=seed,
     )
 
 

@@ -33,15 +33,10 @@ class Case:
 
     Attributes
     ----------
-    fabric : Fabric
-    host_of_rank : int32[ranks]
-        Vertices, without repeats.
-    messages : Messages
-        By rank.
-    routing : str
-        One that has one way for each pair.
-    options : Options
-        One latency for all links.
+    host_of_rank : int32[ranks]; Vertices, without repeats
+    messages : by rank
+    routing : one that has one way for each pair
+    options : one latency for all links
     """
 
     fabric: Fabric

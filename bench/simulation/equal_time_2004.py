@@ -15,23 +15,27 @@ from dataclasses import dataclass
 from functools import partial
 
 from bench.papers.mapping.random_search import MANY, Restarted, restarted
-from bench.simulation.claims import FOUND, MORE, WHY_LOCALITY, Outcome
+from bench.simulation.cases import Effort, percent, placed_by, problem, side_by_side, span
 from bench.simulation.networks_2004 import (
     CAPACITY,
     DRAWN,
     EVERY,
+    EVERY_RANDOM,
+    FOUND,
+    LOCAL,
+    MORE,
     NETWORKS,
     OVER,
     ROUTING,
     STEPS,
     SWITCHES,
+    Outcome,
     mapping_coefficient,
     outcome,
     searched,
     simulated,
 )
-from bench.simulation.runs import Effort, percent, placed_by, problem, say, side_by_side, span
-from bench.support.figures import Figure, Row
+from bench.support.papers import Figure, Row, progress
 from ingest.generate.irregular import irregular
 from mapping.placement.problem import Problem
 from mapping.simulation.messages import from_trace, saturating_scale
@@ -47,7 +51,6 @@ SEARCHES = {
     "thorough": FOUND["thorough"],
     "ours": FOUND["ours"],
 }
-LOCAL, RANDOM = "best random mapping with locality", "all random mappings, with locality and without"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,12 +68,9 @@ class Compared:
 
     Attributes
     ----------
-    searched : Searched
-    coefficient, gain : float
-        Mapping coefficient, and throughput (CG) or peak latency (SP), over those of the mapping with
-        locality that ran best, minus one.
-    lowest : bool
-        No random mapping, with locality or without, has as low a peak latency.
+    coefficient, gain : mapping coefficient, and throughput (CG) or peak latency (SP), over those of the
+        mapping with locality that ran best, minus one
+    lowest : no random mapping, with locality or without, has as low a peak latency
     """
 
     searched: Searched
@@ -92,7 +92,7 @@ def run(effort: Effort) -> Figure:
                 _searches(fabric, where, network)  # compiles the kernels
             searches = _searches(fabric, where, network)
             found[program].append(_compare(fabric, program, trace, searches, drawn))
-        say(f"network {network + 1} of {networks}")
+        progress(f"network {network + 1} of {networks}")
     return Figure(
         title="2004 at equal CPU time: the paper's search and ours",
         setting=f"{networks} random networks of {SWITCHES} switches of 8 ports with 4 hosts each, up*/down* "
@@ -173,26 +173,13 @@ def rows_of_cg(found: list[dict[str, Compared]]) -> list[Row]:
     """Return rows on throughput beyond saturation (Figures 8 and 11)."""
     rows = []
     for name, called in SEARCHES.items():
-        several = [one[name] for one in found]
-        enough = sum(one.gain >= MORE for one in several)
+        several, case = [one[name] for one in found], f"CG: {called}"
+        enough = percent(sum(one.gain >= MORE for one in several), len(several))
         key = "2004-length" if name == "bytes" else "2004-locality"
-        rows += [
-            Row(
-                what=f"CG: {called}, networks with {MORE:.0%} more throughput or more",
-                ours=percent(enough, len(several)),
-                baseline=LOCAL,
-                paper=key,
-                why=WHY_LOCALITY,
-            ),
-            Row(
-                what=f"CG: {called}, throughput",
-                ours=span([one.gain for one in several]),
-                baseline=LOCAL,
-                paper=key,
-                why=WHY_LOCALITY,
-            ),
-            *_rows_of_search(f"CG: {called}", several),
-        ]
+        more = f"{case}, networks with {MORE:.0%} more throughput or more"
+        gain = span([one.gain for one in several])
+        rows += [Row(more, enough, LOCAL, key), Row(f"{case}, throughput", gain, LOCAL, key)]
+        rows += _rows_of_search(case, several)
     return rows
 
 
@@ -200,30 +187,21 @@ def rows_of_sp(found: list[dict[str, Compared]]) -> list[Row]:
     """Return rows on latency in bursts (Figures 9 and 12)."""
     rows = []
     for name, called in SEARCHES.items():
-        several = [one[name] for one in found]
+        several, case = [one[name] for one in found], f"SP: {called}"
+        lowest = percent(sum(one.lowest for one in several), len(several))
+        gain, best = span([one.gain for one in several]), f"{LOCAL} (lowest peak latency)"
+        keys = ("2004-length",) * 2 if name == "bytes" else ("2004-figure-9", "2004-figure-12")
         rows += [
-            Row(
-                what=f"SP: {called}, networks with the lowest peak latency",
-                ours=percent(sum(one.lowest for one in several), len(several)),
-                baseline=RANDOM,
-                paper="2004-length" if name == "bytes" else "2004-figure-9",
-            ),
-            Row(
-                what=f"SP: {called}, peak latency",
-                ours=span([one.gain for one in several]),
-                baseline=f"{LOCAL} (lowest peak latency)",
-                paper="2004-length" if name == "bytes" else "2004-figure-12",
-            ),
-            *_rows_of_search(f"SP: {called}", several),
+            Row(f"{case}, networks with the lowest peak latency", lowest, EVERY_RANDOM, keys[0]),
+            Row(f"{case}, peak latency", gain, best, keys[1]),
+            *_rows_of_search(case, several),
         ]
     return rows
 
 
 def _rows_of_search(what: str, several: list[Compared]) -> Iterator[Row]:
     """Yield rows on the coefficient, the CPU time and the seeds of a search."""
-    yield Row(
-        what=f"{what}, mapping coefficient", ours=span([one.coefficient for one in several]), baseline=LOCAL
-    )
-    yield Row(what=f"{what}, CPU time", ours=span([one.searched.seconds for one in several]), baseline="s")
+    yield Row(f"{what}, mapping coefficient", span([one.coefficient for one in several]), LOCAL)
+    yield Row(f"{what}, CPU time", span([one.searched.seconds for one in several]), "s")
     if several[0].searched.seeds:
-        yield Row(what=f"{what}, seeds", ours=span([one.searched.seeds for one in several]))
+        yield Row(f"{what}, seeds", span([one.searched.seeds for one in several]))

@@ -9,23 +9,14 @@ says of it; SP half, so that bursts saturate the network and pauses do not.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import partial
 
 import numpy as np
 
-from bench.simulation.claims import (
-    FOUND,
-    Outcome,
-    Tried,
-    rows_of_cg,
-    rows_of_coefficients,
-    rows_of_rounds,
-    rows_of_sp,
-)
-from bench.simulation.runs import Effort, percent, placed_by, problem, say, side_by_side, span
-from bench.support.figures import Figure, Row
+from bench.simulation.cases import Effort, percent, placed_by, problem, side_by_side, span
+from bench.support.papers import Figure, Row, progress
 from bench.support.plots import Curve, Panel
 from ingest.generate import nas
 from ingest.generate.irregular import irregular
@@ -42,6 +33,175 @@ from mapping.simulation.simulate import simulate
 from registry.model import Fabric, Placement, Profile
 from registry.model.profile import Trace
 from registry.model.simulation import FLITS, PACKETS, Simulation
+
+MORE = 0.6
+"""Of throughput, over the best random mapping with locality."""
+MOST = 4.0
+"""Of throughput, over random mappings; "up to"."""
+FOUND = {
+    "paper": "the paper's search as printed",
+    "thorough": "the paper's coefficient minimised thoroughly",
+    "ours": "ours",
+}
+"""Mappings that are compared with random ones."""
+LOCAL, EVERY_RANDOM = "best random mapping with locality", "all random mappings, with locality and without"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Outcome:
+    """Result of a simulated run, with the values that the figures show.
+
+    Attributes
+    ----------
+    throughput : bytes/s over the whole run
+    peak_latency, mean_latency : cycles; the peak is the largest mean of the messages of a point
+    at, traffic, latency : points: cycle, flits a switch and cycle since the point before, mean latency in
+        cycles
+    """
+
+    throughput: float
+    peak_latency: float
+    mean_latency: float
+    at: tuple[float, ...]
+    traffic: tuple[float, ...]
+    latency: tuple[float, ...]
+
+    @property
+    def peak_traffic(self) -> float:
+        """Flits a switch and cycle of the fastest point."""
+        return max(self.traffic)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Tried:
+    """Outcomes of all mappings of a program on a network; `half`: with locality of half of the ranks.
+
+    `coefficient`: mapping coefficient of ``paper``, ``thorough`` and ``ours`` over that of the mapping with
+    locality that ran best; empty if not computed.
+    """
+
+    random: tuple[Outcome, ...]
+    local: tuple[Outcome, ...]
+    half: tuple[Outcome, ...]
+    paper: Outcome
+    thorough: Outcome
+    ours: Outcome
+    coefficient: Mapping[str, float] = field(default_factory=dict)
+
+    def best(self, several: Sequence[Outcome], *, peak: bool) -> Outcome:
+        """Return the outcome with the highest throughput, or with `peak` the lowest peak latency."""
+        if peak:
+            return min(several, key=lambda one: one.peak_latency)
+        return max(several, key=lambda one: one.throughput)
+
+    def gain(self, name: str, against: str, *, peak: bool) -> float:
+        """Return throughput (or peak latency) of one of `FOUND` over the best of others, minus one.
+
+        `against`: ``random``, ``local`` or ``half``.
+        """
+        one: Outcome = getattr(self, name)
+        other = self.best(getattr(self, against), peak=peak)
+        if peak:
+            return one.peak_latency / other.peak_latency - 1.0
+        return one.throughput / other.throughput - 1.0
+
+    def over_mean_random(self, name: str) -> float:
+        """Return throughput over the mean of the random mappings, minus one."""
+        one: Outcome = getattr(self, name)
+        return one.throughput / float(np.mean([other.throughput for other in self.random])) - 1.0
+
+
+def rows_of_coefficients(program: str, several: Sequence[Tried]) -> list[Row]:
+    """Compare the mapping coefficients with that of the mapping with locality that ran best."""
+    rows = []
+    for name, called in FOUND.items():
+        ratios = [one.coefficient[name] - 1.0 for one in several]
+        what = f"{program}: {called}, mapping coefficient; networks where it is less"
+        less = f"{span(ratios)}; {percent(sum(value < 0 for value in ratios), len(ratios))}"
+        rows.append(Row(what, less, "random mapping with locality that ran best"))
+    return rows
+
+
+def rows_of_cg(several: Sequence[Tried], program: str = "CG") -> list[Row]:
+    """Compare throughput far beyond saturation (Figures 8 and 11)."""
+    rows, average = list[Row](), "mean of the random mappings"
+    for name, called in FOUND.items():
+        local, half, random = (
+            [one.gain(name, against, peak=False) for one in several]
+            for against in ("local", "half", "random")
+        )
+        mean = [one.over_mean_random(name) for one in several]
+        case, count = f"{program}: {called}", len(several)
+        most = f"{max(mean):.3g}; {max(random):.3g}"
+        more = percent(sum(value >= MOST for value in mean), count)
+        over_all = percent(sum(min(both) > 0 for both in zip(local, random, strict=True)), count)
+        up_to = f"{case}, networks with {MOST:.0%} more throughput or more"
+        every = f"{case}, networks with more throughput than every random mapping"
+        largest = f"{case}, largest gain of throughput over the networks"
+        rows += [
+            *_rows_of_locality(case, local, half),
+            Row(largest, most, f"{average}; best of them", "2004-random"),
+            Row(up_to, more, average, "2004-random", 'the paper says "up to"'),
+            Row(every, over_all, EVERY_RANDOM, "2004-figure-11"),
+        ]
+    return rows
+
+
+def _rows_of_locality(called: str, local: Sequence[float], half: Sequence[float]) -> list[Row]:
+    """Compare throughput with random mappings with locality, of all ranks and of half of them."""
+    more, key = f"{called}, networks with {MORE:.0%} more throughput or more", "2004-locality"
+    enough, enough_half = (percent(sum(v >= MORE for v in gains), len(gains)) for gains in (local, half))
+    return [
+        Row(more, enough, LOCAL, key),
+        Row(f"{called}, throughput", span(local), LOCAL, key),
+        Row(more, f"{enough_half}; {span(half)}", f"{LOCAL} of half of the ranks", key),
+    ]
+
+
+def rows_of_sp(several: Sequence[Tried]) -> list[Row]:
+    """Compare latency and traffic in bursts (Figures 9, 10, 12 and 13)."""
+    rows, lowest, count = list[Row](), "lowest of the random mappings", len(several)
+    for name, called in FOUND.items():
+        case = f"SP: {called}"
+        peak = percent(sum(_lowest(one, name) for one in several), count)
+        traffic = percent(sum(_fastest(one, name) for one in several), count)
+        local, random = (
+            span([one.gain(name, against, peak=True) for one in several]) for against in ("local", "random")
+        )
+        rows += [
+            Row(f"{case}, networks with the lowest peak latency", peak, EVERY_RANDOM, "2004-figure-9"),
+            Row(f"{case}, peak latency", local, f"{lowest} with locality", "2004-figure-12"),
+            Row(f"{case}, peak latency", random, lowest, "2004-orders"),
+            Row(
+                f"{case}, networks with the highest traffic at a peak",
+                traffic,
+                EVERY_RANDOM,
+                "2004-figure-13",
+            ),
+        ]
+    return rows
+
+
+def rows_of_rounds(program: str, several: Sequence[Tried]) -> list[Row]:
+    """Compare throughput of a program that sends in rounds."""
+    rows = []
+    for name, called in FOUND.items():
+        gains = [one.gain(name, "local", peak=False) for one in several]
+        more = f"{span(gains)}; {percent(sum(value > 0 for value in gains), len(gains))}"
+        what = f"{program.upper()}: {called}, throughput; networks where it is more"
+        rows.append(Row(what, more, LOCAL, "2004-others"))
+    return rows
+
+
+def _lowest(one: Tried, name: str) -> bool:
+    found: Outcome = getattr(one, name)
+    return all(found.peak_latency < other.peak_latency for other in (*one.random, *one.local))
+
+
+def _fastest(one: Tried, name: str) -> bool:
+    found: Outcome = getattr(one, name)
+    return found.peak_traffic >= max(other.peak_traffic for other in (*one.random, *one.local))
+
 
 NETWORKS, SWITCHES = 20, 16
 DRAWN = 10
@@ -75,15 +235,10 @@ class Mappings:
 
     Attributes
     ----------
-    random, local : tuple of Placement
-    half : tuple of Placement
-        With locality of the half of the ranks that talk most; the rest anywhere.
-    paper : Placement
-        By the paper's random search on its mapping coefficient, which stops as printed.
-    thorough : Placement
-        By our search on the same coefficient.
-    ours : Placement
-        By the default search on congestion.
+    half : with locality of the half of the ranks that talk most; the rest anywhere
+    paper : by the paper's random search on its mapping coefficient, which stops as printed
+    thorough : by our search on the same coefficient
+    ours : by the default search on congestion
     """
 
     random: tuple[Placement, ...]
@@ -118,7 +273,7 @@ def run(effort: Effort) -> Figure:
                 found[AT_ONCE].append(_tried(fabric, mappings, messages, EVERY[program], peak=False)[0])
         for program in ROUNDS:
             found[program].append(_in_rounds(fabric, program, network, drawn))
-        say(f"network {network + 1} of {networks}")
+        progress(f"network {network + 1} of {networks}")
     rows = [*rows_of_cg(found["cg"]), *rows_of_cg(found[AT_ONCE], "CG, all messages at once")]
     rows += [*rows_of_coefficients("CG", found["cg"]), *rows_of_sp(found["sp"])]
     for program in ROUNDS:
@@ -254,19 +409,15 @@ def outcome(
 
 def _rows_of_flits(by_flits: dict[str, list[Tried]], found: dict[str, list[Tried]]) -> list[Row]:
     """Compare flits with packets on the networks that were simulated both ways."""
-    rows = []
+    rows, why = [], "the mapping with locality that was best by packets"
     for program, several in by_flits.items():
         for name in FOUND if several else ():
-            flits = [one.gain(name, "local", peak=False) for one in several]
-            packets = [one.gain(name, "local", peak=False) for one in found[program][: len(several)]]
-            rows.append(
-                Row(
-                    what=f"{program.upper()}, flit by flit: {FOUND[name]}, throughput",
-                    ours=span(flits),
-                    baseline=f"best random mapping with locality; by packets {span(packets)}",
-                    why="the mapping with locality that was best by packets",
-                )
+            flits, packets = (
+                span([one.gain(name, "local", peak=False) for one in runs])
+                for runs in (several, found[program][: len(several)])
             )
+            what = f"{program.upper()}, flit by flit: {FOUND[name]}, throughput"
+            rows.append(Row(what, flits, f"{LOCAL}; by packets {packets}", why=why))
     return rows
 
 

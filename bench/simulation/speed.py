@@ -9,10 +9,10 @@ from functools import partial
 
 import numpy as np
 
+from bench.simulation.cases import Effort
 from bench.simulation.networks_2004 import CAPACITY, NETWORK
-from bench.simulation.runs import Effort, say
-from bench.support.figures import Figure, Row
 from bench.support.machine import peak_memory_gb
+from bench.support.papers import Figure, Row, progress
 from ingest.generate.fat_trees import k_ary_n_tree
 from ingest.generate.irregular import irregular
 from ingest.generate.tori import torus
@@ -67,7 +67,7 @@ def run(effort: Effort) -> Figure:
         several = [measure(case) for _ in range(1 if effort.small else REPEATS)]
         found = sorted(several, key=lambda one: one.running)[len(several) // 2]
         rows += _rows(case, found)
-        say(f"{case.name}: {found.rate:.2f} million hops a second, {found.running:.1f} s")
+        progress(f"{case.name}: {found.rate:.2f} million hops a second, {found.running:.1f} s")
     rows.append(Row(what="largest resident memory of the whole run", ours=peak_memory_gb(), baseline="GB"))
     return Figure(
         title="Speed of simulated runs",
@@ -159,16 +159,10 @@ def _rows(case: Case, found: Measured) -> list[Row]:
     goal = f" (aimed for: {GOAL_HOPS / 1e6:g})" if case.mode == PACKETS else ""
     limit = f" (aimed for: less than {GOAL_SECONDS:g})" if case.name.startswith("CG") else ""
     memory = found.room * PACKET_BYTES / 1e6
+    ready, room = f"seconds{limit}; set up in {found.setting_up:.2f} s", f"{found.room:,}"
+    sizes = f"{memory:.3g} MB; {found.messages:,} messages, {found.hops:,} hops"
     return [
-        Row(what=f"{case.name}: {what} hops", ours=found.rate, baseline=f"millions a second{goal}"),
-        Row(
-            what=f"{case.name}: time",
-            ours=found.running,
-            baseline=f"seconds{limit}; set up in {found.setting_up:.2f} s",
-        ),
-        Row(
-            what=f"{case.name}: packets that there was room for at most",
-            ours=f"{found.room:,}",
-            baseline=f"{memory:.3g} MB; {found.messages:,} messages, {found.hops:,} hops",
-        ),
+        Row(f"{case.name}: {what} hops", found.rate, f"millions a second{goal}"),
+        Row(f"{case.name}: time", found.running, ready),
+        Row(f"{case.name}: packets that there was room for at most", room, sizes),
     ]

@@ -1,5 +1,1 @@
-"""How long does it take, and how much memory: ingest, congestion and searches at growing sizes.
-
-Input: generated fabrics, profiles and jobs.
-Output: records, pages and plots under bench/results.
-"""
+"""How long does it take, and how much memory: ingest, congestion and searches at growing sizes?"""

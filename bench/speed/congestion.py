@@ -7,7 +7,6 @@ other processes only add to it. Routes are built anew each time. Writes ``bench/
 
 from __future__ import annotations
 
-import json
 import multiprocessing
 import sys
 import time
@@ -20,7 +19,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.spatial import cKDTree
 
-from bench.support.machine import machine, now, peak_memory_gb
+from bench.support.machine import about, peak_memory_gb, write_record
 from bench.support.paths import RESULTS
 from ingest.formats.fabrics import ibnetdiscover
 from ingest.generate.fat_trees import three_level
@@ -56,8 +55,8 @@ def main() -> None:
         with ProcessPoolExecutor(1, mp_context=context) as pool:
             results[name] = pool.submit(measure, name).result()
         print(name, results[name], file=sys.stderr)
-    record = {"date": now(), "machine": machine(), "cases": results}
-    RECORD.write_text(json.dumps(record, indent=2) + "\n")
+    record = {**about(), "cases": results}
+    write_record(RECORD, record)
 
 
 def measure(name: str) -> dict[str, float]:

@@ -9,7 +9,6 @@ then until `REPEATS` or `PATIENCE`; the shortest time counts. Searches run once.
 from __future__ import annotations
 
 import argparse
-import json
 import multiprocessing
 import sys
 import time
@@ -22,9 +21,10 @@ from typing import Any
 import numpy as np
 
 from bench.speed.congestion import Case, congestion, director_tables, mesh, placed_in_order
-from bench.support.machine import machine, now, peak_memory_gb
+from bench.support.machine import about, peak_memory_gb, write_record
 from bench.support.paths import RESULTS
 from bench.support.plots import Curve, Panel, draw
+from bench.support.searches import searched
 from ingest.generate import nas
 from ingest.generate.fat_trees import three_level
 from ingest.generate.irregular import irregular
@@ -37,9 +37,7 @@ from mapping.distances.cost_model import CostModel
 from mapping.distances.distances import EQUIVALENT, SWITCHES, distances
 from mapping.placement.catalog import Chain
 from mapping.placement.methods.baselines import in_order
-from mapping.placement.place import place
 from mapping.placement.problem import Problem
-from mapping.placement.search import SearchOptions
 from mapping.routing.catalog import build_routes
 from registry.model import Allocation, Fabric, Profile
 
@@ -58,13 +56,9 @@ class Line:
 
     Attributes
     ----------
-    sizes : tuple of int
-    measure : function of a size
-        Returns what was found; has ``seconds``.
-    limits : dict of int to float
-        Most seconds aimed for, by size.
-    unit : str
-        Of the sizes.
+    measure : returns what was found; has ``seconds``
+    limits : most seconds aimed for, by size
+    unit : of the sizes
     """
 
     sizes: tuple[int, ...]
@@ -95,9 +89,8 @@ def main(arguments: list[str] | None = None) -> None:
             "points": points,
             "limits_seconds": {size: limit for size, limit in line.limits.items() if size in points},
         }
-        record = {"date": now(), "machine": machine(), "curves": curves}
-        given.output.write_text(json.dumps(record, indent=1) + "\n")
-        given.output.with_suffix(".md").write_text(markdown(record))
+        record = {**about(), "curves": curves}
+        write_record(given.output, record, markdown(record))
     draw(given.output.with_suffix(".png"), panels(curves))
 
 
@@ -147,21 +140,9 @@ def placement(ranks: int, objective: str) -> dict[str, float]:
     limit = SEARCH_SECONDS if ranks > 10_000 else SHORT_SECONDS
     start = evaluate(fabric, profile, in_order(ranks, allocation), costs=CostModel(routing="shortest-paths"))
     # A search of its own before the clock starts: kernels are compiled, or loaded.
-    place(
-        fabric,
-        profile,
-        allocation,
-        SearchOptions(objective=objective, seconds=0.0),
-        CostModel(routing="shortest-paths"),
-    )
+    searched(fabric, profile, allocation, objective=objective, seconds=0.0)
     begin = time.perf_counter()
-    found = place(
-        fabric,
-        profile,
-        allocation,
-        SearchOptions(objective=objective, seconds=limit),
-        CostModel(routing="shortest-paths"),
-    )
+    found = searched(fabric, profile, allocation, objective=objective, seconds=limit)
     seconds = time.perf_counter() - begin
     end = evaluate(fabric, profile, found, costs=CostModel(routing="shortest-paths"))
     return {

@@ -8,7 +8,6 @@ and there, so that the difference is the cost. Writes ``bench/results/several_ma
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import pickle
 import sys
@@ -17,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from bench.speed.scale import cube, fat_tree
-from bench.support.machine import machine, now
+from bench.support.machine import about, write_record
 from bench.support.paths import RESULTS
 from mapping.cluster import Cluster, open_cluster
 from mapping.placement.case import PlacementCase
@@ -43,15 +42,14 @@ def main(arguments: list[str] | None = None) -> None:
         connect = time.perf_counter() - begin
         points = [point(cluster, ranks) for ranks in SIZES if ranks <= given.largest]
         record = {
-            "date": now(),
-            "machine": machine(),
+            **about(),
             "load_average": round(load, 1),
             "workers": cluster.machines,
             "threads": cluster.threads,
             "connect_seconds": connect,
             "sizes": points,
         }
-    given.output.write_text(json.dumps(record, indent=1) + "\n")
+    write_record(given.output, record)
 
 
 def point(cluster: Cluster, ranks: int) -> dict[str, Any]:

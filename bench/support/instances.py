@@ -39,13 +39,10 @@ class Shape:
 
     Attributes
     ----------
-    sides : tuple of int
-        The hosts are all nodes of this torus or mesh, the last coordinate fastest; empty: they are not.
-    wraps : bool
-        Whether `sides` are those of a torus rather than of a mesh.
-    groups : tuple of int
-        The hosts fill, one after the other, groups of this many, each of these groups of so many, and so
-        on down, such as ``(32, 8)``; empty: no such order.
+    sides : the hosts are all nodes of this torus or mesh, the last coordinate fastest; empty: they are not
+    wraps : whether `sides` are those of a torus rather than of a mesh
+    groups : the hosts fill, one after the other, groups of this many, each of these groups of so many, and so
+        on down, such as ``(32, 8)``; empty: no such order
     """
 
     sides: tuple[int, ...] = ()
@@ -67,12 +64,9 @@ class Contest:
 
     Attributes
     ----------
-    fabric, profile, allocation
-        The instance.
-    shape : Shape
-        Of the allocation's hosts.
-    peers_on_first : bool
-        Whether other tools get only as many slots as ranks, the first ones.
+    fabric, profile, allocation : the instance
+    shape : of the allocation's hosts
+    peers_on_first : whether other tools get only as many slots as ranks, the first ones
     """
 
     fabric: Fabric

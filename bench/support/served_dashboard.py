@@ -70,8 +70,7 @@ def serve(
 
     Parameters
     ----------
-    command : sequence of str, optional
-        Command of the server without its port (default: `almanac dashboard`).
+    command : command of the server without its port (default: `almanac dashboard`)
     """
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))

@@ -71,8 +71,7 @@ def along_axes(sides: tuple[int, ...], *calls: tuple[str, float, str]) -> Profil
 
     Parameters
     ----------
-    calls : (str, float, str)
-        Operation, bytes of the buffer and algorithm, for the lines along each axis.
+    calls : operation, bytes of the buffer and algorithm, for the lines along each axis
     """
     rank = np.arange(prod(sides)).reshape(sides)
     sent = [
@@ -108,8 +107,7 @@ def halving(ranks: int) -> Profile:
 
     Parameters
     ----------
-    ranks : int
-        Number of ranks, a power of two.
+    ranks : number of ranks, a power of two
     """
     me, bit = np.arange(ranks), 1 << np.arange(ranks.bit_length() - 1)[:, None]
     return edges(me, me ^ bit, 2 * BUFFER * bit / ranks, 2).profile(ranks, f"halving-{ranks}", "all-reduce")

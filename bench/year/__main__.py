@@ -25,11 +25,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from bench.support.machine import machine, now
+from bench.support.machine import machine, now, write_record
 from bench.support.paths import RESULTS
-from bench.year.ingests import measure_ingests
-from bench.year.reads import measure_reads
-from bench.year.writing import History, Sizes
+from bench.year.history import History, Sizes
+from bench.year.measures import measure_ingests, measure_reads
 from registry.database.embedded_files import ServerFiles
 from registry.database.embedded_server import ensure_server, stop
 from registry.progress import silent
@@ -54,7 +53,6 @@ RULES = {
 IDLE_SECONDS = 7200.0
 LARGEST = 12
 """Kinds of data of which the size is recorded."""
-
 Measured = dict[str, Any]
 
 
@@ -76,7 +74,7 @@ def main() -> None:
             for month, found in _measured(home, sizes, months, rules):
                 record.setdefault("months", {}).setdefault(str(month), {})[name] = {"date": now(), **found}
                 if not given.small:
-                    RECORD.write_text(json.dumps(record, indent=1) + "\n")
+                    write_record(RECORD, record)
     json.dump(record, sys.stdout, indent=1)
 
 
@@ -100,10 +98,8 @@ class YearSoFar:
 
     Attributes
     ----------
-    days : int
-        Number of written days.
-    write_seconds, prune_seconds : float
-        Time that they took.
+    days : number of written days
+    write_seconds, prune_seconds : time that they took
     """
 
     history: History

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import importlib
 import itertools
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -14,21 +13,22 @@ import pytest
 import bench.papers.circuits.__main__ as circuits
 import bench.papers.mapping.__main__ as mapping
 import bench.simulation.__main__ as simulation
-from bench.documented.passage import Passage, table_rows
-from bench.papers.circuits.said import claims
-from bench.papers.mapping.algorithm_3 import accept_on_estimate, algorithm_3, estimator
 from bench.papers.mapping.autonet import TABLE_2, shares, table
 from bench.papers.mapping.fat_trees_2011 import in_order_of
-from bench.papers.mapping.mapping_2011 import by_size, first_hosts
+from bench.papers.mapping.mapping_2011 import (
+    Effort,
+    accept_on_estimate,
+    algorithm_3,
+    by_size,
+    estimator,
+    first_hosts,
+)
 from bench.papers.mapping.random_search import restarted
-from bench.papers.mapping.rcm_matrices import bandwidth_and_profile
+from bench.papers.mapping.small_2011 import bandwidth_and_profile
 from bench.papers.mapping.tianhe3 import other_grids, programs
-from bench.simulation.runs import VALUES
-from bench.simulation.runs import Effort as SimulationEffort
-from bench.support import output, paths
-from bench.support.figure_page import page
-from bench.support.figures import Effort, Figure, Row, Said, Table, load, said, save
-from bench.support.processor_clock import processor_clock
+from bench.support import papers, paths
+from bench.support.machine import processor_clock
+from bench.support.papers import Figure, Row, Table, claims, load, page, save
 from ingest.generate.fat_trees import director_tree
 from ingest.generate.stencils import shuffled, stencil
 from ingest.generate.tori import torus
@@ -48,12 +48,12 @@ def of_mapping(value: float) -> tuple[str, ...]:
 
 
 @pytest.mark.parametrize(
-    ("known", "place", "written"),
+    ("folder", "place", "written"),
     [
-        (said(), lambda key: ("2011, ", "2020, ", "2004, "), of_mapping),
-        (said(VALUES), lambda key: f"{key[:4]}, ", percent),
+        ("papers/mapping", lambda key: ("2011, ", "2020, ", "2004, "), of_mapping),
+        ("simulation", lambda key: f"{key[:4]}, ", percent),
         (
-            claims(),
+            "papers/circuits",
             lambda key: "section ",
             lambda value: percent(value) if isinstance(value, float) else (f"{value} ", f"{value})"),
         ),
@@ -61,11 +61,11 @@ def of_mapping(value: float) -> tuple[str, ...]:
     ids=["mapping", "simulation", "circuits"],
 )
 def test_every_value_has_its_place_and_stands_in_the_sentence_that_is_quoted(
-    known: Mapping[str, Said],
+    folder: str,
     place: Callable[[str], str | tuple[str, ...]],
     written: Callable[[float], tuple[str, ...]],
 ) -> None:
-    for key, one in known.items():
+    for key, one in claims(paths.ROOT / "bench" / folder / "values.toml").items():
         assert one.quote, key
         assert one.where.startswith(place(key)), key
         if not isinstance(one.value, str):
@@ -73,10 +73,8 @@ def test_every_value_has_its_place_and_stands_in_the_sentence_that_is_quoted(
 
 
 def test_every_part_has_a_module_and_no_other_is_run(capsys: pytest.CaptureFixture[str]) -> None:
-    for package, parts in (("papers.mapping", mapping.FIGURES), ("simulation", simulation.PARTS)):
-        for name in parts.values():
-            assert callable(importlib.import_module(f"bench.{package}.{name}").run)
-    for main, words in ((mapping.main, ["2011-figure-9"]), (simulation.main, ["--only", "2011-figure-9"])):
+    assert all(map(callable, (*mapping.FIGURES.values(), *simulation.PARTS.values())))
+    for main, words in ((mapping.main, ["2011-figure-9"]), (simulation.main, ["2011-figure-9"])):
         with pytest.raises(SystemExit):
             main(words)
         assert "there is no 2011-figure-9" in capsys.readouterr().err
@@ -93,30 +91,17 @@ def test_a_page_sets_ours_beside_the_paper_and_explains_once(tmp_path: Path) -> 
         Row(what="a", ours=-0.25, baseline="in-order", paper="5a-greedy-27", why="another matrix"),
         Row(what="b", ours="not reproduced", why="another matrix"),
     )
-    table = Table(title="By size", head=("program", "change (%)", "seconds"), cells=(("lu", 8.4, 0.0023),))
+    table = Table(title="By size", columns=("program", "change (%)", "seconds"), rows=(("lu", 8.4, 0.0023),))
     figure = Figure(title="Figure", setting="Setting.", rows=rows, picture=b"png", tables=(table,))
     save("f", figure, Effort(), tmp_path)
     assert (tmp_path / "f.png").read_bytes() == b"png"
-    text = page(load(tmp_path))
+    text = page(load(tmp_path), "# Head")
     assert "![Figure](f.png)" in text
-    assert "| a | -0.27 (2011, 5.3.1, Figure 5(a)) | -0.25 | in-order | note 1 |" in text
+    assert "| a | -27.0% (2011, 5.3.1, Figure 5(a)) | -25.0% | in-order | note 1 |" in text
     assert "| b |  | not reproduced |  | note 1 |" in text
     assert text.count("another matrix") == 1
-    assert said()["5a-greedy-27"].quote in text
+    assert claims()["5a-greedy-27"].quote in text
     assert "### By size\n\n| program | change (%) | seconds |\n|---|---|---|\n| lu | +8 | 0.0023 |" in text
-
-
-def test_a_page_of_simulated_runs_has_their_values_and_head(tmp_path: Path) -> None:
-    figure = Figure(title="F", setting="S.", rows=(Row(what="w", ours=0.5, paper="2004-locality"),))
-    save("f", figure, SimulationEffort().to_json(), tmp_path, VALUES)
-    text = page(load(tmp_path), said(VALUES), simulation.HEAD)
-    assert "# Simulated runs" in text
-    assert "| w | 0.6 (2004, 5.2, Figure 8) | 0.5 |" in text
-    assert said(VALUES)["2004-locality"].quote in text
-
-
-HEAD = "| it says | ours |\n|---|---|\n"
-PAGE = f"\nText with 1.5 s.\n\n{HEAD}| a | 1.5 s |\n| b | 2.5 s |\n\n{HEAD}| c | 3.5 s |\n"
 
 
 def tracked() -> dict[Path, int]:
@@ -128,18 +113,17 @@ def test_a_run_prints_the_table_of_the_page_and_changes_no_record(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     before = tracked()
-    monkeypatch.setattr(output, "build", lambda: tmp_path)
-    monkeypatch.setattr(mapping, "has_plots", lambda: False)
+    monkeypatch.setattr(papers, "build", lambda: tmp_path)
+    monkeypatch.setattr(papers, "has_plots", lambda: False)
     mapping.main(["2011-examples"])
     printed = capsys.readouterr()
     page = (paths.ROOT / "docs/explanation/papers/hoefler-snir-2011.md").read_text()
-    table = page.split("## Examples and Theorem 1\n")[1].split("\n\n")[1]
-    assert table in printed.out
+    assert page.partition("papers/2011-examples.json: * -->\n")[2].partition("<!--")[0] in printed.out
     assert (tmp_path / "papers" / "2011-examples.json").exists()
     assert tracked() == before
 
 
-@pytest.mark.parametrize("main", [mapping.main, circuits.main], ids=["mapping", "circuits"])
+@pytest.mark.parametrize("main", [mapping.main, circuits.main, simulation.main])
 def test_options_that_contradict_are_refused(main: object, capsys: pytest.CaptureFixture[str]) -> None:
     for words in (["--record", "--small"], ["--record", "--output", "x"], ["--page-only"]):
         with pytest.raises(SystemExit):
@@ -150,27 +134,10 @@ def test_options_that_contradict_are_refused(main: object, capsys: pytest.Captur
 def test_without_matplotlib_a_line_names_the_command_and_nothing_is_recorded(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(output, "has_plots", lambda: False)
+    monkeypatch.setattr(papers, "has_plots", lambda: False)
     with pytest.raises(SystemExit):
         mapping.main(["2011-examples", "--record"])
-    assert "--record draws plots, which need matplotlib: " in capsys.readouterr().err
-
-
-def test_rows_of_a_page_get_the_values_of_another_record(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (tmp_path / "rows.json").write_text('{"a": 1.5, "c": 3.5}')
-    (tmp_path / "new.json").write_text('{"a": 10.25, "c": 7}')
-    (tmp_path / "small.json").write_text('{"a": 10.25}')
-    monkeypatch.setattr("bench.documented.passage.paths.RESULTS", tmp_path)
-    passages = [
-        Passage("| a | {:.1f} s |", "rows.json", lambda found: [found["a"]]),
-        Passage("| c | {:.1f} s |", "rows.json", lambda found: [found["c"]]),
-        Passage("Text with {:.1f} s.", "rows.json", lambda found: [found["a"]]),
-    ]
-    found = "\n".join(table_rows(PAGE, passages, tmp_path / "new.json"))
-    assert found == f"{HEAD}| a | 10.2 s |\n\n{HEAD}| c | 7.0 s |"
-    assert table_rows(PAGE, passages, tmp_path / "small.json") == []
+    assert "--record: plots need matplotlib: " in capsys.readouterr().err
 
 
 def test_table_2_is_reproduced_to_the_digit_from_both_roots() -> None:

@@ -12,10 +12,11 @@ from hypothesis import strategies as st
 from scipy.stats import kendalltau, spearmanr
 
 import almanac.commands.map as map_command
-from bench.simulation import claims, equal_time_2004, objectives, surveyor, tianhe3
+from bench.simulation import equal_time_2004, machines, metrics, networks_2004
 from bench.simulation.__main__ import main
-from bench.simulation.cases import fat_tree
-from bench.simulation.claims import (
+from bench.simulation.cases import Effort, draws, exchanged, fat_tree, interval, kendall, spearman
+from bench.simulation.metrics import Case, _order
+from bench.simulation.networks_2004 import (
     Outcome,
     Tried,
     rows_of_cg,
@@ -23,11 +24,8 @@ from bench.simulation.claims import (
     rows_of_rounds,
     rows_of_sp,
 )
-from bench.simulation.correlation import Case, _order
-from bench.simulation.placements import exchanged
-from bench.simulation.rank_statistics import draws, interval, kendall, spearman
-from bench.simulation.runs import VALUES, Effort, TracesMissing
-from bench.support.figures import Row, said
+from bench.support.papers import PartSkipped, Row
+from bench.support.papers import claims as published
 from ingest.generate.tori import torus
 from mapping.placement.methods.baselines import in_order
 from registry.model import Allocation, Placement
@@ -37,10 +35,10 @@ EVERY = "all random mappings, with locality and without"
 
 
 def test_what_needs_traces_is_left_out_and_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    main(["--only", "2004-figures-8-13", "--small", "--output", str(tmp_path)])
+    main(["2004-figures-8-13", "--small", "--output", str(tmp_path)])
     assert "2004-figures-8-13: left out, it needs --traces FOLDER" in capsys.readouterr().err
     assert not list(tmp_path.glob("*.json"))
-    with pytest.raises(TracesMissing, match="trace_npb_cg"):
+    with pytest.raises(PartSkipped, match="trace_npb_cg"):
         Effort(traces=tmp_path).trace("cg")
 
 
@@ -149,7 +147,7 @@ def test_searches_are_compared_at_equal_cpu_time() -> None:
     assert cell(of_cg, "CG: ours, networks with 60% more throughput or more", LOCAL) == "2 of 3 (67%)"
     assert cell(of_cg, "CG: ours, CPU time", "s") == "median 0.5, 0.5 to 0.5"
     assert cell(of_sp, "SP: ours, networks with the lowest peak latency", EVERY) == "1 of 3 (33%)"
-    assert {row.paper for row in (*of_cg, *of_sp)} - {""} <= said(VALUES).keys()
+    assert {row.paper for row in (*of_cg, *of_sp)} - {""} <= published().keys()
 
 
 def test_a_peak_is_lowest_where_it_is_below_that_of_every_random_mapping() -> None:
@@ -158,28 +156,31 @@ def test_a_peak_is_lowest_where_it_is_below_that_of_every_random_mapping() -> No
 
 
 def test_every_key_that_rows_name_has_a_sentence() -> None:
-    known, one = said(VALUES), [tried(1.0, 1.0, 1.0)]
+    known, one = published(), [tried(1.0, 1.0, 1.0)]
     rows = [*rows_of_cg(one), *rows_of_sp(one), *rows_of_rounds("is", one)]
-    named = {row.paper for row in rows} | set(tianhe3.SAID.values()) | {"2011-measured", "2011-predicted"}
+    named = {row.paper for row in rows} | set(machines.SAID.values()) | {"2011-measured", "2011-predicted"}
     assert named - {""} <= known.keys()
-    assert (known["2004-locality"].value, known["2004-random"].value) == (claims.MORE, claims.MOST)
-    assert surveyor.PHASES == 100
+    assert (known["2004-locality"].value, known["2004-random"].value) == (
+        networks_2004.MORE,
+        networks_2004.MOST,
+    )
+    assert machines.PHASES == 100
 
 
 def test_an_objective_is_judged_by_what_its_placements_take_over_the_fastest_of_the_case() -> None:
-    seconds = np.full((len(objectives.OBJECTIVES), 2), 4.0)
+    seconds = np.full((len(metrics.OBJECTIVES), 2), 4.0)
     seconds[0], seconds[1] = (1.0, 4.0), (2.0, 2.0)
-    case = objectives.Case(fabric="f", program="p", seconds=seconds, in_order=8.0)
+    case = metrics.Searched(fabric="f", program="p", seconds=seconds, in_order=8.0)
     assert case.over_least[:3].tolist() == pytest.approx([2.0, 2.0, 4.0])
-    rows = objectives.rows_of([case, case])
+    rows = metrics.rows_of([case, case])
     expected = {
         "all cases: congestion": "2.000, at most 2.000; within 0.5% of the best objective in 2 of 2 (100%)",
         "f: hop-bytes": "4.000, at most 4.000",
         "all cases: ranks in order": "8.000, at most 8.000",
     }
-    assert {what: cell(rows, what, objectives.BASELINE) for what in expected} == expected
+    assert {what: cell(rows, what, metrics.FASTEST) for what in expected} == expected
 
 
 def test_the_first_objective_is_the_default_of_the_command() -> None:
     (option,) = [one for one in map_command.command.params if one.name == "objective"]
-    assert option.default == objectives.OBJECTIVES[0]
+    assert option.default == metrics.OBJECTIVES[0]

@@ -13,8 +13,7 @@ import pytest
 from bench.faults import trial
 from bench.faults.commands import Case as Command
 from bench.faults.commands import Outcome
-from bench.faults.stored import Stored, lines_of
-from bench.faults.trial import Undisturbed, judge
+from bench.faults.trial import Stored, Undisturbed, judge, lines_of
 from bench.launchers.__main__ import RECORD, counted, tried
 from bench.launchers.cases import KINDS, MOST, NAMES, Case
 from bench.launchers.pretended import LAUNCHERS

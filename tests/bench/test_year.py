@@ -12,12 +12,9 @@ import pytest
 from bench.dashboard.jobs import DAYS, month, profiles
 from bench.dashboard.machine import CAPACITY, Machine, damaged, machine, story
 from bench.year.__main__ import RULES, YearSoFar, rules_of, stored_bytes
-from bench.year.accounting import Accounting
-from bench.year.counting import NAMES, Counting
-from bench.year.ingests import measure_ingests
-from bench.year.reads import READS, Case, summary
-from bench.year.wiring import Wiring
-from bench.year.writing import CLUSTER, History, Sizes
+from bench.year.history import CLUSTER, Accounting, Counting, History, Sizes, Wiring
+from bench.year.history import COUNTERS as NAMES
+from bench.year.measures import READS, Case, measure_ingests, summary
 from mapping.routing.catalog import build_routes
 from mapping.routing.forwarding_tables import complete
 from registry.model import Fabric, Job

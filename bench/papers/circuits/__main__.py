@@ -1,88 +1,77 @@
-"""Run parts by name, or all, and print their tables; then write the page and the plots."""
+"""Run parts of the 2013 paper by name, or all, and print their tables; then write the page and the plots."""
 
 from __future__ import annotations
 
 import argparse
-import sys
-import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
 
 from bench.papers.circuits import calibration, equal_time, optimum, plane, rings, speed, tables
-from bench.papers.circuits.experiment import WorkerPool
-from bench.papers.circuits.page import section, write_page
-from bench.papers.circuits.record import CALIBRATION, RESULTS, Effort, Part, calibrated, load, save
-from bench.papers.circuits.trial import Parameters
-from bench.support.figure_page import write_plots
-from bench.support.output import add_output_options, has_plots, known, output_folder, print_table
+from bench.papers.circuits.experiment import CALIBRATION, RESULTS, Effort, Parameters, WorkerPool, calibrated
+from bench.support.papers import Figure, Reproduction
 from mapping.cluster import open_cluster
 
-TABLES, RINGS, OPTIMUM, SPEED = "tables-1-2", "table-3", "optimum", "speed"
-DEFAULTS, EQUAL_TIME, PLANE = "tables-1-2-defaults", "equal-time", "plane"
-NAMES = (CALIBRATION, PLANE, SPEED, OPTIMUM, TABLES, DEFAULTS, EQUAL_TIME, RINGS)
+RUNS = {
+    "plane": plane.run,
+    "speed": speed.run,
+    "optimum": optimum.run,
+    "tables-1-2": tables.run,
+    "tables-1-2-defaults": tables.run_defaults,
+    "equal-time": equal_time.run,
+    "table-3": rings.run,
+}
+NAMES = (CALIBRATION, *RUNS)
 """Parts, in the order in which they run; the first chooses the parameters of the others."""
+NOT_CALIBRATED = ("plane", "tables-1-2-defaults")
+HEAD = """# Topology, partition and routes together: the paper's tables and figures, published and reproduced
+
+Written by `python -m bench.papers.circuits`. Ajwani, Ali, Hackett, Kirkland and Morrison, 2013. Columns \
+named *paper* are printed there; an empty cell means that its text gives no value."""
 
 
-def main(arguments: list[str] | None = None) -> None:
+def main(arguments: Sequence[str] | None = None) -> None:
     """Run the chosen parts and record each as it ends."""
-    parser = _parser()
-    given = parser.parse_args(arguments)
-    folder = output_folder(parser, given, RESULTS)
-    small, default = given.small, Effort()
+    default = Effort()
+    parser = argparse.ArgumentParser(prog="python -m bench.papers.circuits", description=__doc__)
+    parser.add_argument("--seconds", type=float, help=f"of an experiment [default: {default.seconds:g}]")
+    parser.add_argument("--calibration-seconds", type=float, default=default.calibration_seconds)
+    parser.add_argument("--pairs", type=int, help=f"trials of our search [default: {default.pairs}]")
+    parser.add_argument("--workers", type=int, default=default.workers, help="processes")
+    parser.add_argument("--scheduler", metavar="ADDRESS", help="run the trials on this Dask cluster")
+    Reproduction(NAMES, RESULTS, "reconfigure.md", HEAD, _run).main(parser, arguments)
+
+
+def _run(name: str, options: argparse.Namespace, folder: Path) -> Iterator[tuple[Figure, dict[str, Any]]]:
+    small = Effort(seconds=5.0, fewest=4, batch=4, pairs=2) if options.small else Effort()
     effort = Effort(
-        seconds=given.seconds if given.seconds is not None else 5.0 if small else default.seconds,
-        calibration_seconds=given.calibration_seconds,
-        fewest=4 if small else default.fewest,
-        batch=4 if small else default.batch,
-        pairs=given.pairs if given.pairs is not None else 2 if small else default.pairs,
-        workers=given.workers,
-        small=small,
+        seconds=small.seconds if options.seconds is None else options.seconds,
+        calibration_seconds=options.calibration_seconds,
+        fewest=small.fewest,
+        batch=small.batch,
+        pairs=small.pairs if options.pairs is None else options.pairs,
+        workers=options.workers,
+        small=options.small,
     )
-    if not given.page_only:
-        with ExitStack() as stack:
-            scheduler = given.scheduler
-            cluster = None if scheduler is None else stack.enter_context(open_cluster(scheduler))
-            pool = stack.enter_context(WorkerPool(effort.workers, cluster))
-            for name in (name for name in NAMES if name in (given.only or NAMES)):
-                begin = time.perf_counter()
-                known(RESULTS, name)
-                chosen = calibrated(folder) or (None if small else calibrated(RESULTS)) or Parameters()
-                for parameters, part in run(name, effort, pool, chosen):
-                    save(name, part, parameters, effort, folder)
-                print(f"{name}: {time.perf_counter() - begin:.0f} s", file=sys.stderr, flush=True)
-                print_table(RESULTS, name, folder, section(load(folder, (name,))[0]))
-    records = load(folder, NAMES)
-    print(write_page(records, folder), *(write_plots(folder) if has_plots() else ()), file=sys.stderr)
+    chosen = calibrated(folder) or (None if options.small else calibrated(RESULTS)) or Parameters()
+    with ExitStack() as stack:
+        cluster = stack.enter_context(open_cluster(options.scheduler)) if options.scheduler else None
+        pool = stack.enter_context(WorkerPool(effort.workers, cluster))
+        for parameters, figure in run(name, effort, pool, chosen):
+            yield figure, {"effort": effort, "parameters": parameters}
 
 
 def run(
     name: str, effort: Effort, pool: WorkerPool, parameters: Parameters
-) -> Iterator[tuple[Parameters, Part]]:
+) -> Iterator[tuple[Parameters, Figure]]:
     """Yield a part after each of its steps until it is complete, with the parameters that it used."""
     if name == CALIBRATION:
         yield calibration.run(effort, pool)
         return
-    if name in (DEFAULTS, PLANE):
-        parameters = Parameters()
-    rest = {OPTIMUM: optimum.run, TABLES: tables.run, DEFAULTS: tables.run_defaults, RINGS: rings.run}
-    rest |= {EQUAL_TIME: equal_time.run, PLANE: plane.run}
-    parts = speed.run(parameters, effort) if name == SPEED else rest[name](parameters, effort, pool)
-    yield from ((parameters, part) for part in parts)
-
-
-def _parser() -> argparse.ArgumentParser:
-    default = Effort()
-    parser = argparse.ArgumentParser(prog="python -m bench.papers.circuits", description=__doc__)
-    parser.add_argument("--only", action="append", choices=NAMES, metavar="NAME", help=", ".join(NAMES))
-    parser.add_argument("--small", action="store_true", help="few cases, to try it out; not recorded")
-    parser.add_argument("--seconds", type=float, help=f"of an experiment; default: {default.seconds:g}")
-    parser.add_argument("--calibration-seconds", type=float, default=default.calibration_seconds)
-    parser.add_argument("--pairs", type=int, help=f"trials of our search; default: {default.pairs}")
-    parser.add_argument("--workers", type=int, default=default.workers, help="processes")
-    parser.add_argument("--scheduler", metavar="ADDRESS", help="run the trials on this Dask cluster")
-    parser.add_argument("--page-only", action="store_true", help="only write page and plots again")
-    add_output_options(parser)
-    return parser
+    used = Parameters() if name in NOT_CALIBRATED else parameters
+    for figure in RUNS[name](used, effort, pool):
+        yield used, figure
 
 
 if __name__ == "__main__":

@@ -17,10 +17,18 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from bench.papers.circuits.experiment import IMPRECISION, WorkerPool
-from bench.papers.circuits.record import Cell, Effort, Part, Table
-from bench.papers.circuits.said import table
-from bench.papers.circuits.trial import Outcome, Parameters, Setting, loop, machine_of
+from bench.papers.circuits.experiment import (
+    IMPRECISION,
+    Effort,
+    Outcome,
+    Parameters,
+    Setting,
+    WorkerPool,
+    loop,
+    machine_of,
+    table,
+)
+from bench.support.papers import Cell, Figure, Table
 
 COLUMNS = ("improvement", "compute_bound", "unchanged", "of_loose_bound", "variation")
 SCALES = {
@@ -65,7 +73,7 @@ class Tried(NamedTuple):
     loss: float
 
 
-def run(effort: Effort, pool: WorkerPool) -> tuple[Parameters, Part]:
+def run(effort: Effort, pool: WorkerPool) -> tuple[Parameters, Figure]:
     """Choose the parameters; return them and the part for the page."""
     since = time.perf_counter()
     trials, final = (4, 8) if effort.small else (TRIALS, FINAL_TRIALS)
@@ -148,8 +156,8 @@ def _values(
 
 def _part(
     tried: list[Tried], finalists: list[Tried], best: Tried, trials: tuple[int, int], complete: bool
-) -> Part:
-    return Part(
+) -> Figure:
+    return Figure(
         title="Parameters that are not published, calibrated on Table 1 alone",
         setting=f"{len(tried)} sets of parameters, {trials[0]} trials a row and the same applications for "
         f"all{'' if complete else '; time was over before all were tried'}; the best {len(finalists)} again "

@@ -15,7 +15,6 @@ from registry.model import Ints
 
 MOST_NODES, MOST_VERTICES, MOST_EDGES = 5, 8, 12
 """Largest instance that is enumerated."""
-
 Path = tuple[int, ...]
 """Rows of links, in order."""
 

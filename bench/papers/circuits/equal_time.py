@@ -15,10 +15,19 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from bench.papers.circuits.experiment import WorkerPool, geometric_mean, half_width
-from bench.papers.circuits.record import Cell, Effort, Part, Table
-from bench.papers.circuits.said import table
-from bench.papers.circuits.trial import Parameters, Setting, draw, machine_of, run_loop
+from bench.papers.circuits.experiment import (
+    Effort,
+    Parameters,
+    Setting,
+    WorkerPool,
+    draw,
+    geometric_mean,
+    half_width,
+    machine_of,
+    run_loop,
+    table,
+)
+from bench.support.papers import Cell, Figure, Table
 from mapping.circuits.bounds import throughput_bound
 from mapping.circuits.local_search import BEST_SEEDS, ROUNDING, TRIALS, TrialOptions, search_from_seeds
 from mapping.circuits.paper_partition import HIGHEST
@@ -42,12 +51,10 @@ class Restarted(NamedTuple):
 
     Attributes
     ----------
-    first, first_seconds : float
-        Throughput and processor time of the first run, which is that of `bench.papers.circuits.trial.loop`.
-    best, seconds : float
-        Best throughput of all runs, and their processor time.
-    runs : int
-        Number of runs; they start from the condensed graph and the torus in turns, as ours does.
+    first, first_seconds : throughput and processor time of the first run, which is that of
+        `bench.papers.circuits.experiment.loop`
+    best, seconds : best throughput of all runs, and their processor time
+    runs : number of runs; they start from the condensed graph and the torus in turns, as ours does
     """
 
     first: float
@@ -62,13 +69,10 @@ class EqualTime(NamedTuple):
 
     Attributes
     ----------
-    ours, seconds : float
-        Throughput and processor time of our search.
-    loops : dict
-        Result of the loop, by reading.
-    ours_at_first : dict
-        Throughput of our search when it had used the time of one run of the loop, by reading; its first
-        throughput, if it had none by then.
+    ours, seconds : throughput and processor time of our search
+    loops : result of the loop, by reading
+    ours_at_first : throughput of our search when it had used the time of one run of the loop, by reading; its
+        first throughput, if it had none by then
     """
 
     ours: float
@@ -77,13 +81,12 @@ class EqualTime(NamedTuple):
     ours_at_first: dict[str, float]
 
 
-def run(parameters: Parameters, effort: Effort, pool: WorkerPool) -> Iterator[Part]:
+def run(parameters: Parameters, effort: Effort, pool: WorkerPool) -> Iterator[Figure]:
     """Run all rows with calibrated and with default parameters; yield the part after each trial.
 
     Parameters
     ----------
-    effort : Effort
-        Number of trials (`pairs`), divided by `SHARES`.
+    effort : number of trials (`pairs`), divided by `SHARES`
     """
     given = {CALIBRATED: parameters, DEFAULTS: Parameters()}
     rows = [(number, row) for number in (1, 2) for row in table(number)[: 1 if effort.small else None]]
@@ -152,9 +155,9 @@ def value_at(curve: list[tuple[float, float]], seconds: float) -> float:
     return max([value for at, value in curve if at <= seconds] or [curve[0][1]])
 
 
-def _part(found: dict[tuple[str, str], list[EqualTime]], given: dict[str, Parameters]) -> Part:
+def _part(found: dict[tuple[str, str], list[EqualTime]], given: dict[str, Parameters]) -> Figure:
     rows = {name: {row: of for (one, row), of in found.items() if one == name} for name in given}
-    return Part(
+    return Figure(
         title="Our search and the paper's loop at equal processor time",
         setting="All rows of Tables 1 and 2, processor time of one process. Ours with its default of "
         f"{TRIALS} trials and all steps of a refinement; then the loop on the same application, restarted "

@@ -1,26 +1,266 @@
-"""Run experiments: trials until the throughput is known precisely enough (section 4.3 of the paper)."""
+"""Run experiments: trials until the throughput is known to 5%, or time is over.
+
+A trial is an application on which the paper's loop and our search run (sections 4.3 and 5.1 of the paper).
+"""
 
 from __future__ import annotations
 
 import math
 import multiprocessing
 import time
+import tomllib
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from functools import partial
+from dataclasses import dataclass, field, replace
+from functools import cache, partial
+from pathlib import Path
 from types import TracebackType
-from typing import Generic, NamedTuple, Self, TypeVar
+from typing import Any, Generic, NamedTuple, Self, TypeVar
 
 import numpy as np
 from scipy.stats import t
 
-from bench.papers.circuits.record import Effort
-from bench.papers.circuits.trial import Setting, prepare
+from bench.support import paths
+from bench.support.papers import Cell, load
+from ingest.generate.streams import EDGE_SPREAD, VERTEX_SPREAD, LogNormal, stream_graph
+from mapping.circuits.bounds import FLOWS, loose_bound, throughput_bound
+from mapping.circuits.local_search import TRIALS, TrialOptions, search_from_seeds
+from mapping.circuits.paper import PATIENCE, SKIP, LoopOptions, co_optimise
+from mapping.circuits.paper_partition import HIGHEST, LOWEST, Refinement
+from mapping.circuits.paper_seeds import CONDENSED
+from mapping.circuits.problem import Application, Machine
+from mapping.circuits.search import load_search_kernels
+from mapping.circuits.solution import SearchResult
 from mapping.cluster import Cluster
 from registry.model import Floats
+from registry.progress import silent
+
+RESULTS = paths.RESULTS / "reconfigure"
+CALIBRATION = "calibration"
+"""Name of the part whose record holds the parameters of the others."""
+RINGS = tuple(f"chordal-ring-{chord}" for chord in range(2, 8))
+FORKS = (CONDENSED, *RINGS, "torus")
+"""Seed topologies of section 5.1; the first is the baseline."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Parameters:
+    """The parameters that the paper does not publish.
+
+    Attributes
+    ----------
+    vertex_spread, edge_spread : standard deviations of the logarithms of weights
+    edge_weight : mean weight of an edge over that of a vertex
+    patience : iterations without gain after which the loop stops
+    skip : probability of ignoring a pair of links that can be swapped
+    steps : most steps of a refinement, on each graph: the depth of the local search of section 4.4
+    """
+
+    vertex_spread: float = VERTEX_SPREAD
+    edge_spread: float = EDGE_SPREAD
+    edge_weight: float = 1.0
+    patience: int = PATIENCE
+    skip: float = SKIP
+    steps: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Setting:
+    """An experiment: all that its trials have in common.
+
+    Attributes
+    ----------
+    vertices : of each application
+    flows : of the certified bound (`mapping.circuits.bounds.throughput_bound`)
+    expansion : order of the loop's matchings: ``lowest`` first, as printed, or ``highest``
+    """
+
+    machine: Machine
+    vertices: int
+    parameters: Parameters = field(default_factory=Parameters)
+    flows: int = FLOWS
+    expansion: str = LOWEST
+
+
+class Outcome(NamedTuple):
+    """Result of one run of the loop.
+
+    Attributes
+    ----------
+    throughput, improvement : the best, and Phi: the best over that on the seed topology
+    best_iteration, solves : i_opt, and partitions made: iterations and the seed's
+    compute_bound : whether nodes limit the throughput
+    of_loose_bound : r_looseub
+    seconds : processor time
+    """
+
+    throughput: float
+    improvement: float
+    best_iteration: int
+    solves: int
+    compute_bound: bool
+    of_loose_bound: float
+    seconds: float
+
+
+class Pair(NamedTuple):
+    """Results of the paper's loop and of our best search on one application.
+
+    Attributes
+    ----------
+    paper, highest, ours : throughput of the loop as printed, of the loop with the highest expansions matched
+        first, of `mapping.circuits.local_search.search_from_seeds`
+    bound, loose : the certified bound, and the paper's
+    paper_seconds, ours_seconds : processor time
+    """
+
+    paper: float
+    highest: float
+    ours: float
+    bound: float
+    loose: float
+    bound_name: str
+    paper_seconds: float
+    ours_seconds: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Effort:
+    """Limits of a run.
+
+    Attributes
+    ----------
+    seconds : of an experiment: no batch of trials begins later
+    calibration_seconds : of the calibration
+    fewest, most, batch : trials of an experiment, and between two looks at its imprecision; most of the
+        paper's numbers of trials are multiples of 12
+    pairs : trials of an experiment on which the best of ours and the bound are computed too
+    workers : processes
+    small : few cases, to try that everything works
+    """
+
+    seconds: float = 180.0
+    calibration_seconds: float = 1500.0
+    fewest: int = 36
+    most: int = 2400
+    batch: int = 12
+    pairs: int = 16
+    workers: int = 2
+    small: bool = False
+
+
+@cache
+def _tables() -> dict[str, list[dict[str, Any]]]:
+    return tomllib.loads(Path(__file__).with_name("tables.toml").read_text())
+
+
+def table(number: int) -> list[dict[str, Any]]:
+    """Return the rows of the paper's Table 1, 2 or 3, with the column names of ``tables.toml``."""
+    return _tables()[f"table-{number}"]
+
+
+def calibrated(folder: Path) -> Parameters | None:
+    """Return the parameters chosen by a folder's calibration, or None if it has not run."""
+    records = load(folder, (CALIBRATION,))
+    return Parameters(**records[0]["data"]["chosen"]) if records else None
+
+
+def prepare() -> None:
+    """Load the kernels in each process, so that no trial's time includes it."""
+    load_search_kernels(silent)
+
+
+def machine_of(row: dict[str, float]) -> Machine:
+    """Return the machine of a row of the paper's tables."""
+    return Machine(
+        nodes=int(row["nodes"]),
+        max_degree=int(row["max_degree"]),
+        max_edges=int(row["max_edges"]),
+        compute_speed=float(row["compute_speed"]),
+        link_speed=float(row["link_speed"]),
+    )
+
+
+def draw(setting: Setting, number: int) -> Application:
+    """Draw the application of a trial, a different one for each number."""
+    given = setting.parameters
+    graph = stream_graph(
+        setting.vertices,
+        vertex=LogNormal(1.0, given.vertex_spread),
+        edge=LogNormal(given.edge_weight, given.edge_spread),
+        seed=number,
+    )
+    return Application.from_edges(
+        graph.source, graph.target, graph.edge_weight, vertex_weight=graph.vertex_weight
+    )
+
+
+def loop(setting: Setting, number: int) -> Outcome:
+    """Run the paper's loop from the condensed graph."""
+    return _loop(setting, draw(setting, number), number, CONDENSED)
+
+
+def forks(setting: Setting, number: int) -> tuple[Outcome, ...]:
+    """Run the paper's loop from each of `FORKS`, on the same application."""
+    application = draw(setting, number)
+    return tuple(_loop(setting, application, number, seed) for seed in FORKS)
+
+
+def pair(setting: Setting, number: int) -> Pair:
+    """Run the paper's loop, our best search and the bound on the same application."""
+    application = draw(setting, number)
+    paper = _loop(setting, application, number, CONDENSED)
+    highest = run_loop(replace(setting, expansion=HIGHEST), application, number, CONDENSED)
+    begin = time.process_time()
+    ours = search_from_seeds(application, setting.machine, TrialOptions(trials=TRIALS, seed=number))
+    seconds = time.process_time() - begin
+    bound = throughput_bound(application, setting.machine, flows=setting.flows)
+    return Pair(
+        paper=paper.throughput,
+        highest=highest.throughput,
+        ours=ours.throughput,
+        bound=bound.throughput,
+        loose=loose_bound(application, setting.machine),
+        bound_name=bound.name,
+        paper_seconds=paper.seconds,
+        ours_seconds=seconds,
+    )
+
+
+def _loop(setting: Setting, application: Application, number: int, seed_topology: str) -> Outcome:
+    begin = time.process_time()
+    found = run_loop(setting, application, number, seed_topology)
+    seconds = time.process_time() - begin
+    solution = found.solution
+    return Outcome(
+        throughput=found.throughput,
+        improvement=found.improvement,
+        best_iteration=found.best_iteration,
+        solves=len(found.trail),
+        compute_bound=solution.compute_throughput <= solution.communication_throughput,
+        of_loose_bound=found.throughput / loose_bound(application, setting.machine),
+        seconds=seconds,
+    )
+
+
+def run_loop(setting: Setting, application: Application, seed: int, seed_topology: str) -> SearchResult:
+    """Run the paper's loop with the parameters of an experiment."""
+    given = setting.parameters
+    return co_optimise(
+        application,
+        setting.machine,
+        LoopOptions(
+            seed_topology=seed_topology,
+            patience=given.patience,
+            skip=given.skip,
+            seed=seed,
+            expansion=setting.expansion,
+            refinement=Refinement(steps=given.steps),
+        ),
+    )
+
 
 T = TypeVar("T")
-
 IMPRECISION = 0.05
 """Half of the 95% interval over the mean at which an experiment is complete."""
 
@@ -30,12 +270,9 @@ class Trials(NamedTuple, Generic[T]):
 
     Attributes
     ----------
-    found : list
-        By number, from 0.
-    imprecision : float
-        Of the throughput; of several seed topologies the largest.
-    complete : bool
-        Whether that is at most `IMPRECISION`; otherwise time was over.
+    found : by number, from 0
+    imprecision : of the throughput; of several seed topologies the largest
+    complete : whether that is at most `IMPRECISION`; otherwise time was over
     """
 
     found: list[T]
@@ -48,9 +285,7 @@ class WorkerPool:
 
     Parameters
     ----------
-    workers : int
-    cluster : Cluster, optional
-        Trials run there instead; its workers find this package in the same folder.
+    cluster : trials run there instead; its workers find this package in the same folder
     """
 
     def __init__(self, workers: int, cluster: Cluster | None = None) -> None:
@@ -101,8 +336,7 @@ def experiment(
 
     Parameters
     ----------
-    throughputs : function of a trial's result
-        The throughputs whose imprecision counts.
+    throughputs : the throughputs whose imprecision counts
     """
     found: list[T] = []
     since = time.perf_counter()
@@ -132,3 +366,15 @@ def imprecision(values: Sequence[float] | Floats) -> float:
 def geometric_mean(values: Iterable[float]) -> float:
     """Return the geometric mean of positive numbers."""
     return math.exp(float(np.mean(np.log(np.fromiter(values, np.float64)))))
+
+
+def pair_cells(pairs: Sequence[Pair]) -> dict[str, Cell]:
+    """Return the cells that compare our best search with the loop and with the bound, at unequal time."""
+    return {
+        "best of ours / paper's loop": geometric_mean(pair.ours / pair.paper for pair in pairs),
+        "paper's loop / bound": geometric_mean(pair.paper / pair.bound for pair in pairs),
+        "best of ours / bound": geometric_mean(pair.ours / pair.bound for pair in pairs),
+        "bound / paper's loose bound": geometric_mean(pair.bound / pair.loose for pair in pairs),
+        "seconds, paper's loop": float(np.mean([pair.paper_seconds for pair in pairs])),
+        "seconds, best of ours": float(np.mean([pair.ours_seconds for pair in pairs])),
+    }

@@ -11,9 +11,8 @@ import numpy as np
 
 from bench.papers.circuits.enumeration import optimum
 from bench.papers.circuits.equal_time import restarted
-from bench.papers.circuits.experiment import WorkerPool, geometric_mean
-from bench.papers.circuits.record import Cell, Effort, Part, Table
-from bench.papers.circuits.trial import Parameters, Setting, run_loop
+from bench.papers.circuits.experiment import Effort, Parameters, Setting, WorkerPool, geometric_mean, run_loop
+from bench.support.papers import Cell, Figure, Table
 from mapping.circuits.bounds import loose_bound, throughput_bound
 from mapping.circuits.local_search import TrialOptions, search_from_seeds
 from mapping.circuits.paper_partition import HIGHEST
@@ -36,13 +35,9 @@ class Distance(NamedTuple):
 
     Attributes
     ----------
-    paper : float
-        One run of the loop as printed.
-    restarted : float
-        The loop with the highest expansion first and all steps, restarted for the time that ours used.
-    ours, bound, loose : float
-    seconds, ours_seconds : float
-        Processor time of the enumeration, and of ours.
+    paper : one run of the loop as printed
+    restarted : the loop with the highest expansion first and all steps, restarted for the time that ours used
+    seconds, ours_seconds : processor time of the enumeration, and of ours
     """
 
     paper: float
@@ -54,7 +49,7 @@ class Distance(NamedTuple):
     ours_seconds: float
 
 
-def run(parameters: Parameters, effort: Effort, pool: WorkerPool) -> Iterator[Part]:
+def run(parameters: Parameters, effort: Effort, pool: WorkerPool) -> Iterator[Figure]:
     """Run random instances on nine machines; yield the part after each machine."""
     found: dict[Machine, list[Distance]] = {}
     for machine in machines(effort.small):
@@ -63,8 +58,8 @@ def run(parameters: Parameters, effort: Effort, pool: WorkerPool) -> Iterator[Pa
         yield _part(found)
 
 
-def _part(found: dict[Machine, list[Distance]]) -> Part:
-    return Part(
+def _part(found: dict[Machine, list[Distance]]) -> Figure:
+    return Figure(
         title="Distance to the true optimum",
         setting=f"Random applications of {VERTICES} vertices and up to {EDGES} edges, weights 1 to 9, on "
         f"{NODES} nodes: every topology, partition and unsplit routing tried.",
@@ -129,41 +124,31 @@ def distance(setting: Setting, number: int) -> Distance:
 
 
 def _table(found: dict[Machine, list[Distance]]) -> Table:
-    rows: list[tuple[Cell, ...]] = [
-        (machine.max_degree, machine.max_edges, machine.link_speed, *_summary(of))
+    rows: list[dict[str, Cell]] = [
+        {
+            "max-degree": machine.max_degree,
+            "max-edges": machine.max_edges,
+            "link speed": machine.link_speed,
+            **_summary(of),
+        }
         for machine, of in found.items()
     ]
     everything = [one for of in found.values() for one in of]
-    rows.append(("all", "", "", *_summary(everything)))
-    return Table(
-        title="Over the true optimum (geometric means)",
-        columns=(
-            "max-degree",
-            "max-edges",
-            "link speed",
-            "instances",
-            "paper's loop optimal",
-            "paper's loop",
-            "paper's loop, least",
-            "loop restarted optimal",
-            "loop restarted",
-            "loop restarted, least",
-            "best of ours optimal",
-            "best of ours",
-            "best of ours, least",
-            "certified bound",
-            "paper's loose bound",
-        ),
-        rows=tuple(rows),
-        notes=(
-            "Loop restarted: the highest expansion first and all steps of a refinement, with other seeds "
-            "until it has used the processor time of ours",
-        ),
+    rows.append({"max-degree": "all", "max-edges": "", "link speed": "", **_summary(everything)})
+    return Table.of(
+        "Over the true optimum (geometric means)",
+        rows,
+        "Loop restarted: the highest expansion first and all steps of a refinement, with other seeds "
+        "until it has used the processor time of ours",
     )
 
 
-def _summary(of: list[Distance]) -> tuple[Cell, ...]:
-    cells: list[Cell] = [len(of)]
-    for values in zip(*((one.paper, one.restarted, one.ours) for one in of), strict=True):
-        cells += [sum(value >= 1 - SAME for value in values), geometric_mean(values), min(values)]
-    return (*cells, geometric_mean(one.bound for one in of), geometric_mean(one.loose for one in of))
+def _summary(of: list[Distance]) -> dict[str, Cell]:
+    cells: dict[str, Cell] = {"instances": len(of)}
+    searches = {"paper's loop": "paper", "loop restarted": "restarted", "best of ours": "ours"}
+    for name, key in searches.items():
+        values = [getattr(one, key) for one in of]
+        cells[f"{name} optimal"] = sum(value >= 1 - SAME for value in values)
+        cells |= {name: geometric_mean(values), f"{name}, least": min(values)}
+    cells["certified bound"] = geometric_mean(one.bound for one in of)
+    return cells | {"paper's loose bound": geometric_mean(one.loose for one in of)}

@@ -13,10 +13,8 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 from bench.papers.circuits.calibration import Row, loss, paper_row, row_of
-from bench.papers.circuits.experiment import WorkerPool
-from bench.papers.circuits.record import Cell, Effort, Part, Table
-from bench.papers.circuits.said import table
-from bench.papers.circuits.trial import Parameters, Setting, loop, machine_of
+from bench.papers.circuits.experiment import Effort, Parameters, Setting, WorkerPool, loop, machine_of, table
+from bench.support.papers import Cell, Figure, Table
 from bench.support.plots import Curve, Panel
 from mapping.circuits.paper_partition import HIGHEST, LOWEST
 
@@ -48,13 +46,8 @@ class Point(NamedTuple):
 
     Attributes
     ----------
-    expansion : str
-    steps : int or None
-    edge_weight, vertex_spread : float
-    rows : dict
-        Our rows, by table and row of the paper.
-    losses : tuple of float
-        Of Table 1, of Table 2, and their mean.
+    rows : our rows, by table and row of the paper
+    losses : of Table 1, of Table 2, and their mean
     """
 
     expansion: str
@@ -74,13 +67,12 @@ class Point(NamedTuple):
         )
 
 
-def run(parameters: Parameters, effort: Effort, pool: WorkerPool) -> Iterator[Part]:
+def run(parameters: Parameters, effort: Effort, pool: WorkerPool) -> Iterator[Figure]:
     """Run the grid for each reading, yield the part after each; then the best points again.
 
     Parameters
     ----------
-    parameters : Parameters
-        The edges' spread, patience and skip probability are used.
+    parameters : the edges' spread, patience and skip probability are used
     """
     weights, spreads = (EDGE_WEIGHTS[1:3], SPREADS[2:4]) if effort.small else (EDGE_WEIGHTS, SPREADS)
     rows: dict[int, tuple[int, ...]] = {1: (1,), 2: (1,)} if effort.small else ROWS
@@ -153,10 +145,10 @@ def _name(one: Point) -> str:
     return f"{one.expansion} first, {'all steps' if one.steps is None else f'{one.steps} step'}"
 
 
-def _part(points: list[Point], again: list[Point], trials: int, final: int) -> Part:
+def _part(points: list[Point], again: list[Point], trials: int, final: int) -> Figure:
     units = ", ".join(f"{of} ({name})" for name, of in SCALES.items())
     planes = [_plane(name, of) for name, of in _readings(points).items()]
-    return Part(
+    return Figure(
         title="Where Tables 1 and 2 agree",
         setting=f"Mean weight of edges by spread of the vertices' weights; {trials} trials a row, the same "
         "applications for all; edges' spread, patience and skip probability as listed. Loss: mean square of "

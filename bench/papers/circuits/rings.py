@@ -11,10 +11,24 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from bench.papers.circuits.experiment import Trials, WorkerPool, experiment, geometric_mean, half_width
-from bench.papers.circuits.record import Cell, Effort, Part, Table
-from bench.papers.circuits.said import table
-from bench.papers.circuits.trial import FORKS, RINGS, Outcome, Pair, Parameters, Setting, forks, pair
+from bench.papers.circuits.experiment import (
+    FORKS,
+    RINGS,
+    Effort,
+    Outcome,
+    Pair,
+    Parameters,
+    Setting,
+    Trials,
+    WorkerPool,
+    experiment,
+    forks,
+    half_width,
+    pair,
+    pair_cells,
+    table,
+)
+from bench.support.papers import Cell, Figure, Table
 from bench.support.plots import Curve, Panel
 from mapping.circuits.problem import Machine
 from registry.model import Floats
@@ -34,7 +48,6 @@ NOTES = (
     "± is half of the 95% interval of the mean. The compute speed is not published: both of Table 2 are "
     "shown",
 )
-
 CLAIMS: tuple[str, ...] = ("well-performing", "ring-2-worsens", "no-worse")
 CLAIMS += ("time-a", "time-a-torus", "time-b", "time-b-torus", "time-c", "time-c-torus")
 
@@ -68,7 +81,7 @@ def cases(small: bool) -> list[Case]:
     return [table_3[2]] if small else table_3 + figures
 
 
-def run(parameters: Parameters, effort: Effort, pool: WorkerPool) -> Iterator[Part]:
+def run(parameters: Parameters, effort: Effort, pool: WorkerPool) -> Iterator[Figure]:
     """Run all scenarios; yield the part after each."""
     found: list[Found] = []
     for case in cases(effort.small):
@@ -76,11 +89,11 @@ def run(parameters: Parameters, effort: Effort, pool: WorkerPool) -> Iterator[Pa
         yield _part(found, effort)
 
 
-def _part(found: list[Found], effort: Effort) -> Part:
+def _part(found: list[Found], effort: Effort) -> Figure:
     figures = [one for one in found if one.case.letter]
     tables = [_table_3([one for one in found if not one.case.letter])]
     tables += [_figures(figures), _well(figures)] if figures else []
-    return Part(
+    return Figure(
         title="Table 3, Figures 8 and 9",
         setting="16 nodes, max-degree 4, stream graphs, all seeds on the same applications. Trials until the "
         f"throughput's imprecision is 5% for every seed, or {effort.seconds:g} s for a scenario; the best of "
@@ -114,9 +127,8 @@ def deltas(found: list[tuple[Outcome, ...]], what: str) -> Floats:
 
     Parameters
     ----------
-    what : str
-        ``throughput``: the seed's over the baseline's; ``seconds`` or ``solves``: the baseline's over the
-        seed's; less one.
+    what : ``throughput``: the seed's over the baseline's; ``seconds`` or ``solves``: the baseline's over the
+        seed's; less one
     """
     values = np.array([[getattr(fork, what) for fork in one] for one in found], np.float64)
     base = values[:, :1]
@@ -130,172 +142,107 @@ def _mean(found: Found, what: str, fork: int) -> str:
 
 
 def _table_3(found: list[Found]) -> Table:
-    rows: list[tuple[Cell, ...]] = []
+    rows: list[dict[str, Cell]] = []
     for one in found:
         size = one.case.vertices
         for said in table(3):
             fork = FORKS.index(said["seed"])
             rows.append(
-                (
-                    size,
-                    one.case.compute_speed,
-                    said["seed"],
-                    said[f"throughput_{size}"],
-                    _mean(one, "throughput", fork),
-                    said[f"time_{size}"],
-                    _mean(one, "seconds", fork),
-                    _mean(one, "solves", fork),
-                    len(one.trials.found),
-                    _known(one),
-                )
+                {
+                    "vertices": size,
+                    "compute speed": one.case.compute_speed,
+                    "seed": said["seed"],
+                    "throughput, paper": said[f"throughput_{size}"],
+                    "throughput, ours": _mean(one, "throughput", fork),
+                    "time, paper": said[f"time_{size}"],
+                    "time, ours": _mean(one, "seconds", fork),
+                    "solves, ours": _mean(one, "solves", fork),
+                    **_trials(one),
+                }
             )
-    return Table(
-        title="Table 3: 26 links, link speed 200",
-        columns=(
-            "vertices",
-            "compute speed",
-            "seed",
-            "throughput, paper",
-            "throughput, ours",
-            "time, paper",
-            "time, ours",
-            "solves, ours",
-            "trials",
-            "imprecision of throughput",
-        ),
-        rows=tuple(rows),
-        notes=NOTES,
-    )
+    return Table.of("Table 3: 26 links, link speed 200", rows, *NOTES)
 
 
-def _known(one: Found) -> str:
-    return f"{one.trials.imprecision:.3g}{'' if one.trials.complete else ', time over'}"
+def _trials(one: Found) -> dict[str, Cell]:
+    late = "" if one.trials.complete else ", time over"
+    return {
+        "trials": len(one.trials.found),
+        "imprecision of throughput": f"{one.trials.imprecision:.3g}{late}",
+    }
 
 
 def _figures(found: list[Found]) -> Table:
-    rows: list[tuple[Cell, ...]] = []
+    rows: list[dict[str, Cell]] = []
     for one in found:
-        start = (one.case.letter, one.case.max_edges, one.case.link_speed, one.case.compute_speed)
         for fork, seed in enumerate(FORKS[1:], start=1):
-            means = (_mean(one, what, fork) for what in ("throughput", "seconds", "solves"))
-            rows.append((*start, seed, *means, len(one.trials.found), _known(one)))
-    return Table(
-        title="Figures 8 and 9: 300 vertices",
-        columns=(
-            "part",
-            "links",
-            "link speed",
-            "compute speed",
-            "seed",
-            "throughput",
-            "time",
-            "solves",
-            "trials",
-            "imprecision of throughput",
-        ),
-        rows=tuple(rows),
-        notes=NOTES,
-    )
+            rows.append(
+                {
+                    "part": one.case.letter,
+                    "links": one.case.max_edges,
+                    "link speed": one.case.link_speed,
+                    "compute speed": one.case.compute_speed,
+                    "seed": seed,
+                    "throughput": _mean(one, "throughput", fork),
+                    "time": _mean(one, "seconds", fork),
+                    "solves": _mean(one, "solves", fork),
+                    **_trials(one),
+                }
+            )
+    return Table.of("Figures 8 and 9: 300 vertices", rows, *NOTES)
 
 
 def _well(found: list[Found]) -> Table:
     """Make the table of the text's statements on the parts of the figures."""
-    rows: list[tuple[Cell, ...]] = []
-    torus = FORKS.index("torus")
+    rows: list[dict[str, Cell]] = []
     for one in found:
-        letter = one.case.letter
         gain = deltas(one.trials.found, "throughput").mean(axis=0)
         rings = [FORKS.index(ring) for ring in RINGS]
-        well = sum(bool(gain[fork] >= WELL) for fork in rings)
-        said = SAID_WELL.get(letter), SAID_TORUS.get(letter)
-        ring_2 = f"{gain[rings[0]]:+.3f}"
         rows.append(
-            (letter, one.case.compute_speed, said[0], well, ring_2, said[1], _mean(one, "seconds", torus))
+            {
+                "part": one.case.letter,
+                "compute speed": one.case.compute_speed,
+                "rings within 8%, paper": SAID_WELL.get(one.case.letter),
+                "rings within 8%, ours": sum(bool(gain[fork] >= WELL) for fork in rings),
+                "throughput of C(16; 2), ours": f"{gain[rings[0]]:+.3f}",
+                "time, torus, paper": SAID_TORUS.get(one.case.letter),
+                "time, torus, ours": _mean(one, "seconds", FORKS.index("torus")),
+            }
         )
-    return Table(
-        title="What the text says of Figures 8 and 9",
-        columns=(
-            "part",
-            "compute speed",
-            "rings within 8%, paper",
-            "rings within 8%, ours",
-            "throughput of C(16; 2), ours",
-            "time, torus, paper",
-            "time, torus, ours",
-        ),
-        rows=tuple(rows),
-    )
+    return Table.of("What the text says of Figures 8 and 9", rows)
 
 
 def _twins(found: list[Found]) -> Table:
     """Compare C(16; 3) with C(16; 5), which shows the noise."""
     said = {row["seed"]: row for row in table(3)}
-    rows: list[tuple[Cell, ...]] = []
+    rows: list[dict[str, Cell]] = []
     for one in found:
-        case = one.case
-        cells: list[Cell] = []
+        rows.append(_case_cells(one.case))
         for what, name in (("throughput", "throughput"), ("seconds", "time")):
             value = deltas(one.trials.found, what)
             apart = value[:, TWINS[0]] - value[:, TWINS[1]]
-            key = f"{name}_{case.vertices}"
+            key = f"{name}_{one.case.vertices}"
             theirs = said["chordal-ring-3"][key] - said["chordal-ring-5"][key]
-            cells += [None if case.letter else round(theirs, 3)]
-            cells += [f"{apart.mean():+.3f} ± {half_width(apart):.3f}"]
-        rows.append((case.letter or "Table 3", case.vertices, case.compute_speed, *cells))
-    return Table(
-        title="The noise floor: C(16; 3) less C(16; 5), which are the same graph",
-        columns=(
-            "part",
-            "vertices",
-            "compute speed",
-            "throughput, paper",
-            "throughput, ours",
-            "time, paper",
-            "time, ours",
-        ),
-        rows=tuple(rows),
-        notes=(
-            "Where 0 is within ±, the trials show no difference, as they should. Differences in Table 3 "
-            "below the paper's own of these two rows mean nothing",
-        ),
+            rows[-1][f"{name}, paper"] = None if one.case.letter else round(theirs, 3)
+            rows[-1][f"{name}, ours"] = f"{apart.mean():+.3f} ± {half_width(apart):.3f}"
+    return Table.of(
+        "The noise floor: C(16; 3) less C(16; 5), which are the same graph",
+        rows,
+        "Where 0 is within ±, the trials show no difference, as they should. Differences in Table 3 "
+        "below the paper's own of these two rows mean nothing",
     )
 
 
 def _best(found: list[Found]) -> Table:
     """Compare our best search with the loop from the condensed graph, and with the bound."""
-    rows: list[tuple[Cell, ...]] = []
-    for one in found:
-        case, pairs = one.case, one.pairs
-        rows.append(
-            (
-                case.letter or "Table 3",
-                case.vertices,
-                case.compute_speed,
-                len(pairs),
-                geometric_mean(two.ours / two.paper for two in pairs),
-                geometric_mean(two.paper / two.bound for two in pairs),
-                geometric_mean(two.ours / two.bound for two in pairs),
-                geometric_mean(two.bound / two.loose for two in pairs),
-                float(np.mean([two.paper_seconds for two in pairs])),
-                float(np.mean([two.ours_seconds for two in pairs])),
-            )
-        )
-    return Table(
-        title="The best of ours, at unequal time (geometric means over the same trials)",
-        columns=(
-            "part",
-            "vertices",
-            "compute speed",
-            "trials",
-            "best of ours / paper's loop",
-            "paper's loop / bound",
-            "best of ours / bound",
-            "bound / paper's loose bound",
-            "seconds, paper's loop",
-            "seconds, best of ours",
-        ),
-        rows=tuple(rows),
+    return Table.of(
+        "The best of ours, at unequal time (geometric means over the same trials)",
+        [{**_case_cells(one.case), "trials": len(one.pairs), **pair_cells(one.pairs)} for one in found],
     )
+
+
+def _case_cells(case: Case) -> dict[str, Cell]:
+    letter = case.letter or "Table 3"
+    return {"part": letter, "vertices": case.vertices, "compute speed": case.compute_speed}
 
 
 def _panel(letter: str, found: list[Found], time: bool) -> Panel:

@@ -11,10 +11,24 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from bench.papers.circuits.experiment import Trials, WorkerPool, experiment, geometric_mean, imprecision
-from bench.papers.circuits.record import Cell, Effort, Part, Table
-from bench.papers.circuits.said import table
-from bench.papers.circuits.trial import Outcome, Pair, Parameters, Setting, loop, machine_of, pair
+from bench.papers.circuits.experiment import (
+    Effort,
+    Outcome,
+    Pair,
+    Parameters,
+    Setting,
+    Trials,
+    WorkerPool,
+    experiment,
+    geometric_mean,
+    imprecision,
+    loop,
+    machine_of,
+    pair,
+    pair_cells,
+    table,
+)
+from bench.support.papers import Cell, Figure, Table
 from bench.support.plots import Curve, Panel
 
 NAMES = ("nodes", "max_degree", "max_edges", "compute_speed", "link_speed", "vertices")
@@ -38,9 +52,6 @@ NOTES = (
     "Imprecision is that of the improvement, as printed; trials end at 5% of the throughput's",
     "Trials of a row differ in the application, METIS's seed and that of the loop",
 )
-TIME_DIFFERS = (
-    "Ours took the longer time that the columns show; ratios at equal time are in a part of their own"
-)
 
 
 class Line(NamedTuple):
@@ -52,17 +63,17 @@ class Line(NamedTuple):
     pairs: list[Pair]
 
 
-def run(parameters: Parameters, effort: Effort, pool: WorkerPool) -> Iterator[Part]:
+def run(parameters: Parameters, effort: Effort, pool: WorkerPool) -> Iterator[Figure]:
     """Run all rows of both tables with calibrated parameters."""
     return _run("Tables 1 and 2, Figure 6", CALIBRATED, parameters, effort, pool)
 
 
-def run_defaults(parameters: Parameters, effort: Effort, pool: WorkerPool) -> Iterator[Part]:
+def run_defaults(parameters: Parameters, effort: Effort, pool: WorkerPool) -> Iterator[Figure]:
     """Run the same with the default parameters of the program."""
     return _run("Tables 1 and 2, Figure 6, default parameters", DEFAULTS, parameters, effort, pool)
 
 
-def _run(title: str, note: str, parameters: Parameters, effort: Effort, pool: WorkerPool) -> Iterator[Part]:
+def _run(title: str, note: str, parameters: Parameters, effort: Effort, pool: WorkerPool) -> Iterator[Figure]:
     """Run all rows of both tables (the first of each if small); yield the part after each row."""
     lines: list[Line] = []
     for number in (1, 2):
@@ -71,10 +82,10 @@ def _run(title: str, note: str, parameters: Parameters, effort: Effort, pool: Wo
             yield _part(title, note, lines, effort)
 
 
-def _part(title: str, note: str, lines: list[Line], effort: Effort) -> Part:
+def _part(title: str, note: str, lines: list[Line], effort: Effort) -> Figure:
     numbers = dict.fromkeys(line.number for line in lines)
     both = (_table(number, [line for line in lines if line.number == number], note) for number in numbers)
-    return Part(
+    return Figure(
         title=title,
         setting="Stream graphs, condensed graph as seed. Trials until the throughput's imprecision is 5%, or "
         f"{effort.seconds:g} s for a row; the best of ours and the bound on the first {effort.pairs} trials.",
@@ -125,43 +136,26 @@ def _table(number: int, lines: list[Line], note: str) -> Table:
 
 def _best(lines: list[Line]) -> Table:
     """Compare the paper's loop, our best search and the bound on the same applications."""
-    rows: list[tuple[Cell, ...]] = []
+    rows: list[dict[str, Cell]] = []
     for line in lines:
-        pairs = line.pairs
+        cells = pair_cells(line.pairs)
+        highest = geometric_mean(pair.highest / pair.paper for pair in line.pairs)
         rows.append(
-            (
-                f"{line.number}.{line.said['row']}",
-                len(pairs),
-                geometric_mean(one.highest / one.paper for one in pairs),
-                geometric_mean(one.ours / one.paper for one in pairs),
-                min(one.ours / one.paper for one in pairs),
-                geometric_mean(one.paper / one.bound for one in pairs),
-                geometric_mean(one.ours / one.bound for one in pairs),
-                geometric_mean(one.bound / one.loose for one in pairs),
-                float(np.mean([one.paper_seconds for one in pairs])),
-                float(np.mean([one.ours_seconds for one in pairs])),
-            )
+            {
+                "table.row": f"{line.number}.{line.said['row']}",
+                "trials": len(line.pairs),
+                "loop, highest expansion first / paper's loop": highest,
+                "best of ours / paper's loop": cells["best of ours / paper's loop"],
+                "the same, least": min(pair.ours / pair.paper for pair in line.pairs),
+                **cells,
+            }
         )
-    return Table(
-        title="The best of ours and the certified bound, at unequal time (geometric means, same trials)",
-        columns=(
-            "table.row",
-            "trials",
-            "loop, highest expansion first / paper's loop",
-            "best of ours / paper's loop",
-            "the same, least",
-            "paper's loop / bound",
-            "best of ours / bound",
-            "bound / paper's loose bound",
-            "seconds, paper's loop",
-            "seconds, best of ours",
-        ),
-        rows=tuple(rows),
-        notes=(
-            "The best of ours has no limit of steps in its refinements, coarsens by the highest expansion, "
-            "and begins anew by the mapping engine's congestion search (docs/explanation/reconfiguration.md)",
-            TIME_DIFFERS,
-        ),
+    return Table.of(
+        "The best of ours and the certified bound, at unequal time (geometric means, same trials)",
+        rows,
+        "The best of ours has no limit of steps in its refinements, coarsens by the highest expansion, "
+        "and begins anew by the mapping engine's congestion search (docs/explanation/reconfiguration.md)",
+        "Ours took the longer time that the columns show; ratios at equal time are in a part of their own",
     )
 
 

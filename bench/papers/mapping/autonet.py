@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from bench.support.figures import Effort, Figure, Row
+from bench.papers.mapping.mapping_2011 import Effort
+from bench.support.papers import Figure, Row
 from ingest.generate.irregular import autonet
 from mapping.distances.distances import EQUIVALENT, distances
 from mapping.routing.catalog import build_routes
@@ -40,14 +41,9 @@ def run(effort: Effort) -> Figure:
     for switch in range(10):
         off = int((np.abs(table(f"switch{switch}") - np.array(TABLE_2)) > 0.005).sum())
         named = f"switch{switch}" in ROOTS
-        rows.append(
-            Row(
-                what=f"root {switch}: entries of Table 2 that differ",
-                ours=f"{off} of 100",
-                paper="2004-table-2" if named else "",
-                why="" if named else "another root: the table cannot come from it" if off else "",
-            )
-        )
+        key, why = "2004-table-2" if named else "", "another root: the table cannot come from it"
+        what = f"root {switch}: entries of Table 2 that differ"
+        rows.append(Row(what, f"{off} of 100", "", key, "" if named or not off else why))
     return Figure(
         title="2004, Tables 1 and 2: paths and equivalent distances",
         setting="The 10 switches of Figure 3, as `ingest.generate.irregular.autonet` joins them (found by "

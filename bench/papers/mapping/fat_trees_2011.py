@@ -1,4 +1,4 @@
-"""Shared parts of Figures 5(c), 6(a) and 6(b) of Hoefler and Snir 2011: fat trees of real machines' sizes."""
+"""Reproduce Hoefler and Snir 2011, Figures 5(c), 6(a) and 6(b): fat trees like Juropa and Ranger."""
 
 from __future__ import annotations
 
@@ -7,17 +7,23 @@ from collections.abc import Collection, Iterator
 import numpy as np
 
 from bench.papers.mapping.mapping_2011 import (
+    MATRICES,
     OURS,
     READINGS,
+    STRATEGIES,
+    Effort,
     Mapped,
     best_of_three,
     by_size,
     change,
     compare,
     guest,
+    panel,
+    seconds_panel,
     span,
 )
-from bench.support.figures import Effort, Row
+from bench.support.papers import Figure, Row
+from ingest.generate.fat_trees import juropa_like, ranger_like
 from registry.model import Allocation, Fabric
 
 RANKS = (64, 128, 256, 512, 1024, 1792)
@@ -85,32 +91,20 @@ def gains(
     matrix: str, orders: dict[str, list[dict[str, Mapped]]], paper: str, effort: Effort
 ) -> Iterator[Row]:
     """Yield changes by size in every order of hosts: the best of the paper's strategies, and ours."""
+    against = [(metric, links, base) for metric, links in METRICS.items() for base in ("in-order", "random")]
     for order, found in orders.items():
         ways = {"with": True, "without": False} if order == "cabled" else {"without": False}
         for way, refined in ways.items():
             run = [one for one in found if one["greedy"].plain or not refined]
-            best = [best_of_three(one, refined=refined) for one in run]
-            for metric, links in METRICS.items():
-                for baseline in ("in-order", "random"):
-                    changes = [
-                        change(one, name, baseline, metric, refined=refined)
-                        for one, name in zip(run, best, strict=True)
-                    ]
-                    yield Row(
-                        what=f"{matrix}, {order}: best of the paper's, {way} threshold accepting, {links}",
-                        ours=by_size(changes),
-                        baseline=baseline,
-                        paper=paper,
-                        why=NETWORK,
-                    )
-    many, cabled = sizes(effort)[-1], orders["cabled"]
-    for metric, links in METRICS.items():
-        for baseline in ("in-order", "random"):
-            yield Row(
-                what=f"{matrix}, cabled, {many} ranks: ours, {links}",
-                ours=change(cabled[-1], OURS, baseline, metric),
-                baseline=baseline,
-            )
+            best = [(one, best_of_three(one, refined=refined)) for one in run]
+            for metric, links, base in against:
+                changes = by_size([change(one, name, base, metric, refined=refined) for one, name in best])
+                what = f"{matrix}, {order}: best of the paper's, {way} threshold accepting, {links}"
+                yield Row(what, changes, base, paper, NETWORK)
+    many, cabled = sizes(effort)[-1], orders["cabled"][-1]
+    for metric, links, base in against:
+        what = f"{matrix}, cabled, {many} ranks: ours, {links}"
+        yield Row(what, change(cabled, OURS, base, metric), base)
 
 
 def rcm_rows(matrix: str, orders: dict[str, list[dict[str, Mapped]]], paper: str) -> Iterator[Row]:
@@ -118,24 +112,73 @@ def rcm_rows(matrix: str, orders: dict[str, list[dict[str, Mapped]]], paper: str
     for order, found in orders.items():
         for name in READINGS:
             better = sum(one[name].unrefined.network < one["rcm"].unrefined.network for one in found)
-            yield Row(
-                what=f"{matrix}, {order}: {name} better than RCM on network congestion, without",
-                ours=f"at {better} of {len(found)} sizes",
-                paper=paper,
-                why="RCM as printed leaves no edge between hosts on a switched network: hosts come in "
-                "reversed order",
-            )
+            what = f"{matrix}, {order}: {name} better than RCM on network congestion, without"
+            yield Row(what, f"at {better} of {len(found)} sizes", paper=paper)
 
 
 def time_rows(found: list[dict[str, Mapped]], paper: str) -> list[Row]:
     """Return processor times of the strategies over all sizes."""
-    return [
-        Row(
-            what=f"{name}, time",
-            ours=span([one[name].seconds for one in found]),
-            baseline="seconds",
-            paper=f"{paper}-seconds-{name.split()[0]}",
-            why="another machine; greedy from 8 starts; distances and routes apart",
-        )
-        for name in ("greedy", "greedy (start)", "rcm", "recursive")
-    ]
+    why = "another machine; greedy from 8 starts; distances and routes apart"
+    rows = []
+    for name in ("greedy", "greedy (start)", "rcm", "recursive"):
+        seconds, key = span([one[name].seconds for one in found]), f"{paper}-seconds-{name.split()[0]}"
+        rows.append(Row(f"{name}, time", seconds, "seconds", key, why))
+    return rows
+
+
+def juropa(effort: Effort) -> Figure:
+    """Run the audikw-like guest at all sizes, with hosts in all orders."""
+    orders = all_orders(juropa_like(), "audikw", effort)
+    rows = [*gains("audikw", orders, "5c-range", effort), *rcm_rows("audikw", orders, "5c-rcm")]
+    for order, found in orders.items():
+        for name in ("in-order", "random", *STRATEGIES):
+            one = found[-1][name].unrefined
+            for kind, value in (("", one.dilation), (" of an edge", one.edge_dilation)):
+                what = f"{order}, {sizes(effort)[-1]} ranks: {name}, dilation{kind}, without"
+                key = f"5c-dilation-{name.split()[0]}" if name in STRATEGIES else ""
+                rows.append(Row(what, value, "hops", key, NETWORK))
+    return Figure(
+        title="2011, Figure 5(c): audikw on 3,292 nodes like Juropa's",
+        setting=f"138 leaves of 24 hosts below 12 directors; ranks on the first hosts of an order of names: "
+        f"{'; '.join(f'{key}: {text}' for key, text in ORDERS.items())}. Threshold accepting "
+        f"{effort.refine_seconds:g} s after each strategy, ours {effort.search_seconds:g} s, processor time.",
+        rows=(*rows, *time_rows(orders["cabled"], "5c")),
+        panels=(
+            *(
+                panel(f"audikw, {order}", sizes(effort), found, metric="network", refined=False)
+                for order, found in orders.items()
+            ),
+            panel("audikw, cabled", sizes(effort), orders["cabled"], metric="network"),
+        ),
+    )
+
+
+REFINED = (64, 512, 1792)
+"""Sizes at which threshold accepting is run."""
+
+
+def ranger(effort: Effort) -> Figure:
+    """Run all three guests, since Figure 6(a) does not name its matrix, with hosts in all orders."""
+    fabric = ranger_like()
+    refined = sizes(effort) if effort.small else REFINED
+    found = {name: all_orders(fabric, name, effort, refined) for name in MATRICES}
+    rows: list[Row] = []
+    for name in MATRICES:
+        rows += [*gains(name, found[name], "6a-best", effort), *rcm_rows(name, found[name], "6a-rcm")]
+    every = [one for name in MATRICES for one in found[name]["cabled"]]
+    return Figure(
+        title="2011, Figures 6(a) and 6(b): 4,081 nodes like Ranger's",
+        setting=f"341 leaves of 12 hosts, each with 6 cables to two switches of 3,456 ports; ranks on the "
+        f"first hosts of an order of names: {'; '.join(f'{key}: {text}' for key, text in ORDERS.items())}. "
+        f"Threshold accepting {effort.refine_seconds:g} s after each strategy at "
+        f"{', '.join(map(str, refined))} ranks, ours {effort.search_seconds:g} s, processor time.",
+        rows=(*rows, *time_rows(every, "6b")),
+        panels=(
+            *(
+                panel(f"{name}, {order}", sizes(effort), found[name][order], metric="network", refined=False)
+                for name in MATRICES
+                for order in ORDERS
+            ),
+            seconds_panel("mapping time, nlpkkt", sizes(effort), found["nlpkkt"]["cabled"]),
+        ),
+    )

@@ -1,9 +1,9 @@
-"""Shared parts of the figures of Hoefler and Snir 2011: guests, strategies, refinement, rows of results."""
+"""Shared parts of the figures of Hoefler and Snir 2011: guests, strategies, Algorithm 3, rows of results."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
@@ -11,10 +11,9 @@ from typing import Any
 import numpy as np
 from scipy.stats import spearmanr
 
-from bench.papers.mapping.algorithm_3 import algorithm_3
-from bench.support.figures import Effort
+from bench.support.machine import processor_clock
 from bench.support.plots import Curve, Panel
-from bench.support.processor_clock import processor_clock
+from bench.support.searches import problem_of
 from ingest.generate.matrices import AUDIKW_NODES, F1_NODES, SparseMatrix, crankshaft, kkt, product_traffic
 from ingest.generate.stencils import stencil
 from ingest.generate.tori import torus
@@ -24,10 +23,63 @@ from mapping.distances.cost_model import CostModel
 from mapping.placement.catalog import Chain
 from mapping.placement.methods.baselines import in_order, random_placement
 from mapping.placement.place import place
-from mapping.placement.problem import Problem
+from mapping.placement.problem import Problem, host_indices
 from mapping.placement.search import SearchOptions
-from mapping.routing.catalog import build_routes
 from registry.model import Allocation, Evaluation, Fabric, Ints, Placement, Profile
+
+LEAST_LOADED = "least-loaded"
+INNER = 20
+"""Iterations of the inner loop (section 3.5)."""
+FIRST = 0.0005
+"""First threshold, as part of the start's value: the default of our threshold accepting."""
+
+
+def algorithm_3(fabric: Fabric, profile: Profile, placement: Placement) -> tuple[float, float]:
+    """Return the worst congestion by Algorithm 3, and the mean links of an edge of the guest.
+
+    Edges are routed in the order of senders, then of receivers.
+    """
+    allocation = placement.allocation
+    problem = problem_of(fabric, profile, allocation, LEAST_LOADED)
+    return estimator(problem)(host_indices(allocation, placement.host_of_rank))
+
+
+def estimator(problem: Problem) -> Callable[[Ints], tuple[float, float]]:
+    """Return a function of each rank's host index: the worst congestion, and the mean links of an edge."""
+    capacity = problem.routes.fabric.links.capacity
+
+    def estimate(hosts: Ints) -> tuple[float, float]:
+        load = problem.routes.load(*problem.host_traffic(hosts))
+        return float((load.link_bytes / capacity).max()), float(load.hops.mean())
+
+    return estimate
+
+
+def accept_on_estimate(problem: Problem, start: Ints, seconds: float, seed: int = 0) -> tuple[Ints, int]:
+    """Return the best of a run of threshold accepting on Algorithm 3, and the number of proposals.
+
+    As in section 3.5: two random positions of the mapping are swapped, a candidate is accepted if it is
+    worse by less than the threshold, and the threshold falls after every 20 proposals, here linearly with
+    processor time to 0.
+    """
+    estimate, generator = estimator(problem), np.random.default_rng(seed)
+    current = start.copy()
+    value = lowest = first = estimate(current)[0]
+    best, proposals, begin = current.copy(), 0, time.process_time()
+    while (used := (time.process_time() - begin) / seconds) < 1.0:
+        threshold = FIRST * first * (1.0 - used)
+        for _ in range(INNER):
+            pair = generator.choice(problem.ranks, 2, replace=False)
+            candidate = current.copy()
+            candidate[pair] = current[pair[::-1]]
+            found = estimate(candidate)[0]
+            if found < value + threshold:
+                current, value = candidate, found
+            if value < lowest:
+                best, lowest = current.copy(), value
+        proposals += INNER
+    return best, proposals
+
 
 ROUTING = "shortest-paths"
 MATRICES = ("nlpkkt", "F1", "audikw")
@@ -54,24 +106,35 @@ FULL = {"nlpkkt": 80, "F1": F1_NODES, "audikw": AUDIKW_NODES}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Effort:
+    """Limits of a run.
+
+    Attributes
+    ----------
+    refine_seconds : time of threshold accepting after one strategy
+    search_seconds : time of our default search
+    small : run few and small cases, as a trial
+    """
+
+    refine_seconds: float = 5.0
+    search_seconds: float = 10.0
+    small: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Mapped:
     """Result of one strategy.
 
     Attributes
     ----------
-    worst, network, mean : float
-        Congestion in seconds: of the worst link, of the worst between switches, mean of loaded links.
-    estimate : float
-        Congestion of the worst link by the paper's Algorithm 3.
-    dilation : float
-        Average, weighted by bytes, as in equation 2 of the paper.
-    edge_dilation : float
-        Mean over the edges of the guest, each counted once: what LibTopoMap prints as average dilation.
-    seconds : float
-        Processor time of the strategy alone, without distances, routes and refinement.
-    placement : Placement
-    plain : Mapped or None
-        Result before threshold accepting, if that was run.
+    worst, network, mean : congestion in seconds: of the worst link, of the worst between switches, mean of
+        loaded links
+    estimate : congestion of the worst link by the paper's Algorithm 3
+    dilation : average, weighted by bytes, as in equation 2 of the paper
+    edge_dilation : mean over the edges of the guest, each counted once: what LibTopoMap prints as average
+        dilation
+    seconds : processor time of the strategy alone, without distances, routes and refinement
+    plain : result before threshold accepting, if that was run
     """
 
     worst: float
@@ -127,17 +190,15 @@ def compare(
 
     Parameters
     ----------
-    refine : bool
-        Run threshold accepting on congestion after each strategy (section 3.5).
-    search : bool
-        Run our default, too.
+    refine : run threshold accepting on congestion after each strategy (section 3.5)
+    search : run our default, too
     """
     where = first_hosts(fabric, profile.ranks) if allocation is None else allocation
     found = {"in-order": judged(fabric, profile, in_order(profile.ranks, where))}
     several = [judged(fabric, profile, random_placement(profile.ranks, where, seed)) for seed in RANDOM_SEEDS]
     means: dict[str, Any] = {key: float(np.mean([getattr(one, key) for one in several])) for key in NUMBERS}
     found["random"] = replace(several[0], **means)
-    problem = Problem(profile=profile, allocation=where, routes=build_routes(ROUTING, fabric, where.hosts))
+    problem = problem_of(fabric, profile, where)
     for name, text in STRATEGIES.items():
         found[name] = _refined(fabric, profile, problem, text, effort.refine_seconds if refine else 0.0)
     if search:
@@ -219,8 +280,7 @@ def panel(
 
     Parameters
     ----------
-    refined : bool
-        Plot strategies after threshold accepting, for the sizes at which it was run, or without it.
+    refined : plot strategies after threshold accepting, for the sizes at which it was run, or without it
     """
 
     def shown(name: str, one: dict[str, Mapped]) -> bool:
@@ -276,9 +336,7 @@ def _warm(text: str) -> None:
     """Compile or load a strategy's kernels on a small problem."""
     fabric, profile = torus((2, 2, 2)), stencil((2, 2, 2), 7)
     where = first_hosts(fabric, profile.ranks)
-    hosts_of_ranks(
-        text, Problem(profile=profile, allocation=where, routes=build_routes(ROUTING, fabric, where.hosts))
-    )
+    hosts_of_ranks(text, problem_of(fabric, profile, where))
 
 
 def timed_placement(fabric: Fabric, profile: Profile, problem: Problem, text: str) -> Mapped:

@@ -14,16 +14,15 @@ from functools import partial
 
 import numpy as np
 
-from bench.support.figures import Effort, Figure, Row
+from bench.papers.mapping.mapping_2011 import Effort
 from bench.support.instances import real
+from bench.support.papers import Figure, Row
 from bench.support.plots import Curve, Panel
+from bench.support.searches import searched
 from ingest.generate.irregular import irregular
-from mapping.distances.cost_model import CostModel
 from mapping.distances.distances import EQUIVALENT_2, distances
 from mapping.placement.methods.baselines import Search, search
-from mapping.placement.place import place
 from mapping.placement.problem import Problem
-from mapping.placement.search import SearchOptions
 from mapping.routing.catalog import build_routes
 from registry.model import Allocation, Fabric, Floats, Ints
 
@@ -44,13 +43,9 @@ class Restarted:
 
     Attributes
     ----------
-    host_of_rank : int32[ranks]
-        Index of the host in the allocation.
-    coefficient : float
-    seeds : int
-        Number of random mappings that it started from.
-    seconds : float
-        CPU time that it took.
+    host_of_rank : int32[ranks]; index of the host in the allocation
+    seeds : number of random mappings that it started from
+    seconds : CPU time that it took
     """
 
     host_of_rank: Ints
@@ -88,12 +83,10 @@ class Compared:
 
     Attributes
     ----------
-    printed_seconds, seconds : float
-        CPU time of ten seeds, and of our search.
-    ours, restarted, longer : float
-        Coefficient of our search, of the paper's restarted, and of that with `MANY` failures.
-    seeds, longer_seeds : int
-        Seeds that the last two started from.
+    printed_seconds, seconds : CPU time of ten seeds, and of our search
+    ours, restarted, longer : coefficient of our search, of the paper's restarted, and of that with `MANY`
+        failures
+    seeds, longer_seeds : seeds that the last two started from
     """
 
     printed_seconds: float
@@ -139,12 +132,14 @@ def run(effort: Effort) -> Figure:
 def _compare(fabric: Fabric, problem: Problem, network: int) -> Compared:
     """Run our search on the coefficient, and the paper's for the CPU time that ours took."""
     begin = time.process_time()
-    ours = place(
+    ours = searched(
         fabric,
         problem.profile,
         problem.allocation,
-        SearchOptions(objective="mapping-coefficient", steps=STEPS, seed=network),
-        CostModel(routing=ROUTING),
+        routing=ROUTING,
+        objective="mapping-coefficient",
+        steps=STEPS,
+        seed=network,
     )
     seconds = time.process_time() - begin
     printed = restarted(problem, network)
@@ -171,43 +166,30 @@ def _rows(found: list[Search]) -> list[Row]:
     early = [float(np.mean([_early(c) for c in one.coefficients])) for one in found]
     length = [float(np.mean([len(c) - 1 for c in one.coefficients])) for one in found]
     several = sum(value >= 3 for value in reach) / len(reach)
+    lowest, key = "seeds of 10 that reach the lowest value of all", "2004-seeds"
+    why = "the network is not published; the best of ten seeds is not the global minimum, see below"
+    like = "values that close cannot be distinguished in a picture"
     return [
-        Row(
-            what="seeds of 10 that reach the lowest value of all",
-            ours=f"{np.mean(reach):.3g} on average, {min(reach)} to {max(reach)}; 3 or more on {several:.0%}",
-            paper="2004-seeds",
-            why="the network is not published; the best of ten seeds is not the global minimum, see below",
-        ),
-        Row(
-            what="seeds of 10 within 1% of the lowest value of all",
-            ours=f"{np.mean(near):.3g} on average, {min(near)} to {max(near)}",
-            paper="2004-seeds",
-            why="values that close cannot be distinguished in a picture",
-        ),
-        Row(what="worst seed above the best", ours=_span(spread), baseline="best seed"),
-        Row(what="fall from start to end of a seed", ours=_span(falls), baseline="random start"),
-        Row(
-            what="part of the fall within the first third of the iterations",
-            ours=_span(early),
-            paper="2004-rapid",
-        ),
-        Row(what="iterations of a seed", ours=_span(length), baseline="iterations"),
+        Row(lowest, f"{_counts(reach)}; 3 or more on {several:.0%}", "", key, why),
+        Row("seeds of 10 within 1% of the lowest value of all", _counts(near), "", key, like),
+        Row("worst seed above the best", _span(spread), "best seed"),
+        Row("fall from start to end of a seed", _span(falls), "random start"),
+        Row("part of the fall within the first third of the iterations", _span(early), "", "2004-rapid"),
+        Row("iterations of a seed", _span(length), "iterations"),
     ]
+
+
+def _counts(values: list[int]) -> str:
+    return f"{np.mean(values):.3g} on average, {min(values)} to {max(values)}"
 
 
 def _rows_of_more(found: dict[int, list[Search]]) -> list[Row]:
     """Count the seeds that reach the lowest value if more failures are allowed."""
-    rows = []
+    rows, why = [], "more failures than in the paper's example"
     for failures in (MANY, MOST):
-        reach = [_reach(one, SAME) for one in found[failures]]
-        rows.append(
-            Row(
-                what=f"{failures:,} failures: seeds of 10 that reach the lowest value of all",
-                ours=f"{np.mean(reach):.3g} on average, {min(reach)} to {max(reach)}",
-                paper="2004-seeds",
-                why="more failures than in the paper's example",
-            )
-        )
+        reach = _counts([_reach(one, SAME) for one in found[failures]])
+        what = f"{failures:,} failures: seeds of 10 that reach the lowest value of all"
+        rows.append(Row(what, reach, "", "2004-seeds", why))
     return rows
 
 

@@ -17,10 +17,10 @@ from math import isqrt
 
 import numpy as np
 
-from bench.papers.mapping.mapping_2011 import hosts_of_ranks
-from bench.support.figures import Effort, Figure, Row, Table
+from bench.papers.mapping.mapping_2011 import Effort, hosts_of_ranks
+from bench.support.machine import processor_clock
+from bench.support.papers import Cell, Figure, Row, Table
 from bench.support.plots import Curve, Panel
-from bench.support.processor_clock import processor_clock
 from ingest.generate import nas
 from ingest.generate.tianhe3 import tianhe3
 from ingest.generate.wave_fronts import snap, sweep3d
@@ -46,6 +46,7 @@ STRATEGIES = {
 }
 BASELINES = ("in-order", "round-robin", "greedy", "greedy (last)", "rcm", "rcm (whole)")
 REPEATED, OURS, EQUAL = "ohtma, repeated", "ours", "ours, equal time"
+TIMED = ("ohtma", REPEATED, OURS, EQUAL)
 SAID: dict[str, tuple[str, ...]] = {
     "bt": ("in-order", "round-robin"),
     "sp": ("in-order", "round-robin", "greedy", "rcm"),
@@ -62,10 +63,6 @@ SEARCH_SECONDS = 2.0
 """At most, for ours and for OHTMA repeated: there are many cases."""
 WIDE, BASE = 16, 256
 """Ranks of a row at the paper's fewest ranks, and these."""
-WHY = (
-    "the paper gives neither the nodes of its jobs (Slurm's block and cyclic are the same with one rank a "
-    "node; here round-robin goes over leaf switches), nor the order of its process grids, nor its messages"
-)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,19 +94,10 @@ def run(effort: Effort) -> Figure:
                 cases.append(_case(fabric, program, make(ranks), where, effort))
                 print(f"{where}, {program}, {ranks} ranks", file=sys.stderr, flush=True)
     rows = [row for where in ALLOCATIONS for row in _rows([one for one in cases if one.where == where])]
-    rows += [
-        Row(
-            what=f"lu, {one.ranks} ranks: time of OHTMA",
-            ours=one.seconds["ohtma"],
-            baseline="seconds",
-            paper=f"2020-seconds-{one.ranks}" if one.ranks in (256, 512) else "",
-            why="sums kept up to date instead of computed anew, compiled; the program is not named"
-            if one.ranks <= 512
-            else "",
-        )
-        for one in cases
-        if (one.program, one.where) == ("lu", ALLOCATIONS[0])
-    ]
+    for one in cases:
+        if (one.program, one.where) == ("lu", ALLOCATIONS[0]):
+            key = f"2020-seconds-{one.ranks}" if one.ranks in (256, 512) else ""
+            rows.append(Row(f"lu, {one.ranks} ranks: time of OHTMA", one.seconds["ohtma"], "seconds", key))
     limit = min(effort.search_seconds, SEARCH_SECONDS)
     return Figure(
         title="2020, Figure 2: hop-bytes on Tianhe-3",
@@ -212,60 +200,37 @@ def _rows(cases: list[Case]) -> list[Row]:
     rows, where = [], cases[0].where
     for program in dict.fromkeys(one.program for one in cases):
         found = [one for one in cases if one.program == program]
-        for other in BASELINES:
-            named, called = other.split()[0], program.split(",")[0]
-            key = f"2020-{called}-{named}" if named in SAID.get(called, ()) else ""
-            rows.append(
-                Row(
-                    what=f"{program}, {where}: OHTMA",
-                    ours=float(np.mean([one.change("ohtma", other) for one in found])),
-                    baseline=other,
-                    paper=key,
-                    why=WHY if key else "",
-                )
-            )
-        for name in ("ohtma, printed gain", REPEATED, OURS, EQUAL):
-            value = float(np.mean([one.change(name, "in-order") for one in found]))
-            rows.append(Row(what=f"{program}, {where}: {name}", ours=value, baseline="in-order"))
-    rows.append(
-        Row(
-            what=f"all programs, {where}: largest reduction of OHTMA",
-            ours=min(one.change("ohtma", "in-order") for one in cases),
-            baseline="in-order",
-            paper="2020-largest",
-            why=WHY,
-        )
-    )
-    return rows
+        pairs = [("ohtma", "OHTMA", other) for other in BASELINES]
+        pairs += [(name, name, "in-order") for name in ("ohtma, printed gain", REPEATED, OURS, EQUAL)]
+        for name, called, other in pairs:
+            paper, plain = other.split()[0], program.split(",")[0]
+            said = name == "ohtma" and paper in SAID.get(plain, ())
+            mean = float(np.mean([one.change(name, other) for one in found]))
+            key = f"2020-{plain}-{paper}" if said else ""
+            rows.append(Row(f"{program}, {where}: {called}", mean, other, key))
+    largest = min(one.change("ohtma", "in-order") for one in cases)
+    what = f"all programs, {where}: largest reduction of OHTMA"
+    return [*rows, Row(what, largest, "in-order", "2020-largest")]
 
 
 def _table(cases: list[Case]) -> Table:
     """Return the changes of each program at each size, and the processor seconds."""
-    timed = ("ohtma", REPEATED, OURS, EQUAL)
-    return Table(
-        title=f"Figure 2 by size, {cases[0].where}: hop-bytes",
-        head=(
-            "program",
-            "ranks",
-            *(f"OHTMA against {name} (%)" for name in BASELINES),
-            *(f"{name} against in-order (%)" for name in (REPEATED, OURS)),
-            f"ours against OHTMA, in at most {SEARCH_SECONDS:g} s (%)",
-            "ours against OHTMA repeated, equal time (%)",
-            *(f"{name}: processor seconds" for name in timed),
-        ),
-        cells=tuple(
-            (
-                one.program,
-                str(one.ranks),
-                *(100 * one.change("ohtma", name) for name in BASELINES),
-                *(100 * one.change(name, "in-order") for name in (REPEATED, OURS)),
-                100 * one.change(OURS, "ohtma"),
-                100 * one.change(EQUAL, REPEATED),
-                *(float(f"{one.seconds[name]:.2g}") for name in timed),
-            )
-            for one in cases
-        ),
-    )
+    rows: list[dict[str, Cell]] = [
+        {
+            "program": one.program,
+            "ranks": str(one.ranks),
+            **{f"OHTMA against {name} (%)": 100 * one.change("ohtma", name) for name in BASELINES},
+            **{
+                f"{name} against in-order (%)": 100 * one.change(name, "in-order")
+                for name in (REPEATED, OURS)
+            },
+            f"ours against OHTMA, in at most {SEARCH_SECONDS:g} s (%)": 100 * one.change(OURS, "ohtma"),
+            "ours against OHTMA repeated, equal time (%)": 100 * one.change(EQUAL, REPEATED),
+            **{f"{name}: processor seconds": float(f"{one.seconds[name]:.2g}") for name in TIMED},
+        }
+        for one in cases
+    ]
+    return Table.of(f"Figure 2 by size, {cases[0].where}: hop-bytes", rows)
 
 
 def _panel(program: str, cases: list[Case]) -> Panel:

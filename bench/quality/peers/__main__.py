@@ -10,11 +10,18 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from bench.quality.peers.measure import Limits, measure, read_recorded, run_peers, same_instance
-from bench.quality.peers.table import markdown, summary
+from bench.quality.peers.measure import (
+    Limits,
+    markdown,
+    measure,
+    read_recorded,
+    run_peers,
+    same_instance,
+    summary,
+)
 from bench.quality.peers.tools import limits_of_tools, missing
 from bench.support.instances import FOLDER, SHIPPED, Contest, anywhere, generated, recorded
-from bench.support.machine import machine, now, peak_memory_gb
+from bench.support.machine import about, now, peak_memory_gb, write_record
 from bench.support.paths import RESULTS
 from bench.support.structured import structured
 
@@ -70,8 +77,7 @@ def main(arguments: list[str] | None = None) -> None:
         if given.peers_only:
             continue
         measured = {
-            "date": now(),
-            "machine": machine(),
+            **about(),
             "peers_date": peers["date"],
             "peer_seconds": limits.peer_seconds,
             **measure(contest, limits, peers["results"]),
@@ -89,8 +95,7 @@ def main(arguments: list[str] | None = None) -> None:
             "all_hosts": summary(every_host) if every_host else [],
             "instances": found | every_host,
         }
-        given.output.write_text(json.dumps(record, indent=1) + "\n")
-        given.output.with_suffix(".md").write_text(markdown(record))
+        write_record(given.output, record, markdown(record))
     print(given.output, file=sys.stderr)
 
 
@@ -109,8 +114,7 @@ def _peers(
     if found.get("peer_seconds") == limits.peer_seconds and same_instance(contest, found["results"]):
         return found
     return {
-        "date": now(),
-        "machine": machine(),
+        **about(),
         "peer_seconds": limits.peer_seconds,
         "results": run_peers(contest, limits, recorded),
     }

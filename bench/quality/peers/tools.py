@@ -1,24 +1,194 @@
-"""Run other tools, each in its own process under a time limit."""
+"""Run other tools for process mapping, each in its own process with a limit of processor time."""
 
 from __future__ import annotations
 
 import importlib.util
+import os
+import resource
 import shutil
-from collections.abc import Iterator
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
+from math import ceil
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from scipy.sparse import csr_array
 
-from bench.quality.peers.files import first_slots, guest_graph, host_graph, native_target, write_graph
-from bench.quality.peers.hierarchies import host_groups
-from bench.quality.peers.process import Answer, read_answer, run, run_child
-from bench.quality.peers.tree_tools import PROGRAMS, TREE_PRESETS, program, tree_answers
+from bench.quality.peers.files import (
+    Hierarchy,
+    first_slots,
+    guest_graph,
+    hierarchies,
+    host_graph,
+    host_groups,
+    native_target,
+    write_graph,
+    write_metis,
+)
 from bench.support.instances import Contest
 from mapping.routing.catalog import build_routes
 from registry.model import Allocation, Ints, Longs
+
+WAITING = 20
+"""A process is ended after this many times its limit of processor time, however little it used."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """Result of one tool.
+
+    Attributes
+    ----------
+    seconds, cpu_seconds : wall and processor time of its process, start and reading of its input included
+    slot_of_rank : int32[ranks]; slot of the allocation; None where it gave no result
+    why : why there is none
+    """
+
+    tool: str
+    seconds: float = 0.0
+    cpu_seconds: float = 0.0
+    slot_of_rank: Ints | None = None
+    why: str = ""
+
+
+def run_child(folder: Path, limit: float, *arguments: str) -> tuple[Answer, Path]:
+    """Run a tool that has a Python interface in its own interpreter; return also the file of its answer."""
+    out = folder / "answer.npy"
+    out.unlink(missing_ok=True)
+    return run([sys.executable, "-m", "bench.quality.peers.child", str(folder), *arguments], limit), out
+
+
+def run(arguments: list[str], limit: float) -> Answer:
+    """Run a process with one thread of OpenMP; `why` is the reason if it failed.
+
+    Parameters
+    ----------
+    limit : seconds of processor time, so that a busy machine does not change the results
+    """
+    before, begin = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
+    try:
+        done = subprocess.run(
+            arguments,
+            capture_output=True,
+            text=True,
+            timeout=WAITING * limit,
+            check=False,
+            env={**os.environ, "OMP_NUM_THREADS": "1"},
+            preexec_fn=partial(resource.setrlimit, resource.RLIMIT_CPU, (ceil(limit), ceil(limit) + 1)),
+        )
+        lines = [line for line in done.stderr.splitlines() if line.strip()]
+        why = "" if done.returncode == 0 else f"exit {done.returncode}: {lines[-1] if lines else ''}"
+        if done.returncode in (-signal.SIGXCPU, -signal.SIGKILL):
+            why = f"not done in {limit:g} s"
+    except subprocess.TimeoutExpired:
+        why = f"not done in {limit:g} s"
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    return Answer(tool="", seconds=time.perf_counter() - begin, cpu_seconds=cpu, why=why)
+
+
+def read_answer(name: str, ran: Answer, reader: Callable[[], Ints]) -> Answer:
+    """Return the answer of a successful process; more than one rank on a slot is a failure."""
+    slot: Ints | None = None
+    why = ran.why
+    if not why:
+        try:
+            slot = reader()
+        except (OSError, ValueError, IndexError) as error:
+            why = f"no readable answer: {error}"
+    if slot is not None and len(np.unique(slot)) < len(slot):
+        why = f"{len(slot) - len(np.unique(slot))} ranks on a slot that another has"
+        slot = None
+    return Answer(tool=name, seconds=ran.seconds, cpu_seconds=ran.cpu_seconds, slot_of_rank=slot, why=why)
+
+
+PROGRAMS = {
+    "TreeMatch": ("treematch", "TREEMATCH"),
+    "VieM": ("viem", "VIEM"),
+    "SharedMap": ("SharedMap", "SHAREDMAP"),
+}
+"""Program and environment variable with its path, by tool."""
+TREE_PRESETS = {"VieM": ("eco",), "SharedMap": ("eco", "strong")}
+"""By tool. VieM's strong one takes up to ten times as long; on four instances it was never the best tool."""
+LARGEST_SUM = (1 << 31) - 1
+"""Of bytes times distances: VieM and KaHIP count in 32 bits."""
+
+
+def program(tool: str) -> str | None:
+    """Return the path of a tool's program: that of its environment variable, or one on the search path."""
+    name, variable = PROGRAMS[tool]
+    return shutil.which(os.environ.get(variable) or name)
+
+
+def tree_answers(
+    contest: Contest, allocation: Allocation, where: str, folder: Path, limit: float
+) -> Iterator[Answer]:
+    """Run each installed tool on each tree of the slots.
+
+    Parameters
+    ----------
+    where : text to add to the names of tools
+    folder : for files
+    limit : processor seconds of a process
+    """
+    installed = [tool for tool in PROGRAMS if program(tool)]
+    if not installed:
+        return
+    trees = list(hierarchies(contest, allocation))
+    if not trees:
+        why = f"{int(allocation.slots.sum())} slots form no equal groups"
+        yield from (Answer(tool=tool + where, why=why) for tool in installed)
+    for tree in trees:
+        write_metis(folder / "guest.graph", _scaled(guest_graph(contest), tree))
+        (folder / "tree.tgt").write_text(tree.tleaf)
+        for tool in installed:
+            for label, command in _commands(tool, tree, folder):
+                out = folder / "answer.txt"
+                out.unlink(missing_ok=True)
+                ran = run(command, limit)
+                name = f"{tool}{label} ({tree.kind}{where})"
+                yield read_answer(name, ran, partial(_slots, out, tree, contest.profile.ranks))
+
+
+def _commands(tool: str, tree: Hierarchy, folder: Path) -> Iterator[tuple[str, list[str]]]:
+    path, graph, out = program(tool) or "", str(folder / "guest.graph"), str(folder / "answer.txt")
+    arities, distances = tree.inside_out
+    if tool == "TreeMatch":
+        yield "", [path, graph, str(folder / "tree.tgt"), out]
+        return
+    for preset in TREE_PRESETS[tool]:
+        if tool == "VieM":
+            machine = [f"--hierarchy_parameter_string={arities}", f"--distance_parameter_string={distances}"]
+            options = [f"--preconfiguration_mapping={preset}", "--seed=1", f"--output_filename={out}"]
+            yield f" {preset}", [path, graph, *machine, *options]
+        else:
+            files = ["-g", graph, "-m", out, "-h", arities, "-d", distances]
+            options = ["-e", "0", "-c", preset, "-t", "1", "-s", "nb_layer", "--seed", "1"]
+            yield f" {preset}", [path, *files, *options]
+
+
+def _scaled(graph: csr_array, tree: Hierarchy) -> csr_array:
+    """Return the traffic with a vertex for each leaf, in weights whose sum these tools can count."""
+    countable = LARGEST_SUM / tree.largest_distance - graph.nnz  # every weight may be rounded up to 1
+    scale = min(1.0, countable / float(graph.data.sum()))
+    weights = np.maximum(1, np.floor(graph.data * scale)).astype(np.int64)
+    leaves = len(tree.slot)
+    rows = np.r_[graph.indptr, np.full(leaves - graph.shape[0], graph.indptr[-1])]
+    return csr_array((weights, graph.indices, rows), shape=(leaves, leaves))
+
+
+def _slots(path: Path, tree: Hierarchy, ranks: int) -> Ints:
+    leaf = np.loadtxt(path, dtype=np.int64, ndmin=1)
+    if len(leaf) != len(tree.slot) or leaf.min() < 0:
+        raise ValueError(f"{len(leaf)} places of {len(tree.slot)}")
+    return tree.slot[leaf[:ranks]].astype(np.int32)
+
 
 SCOTCH_OPTIONS = ((), ("-b0",), ("-cq", "-b0"))
 SCOTCH_FLAGS = ("DEFAULT", "QUALITY")
@@ -68,10 +238,8 @@ def answers(contest: Contest, folder: Path, limit: float) -> Iterator[Answer]:
 
     Parameters
     ----------
-    folder : Path
-        Empty; for files.
-    limit : float
-        Processor seconds of a process.
+    folder : empty; for files
+    limit : processor seconds of a process
     """
     absent, ranks = missing(), contest.profile.ranks
     first = first_slots(contest.allocation, ranks)

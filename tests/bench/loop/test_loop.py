@@ -11,10 +11,8 @@ import numpy as np
 import pytest
 
 from bench.loop.__main__ import Order, main, orders_of, summary, switch_bytes
-from bench.loop.network import Refused, built, counted, existing
-from bench.loop.plan import Plan
-from bench.loop.programs import Output, Program, Runner
-from bench.loop.simulated import PROGRAMS, SimulatedRunner, platform
+from bench.loop.network import Plan, Refused, built, counted, existing
+from bench.loop.programs import PROGRAMS, Output, Program, Runner, SimulatedRunner, platform
 from mapping import evaluate
 from mapping.placement.methods.baselines import in_order
 from registry.model import Allocation

@@ -15,24 +15,30 @@ from typing import Any, cast
 import numpy as np
 import pytest
 
-from bench.papers.circuits import calibration, equal_time, optimum, plane, recorded, rings, tables, trial
+from bench.papers.circuits import calibration, equal_time, optimum, plane, rings, tables
+from bench.papers.circuits import experiment as trial
 from bench.papers.circuits.__main__ import NAMES, run
 from bench.papers.circuits.calibration import SCALES, loss, paper_row, row_of
-from bench.papers.circuits.experiment import WorkerPool, experiment, geometric_mean, half_width, imprecision
-from bench.papers.circuits.page import cell, page
-from bench.papers.circuits.record import Effort, Part, calibrated, load, save
-from bench.papers.circuits.said import claims, table
-from bench.papers.circuits.trial import (
+from bench.papers.circuits.experiment import (
     FORKS,
+    Effort,
     Outcome,
     Parameters,
     Setting,
+    WorkerPool,
+    calibrated,
     draw,
+    experiment,
     forks,
+    geometric_mean,
+    half_width,
+    imprecision,
     loop,
     machine_of,
     run_loop,
+    table,
 )
+from bench.support.papers import Figure, cell, claims, load, page, save
 from mapping.circuits.bounds import UpperBound, loose_bound, throughput_bound
 from mapping.circuits.local_search import TrialOptions, search_from_seeds
 from mapping.circuits.paper_seeds import seed_topology
@@ -202,31 +208,6 @@ def test_ratios_are_against_the_stronger_reading() -> None:
     assert equal_time.value_at([(1.0, 5.0), (2.0, 7.0)], 0.5) == 5.0
 
 
-def test_the_page_reads_the_records() -> None:
-    falling = [{"compute_bound": 0.1 * row, "improvement": 2.0 - row} for row in range(4)]
-    assert recorded.trend(falling) == pytest.approx(-1.0)
-    assert recorded.trend(table(2)) == pytest.approx(-0.923, abs=1e-3)
-    rows = {
-        f"2.{row}": {"equal": {"low": float(row), "high": 1.0}, "better": 1, "worse": 2, "trials": [{}] * 4}
-        for row in range(1, 13)
-    }
-    found = {"data": {"sets": {"not calibrated": {"rows": rows}}}}
-    assert recorded.limited(found, "not calibrated") == [8.0, 12.0, 1.0, 1.0]
-    assert recorded.wins(found, "not calibrated") == [5, 10, 20]
-    points = [
-        {"expansion": "lowest", "steps": None, "edge_weight": weight, "vertex_spread": 1.8, "losses": losses}
-        for weight, losses in ((1.0, (1.0, 9.0, 5.0)), (3.0, (2.0, 2.0, 2.0)), (10.0, (8.0, 1.0, 4.5)))
-    ]
-    plane_record = {"data": {"points": points}}
-    assert recorded.smallest(plane_record) == [2.0, 2.0, 2.0, "lowest", "all", 3.0, 1.8]
-    at = recorded.least_points(plane_record, expansion="lowest", steps=None)
-    assert at == [1.0, 1.8, 1.0, 10.0, 1.8, 1.0, 3.0, 1.8, 2.0, 2.0]
-    limits = [(True, 0.05), (False, 0.06), (False, 0.12)]
-    late = [{"table": 1, "complete": full, "throughput_imprecision": value} for full, value in limits]
-    record = {"effort": {"seconds": 40.0}, "data": {"rows": late}}
-    assert recorded.imprecise(record) == [2, 3, 40.0, 0.06, 0.12]
-
-
 def test_the_paper_itself_has_no_misfit_in_the_plane() -> None:
     published = {f"{number}.{row['row']}": paper_row(row) for number in (1, 2) for row in table(number)}
     assert plane.losses(published) == (0.0, 0.0, 0.0)
@@ -270,9 +251,9 @@ def test_a_part_runs_small_and_becomes_a_section(
     monkeypatch.setattr(trial, "throughput_bound", without_flows)
     with WorkerPool(1) as pool:
         *_, (parameters, part) = run(name, SMALL, pool, Parameters(patience=1, steps=2))
-    path = save(name, part, parameters, SMALL, tmp_path)
+    path = save(name, part, SMALL, tmp_path, parameters=parameters)
     assert json.loads(path.read_text())["parameters"]["steps"] == steps
-    text = page(load(tmp_path, NAMES))
+    text = page(load(tmp_path, NAMES), "# Head")
     assert part.title in text
     for one in part.tables:
         assert one.title in text
@@ -294,8 +275,8 @@ def without_flows(application: Application, machine: Machine, flows: int) -> Upp
 def test_parameters_come_from_the_calibration_of_the_folder(tmp_path: Path) -> None:
     assert calibrated(tmp_path) is None
     chosen = Parameters(vertex_spread=1.2, steps=5)
-    part = Part(title="t", setting="s", tables=(), data={"chosen": {"vertex_spread": 1.2, "steps": 5}})
-    save("calibration", part, chosen, SMALL, tmp_path)
+    part = Figure(title="t", setting="s", data={"chosen": {"vertex_spread": 1.2, "steps": 5}})
+    save("calibration", part, SMALL, tmp_path)
     assert calibrated(tmp_path) == chosen
 
 
@@ -307,7 +288,7 @@ def test_cells_are_short_and_unknown_values_empty() -> None:
         "parameters": {"skip": 0.3}, "panels": [], "claims": [], "name": "p",
         "tables": [shown],
     }  # fmt: skip
-    assert "| a | b |\n|---|---|\n| 1 |  |\n\n- n" in page([record])
+    assert "| a | b |\n|---|---|\n| 1 |  |\n\n- n" in page([record], "# Head")
 
 
 def test_condensed_graphs_of_stream_graphs_leave_links_of_the_switch_unused() -> None:

@@ -17,19 +17,21 @@ from scipy.sparse import csr_array
 from scipy.sparse.csgraph import shortest_path
 
 from bench.quality import bounds, cores, members
-from bench.quality.peers import __main__, child, process, tools, tree_tools
+from bench.quality.peers import __main__ as command
+from bench.quality.peers import child, tools
 from bench.quality.peers.files import (
     first_slots,
     guest_graph,
+    halved,
+    hierarchies,
     host_graph,
+    host_groups,
     native_target,
     write_graph,
     write_metis,
 )
-from bench.quality.peers.hierarchies import halved, hierarchies, host_groups
-from bench.quality.peers.measure import METRICS, best, score
-from bench.quality.peers.process import Answer, run
-from bench.quality.peers.table import geometric_mean, markdown, summary
+from bench.quality.peers.measure import METRICS, best, geometric_mean, markdown, score, summary
+from bench.quality.peers.tools import Answer, run
 from bench.support.instances import SHIPPED, Contest, Shape, generated, on_all, read, recorded
 from bench.support.structured import BUFFER, fft, halving, hpl, structured
 from ingest.generate.fat_trees import extended_generalised_fat_tree
@@ -195,8 +197,8 @@ def test_the_first_slots_are_those_of_ranks_in_order() -> None:
 def scotch(terminal: Callable[[int], int]) -> Callable[[list[str], float], Answer]:
     """Return what takes the place of a process of Scotch, which lists the last rank first."""
 
-    def mapped(__main__: list[str], limit: float) -> Answer:
-        guest, _, out = map(Path, __main__[1:])
+    def mapped(command: list[str], limit: float) -> Answer:
+        guest, _, out = map(Path, command[1:])
         count = int(guest.read_text().split()[1])
         rows = [f"{rank} {terminal(rank)}\n" for rank in reversed(range(count))]
         out.write_text(f"{count}\n" + "".join(rows))
@@ -226,11 +228,11 @@ def test_a_process_has_one_thread_and_limits_of_time(
     python = [sys.executable, "-c"]
     check = "import os, sys; print(file=sys.stderr); sys.exit('threads: ' + os.environ['OMP_NUM_THREADS'])"
     assert run([*python, check], 30.0).why == "exit 1: threads: 1"
-    monkeypatch.setattr(process, "WAITING", 1000)
+    monkeypatch.setattr(tools, "WAITING", 1000)
     busy = run([*python, "while True: pass"], 0.5)
     assert busy.why == "not done in 0.5 s"
     assert busy.cpu_seconds < 2.5
-    monkeypatch.setattr(process, "WAITING", 1)
+    monkeypatch.setattr(tools, "WAITING", 1)
     assert run(["sleep", "600"], 0.2).why == "not done in 0.2 s"
 
 
@@ -343,10 +345,10 @@ class Bench:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, output: Path) -> None:
         self.runs, self.searches, self.contest, self.output = 0, 0, SMALL, output
-        monkeypatch.setattr(__main__, "run_peers", self.run_peers)
-        monkeypatch.setattr(__main__, "measure", self.measure)
-        monkeypatch.setattr(__main__, "generated", dict)
-        monkeypatch.setattr(__main__, "structured", lambda: {"torus2x4/stencil8": lambda: self.contest})
+        monkeypatch.setattr(command, "run_peers", self.run_peers)
+        monkeypatch.setattr(command, "measure", self.measure)
+        monkeypatch.setattr(command, "generated", dict)
+        monkeypatch.setattr(command, "structured", lambda: {"torus2x4/stencil8": lambda: self.contest})
 
     def run_peers(self, contest: Contest, *rest: object) -> list[dict[str, Any]]:
         self.runs += 1
@@ -358,11 +360,11 @@ class Bench:
         return {"bounds": dict.fromkeys(METRICS, 1.0), "peers": peers, "best_peer": best, "ours": []}
 
     def __call__(self, *options: str) -> None:
-        __main__.main(["--no-folder", "--output", str(self.output), *options])
+        command.main(["--no-folder", "--output", str(self.output), *options])
 
     @property
     def kept(self) -> dict[str, Any]:
-        (one,) = json.loads(__main__.peer_runs(self.output).read_text()).values()
+        (one,) = json.loads(command.peer_runs(self.output).read_text()).values()
         found: dict[str, Any] = one
         return found
 
@@ -405,8 +407,8 @@ def test_a_part_of_the_record_may_come_from_another_machine_and_limit(
 ) -> None:
     bench()
     both = ["torus2x4/stencil8", "torus2x4/other"]
-    monkeypatch.setattr(__main__, "structured", lambda: dict.fromkeys(both, lambda: SMALL))
-    monkeypatch.setattr(__main__, "machine", lambda: {"processor": "another", "cores": 4})
+    monkeypatch.setattr(command, "structured", lambda: dict.fromkeys(both, lambda: SMALL))
+    monkeypatch.setattr("bench.support.machine.machine", lambda: {"processor": "another", "cores": 4})
     bench("--only", "other", "--peer-seconds", "5")
     assert list(bench.instances) == both
     first, second = bench.instances.values()
@@ -464,8 +466,8 @@ def treematch(leaves: Sequence[int]) -> Callable[[list[str], float], Answer]:
     """Return what takes the place of a process of TreeMatch."""
     trees = iter(("tleaf 2 3 2 2 4\n", "tleaf 2 2 3 3 4\n"))
 
-    def mapped(__main__: list[str], limit: float) -> Answer:
-        _, graph, tree, out = map(Path, __main__)
+    def mapped(command: list[str], limit: float) -> Answer:
+        _, graph, tree, out = map(Path, command)
         head, *rows = graph.read_text().splitlines()
         assert int(head.split()[0]) == len(rows) == 6, head
         assert tree.read_text() == next(trees)
@@ -477,16 +479,16 @@ def treematch(leaves: Sequence[int]) -> Callable[[list[str], float], Answer]:
 
 @pytest.fixture
 def only_treematch(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tree_tools, "program", lambda tool: tool if tool == "TreeMatch" else None)
+    monkeypatch.setattr(tools, "program", lambda tool: tool if tool == "TreeMatch" else None)
 
 
 @pytest.mark.usefixtures("only_treematch")
 def test_leaves_become_slots_and_free_slots_are_ranks_without_traffic(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(tree_tools, "run", treematch(range(5, -1, -1)))
+    monkeypatch.setattr(tools, "run", treematch(range(5, -1, -1)))
     given = ring_on(torus((2, 3)), 5, shape=Shape(sides=(2, 3)))
-    first, _ = tree_tools.tree_answers(given, given.allocation, ", all slots", tmp_path, 30.0)
+    first, _ = tools.tree_answers(given, given.allocation, ", all slots", tmp_path, 30.0)
     assert (first.tool, first.why) == ("TreeMatch (sides halved, all slots)", "")
     # Leaves are slots 0 3 1 4 2 5; rank r is on leaf 5 - r.
     assert sure(first.slot_of_rank).tolist() == [5, 2, 4, 1, 3]
@@ -494,21 +496,21 @@ def test_leaves_become_slots_and_free_slots_are_ranks_without_traffic(
 
 def test_a_program_is_named_by_its_variable(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TREEMATCH", sys.executable)
-    assert tree_tools.program("TreeMatch") == sys.executable
+    assert tools.program("TreeMatch") == sys.executable
 
 
 @pytest.mark.usefixtures("only_treematch")
 def test_a_prime_number_of_slots_has_no_groups(tmp_path: Path) -> None:
     given = ring_on(torus((5,)), 5)
-    (answer,) = tree_tools.tree_answers(given, given.allocation, "", tmp_path, 30.0)
+    (answer,) = tools.tree_answers(given, given.allocation, "", tmp_path, 30.0)
     assert (answer.tool, answer.why) == ("TreeMatch", "5 slots form no equal groups")
 
 
 @pytest.mark.usefixtures("only_treematch")
 def test_an_answer_for_other_leaves_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tree_tools, "run", treematch([0, 1]))
+    monkeypatch.setattr(tools, "run", treematch([0, 1]))
     given = ring_on(torus((2, 3)), 6, shape=Shape(sides=(2, 3)))
-    answer, *_ = tree_tools.tree_answers(given, given.allocation, "", tmp_path, 30.0)
+    answer, *_ = tools.tree_answers(given, given.allocation, "", tmp_path, 30.0)
     assert answer.why == "no readable answer: 2 places of 6"
 
 
@@ -516,10 +518,10 @@ def test_weights_are_scaled_until_their_sum_can_be_counted() -> None:
     given = ring_on(torus((4,)), 3)
     (tree,) = hierarchies(given, given.allocation)
     heavy = csr_array(([1 << 30, 1, 1 << 30, 1], [1, 2, 0, 0], [0, 2, 3, 4]), shape=(3, 3))
-    scaled = tree_tools._scaled(heavy, tree)
+    scaled = tools._scaled(heavy, tree)
     assert scaled.shape == (4, 4)
     assert scaled.indptr.tolist() == [0, 2, 3, 4, 4]
-    assert tree_tools.LARGEST_SUM * 0.99 < scaled.data.sum() * tree.largest_distance <= tree_tools.LARGEST_SUM
+    assert tools.LARGEST_SUM * 0.99 < scaled.data.sum() * tree.largest_distance <= tools.LARGEST_SUM
     assert scaled.data.min() == 1
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from bench.speed import first_minute, install, known_placement, scale, several_machines
+from bench.speed import commands, scale, several_machines
 from bench.speed.scale import LINES, cube, equivalent, fat_tree, markdown, ohtma, panels
 from bench.support.paths import RESULTS, ROOT
 from tests.support.dask_cluster import DaskCluster
@@ -19,14 +19,14 @@ from tests.support.dask_cluster import DaskCluster
 
 def test_records_keep_the_promises() -> None:
     """Seconds of the processor for placements, on the clock for all else; the goal of a launcher is 0.3 s."""
-    steps = json.loads(first_minute.RECORD.read_text("utf-8"))["steps"]
+    steps = json.loads(commands.FIRST_MINUTE.read_text("utf-8"))["steps"]
     assert 0 < steps["map, next"]["processor_seconds"] < 4.0
     assert steps["map, next"]["processor_seconds"] < steps["map, first"]["processor_seconds"] < 30.0
     assert 0 < steps["demo"]["wall_seconds"] < 60.0
-    steps = json.loads(known_placement.RECORD.read_text("utf-8"))["steps"]
+    steps = json.loads(commands.KNOWN_PLACEMENT.read_text("utf-8"))["steps"]
     assert 0 < steps["known placement"]["wall_seconds"] <= 0.4
     assert all(0 < ratio < 0.7 for ratio in steps["ratio of pairs"].values())
-    record = json.loads(install.RECORD.read_text("utf-8"))
+    record = json.loads(commands.INSTALL.read_text("utf-8"))
     assert 0 < record["sizes"]["base_disk_bytes"] <= 500e6
     assert record["sizes"]["dashboard_disk_bytes"] > record["sizes"]["base_disk_bytes"]
     for part in ("base", "dashboard"):
@@ -34,7 +34,7 @@ def test_records_keep_the_promises() -> None:
 
 
 def test_the_time_of_a_command_is_counted(processes: None, tmp_path: Path) -> None:
-    found = first_minute.seconds(tmp_path, "--help")
+    found = commands.seconds(tmp_path, "--help")
     assert all(0 < found[seconds] < 60 for seconds in ("wall_seconds", "processor_seconds"))
 
 
@@ -42,21 +42,21 @@ def test_a_run_is_timed_until_the_launcher_starts(processes: None, tmp_path: Pat
     if shutil.which("mpirun") is None:
         pytest.skip("mpirun is not installed")
     own = ProcessPoolExecutor(1, get_context("spawn"))
-    with known_placement.prepared(tmp_path) as environment, own:
-        found = own.submit(known_placement.timed, str(tmp_path), environment, ROOT).result()
+    with commands.prepared(tmp_path) as environment, own:
+        found = own.submit(commands.timed, str(tmp_path), environment, ROOT).result()
     assert all(0 < found[seconds] < 60 for seconds in ("wall_seconds", "processor_seconds"))
 
 
 def test_the_median_and_the_least_are_kept() -> None:
     runs = [{"wall_seconds": value} for value in (3.0, 1.0, 2.0)]
-    assert known_placement.summary(runs) == {"wall_seconds": 2.0, "least_wall_seconds": 1.0}
+    assert commands.summary(runs) == {"wall_seconds": 2.0, "least_wall_seconds": 1.0}
 
 
 def test_space_is_counted_as_du_counts_it(tmp_path: Path) -> None:
     for name in ("lib/numpy/a.py", "lib/numpy/__pycache__/a.pyc", "lib/pip/b.py"):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_bytes(b"x" * 100_000)
-    found = install.disk_use(tmp_path)
+    found = commands.disk_use(tmp_path)
     assert 200_000 <= found["disk_bytes"] < 300_000
     assert 100_000 <= found["bytecode_bytes"] < 150_000
     assert 100_000 <= found["empty_venv_bytes"] < 150_000
