@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import PurePosixPath
 
 from ingest import catalog
-from ingest.catalog import Format
+from ingest.parsed import Format
 from ingest.reading.source import ANCHOR, SourceGroup
 
 
@@ -74,7 +74,7 @@ def _recognised(group: SourceGroup, recent: Format | None) -> Format:
     """Return the format of a group; the format of the previous file of the folder is tried first."""
     if recent is not None and recent.grouped and len(group.files) == 1:
         (file,) = group.files
-        if file.data and recent.parser().recognise(file.head(), file.path):
+        if file.data and recent.recognise(file.head(), file.path):
             return recent
     return catalog.recognise(group)
 

@@ -1,11 +1,15 @@
-"""Result of a parser: the data of one source."""
+"""What a file format is, and what its parser returns: the data of one source."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import KW_ONLY, dataclass, replace
 
 import numpy as np
 
+from ingest.options import Options
+from ingest.reading.source import SourceFile
 from registry import units
 from registry.errors import InputError
 from registry.model import Bools, Profile
@@ -44,6 +48,63 @@ class Parsed(IngestedData):
             object.__setattr__(self, "assumed", readonly(self.assumed, np.bool_, "Parsed.assumed"))
         if self.profiles and not self.traces:
             object.__setattr__(self, "traces", (None,) * len(self.profiles))
+
+
+Recognise = Callable[[str, str], bool]
+Parse = Callable[[Sequence[SourceFile], Options], Parsed]
+PLUG_IN = "plug-in"
+"""Evidence of the formats of other packages."""
+
+
+@dataclass(frozen=True, slots=True)
+class Format:
+    """A file format: one object in the module that reads it, listed in `ingest.catalog`.
+
+    Attributes
+    ----------
+    name : str
+        Name for ``--format``.
+    kind : str
+        Kind of data: ``fabric``, ``tables``, ``counters``, ``intended``, ``layouts``, ``profile``, ``jobs``
+        or ``placement``.
+    about : str
+        Description in one line.
+    recognise : callable
+        Returns True if a file that begins with ``head`` is of the format; never raises. `head` is the first
+        64 KiB of the decompressed content, undecodable bytes replaced; ``path`` is for formats whose file
+        names carry meaning: the content must decide.
+    parse : callable
+        Returns the data of the files of one source: several for a grouped format, otherwise one. Raises
+        `InputError` with file, line, text and reason if the content is invalid (an unreadable line, a
+        truncated file, something repeated or missing, values that contradict each other), and no other
+        exception, whatever the bytes are.
+    evidence : str
+        How well the format is tested: ``real`` (against output of the tool itself), ``public`` (against
+        published samples or the tool's source), ``own`` (a format of this project) or ``plug-in``.
+    grouped : bool
+        True if several files make one source.
+    streamed : bool
+        True if large files are read piece by piece; other formats get their files in memory.
+    package : str
+        Package and version that a plug-in is from; empty for the program's own formats.
+    """
+
+    name: str
+    _: KW_ONLY
+    kind: str
+    about: str
+    recognise: Recognise
+    parse: Parse
+    evidence: str = PLUG_IN
+    grouped: bool = False
+    streamed: bool = False
+    package: str = ""
+
+
+def contains(pattern: str) -> Recognise:
+    """Return the function `Format.recognise` of a format that has a pattern; ``^`` is any line's start."""
+    compiled = re.compile(pattern, re.MULTILINE)
+    return lambda head, path: compiled.search(head) is not None
 
 
 Count = tuple[int, str, str, str]

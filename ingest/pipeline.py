@@ -15,13 +15,12 @@ from typing import Any, Protocol
 from warnings import warn
 
 from ingest import catalog
-from ingest.catalog import Format
 from ingest.grouping import gather
 from ingest.merging.identities import has_ports
 from ingest.merging.merge import Comparison, Source, compare_with_stored, merge
 from ingest.merging.same_cluster import Scans, require_same_cluster
 from ingest.options import Options
-from ingest.parsed import undo_double_counting
+from ingest.parsed import Format, undo_double_counting
 from ingest.reading.source import SourceGroup, read_paths
 from registry.errors import InputError, InvalidValue, UnknownFormat
 from registry.model import Fabric, Profile
@@ -207,8 +206,8 @@ def _key(groups: Iterable[SourceGroup], options: Options, progress: Progress) ->
 
 def _repeats_nothing(known: RunInfo) -> bool:
     """Return True if repeating a run changes nothing; placements depend on the present fabric."""
-    formats = {format.name: format for format in catalog.FORMATS}
-    return all(name in formats and formats[name].kind != "placement" for name in known.formats)
+    formats = catalog.FORMATS
+    return all(name in formats and formats.find(name).kind != "placement" for name in known.formats)
 
 
 def _as_before(registry: Saves, attempt: Attempt, known: RunInfo) -> Report:
@@ -241,7 +240,7 @@ def _parse(format: Format, group: SourceGroup, options: Options, progress: Progr
         if not format.streamed:
             files = tuple(file.held() for file in files)
         try:
-            parsed = undo_double_counting(format.parser().parse(files, options), options.divide, part.path)
+            parsed = undo_double_counting(format.parse(files, options), options.divide, part.path)
         except InvalidValue as error:
             raise InputError(error.named(), path=part.path) from error
         yield Source(group=part, format=format.name, parsed=parsed)

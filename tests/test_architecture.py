@@ -43,8 +43,9 @@ LEVELS = {
         "registry",
     ),
     "ingest": (
-        "options parsed rates",
+        "options rates",
         "generate reading",
+        "parsed",
         "formats merging",
         "unread",
         "catalog",

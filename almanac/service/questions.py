@@ -9,7 +9,7 @@ from typing import Annotated, Any
 from fastapi import Depends, Path, Query, Request
 from pydantic import BeforeValidator
 
-from almanac.commands.analysis.today import DAY, rare_formats
+from almanac.commands.analysis.today import DAY, is_rare
 from almanac.options.common import require_cluster, require_names
 from almanac.output.json.circuits import circuit_plan_info_to_json
 from almanac.output.json.placements import regression_to_json, stored_placement_to_json
@@ -133,7 +133,7 @@ def ports(
 def today(registry: Opened, limits: Limits, cluster: ClusterName, since: Moment = None) -> Any:
     """Changes, problems, slowed jobs and the best action: `almanac today`."""
     start = datetime.now(UTC) - DAY if since is None else since
-    return today_to_json(read_today(registry, cluster, start, limits=limits, rare=rare_formats()))
+    return today_to_json(read_today(registry, cluster, start, limits=limits, is_rare=is_rare))
 
 
 def advice(registry: Opened, cluster: ClusterName) -> Any:

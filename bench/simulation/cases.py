@@ -11,7 +11,7 @@ import numpy as np
 from bench.simulation.runs import Effort, TracesMissing, side_by_side
 from bench.support.instances import real
 from bench.support.paths import DATA
-from ingest.formats.fabrics import ibnetdiscover
+from ingest.formats.fabrics.ibnetdiscover import IBNETDISCOVER
 from ingest.formats.routes.dialects import OPENSM_LFTS
 from ingest.generate.irregular import irregular
 from ingest.generate.tori import torus
@@ -66,7 +66,7 @@ def fabrics() -> dict[str, tuple[Fabric, str]]:
 def fat_tree() -> Fabric:
     """Return 64 hosts on 12 switches with the forwarding tables that opensm's ftree engine wrote."""
     (scan,), (tables,) = (read_paths([FAT_TREE / name]) for name in ("ibnetdiscover.txt", "opensm-lfts.dump"))
-    fabric = ibnetdiscover.parse(scan.files, Reading()).fabric
+    fabric = IBNETDISCOVER.parse(scan.files, Reading()).fabric
     assert fabric is not None
     return replace(fabric, tables=OPENSM_LFTS.parse(tables.files, Reading()).tables)
 

@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from bench.support import paths
-from ingest.formats.profiles import trace_csv
+from ingest.formats.profiles.trace_csv import TRACE_CSV
 from ingest.options import Options as Reading
 from ingest.reading.source import read_paths
 from mapping.distances.distances import EQUIVALENT_2, distances
@@ -77,7 +77,7 @@ class Effort:
 @cache
 def _read(path: Path) -> Trace:
     (recording,) = read_paths([path])
-    found = trace_csv.parse(recording.files, Reading()).traces[0]
+    found = TRACE_CSV.parse(recording.files, Reading()).traces[0]
     assert found is not None
     return found
 

@@ -22,7 +22,7 @@ from scipy.spatial import cKDTree
 
 from bench.support.machine import machine, now, peak_memory_gb
 from bench.support.paths import RESULTS
-from ingest.formats.fabrics import ibnetdiscover
+from ingest.formats.fabrics.ibnetdiscover import IBNETDISCOVER
 from ingest.generate.fat_trees import three_level
 from ingest.generate.percs import percs
 from ingest.generate.tori import torus
@@ -147,7 +147,7 @@ def director_tables(count: int = 100_000) -> Case:
     """Return random pairs on the forwarding tables of 2,304 hosts behind four directors."""
     devices = director_tree()
     scan = SourceFile(path="scan", data=ibnetdiscover_text(devices).encode(), modified_at=datetime.now(UTC))
-    fabric = ibnetdiscover.parse([scan], Options()).fabric
+    fabric = IBNETDISCOVER.parse([scan], Options()).fabric
     if fabric is None:
         raise SystemExit("the scan holds no fabric")
     fabric = replace(fabric, tables=forwarding_tables(devices))

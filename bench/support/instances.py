@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from bench.support.paths import DATA
-from ingest.formats.profiles import openmpi_monitoring
+from ingest.formats.profiles.openmpi_monitoring import OPENMPI_MONITORING
 from ingest.generate import nas
 from ingest.generate.dragonfly import dragonfly
 from ingest.generate.fat_trees import extended_generalised_fat_tree, juropa_like
@@ -171,7 +171,7 @@ def generated() -> dict[str, Callable[[], Contest]]:
 def real(run: str) -> Profile:
     """Return all traffic of a recorded run of ``tests/data/openmpi``."""
     (recording,) = read_paths([DATA / "openmpi" / f"{run}.tar.gz"])
-    profile = openmpi_monitoring.parse(recording.files, Options(name=run)).profiles[0]
+    profile = OPENMPI_MONITORING.parse(recording.files, Options(name=run)).profiles[0]
     if profile is None:
         raise SystemExit(f"{run} holds no profile")
     return profile

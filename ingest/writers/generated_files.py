@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ingest.formats.fabrics import ibnetdiscover
+from ingest.formats.fabrics.ibnetdiscover import IBNETDISCOVER
 from ingest.formats.profiles.edge_csv import csv_text
 from ingest.options import Options
 from ingest.reading.source import SourceFile
@@ -27,7 +27,7 @@ def as_fabric(made: Any) -> Fabric:
     if isinstance(made, Fabric):
         return made
     scan = SourceFile(path="generated", data=ibnetdiscover_text(made).encode(), modified_at=_EPOCH)
-    fabric = ibnetdiscover.parse([scan], Options()).fabric
+    fabric = IBNETDISCOVER.parse([scan], Options()).fabric
     assert fabric is not None
     return fabric
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
@@ -104,7 +104,7 @@ def read_today(
     since: datetime,
     *,
     limits: ErrorLimits | None = None,
-    rare: Collection[str] = (),
+    is_rare: Callable[[str], bool] = lambda format: False,
     progress: Progress = silent,
 ) -> Today:
     """Return the state of a cluster; save nothing.
@@ -115,8 +115,8 @@ def read_today(
         Earlier time.
     limits : ErrorLimits, optional
         Limits of error counters.
-    rare : collection of str
-        Formats that are read only now and then, so that their age is no problem.
+    is_rare : callable
+        Returns True for a format that is read only now and then, so that its age is no problem.
 
     Raises
     ------
@@ -137,7 +137,7 @@ def read_today(
         sources={
             name or "unknown format": one
             for name, one in states.items()
-            if one.state != FRESH and not (one.state == OLD and name in rare)
+            if one.state != FRESH and not (one.state == OLD and is_rare(name))
         },
         failed=tuple(run for run in runs if run.outcome == FAILED and run.at > since),
         live=live,

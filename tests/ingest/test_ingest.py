@@ -20,6 +20,7 @@ from ingest import read as read_file
 from ingest.formats.profiles.edge_csv import csv_text
 from ingest.grouping import anchored, folder_of, gather
 from ingest.options import Options
+from ingest.parsed import Format
 from ingest.pipeline import ingest, plan
 from ingest.rates import LANE_BYTES, WIDTHS, link_rate, printed_rate
 from ingest.reading.source import SourceGroup, read_paths
@@ -335,7 +336,7 @@ def test_the_first_file_of_a_folder_spares_the_others_the_other_formats(
     recognised: list[str] = []
     whole = catalog.recognise
 
-    def counted(group: SourceGroup) -> catalog.Format:
+    def counted(group: SourceGroup) -> Format:
         recognised.append(group.path)
         return whole(group)
 

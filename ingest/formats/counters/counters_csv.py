@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 from ingest.formats.counters.fields import LARGEST, Counters, Port
 from ingest.options import Options
-from ingest.parsed import Parsed
+from ingest.parsed import Format, Parsed
 from ingest.reading.source import Place, SourceFile
 from registry.errors import InputError, UnknownName
 from registry.model import COUNTERS, CounterSweep
@@ -22,7 +22,7 @@ _NUMBER = re.compile(r"\d{1,19}", re.ASCII)
 _KEYS = ("guid", "port")
 
 
-def recognise(head: str, path: str) -> bool:
+def _recognise_counters_csv(head: str, path: str) -> bool:
     """Return True if the first line except comments names a GUID, a port and counters."""
     for line in head.splitlines():
         if line.strip() and not line.startswith("#"):
@@ -31,7 +31,7 @@ def recognise(head: str, path: str) -> bool:
     return False
 
 
-def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
+def _parse_counters_csv(files: Sequence[SourceFile], options: Options) -> Parsed:
     """Return one sweep of the counters of all listed ports; an unknown column is an error."""
     (file,) = files
     names: list[str] = []
@@ -83,3 +83,13 @@ def _counters(row: dict[str, str], place: Place) -> Counters:
             raise place.error(f"{name} is not a valid count", cell)
         counters[name] = int(cell), False
     return counters
+
+
+COUNTERS_CSV = Format(
+    "counters-csv",
+    kind="counters",
+    evidence="own",
+    about="port counters of any collector: CSV with columns guid,port and counters",
+    recognise=_recognise_counters_csv,
+    parse=_parse_counters_csv,
+)

@@ -22,7 +22,7 @@ from dataclasses import replace
 from ingest.formats import DIAGNOSED, DIAGNOSTIC
 from ingest.formats.counters.fields import ALL_PORTS, FIELDS, SPLIT, Counters, Port
 from ingest.options import Options
-from ingest.parsed import Parsed, counted
+from ingest.parsed import Format, Parsed, contains, counted
 from ingest.reading.source import Place, SourceFile
 from registry import units
 from registry.errors import InputError
@@ -33,20 +33,9 @@ _PORT = re.compile(r"\s*GUID 0x([0-9a-fA-F]{1,16}) port (ALL|\d{1,3}):(.*)")
 _COUNTER = re.compile(r"\s*\[(\w+) == (\d{1,20})(?: \([\d.]+\w*\))?\]")
 _ASIDE = re.compile(r"\s*(?:##.*|Link info:.*)")
 _SUMMARY = re.compile(r"## Summary: \d+ nodes checked, \d+ bad nodes found\s*")
-_RECOGNISED = re.compile(
-    rf'^(?:Data Counters|Errors) for .*"[ \t\r]*\n(?:(?:{DIAGNOSTIC.pattern})\n)*+'
-    r"[ \t]*GUID 0x[0-9a-fA-F]+ port (?:ALL|\d+):"
-    rf"|^{_SUMMARY.pattern}$",
-    re.MULTILINE,
-)
 
 
-def recognise(head: str, path: str) -> bool:
-    """Return True if the text has the heading of a device and one of its ports, or a summary."""
-    return _RECOGNISED.search(head) is not None
-
-
-def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
+def _parse_ibqueryerrors(files: Sequence[SourceFile], options: Options) -> Parsed:
     """Return one sweep of the counters of all listed ports."""
     (file,) = files
     ports: dict[Port, Counters] = {}
@@ -112,3 +101,17 @@ def _warnings(errors: bool, odd: Counter[str]) -> Iterator[str]:
         yield "only ports with errors above the tool's thresholds are listed"
     for name, count in sorted(odd.items()):
         yield f"counter {name} of {units.counted(count, 'port')} is not stored"
+
+
+IBQUERYERRORS = Format(
+    "ibqueryerrors",
+    kind="counters",
+    evidence="real",
+    about="port counters: output of `ibqueryerrors` with --counters or --data",
+    recognise=contains(
+        rf'^(?:Data Counters|Errors) for .*"[ \t\r]*\n(?:(?:{DIAGNOSTIC.pattern})\n)*+'
+        r"[ \t]*GUID 0x[0-9a-fA-F]+ port (?:ALL|\d+):"
+        rf"|^{_SUMMARY.pattern}$"
+    ),
+    parse=_parse_ibqueryerrors,
+)

@@ -21,13 +21,12 @@ from typing import NamedTuple
 from ingest.formats import DIAGNOSED, DIAGNOSTIC
 from ingest.formats.counters.fields import ALL_PORTS, FIELDS, SPLIT, Counters, Port
 from ingest.options import Options
-from ingest.parsed import Parsed, counted
+from ingest.parsed import Format, Parsed, contains, counted
 from ingest.reading.source import Place, SourceFile
 from registry.errors import InputError
 from registry.model import CounterSweep
 
 _HEAD = re.compile(r"# (\w[\w ]*?) counters: (?:Lid (\d{1,5})\b.*?|.*?)\bport (\d{1,3})(?:\s*\(.*\))?\s*")
-_ANY_HEAD = re.compile(r"^# (?:Port|Port extended|PortRcvConCtrl) counters: .*port \d+", re.MULTILINE)
 _LINE = re.compile(r"([A-Za-z]\w*(?:\[\d+\])?):\.*(0x[0-9a-fA-F]{1,32}|\d{1,32})\s*")
 _SELECTORS = frozenset(("PortSelect", "CounterSelect", "CounterSelect2"))
 _NEEDED = {"Port": "PortRcvPkts", "Port extended": "PortRcvPkts", "PortRcvConCtrl": "PortPktRcvBECN"}
@@ -45,12 +44,7 @@ class _Block(NamedTuple):
     pairs: dict[str, int]
 
 
-def recognise(head: str, path: str) -> bool:
-    """Return True if the text contains the heading of a port's counters."""
-    return _ANY_HEAD.search(head) is not None
-
-
-def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
+def _parse_perfquery(files: Sequence[SourceFile], options: Options) -> Parsed:
     """Return one sweep of the counters of all ports in the files, with the time of the youngest file."""
     ports: dict[Port, Counters] = {}
     wide: set[tuple[Port, str]] = set()
@@ -132,3 +126,14 @@ def _key(head: re.Match[str], place: Place) -> Port:
     if not 0 < lid <= MAX_LID or port > ALL_PORTS:
         raise place.error("invalid LID or port number")
     return 0, lid, port
+
+
+PERFQUERY = Format(
+    "perfquery",
+    kind="counters",
+    evidence="real",
+    about="port counters: output of `perfquery`, with or without -x",
+    recognise=contains(r"^# (?:Port|Port extended|PortRcvConCtrl) counters: .*port \d+"),
+    parse=_parse_perfquery,
+    grouped=True,
+)

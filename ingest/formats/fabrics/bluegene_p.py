@@ -19,7 +19,7 @@ from collections.abc import Sequence
 
 from ingest.formats.fabrics.draft import Draft, Position, grid_links
 from ingest.options import Options
-from ingest.parsed import Parsed, counted
+from ingest.parsed import Format, Parsed, counted
 from ingest.reading.source import Place, SourceFile
 from registry.errors import InputError
 
@@ -35,12 +35,12 @@ _HEAD = re.compile(
 _ROW = re.compile(r"\s*" + r"\s+".join([r"(\d{1,9})"] * 5) + r"\s*", re.ASCII)
 
 
-def recognise(head: str, path: str) -> bool:
+def _recognise_bluegene_p(head: str, path: str) -> bool:
     """Return True if one of the first lines contains the sizes and flags."""
     return any(_HEAD.fullmatch(line.rstrip("\r")) for line in head.split("\n", 50)[:50])
 
 
-def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
+def _parse_bluegene_p(files: Sequence[SourceFile], options: Options) -> Parsed:
     """Return the partition's nodes and links; a rank outside the sizes or a missing one is an error."""
     (file,) = files
     sizes: tuple[int, ...] = ()
@@ -102,3 +102,13 @@ def _fabric(
 
 def _name(at: Position) -> str:
     return "x{}y{}z{}".format(*at)
+
+
+BLUEGENE_P = Format(
+    "bluegene-p",
+    kind="fabric",
+    evidence="own",
+    about="BlueGene/P partition: sizes, torus flags and the coordinates of each rank",
+    recognise=_recognise_bluegene_p,
+    parse=_parse_bluegene_p,
+)

@@ -26,7 +26,7 @@ from typing import NamedTuple
 
 from ingest.formats.fabrics.draft import Draft, Position, grid_links
 from ingest.options import Options
-from ingest.parsed import Parsed, counted
+from ingest.parsed import Format, Parsed, contains, counted
 from ingest.reading.source import Place, SourceFile
 from registry.errors import InputError
 
@@ -45,9 +45,6 @@ _NODE = re.compile(
     r"\s*(\d{1,7})\s+0x([0-9a-f]{1,6})\s+(c\d+-\d+c\d+s\d+n\d+)\s+(\w+)\s+(\w+)(?:\s.*)?", re.ASCII
 )
 _COORDINATES = ("x_coord", "y_coord", "z_coord")
-_RECOGNISED = re.compile(
-    r"^cpu=\d+,slot=\d+,.*\bx_coord=|^[ \t]*NID[ \t]+\(HEX\)[ \t]+NODENAME[ \t]+TYPE\s", re.MULTILINE
-)
 
 
 class _Node(NamedTuple):
@@ -56,12 +53,7 @@ class _Node(NamedTuple):
     place: Place
 
 
-def recognise(head: str, path: str) -> bool:
-    """Return True if the text is one of the two tables."""
-    return _RECOGNISED.search(head) is not None
-
-
-def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
+def _parse_cray(files: Sequence[SourceFile], options: Options) -> Parsed:
     """Return the fabric of one machine; nodes without coordinates are an error."""
     nodes: dict[int, _Node] = {}
     names: dict[int, str] = {}
@@ -177,3 +169,14 @@ def _dragonfly(found: Sequence[Position]) -> Iterator[tuple[Position, Position]]
             alike.setdefault(tuple(at[axis] for axis in key), []).append(at)
         for routers in alike.values():
             yield from itertools.combinations(routers, 2)
+
+
+CRAY = Format(
+    "cray",
+    kind="fabric",
+    evidence="public",
+    about="Cray XT, XE or XC: xtdb2proc, optionally with xtprocadmin",
+    recognise=contains(r"^cpu=\d+,slot=\d+,.*\bx_coord=|^[ \t]*NID[ \t]+\(HEX\)[ \t]+NODENAME[ \t]+TYPE\s"),
+    parse=_parse_cray,
+    grouped=True,
+)

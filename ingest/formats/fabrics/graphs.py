@@ -11,7 +11,8 @@ from __future__ import annotations
 import re
 import warnings
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import networkx as nx
@@ -20,7 +21,7 @@ import numpy as np
 from ingest.formats.fabrics.draft import UNIT_RATE, check_name, unknown_rates
 from ingest.formats.profiles.shared import self_edge_warnings, stem
 from ingest.options import Options
-from ingest.parsed import Parsed, counted
+from ingest.parsed import Format, Parsed, counted
 from ingest.reading.json_text import Spot, load_json
 from ingest.reading.source import Place, SourceFile
 from ingest.reading.xml_text import load_xml
@@ -37,43 +38,27 @@ _NODES = re.compile(r'"nodes"\s*:\s*\[\s*(\{[^{}]*"id"|\])')
 _EDGES = re.compile(r'"(edges|links)"\s*:\s*\[|"multigraph"\s*:')
 
 
-@dataclass(frozen=True, slots=True)
-class GraphFormat:
-    """A format of graphs; it has the functions of `ingest.catalog.Parser`.
+def _parse_graph(load: Callable[[SourceFile], Any], files: Sequence[SourceFile], options: Options) -> Parsed:
+    """Return the fabric of one graph; the graph of a profile is an error, and so are several graphs.
 
-    Attributes
-    ----------
-    begins : callable
-        Returns True if a text begins as the format does.
-    load : callable
-        Returns the graph of a file, as a reader of networkx makes it.
+    `load` returns the graph of a file, as a reader of networkx makes it.
     """
-
-    begins: Callable[[str], bool]
-    load: Callable[[SourceFile], Any]
-
-    def recognise(self, head: str, path: str) -> bool:
-        """Return True if the text begins as the format does."""
-        return self.begins(head)
-
-    def parse(self, files: Sequence[SourceFile], options: Options) -> Parsed:
-        """Return the fabric of one graph; the graph of a profile is an error, and so are several graphs."""
-        (file,) = files
-        try:
-            graph = self.load(file)
-        except InputError:
-            raise
-        except Exception as error:  # the readers let KeyError, TypeError and others pass
-            reason = f"{type(error).__name__}: {error}".splitlines()[0]
-            raise InputError(f"networkx cannot read the graph: {reason}", path=file.path) from error
-        if not isinstance(graph, nx.Graph):
-            raise InputError("expected one graph in the file", path=file.path)
-        if options.graph == "profile":
-            return _profile(graph, file.path, options)
-        return _fabric(graph, file.path, options)
+    (file,) = files
+    try:
+        graph = load(file)
+    except InputError:
+        raise
+    except Exception as error:  # the readers let KeyError, TypeError and others pass
+        reason = f"{type(error).__name__}: {error}".splitlines()[0]
+        raise InputError(f"networkx cannot read the graph: {reason}", path=file.path) from error
+    if not isinstance(graph, nx.Graph):
+        raise InputError("expected one graph in the file", path=file.path)
+    if options.graph == "profile":
+        return _profile(graph, file.path, options)
+    return _fabric(graph, file.path, options)
 
 
-def _is_graphml(head: str) -> bool:
+def _is_graphml(head: str, path: str) -> bool:
     return head.lstrip().startswith("<") and "<graphml" in head[:8192]
 
 
@@ -84,7 +69,7 @@ def _load_graphml(file: SourceFile) -> Any:
     return nx.parse_graphml(file.text())
 
 
-def _is_node_link(head: str) -> bool:
+def _is_node_link(head: str, path: str) -> bool:
     begins = head.lstrip().startswith("{")
     return begins and _NODES.search(head) is not None and _EDGES.search(head) is not None
 
@@ -113,10 +98,24 @@ def _load_node_link(file: SourceFile) -> Any:
     return nx.node_link_graph(content, edges=key)
 
 
-GRAPHML = GraphFormat(_is_graphml, _load_graphml)
+GRAPHML = Format(
+    "graphml",
+    kind="fabric",
+    evidence="real",
+    about="graph of a fabric: GraphML",
+    recognise=_is_graphml,
+    parse=partial(_parse_graph, _load_graphml),
+)
 """GraphML. It has no lists: lists in a node's attributes are JSON text. The name of a node is its id."""
 
-NODE_LINK = GraphFormat(_is_node_link, _load_node_link)
+NODE_LINK = Format(
+    "node-link",
+    kind="fabric",
+    evidence="real",
+    about="graph of a fabric: node-link JSON of networkx or D3",
+    recognise=_is_node_link,
+    parse=partial(_parse_graph, _load_node_link),
+)
 """Node-link JSON of networkx and D3.
 
 An object with ``nodes`` (each with an ``id``) and ``edges`` or ``links`` (each with ``source`` and

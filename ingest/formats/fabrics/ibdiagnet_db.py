@@ -16,7 +16,7 @@ from typing import NamedTuple
 from ingest.formats.fabrics.infiniband import Port
 from ingest.formats.fabrics.rows import GIVE_A_SCAN, Rows, lid_of, ran_at
 from ingest.options import Options
-from ingest.parsed import Parsed
+from ingest.parsed import Format, Parsed, contains
 from ingest.rates import LANE_BYTES
 from ingest.reading.source import Place, SourceFile
 from registry.model.links import ACTIVE, ARMED, DISABLED, DOWN, INITIALIZE, TRAINING
@@ -25,7 +25,6 @@ MAX_LINE = 65536
 """Largest length of a line, in characters."""
 _KINDS = {"1": "H", "2": "S", "3": "R"}
 _SECTION = re.compile(r"(START|END)_(\w+)\s*")
-_RECOGNISED = re.compile(r"^START_(NODES|PORTS|LINKS|INDEX_TABLE)\s*$", re.MULTILINE)
 _NEEDED = {
     "NODES": ("nodedesc", "nodetype", "nodeguid"),
     "LINKS": ("nodeguid1", "portnum1", "nodeguid2", "portnum2"),
@@ -75,12 +74,7 @@ class _Row(NamedTuple):
 _Ports = Mapping[tuple[int, int], _Row]
 
 
-def recognise(head: str, path: str) -> bool:
-    """Return True if the text contains the start of a section of such files."""
-    return _RECOGNISED.search(head) is not None
-
-
-def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
+def _parse_ibdiagnet_db(files: Sequence[SourceFile], options: Options) -> Parsed:
     """Return the fabric of one database; a section without its end or a needed column is an error."""
     (file,) = files
     rows = Rows(file.path)
@@ -193,3 +187,13 @@ def _best(*ends: _Row) -> float:
     width = max((lanes for bit, lanes in _WIDTHS.items() if bit & widths), default=0)
     speed = max((LANE_BYTES[name] for bit, name in _SPEEDS.items() if bit & speeds), default=0.0)
     return width * speed
+
+
+IBDIAGNET_DB = Format(
+    "ibdiagnet-db",
+    kind="fabric",
+    evidence="public",
+    about="InfiniBand fabric: ibdiagnet2.db_csv",
+    recognise=contains(r"^START_(NODES|PORTS|LINKS|INDEX_TABLE)\s*$"),
+    parse=_parse_ibdiagnet_db,
+)

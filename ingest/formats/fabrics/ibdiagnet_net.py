@@ -15,7 +15,7 @@ from dataclasses import replace
 from ingest.formats.fabrics.infiniband import AGGREGATION_NODE, Device, Port
 from ingest.formats.fabrics.rows import Rows, lid_of, ran_at, read_lines
 from ingest.options import Options
-from ingest.parsed import Parsed
+from ingest.parsed import Format, Parsed, contains
 from ingest.rates import printed_rate
 from ingest.reading.source import Place, SourceFile
 from registry.model.links import ACTIVE, ARMED, DISABLED, DOWN, INITIALIZE, TRAINING
@@ -31,15 +31,9 @@ _TITLE = re.compile(r"\s*#\s*:\s*IB#\s*:.*Neighbor Description\s*")
 _CHIP = re.compile(r"/U\d+$")
 _HEX = re.compile(r"(?:0x)?([0-9a-fA-F]{1,16})")
 _BEGINS = re.compile(r'"|\s+\S+\s*(:|$)')
-_RECOGNISED = re.compile(r"^[ \t]*#[ \t]*:[ \t]*IB#[ \t]*:[ \t]*Sta[ \t]*:", re.MULTILINE)
 
 
-def recognise(head: str, path: str) -> bool:
-    """Return True if the text contains the line of column names."""
-    return _RECOGNISED.search(head) is not None
-
-
-def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
+def _parse_ibdiagnet_net(files: Sequence[SourceFile], options: Options) -> Parsed:
     """Return the fabric of one dump."""
     (file,) = files
     dump = _Dump(file.path)
@@ -118,3 +112,13 @@ class _Dump:
 
 def _is_number(text: str) -> bool:
     return text.isascii() and text.isdigit() and len(text) < 6
+
+
+IBDIAGNET_NET = Format(
+    "ibdiagnet-net",
+    kind="fabric",
+    evidence="public",
+    about="InfiniBand fabric: ibdiagnet2.net_dump",
+    recognise=contains(r"^[ \t]*#[ \t]*:[ \t]*IB#[ \t]*:[ \t]*Sta[ \t]*:"),
+    parse=_parse_ibdiagnet_net,
+)

@@ -16,7 +16,7 @@ from typing import NamedTuple
 from ingest.formats.fabrics.infiniband import Device, Port
 from ingest.formats.fabrics.rows import GIVE_A_SCAN, Rows, lid_of, read_lines
 from ingest.options import Options
-from ingest.parsed import Parsed
+from ingest.parsed import Format, Parsed
 from ingest.rates import printed_rate
 from ingest.reading.source import Place, SourceFile
 from registry.model.links import ACTIVE, ARMED, DISABLED, DOWN, INITIALIZE, TRAINING
@@ -68,13 +68,13 @@ class _Cable(NamedTuple):
         return self.far_guid or -self.far_lid
 
 
-def recognise(head: str, path: str) -> bool:
+def _recognise_iblinkinfo(head: str, path: str) -> bool:
     """Return True if the text contains the row of a port."""
     # Cheap tests first: the pattern would backtrack over long blanks.
     return any(_is_row(line) for line in head.split("\n") if ")==>" in line)
 
 
-def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
+def _parse_iblinkinfo(files: Sequence[SourceFile], options: Options) -> Parsed:
     """Return the fabric of one report; LIDs that do not identify the other end of a cable are an error."""
     (file,) = files
     lines = file.lines()
@@ -252,3 +252,13 @@ def _could_be(width: str, speed: str, hint: str) -> float:
         return 0.0
     best = (faster[1] or faster[2]) if faster else speed
     return printed_rate(wider[1] if wider else width, best) or 0.0
+
+
+IBLINKINFO = Format(
+    "iblinkinfo",
+    kind="fabric",
+    evidence="real",
+    about="InfiniBand links and down ports: output of `iblinkinfo`, with or without -l",
+    recognise=_recognise_iblinkinfo,
+    parse=_parse_iblinkinfo,
+)

@@ -18,7 +18,7 @@ from ingest.formats.fabrics.infiniband import MAX_PORT, Device, Port, build_fabr
 from ingest.formats.fabrics.infiniband_models import model_of
 from ingest.formats.fabrics.rows import lid_of
 from ingest.options import Options
-from ingest.parsed import Parsed, counted
+from ingest.parsed import Format, Parsed, contains, counted
 from ingest.rates import link_rate
 from ingest.reading.source import Place, SourceFile
 from registry.errors import InputError
@@ -51,15 +51,9 @@ _GENERATED = re.compile(
     r"# Topology file: generated on \w{3}\s+(\w{3})\s+(\d{1,2})\s+(\d\d):(\d\d):(\d\d)\s+(\d{4})\s*"
 )
 _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
-_RECOGNISED = re.compile(r'^(# Topology file: generated on |(Switch|Ca|Rt)\s*\d+\s*"[SHR]-)', re.MULTILINE)
 
 
-def recognise(head: str, path: str) -> bool:
-    """Return True if the text contains the tool's first comment or the first line of a record."""
-    return _RECOGNISED.search(head) is not None
-
-
-def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
+def _parse_ibnetdiscover(files: Sequence[SourceFile], options: Options) -> Parsed:
     """Return the fabric of one scan; a scan that found only its own device is an error.
 
     The time of the fabric is that of the line ``Topology file: generated on ...``. The tool prints local time
@@ -219,3 +213,13 @@ def _time(match: re.Match[str]) -> datetime | None:
         return datetime(int(year), _MONTHS.index(month) + 1, int(day), *clock, tzinfo=UTC)
     except ValueError:
         return None
+
+
+IBNETDISCOVER = Format(
+    "ibnetdiscover",
+    kind="fabric",
+    evidence="real",
+    about="InfiniBand fabric: output of `ibnetdiscover`",
+    recognise=contains(r'^(# Topology file: generated on |(Switch|Ca|Rt)\s*\d+\s*"[SHR]-)'),
+    parse=_parse_ibnetdiscover,
+)

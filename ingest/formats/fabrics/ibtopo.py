@@ -13,7 +13,7 @@ from collections.abc import Sequence
 
 from ingest.formats.fabrics.trees import Branch, tree
 from ingest.options import Options
-from ingest.parsed import Parsed
+from ingest.parsed import Format, Parsed
 from ingest.reading.source import Place, SourceFile
 from registry import units
 
@@ -25,7 +25,7 @@ Way = tuple[int, ...]
 """Number of the child at each level, from the root."""
 
 
-def recognise(head: str, path: str) -> bool:
+def _recognise_ibtopo(head: str, path: str) -> bool:
     """Return True if the first line is a number of levels and the next one a host with as many numbers."""
     lines = [line for line in head.split("\n", 2) if line.strip()]
     if len(lines) < 2 or (levels := _HEAD.fullmatch(lines[0])) is None:
@@ -34,7 +34,7 @@ def recognise(head: str, path: str) -> bool:
     return row is not None and re.search(r"[A-Za-z]", row[1]) is not None and _fits(row, int(levels[1]))
 
 
-def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
+def _parse_ibtopo(files: Sequence[SourceFile], options: Options) -> Parsed:
     """Return the fabric of one file."""
     (file,) = files
     head, *places = file.places()
@@ -85,3 +85,13 @@ def _fits(row: re.Match[str], levels: int) -> bool:
 
 def _name(way: Way) -> str:
     return "-".join(("sw", *map(str, way))) if way else "root"
+
+
+IBTOPO = Format(
+    "ibtopo",
+    kind="fabric",
+    evidence="public",
+    about="tree of switches: LLNL's ibtopo, one line per host with its path",
+    recognise=_recognise_ibtopo,
+    parse=_parse_ibtopo,
+)

@@ -1,4 +1,4 @@
-"""InfiniBand reports with one row per port or node: `PORTS`, `NODES` and `SUBNET`."""
+"""InfiniBand reports with one row per port or node."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ import re
 from collections.abc import Sequence
 
 from ingest.formats.fabrics.infiniband import Device, Port
-from ingest.formats.fabrics.rows import GIVE_A_SCAN, RowFormat, Rows, lid_of
+from ingest.formats.fabrics.rows import GIVE_A_SCAN, Rows, lid_of, row_parser
+from ingest.parsed import Format, contains
 from ingest.rates import printed_rate
 from ingest.reading.source import Place
 from registry.model.links import ACTIVE, ARMED, DOWN, INITIALIZE
@@ -68,29 +69,41 @@ def _subnet_device(rows: Rows, end: Sequence[str], place: Place) -> Device:
     )
 
 
-NODES = RowFormat(
-    tool="ibnetdiscover -l",
-    recognised=re.compile(r"^(Ca|Switch|Rt|Router)\s*: 0x[0-9a-fA-F]+ ports \d+ ", re.MULTILINE),
-    row=re.compile(
-        r"(Ca|Switch|Rt|Router)\s*: 0x([0-9a-fA-F]{1,16}) ports (\d{1,3})"
-        r'(?: devid 0x[0-9a-fA-F]+ vendid 0x[0-9a-fA-F]+)? "(.*)"'
-        r"(?: (?:base|enhanced) port 0 lid (\d{1,5}) lmc \d)?\s*"
+IBNETDISCOVER_LIST = Format(
+    "ibnetdiscover-list",
+    kind="fabric",
+    evidence="real",
+    about="InfiniBand nodes: `ibnetdiscover -l`, `ibhosts`, `ibswitches`; no links",
+    recognise=contains(r"^(Ca|Switch|Rt|Router)\s*: 0x[0-9a-fA-F]+ ports \d+ "),
+    parse=row_parser(
+        "ibnetdiscover -l",
+        row=re.compile(
+            r"(Ca|Switch|Rt|Router)\s*: 0x([0-9a-fA-F]{1,16}) ports (\d{1,3})"
+            r'(?: devid 0x[0-9a-fA-F]+ vendid 0x[0-9a-fA-F]+)? "(.*)"'
+            r"(?: (?:base|enhanced) port 0 lid (\d{1,5}) lmc \d)?\s*"
+        ),
+        begins=re.compile(r"(Ca|Switch|Rt|Router)\s*(:|$)"),
+        take=_node,
+        incomplete=f"a list of nodes contains no links: {GIVE_A_SCAN}",
     ),
-    begins=re.compile(r"(Ca|Switch|Rt|Router)\s*(:|$)"),
-    take=_node,
-    incomplete=f"a list of nodes contains no links: {GIVE_A_SCAN}",
 )
 """Output of ``ibnetdiscover -l``, ``ibhosts``, ``ibswitches`` and ``ibrouters``: nodes without cables."""
 
-PORTS = RowFormat(
-    tool="ibnetdiscover -p",
-    recognised=re.compile(rf"^{_PORT_END}\s+(\d{{1,2}}x|\?\?)\s+\S+\s+(-\s|')", re.MULTILINE),
-    row=re.compile(
-        rf"{_PORT_END}\s+(\d{{1,2}}x|\?\?)\s+(\S+)"
-        rf"(?:\s+-\s+{_PORT_END}\s+\( '(.*)' - '(.*)' \)|\s+'(.*)')\s*"
+IBNETDISCOVER_PORTS = Format(
+    "ibnetdiscover-ports",
+    kind="fabric",
+    evidence="real",
+    about="InfiniBand ports report: output of `ibnetdiscover -p`",
+    recognise=contains(rf"^{_PORT_END}\s+(\d{{1,2}}x|\?\?)\s+\S+\s+(-\s|')"),
+    parse=row_parser(
+        "ibnetdiscover -p",
+        row=re.compile(
+            rf"{_PORT_END}\s+(\d{{1,2}}x|\?\?)\s+(\S+)"
+            rf"(?:\s+-\s+{_PORT_END}\s+\( '(.*)' - '(.*)' \)|\s+'(.*)')\s*"
+        ),
+        begins=re.compile(r"(C|CA|S|SW|R|RT)(\s|$)"),
+        take=_port,
     ),
-    begins=re.compile(r"(C|CA|S|SW|R|RT)(\s|$)"),
-    take=_port,
 )
 """Output of ``ibnetdiscover -p``: one row per port, with both ends of its cable.
 
@@ -98,14 +111,18 @@ The tool prints GUIDs of ports, but neither those of adapters nor system image G
 port without a cable are meaningless.
 """
 
-SUBNET = RowFormat(
-    tool="opensm-subnet.lst",
-    recognised=re.compile(
-        r"^\{ (CA|SW|Rt|RT)(-SM)? Ports:[0-9a-fA-F]+ SystemGUID:[0-9a-fA-F]+ NodeGUID:", re.MULTILINE
+OPENSM_SUBNET = Format(
+    "opensm-subnet",
+    kind="fabric",
+    evidence="real",
+    about="InfiniBand fabric from the subnet manager: opensm-subnet.lst",
+    recognise=contains(r"^\{ (CA|SW|Rt|RT)(-SM)? Ports:[0-9a-fA-F]+ SystemGUID:[0-9a-fA-F]+ NodeGUID:"),
+    parse=row_parser(
+        "opensm-subnet.lst",
+        row=re.compile(rf"{_SUBNET_END} {_SUBNET_END} PHY=(\S+) LOG=(\S+) SPD=(\S+)\s*"),
+        begins=re.compile(r"\{"),
+        take=_cable,
     ),
-    row=re.compile(rf"{_SUBNET_END} {_SUBNET_END} PHY=(\S+) LOG=(\S+) SPD=(\S+)\s*"),
-    begins=re.compile(r"\{"),
-    take=_cable,
 )
 """The subnet manager's ``opensm-subnet.lst``: one row per port, with both ends of its cable.
 

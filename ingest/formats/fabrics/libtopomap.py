@@ -22,7 +22,7 @@ import numpy as np
 
 from ingest.formats.fabrics.draft import attached_to_one
 from ingest.options import Options
-from ingest.parsed import Parsed, counted
+from ingest.parsed import Format, Parsed, counted
 from ingest.reading.source import Place, SourceFile
 from registry.errors import InputError
 from registry.model import HOST, SWITCH, Fabric, Links, Longs
@@ -38,12 +38,12 @@ _WEIGHTED = re.compile(r"(\d{1,9})((?:[ \t]+\d{1,9}\(\d{1,12}\))*+)\s*")
 _EDGE = re.compile(r"(\d+)(?:\((\d+)\))?")
 
 
-def recognise(head: str, path: str) -> bool:
+def _recognise_libtopomap(head: str, path: str) -> bool:
     """Return True if the first line is that of the format."""
     return _HEAD.fullmatch(head.split("\n", 1)[0].rstrip("\r")) is not None
 
 
-def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
+def _parse_libtopomap(files: Sequence[SourceFile], options: Options) -> Parsed:
     """Return the fabric of one map; a neighbour that is no vertex and a weight of 0 are errors."""
     (file,) = files
     reader = _Reader(file)
@@ -159,3 +159,13 @@ def _fabric(names: tuple[str, ...], arcs: Longs, rate: float) -> Fabric:
         lid=np.zeros(n, np.int32),
         links=Links.of(source, target, arcs[:, 2] * rate),
     )
+
+
+LIBTOPOMAP = Format(
+    "libtopomap",
+    kind="fabric",
+    evidence="public",
+    about="map file of LibTopoMap, with or without weights",
+    recognise=_recognise_libtopomap,
+    parse=_parse_libtopomap,
+)

@@ -22,7 +22,7 @@ import numpy as np
 
 from ingest.formats.fabrics.draft import UNIT_RATE, attached_to_one, check_name, unknown_rates
 from ingest.options import Options
-from ingest.parsed import Parsed, counted
+from ingest.parsed import Format, Parsed, counted
 from ingest.reading.source import Place, SourceFile
 from registry.csv_text import without_guard
 from registry.errors import InputError
@@ -61,14 +61,14 @@ class _Vertex(NamedTuple):
 UNKNOWN = _Vertex(None, None, None)
 
 
-def recognise(head: str, path: str) -> bool:
+def _recognise_links_csv(head: str, path: str) -> bool:
     """Return True if the first line except comments names columns of links (except loaded links)."""
     lines = (line for line in head.split("\n") if line.strip() and not line.startswith("#"))
     names = _names(next(lines, "").split(","))
     return {"source", "target"} <= set(names) and "bytes" not in names and len(COLUMNS & set(names)) > 2
 
 
-def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
+def _parse_links_csv(files: Sequence[SourceFile], options: Options) -> Parsed:
     """Return the fabric of one file; different values for a vertex in two rows are an error."""
     (file,) = files
     links: list[_Link] = []
@@ -283,3 +283,13 @@ def _adapters(
     none = NO_PORT
     ends = [(place.get(link.guids[0], none), place.get(link.guids[1], none)) for link in links]
     return guid, adapters, ends
+
+
+LINKS_CSV = Format(
+    "links-csv",
+    kind="fabric",
+    evidence="own",
+    about="fabric: CSV with columns source,target, optionally capacity, ports, GUIDs, kinds",
+    recognise=_recognise_links_csv,
+    parse=_parse_links_csv,
+)

@@ -25,7 +25,7 @@ from typing import Any
 from ingest.formats.fabrics.draft import MAX_NAME, Draft, check_name
 from ingest.formats.fabrics.lldp_cables import Cable, Report, cables_of
 from ingest.options import Options
-from ingest.parsed import Parsed
+from ingest.parsed import Format, Parsed
 from ingest.reading.json_text import Spot, load_json
 from ingest.reading.source import Place, SourceFile
 from registry.errors import InputError
@@ -149,12 +149,12 @@ def _plain(value: Any) -> Any:
     return value.get("value") if isinstance(value, dict) else value
 
 
-def recognise(head: str, path: str) -> bool:
+def _recognise_lldp(head: str, path: str) -> bool:
     """Return True if it is a JSON object with the key lldp first."""
     return _RECOGNISED.match(head) is not None
 
 
-def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
+def _parse_lldp(files: Sequence[SourceFile], options: Options) -> Parsed:
     """Return the fabric of all files; two files of one device are an error, and so are no neighbours."""
     reports: dict[str, list[Report]] = {}
     for file in files:
@@ -258,3 +258,14 @@ def _hosts(reports: Mapping[str, list[Report]], cables: Iterable[Cable]) -> set[
         if host:
             hosts.add(name)
     return hosts
+
+
+LLDP = Format(
+    "lldp",
+    kind="fabric",
+    evidence="real",
+    about="Ethernet fabric: `lldpcli -f json show neighbors details` of many devices",
+    recognise=_recognise_lldp,
+    parse=_parse_lldp,
+    grouped=True,
+)

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 
 from ingest.formats.fabrics.draft import Draft
 from ingest.options import Options
-from ingest.parsed import Parsed, counted
+from ingest.parsed import Format, Parsed, counted
 from ingest.reading.source import Place, SourceFile
 from registry.errors import InputError
 
@@ -27,7 +27,7 @@ _SEARCH = re.compile(r"\s*search(\s+\d{1,5})++\s*", re.ASCII)
 End = tuple[int, int]
 
 
-def recognise(head: str, path: str) -> bool:
+def _recognise_myrinet_pm(head: str, path: str) -> bool:
     """Return True if there is a cable between switches, and all whole lines are of the format."""
     lines = [line.split("#", 1)[0].rstrip("\r") for line in head.split("\n")[:-1] or [head]]
     given = [line for line in lines if line.strip()]
@@ -37,7 +37,7 @@ def recognise(head: str, path: str) -> bool:
     )
 
 
-def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
+def _parse_myrinet_pm(files: Sequence[SourceFile], options: Options) -> Parsed:
     """Return the fabric of one configuration; a missing number of a host is an error."""
     (file,) = files
     draft = Draft()
@@ -75,3 +75,13 @@ def _end(switch: str, port: str, taken: dict[End, Place], draft: Draft, place: P
     taken[end] = place
     draft.switch(f"switch{end[0]}", place)
     return end
+
+
+MYRINET_PM = Format(
+    "myrinet-pm",
+    kind="fabric",
+    evidence="public",
+    about="Myrinet: configuration of SCore's PM-II",
+    recognise=_recognise_myrinet_pm,
+    parse=_parse_myrinet_pm,
+)

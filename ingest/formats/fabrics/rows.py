@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from ingest.formats import DIAGNOSED, DIAGNOSTIC
@@ -18,7 +17,7 @@ from ingest.formats.fabrics.infiniband import (
     build_fabric,
 )
 from ingest.options import Options
-from ingest.parsed import Parsed, counted
+from ingest.parsed import Parse, Parsed, counted
 from ingest.rates import link_rate
 from ingest.reading.source import Place, SourceFile
 from registry.errors import InputError
@@ -231,16 +230,20 @@ class Rows:
         )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RowFormat:
-    """A format whose rows match one pattern; it has the functions of `ingest.catalog.Parser`.
+def row_parser(
+    tool: str,
+    row: re.Pattern[str],
+    begins: re.Pattern[str],
+    take: Callable[[Rows, re.Match[str], Place], None],
+    *,
+    incomplete: str = "",
+) -> Parse:
+    """Return the parser of a format whose rows match one pattern.
 
-    Attributes
+    Parameters
     ----------
     tool : str
         Name of the tool, for errors.
-    recognised : pattern
-        Part of a row that identifies the format.
     row, begins : pattern
         Whole row, and the start of one, to recognise truncated rows.
     take : callable
@@ -249,27 +252,17 @@ class RowFormat:
         Reason why the format contains no cables; empty if it contains them.
     """
 
-    tool: str
-    recognised: re.Pattern[str]
-    row: re.Pattern[str]
-    begins: re.Pattern[str]
-    take: Callable[[Rows, re.Match[str], Place], None]
-    incomplete: str = ""
-
-    def recognise(self, head: str, path: str) -> bool:
-        """Return True if the text contains a row of the tool."""
-        return self.recognised.search(head) is not None
-
-    def parse(self, files: Sequence[SourceFile], options: Options) -> Parsed:
-        """Return the devices of one file."""
+    def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
         (file,) = files
         rows = Rows(file.path)
 
         def read(place: Place) -> bool:
-            match = self.row.fullmatch(place.text)
+            match = row.fullmatch(place.text)
             if match is not None:
-                self.take(rows, match, place)
+                take(rows, match, place)
             return match is not None
 
-        warnings = read_lines(file, self.tool, read, self.begins)
-        return rows.build(options, warnings, incomplete=self.incomplete)
+        warnings = read_lines(file, tool, read, begins)
+        return rows.build(options, warnings, incomplete=incomplete)
+
+    return parse

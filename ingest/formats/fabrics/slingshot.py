@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 
 from ingest.formats.fabrics.draft import Draft
 from ingest.options import Options
-from ingest.parsed import Parsed, counted
+from ingest.parsed import Format, Parsed, counted
 from ingest.reading.json_text import Spot, load_json
 from ingest.reading.source import Place, SourceFile
 from registry.errors import InputError
@@ -194,7 +194,7 @@ def _row(row: Mapping[str, str], place: Place) -> _Row:
     )
 
 
-def recognise(head: str, path: str) -> bool:
+def _recognise_slingshot(head: str, path: str) -> bool:
     """Return True if the text is a JSON object with edge and fabric ports, or a table with STT's columns."""
     if head.lstrip().startswith("{"):
         return '"switches"' in head and ('"fabricPorts"' in head or '"edgePorts"' in head)
@@ -202,7 +202,7 @@ def recognise(head: str, path: str) -> bool:
     return set(COLUMNS) <= set(_cells(first))
 
 
-def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
+def _parse_slingshot(files: Sequence[SourceFile], options: Options) -> Parsed:
     """Return the fabric of one machine; a second template or table is an error."""
     template: _Template | None = None
     rows: dict[str, _Row] | None = None
@@ -291,3 +291,14 @@ def _pairs(rows: Mapping[str, _Row]) -> Iterator[tuple[Ends, Place]]:
         if here < there:
             for one, two in zip(ends, others, strict=True):
                 yield (one.port, two.port), one.place
+
+
+SLINGSHOT = Format(
+    "slingshot",
+    kind="fabric",
+    evidence="public",
+    about="Slingshot fabric: fabric_template.json, STT's `show fabric`, or both",
+    recognise=_recognise_slingshot,
+    parse=_parse_slingshot,
+    grouped=True,
+)

@@ -24,7 +24,7 @@ from ingest.formats.fabrics.trees import GIGABIT, Branch, block_branches, tree
 from ingest.formats.jobs.hostlists import expand
 from ingest.formats.jobs.slurm_fields import present
 from ingest.options import Options
-from ingest.parsed import Parsed
+from ingest.parsed import Format, Parsed, contains
 from ingest.reading.source import Place, SourceFile
 from registry.errors import InputError
 
@@ -33,8 +33,8 @@ _INCLUDE = re.compile(r"\s*include\s+(\S+)\s*", re.IGNORECASE)
 _RECOGNISED = re.compile(
     r"^[ \t]*(SwitchName|BlockName)=[^\s=]+[ \t]*([ \t]\w+=|\\?\r?$)", re.MULTILINE | re.IGNORECASE
 )
-_PRINTED = re.compile(
-    r"^(?:SwitchName=\S+ Level=\d+ LinkSpeed=|(?:BlockName|AggregatedBlock)=\S+ BlockIndex=\d+)", re.MULTILINE
+_is_printed = contains(
+    r"^(?:SwitchName=\S+ Level=\d+ LinkSpeed=|(?:BlockName|AggregatedBlock)=\S+ BlockIndex=\d+)"
 )
 _NAMES = frozenset({"switchname", "blockname"})
 _SWITCH_KEYS = frozenset({"switchname", "switches", "nodes", "linkspeed", "level"})
@@ -43,12 +43,12 @@ _GROUP_KEYS = frozenset({"aggregatedblock", "nodes", "blockindex", "blocksize"})
 _UNSET = "1"
 
 
-def recognise(head: str, path: str) -> bool:
+def _recognise_slurm_topology(head: str, path: str) -> bool:
     """Return True if a line begins with a switch or block, and none is of ``scontrol show topology``."""
-    return _RECOGNISED.search(head) is not None and _PRINTED.search(head) is None
+    return _RECOGNISED.search(head) is not None and not _is_printed(head, path)
 
 
-def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
+def _parse_slurm_topology(files: Sequence[SourceFile], options: Options) -> Parsed:
     """Return the fabric of one configuration, with the files that it includes.
 
     Errors are those of `branches_of`, and what `trees.tree` rejects.
@@ -93,21 +93,6 @@ def branches_of(files: Sequence[SourceFile], options: Options) -> tuple[Mapping[
         raise sizes[1][1].error("BlockSizes twice")
     numbers = _sizes(*sizes[0]) if sizes else [block_size, *sorted(groups)] if groups else []
     return block_branches(blocks, numbers, sizes[0][1] if sizes else Place(path))
-
-
-class PrintedTopology:
-    """Format of ``scontrol show topology``; it has the functions of `ingest.catalog.Parser`."""
-
-    def recognise(self, head: str, path: str) -> bool:
-        """Return True if a line has a switch's name, level and link speed in the order of the command."""
-        return _PRINTED.search(head) is not None
-
-    def parse(self, files: Sequence[SourceFile], options: Options) -> Parsed:
-        """Return the fabric of one output; a switch without its own line is an error."""
-        return parse(files, options)
-
-
-PRINTED = PrintedTopology()
 
 
 def _lines(file: SourceFile) -> Iterator[tuple[Place, str]]:
@@ -188,3 +173,23 @@ def _put(found: dict[str, Branch], name: str, branch: Branch, place: Place) -> N
     if name in found:
         raise place.error(f"{name!r} is already in line {found[name].place.line}")
     found[name] = branch
+
+
+SLURM_TOPOLOGY = Format(
+    "slurm-topology",
+    kind="fabric",
+    evidence="real",
+    about="Slurm's network: topology.conf with switches or blocks",
+    recognise=_recognise_slurm_topology,
+    parse=_parse_slurm_topology,
+    grouped=True,
+)
+
+SLURM_SHOW_TOPOLOGY = Format(
+    "slurm-show-topology",
+    kind="fabric",
+    evidence="real",
+    about="Slurm's network: output of `scontrol show topology`",
+    recognise=_is_printed,
+    parse=_parse_slurm_topology,
+)

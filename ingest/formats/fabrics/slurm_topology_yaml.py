@@ -15,7 +15,7 @@ from typing import Any
 from ingest.formats.fabrics.trees import Branch, block_branches, tree
 from ingest.formats.jobs.hostlists import expand
 from ingest.options import Options
-from ingest.parsed import Parsed
+from ingest.parsed import Format, Parsed
 from ingest.reading.json_text import Spot
 from ingest.reading.source import SourceFile
 from ingest.reading.yaml_text import load_yaml
@@ -28,14 +28,14 @@ _RECOGNISED_KIND = re.compile(rf"^[ \t]+(?:-[ \t]+)?({'|'.join(_KINDS)}):", re.M
 _TRUE = ("true", "yes", "on", "1")
 
 
-def recognise(head: str, path: str) -> bool:
+def _recognise_slurm_topology_yaml(head: str, path: str) -> bool:
     """Return True if the text is a list of items with a topology and one of its kinds."""
     if not _LIST.search(head):
         return False
     return _RECOGNISED.search(head) is not None and _RECOGNISED_KIND.search(head) is not None
 
 
-def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
+def _parse_slurm_topology_yaml(files: Sequence[SourceFile], options: Options) -> Parsed:
     """Return the fabric of the default topology; errors are those of `branches_of` and `trees.tree`."""
     branches, warnings = branches_of(files, options)
     return tree(files[0].path, branches, options, warnings)
@@ -116,3 +116,13 @@ def _member(value: Any, key: str, spot: Spot, default: Any = None) -> Any:
     if found is None:
         raise spot.error(f"the key {key} is missing")
     return found
+
+
+SLURM_TOPOLOGY_YAML = Format(
+    "slurm-topology-yaml",
+    kind="fabric",
+    evidence="public",
+    about="Slurm's network: topology.yaml (25.05 and later)",
+    recognise=_recognise_slurm_topology_yaml,
+    parse=_parse_slurm_topology_yaml,
+)

@@ -15,7 +15,7 @@ from typing import Any
 
 from ingest.formats.fabrics.trees import Branch, tree
 from ingest.options import Options
-from ingest.parsed import Parsed, counted
+from ingest.parsed import Format, Parsed, counted
 from ingest.reading.json_text import Spot, load_json
 from ingest.reading.source import Place, SourceFile
 from ingest.reading.yaml_text import load_yaml
@@ -31,14 +31,14 @@ _RECOGNISED = re.compile(r"fabric\.topograph\.run/tier-\d|network\.topology\.nvi
 _ITEMS = re.compile(r"\"?\bitems\"?\s*:")
 
 
-def recognise(head: str, path: str) -> bool:
+def _recognise_topograph_labels(head: str, path: str) -> bool:
     """Return True if the text is a list of Kubernetes with a label of topograph."""
     return (
         _RECOGNISED.search(head) is not None and _ITEMS.search(head) is not None and "kubernetes.io/" in head
     )
 
 
-def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
+def _parse_topograph_labels(files: Sequence[SourceFile], options: Options) -> Parsed:
     """Return the fabric of the labels; a switch below two others, or on two tiers, is an error."""
     (file,) = files
     root = Spot(file.path)
@@ -113,3 +113,13 @@ def _tiers(labels: dict[str, Any], spot: Spot) -> tuple[str, ...]:
     if len(set(tiers)) < len(tiers):
         raise spot.error("a switch is on two tiers")
     return tiers
+
+
+TOPOGRAPH_LABELS = Format(
+    "topograph-labels",
+    kind="fabric",
+    evidence="public",
+    about="tree of switches: Kubernetes nodes labelled by topograph, JSON or YAML",
+    recognise=_recognise_topograph_labels,
+    parse=_parse_topograph_labels,
+)

@@ -17,7 +17,7 @@ from typing import Any
 from ingest.formats.fabrics.trees import Branch, tree
 from ingest.formats.jobs.hostlists import expand
 from ingest.options import Options
-from ingest.parsed import Parsed, counted
+from ingest.parsed import Format, Parsed, counted
 from ingest.reading.json_text import Spot
 from ingest.reading.source import SourceFile
 from ingest.reading.yaml_text import load_yaml
@@ -27,12 +27,12 @@ _BLOCKS = re.compile(r"^(blocks|capacity_blocks|nodes):[ \t]*\r?$", re.MULTILINE
 _TREE = re.compile(r"^[ \t]+(switches|nodes|capacity_blocks):", re.MULTILINE)
 
 
-def recognise(head: str, path: str) -> bool:
+def _recognise_topograph_model(head: str, path: str) -> bool:
     """Return True if the text has the model's keys at the start of a line."""
     return _RECOGNISED.search(head) is not None and bool(_BLOCKS.search(head) or _TREE.search(head))
 
 
-def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
+def _parse_topograph_model(files: Sequence[SourceFile], options: Options) -> Parsed:
     """Return the fabric of one model; a block on an undescribed switch is an error."""
     (file,) = files
     root = Spot(file.path)
@@ -111,3 +111,13 @@ def _hosts(value: Any, spot: Spot) -> tuple[str, ...]:
                 raise spot.place.error(f"{name} is named twice")
             found[name] = None
     return tuple(found)
+
+
+TOPOGRAPH_MODEL = Format(
+    "topograph-model",
+    kind="fabric",
+    evidence="public",
+    about="tree of switches: topograph's model in YAML",
+    recognise=_recognise_topograph_model,
+    parse=_parse_topograph_model,
+)

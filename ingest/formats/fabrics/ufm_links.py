@@ -16,7 +16,7 @@ from typing import NamedTuple
 from ingest.formats.fabrics.infiniband import AGGREGATION_NODE, Port
 from ingest.formats.fabrics.rows import Rows
 from ingest.options import Options
-from ingest.parsed import Parsed
+from ingest.parsed import Format, Parsed
 from ingest.rates import WIDTHS
 from ingest.reading.json_text import Spot, load_json
 from ingest.reading.source import Place, SourceFile
@@ -34,7 +34,7 @@ _BEGINNING = re.compile(r'\s*(?:\{[^\[{]{0,2000}?"links"\s*:\s*)?\[\s*\{')
 _KEYS = [re.compile(rf'"{key}"\s*:') for key in ("source_guid", "source_port", "destination_guid")]
 
 
-def recognise(head: str, path: str) -> bool:
+def _recognise_ufm_links(head: str, path: str) -> bool:
     """Return True if the text is a list of objects with the GUIDs of two ends, in any order of keys.
 
     The list may be the value of ``links`` in an object, as tools that save it make it.
@@ -42,7 +42,7 @@ def recognise(head: str, path: str) -> bool:
     return _BEGINNING.match(head) is not None and all(key.search(head) for key in _KEYS)
 
 
-def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
+def _parse_ufm_links(files: Sequence[SourceFile], options: Options) -> Parsed:
     """Return the fabric of one list."""
     (file,) = files
     rows, ends, names = Rows(file.path), list[tuple[_End, _End, int, Place]](), dict[int, str]()
@@ -120,3 +120,13 @@ def _text(link: dict[str, object], key: str, spot: Spot) -> str:
     if not isinstance(value, str):
         raise spot.error(f"the text {key} is missing")
     return value.strip()
+
+
+UFM_LINKS = Format(
+    "ufm-links",
+    kind="fabric",
+    evidence="public",
+    about="InfiniBand links: JSON of UFM's /ufmRest/resources/links",
+    recognise=_recognise_ufm_links,
+    parse=_parse_ufm_links,
+)

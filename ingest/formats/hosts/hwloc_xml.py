@@ -22,7 +22,7 @@ from xml.parsers import expat
 import numpy as np
 
 from ingest.options import Options
-from ingest.parsed import Parsed
+from ingest.parsed import Format, Parsed
 from ingest.reading.source import Place, SourceFile
 from registry.errors import InputError, InvalidValue
 from registry.model import Floats
@@ -116,13 +116,13 @@ class _Element:
         return ""
 
 
-def recognise(head: str, path: str) -> bool:
+def _recognise_hwloc_xml(head: str, path: str) -> bool:
     """Return True if the first element is hwloc's ``topology``."""
     begin = head.lstrip()
     return begin.startswith(("<?xml", "<!DOCTYPE topology", "<topology")) and "<topology" in begin[:2048]
 
 
-def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
+def _parse_hwloc_xml(files: Sequence[SourceFile], options: Options) -> Parsed:
     """Return the layout of one host; an unknown version of the XML, entities and no cores are errors."""
     (file,) = files
     return Parsed(layouts=(read_layout(file),))
@@ -330,3 +330,13 @@ def _guid(text: str) -> int:
     """Return a GUID such as ``0002:c903:0001:2345``, or 0 if the text is not one."""
     digits = text.replace(":", "")
     return int(digits, 16) if len(digits) == 16 and all(c in "0123456789abcdef" for c in digits) else 0
+
+
+HWLOC_XML = Format(
+    "hwloc-xml",
+    kind="layouts",
+    evidence="real",
+    about="layout of a host: `lstopo --of xml`, matched by the GUIDs of its adapters",
+    recognise=_recognise_hwloc_xml,
+    parse=_parse_hwloc_xml,
+)

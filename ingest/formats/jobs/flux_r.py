@@ -19,24 +19,23 @@ from typing import Any
 from ingest.formats.jobs.hostlists import MAX_HOSTS, expand
 from ingest.formats.jobs.slurm_fields import Where, make_job
 from ingest.options import Options
-from ingest.parsed import Parsed
+from ingest.parsed import Format, Parsed
 from ingest.reading.json_text import Spot, load_json
 from ingest.reading.source import STANDARD_INPUT, SourceFile
 from registry.errors import InputError
 from registry.model import Job
 
-FORMAT = "flux-r"
 _LAST = 253_402_300_799
 """Last second of the year 9999, since 1970."""
 _ID_RANGE = re.compile(r"(\d{1,9})(?:-(\d{1,9}))?", re.A)
 
 
-def recognise(head: str, path: str) -> bool:
+def _recognise_flux_r(head: str, path: str) -> bool:
     """Return True if the text is a JSON object with the key ``R_lite`` under ``execution``."""
     return head.lstrip().startswith("{") and '"R_lite"' in head and '"execution"' in head
 
 
-def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
+def _parse_flux_r(files: Sequence[SourceFile], options: Options) -> Parsed:
     """Return the job of one file.
 
     Inconsistent host lists and id sets, and a file whose name is not a job's id, are errors.
@@ -63,7 +62,7 @@ def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
         hosts=hosts,
         slots=[cores[rank] for rank in sorted(cores)],
         ranks=0,
-        source=FORMAT,
+        source=FLUX_R.name,
     )
     return Parsed(jobs=(job,), warnings=_warnings(content, job))
 
@@ -128,3 +127,13 @@ def _time(value: Any, spot: Spot) -> datetime | None:
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= _LAST:
         raise spot.error("is not a time in seconds since 1970", value)
     return datetime.fromtimestamp(math.floor(value), UTC) if value else None
+
+
+FLUX_R = Format(
+    "flux-r",
+    kind="jobs",
+    evidence="public",
+    about="job: resource set (R, version 1) of a Flux job, in a file named after the job",
+    recognise=_recognise_flux_r,
+    parse=_parse_flux_r,
+)

@@ -16,23 +16,22 @@ from typing import Any
 from ingest.formats.jobs import slurm_fields as slurm
 from ingest.formats.jobs.slurm_fields import Where
 from ingest.options import Options
-from ingest.parsed import Parsed
+from ingest.parsed import Format, Parsed
 from ingest.reading.json_items import items
 from ingest.reading.source import SourceFile
 from registry.model import Job
 
-FORMAT = "slurm-json"
 _ALLOCATED = "allocated"
 _DIGITS = 12
 """Largest number: times are seconds since 1970."""
 
 
-def recognise(head: str, path: str) -> bool:
+def _recognise_slurm_json(head: str, path: str) -> bool:
     """Return True if the text is a JSON object with jobs of Slurm."""
     return head.lstrip().startswith("{") and '"jobs"' in head and ('"job_id"' in head or '"Slurm' in head)
 
 
-def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
+def _parse_slurm_json(files: Sequence[SourceFile], options: Options) -> Parsed:
     """Return the jobs of one file; a job without required fields is left out."""
     (file,) = files
     found = slurm.JobList(file.path, requeued=True)
@@ -78,7 +77,7 @@ def _queued(record: Mapping[str, Any], where: Where) -> Job:
         slots=slots or slurm.even_slots(ranks, len(names)),
         guessed=not slots,
         ranks=ranks,
-        source=FORMAT,
+        source=SLURM_JSON.name,
     )
 
 
@@ -108,7 +107,7 @@ def _accounted(record: Mapping[str, Any], where: Where) -> Job:
         guessed=True,
         ranks=ranks,
         distribution=slurm.parse_distribution(_text(_get(steps[0], "task", "distribution"))) if steps else "",
-        source=FORMAT,
+        source=SLURM_JSON.name,
     )
 
 
@@ -236,3 +235,14 @@ def _get(value: Any, *keys: str) -> Any:
             return None
         value = value.get(key)
     return value
+
+
+SLURM_JSON = Format(
+    "slurm-json",
+    kind="jobs",
+    evidence="real",
+    about="jobs: `squeue --json`, `sacct --json` or `scontrol show jobs --json`",
+    recognise=_recognise_slurm_json,
+    parse=_parse_slurm_json,
+    streamed=True,
+)

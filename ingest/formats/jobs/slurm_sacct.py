@@ -19,11 +19,10 @@ from functools import partial
 from ingest.formats.jobs import slurm_fields as slurm
 from ingest.formats.jobs.slurm_fields import Where
 from ingest.options import Options
-from ingest.parsed import Parsed
+from ingest.parsed import Format, Parsed
 from ingest.reading.source import SourceFile
 from registry.model import Job
 
-FORMAT = "slurm-sacct"
 _USE = (
     "run sacct -P --format=JobID,JobName,User,Account,Partition,NNodes,NTasks,AllocCPUS,State,Submit,"
     "Start,End,NodeList,Layout"
@@ -60,7 +59,7 @@ class _Record:
     steps: list[_Row] = field(default_factory=list)
 
 
-def recognise(head: str, path: str) -> bool:
+def _recognise_slurm_sacct(head: str, path: str) -> bool:
     """Return True if the first line except comments has sacct's columns; squeue writes JOBID."""
     for line in head.splitlines():
         if line.strip() and not line.startswith("#") and not slurm.DIAGNOSTIC.fullmatch(line):
@@ -69,7 +68,7 @@ def recognise(head: str, path: str) -> bool:
     return False
 
 
-def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
+def _parse_slurm_sacct(files: Sequence[SourceFile], options: Options) -> Parsed:
     """Return the jobs of one file; truncated column names are an error, rows that do not fit are left out."""
     (file,) = files
     records: dict[str, _Record] = {}
@@ -152,7 +151,7 @@ def _job(job_id: str, record: _Record) -> Job:
         guessed=True,
         ranks=ranks,
         distribution=slurm.parse_distribution(steps[0].text("layout")) if steps else "",
-        source=FORMAT,
+        source=SLURM_SACCT.name,
     )
 
 
@@ -162,3 +161,13 @@ def _slots(job: _Row, step: _Row | None, ranks: int, hosts: int) -> tuple[int, .
         return slurm.even_slots(job.count("alloccpus") or job.count("ncpus"), hosts)
     on = len(slurm.parse_hosts(step.text("nodelist"), step.where)) or hosts
     return slurm.even_slots(ranks, on)[:1] * hosts
+
+
+SLURM_SACCT = Format(
+    "slurm-sacct",
+    kind="jobs",
+    evidence="real",
+    about="jobs: output of `sacct -P` with its header line",
+    recognise=_recognise_slurm_sacct,
+    parse=_parse_slurm_sacct,
+)

@@ -22,12 +22,11 @@ from ingest.formats.jobs import slurm_fields as slurm
 from ingest.formats.jobs.hostlists import expand
 from ingest.formats.jobs.slurm_fields import Where
 from ingest.options import Options
-from ingest.parsed import Parsed
+from ingest.parsed import Format, Parsed
 from ingest.reading.source import SourceFile
 from registry.errors import InputError
 from registry.model import Job
 
-FORMAT = "slurm-scontrol"
 _RECORD = re.compile(r"JobId=(\d{1,18})(?=\s|$)", re.A)
 _KEY = re.compile(r"(?:^|\s)([A-Z][A-Za-z/:]*)=")
 _OF_LINES = frozenset({"Comment", "AdminComment", "SystemComment", "SubmitLine"})
@@ -97,7 +96,7 @@ class _Record:
         return bool(self.count(_PER_NODE)) or any(_CPUS.search(line) for _, line in self.lines)
 
 
-def recognise(head: str, path: str) -> bool:
+def _recognise_slurm_scontrol(head: str, path: str) -> bool:
     """Return True if the first line except comments begins with a job's number."""
     for line in head.splitlines():
         if line.strip() and not line.startswith("#") and not slurm.DIAGNOSTIC.fullmatch(line):
@@ -105,7 +104,7 @@ def recognise(head: str, path: str) -> bool:
     return False
 
 
-def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
+def _parse_slurm_scontrol(files: Sequence[SourceFile], options: Options) -> Parsed:
     """Return the jobs of one file; a line before the first record, and a repeated job, are errors."""
     (file,) = files
     found = slurm.JobList(file.path)
@@ -189,7 +188,7 @@ def _job(record: _Record) -> Job:
         slots=slots,
         guessed=not record.has_slots(),
         ranks=record.count("NumTasks"),
-        source=FORMAT,
+        source=SLURM_SCONTROL.name,
     )
 
 
@@ -249,3 +248,13 @@ def _cpu_count(text: str, where: Where) -> int:
         first = int(found.group(1))
         count += max(0, int(found.group(2) or first) - first + 1)
     return count
+
+
+SLURM_SCONTROL = Format(
+    "slurm-scontrol",
+    kind="jobs",
+    evidence="real",
+    about="jobs: output of `scontrol show jobs -d`",
+    recognise=_recognise_slurm_scontrol,
+    parse=_parse_slurm_scontrol,
+)

@@ -20,11 +20,10 @@ from itertools import pairwise
 from ingest.formats.jobs import slurm_fields as slurm
 from ingest.formats.jobs.slurm_fields import Where
 from ingest.options import Options
-from ingest.parsed import Parsed
+from ingest.parsed import Format, Parsed
 from ingest.reading.source import SourceFile
 from registry.model import Job
 
-FORMAT = "slurm-squeue"
 STATES = {
     "BF": "BOOT_FAIL", "CA": "CANCELLED", "CD": "COMPLETED", "CF": "CONFIGURING",
     "CG": "COMPLETING", "DL": "DEADLINE", "F": "FAILED", "NF": "NODE_FAIL", "OOM": "OUT_OF_MEMORY",
@@ -49,7 +48,7 @@ _ELAPSED = re.compile(r"(?:(\d{1,5})-)?(?:(\d{1,2}):)?(\d{1,2}):(\d\d)", re.A)
 _WHY = re.compile(r"\(.*\)")
 
 
-def recognise(head: str, path: str) -> bool:
+def _recognise_slurm_squeue(head: str, path: str) -> bool:
     """Return True if the first line except comments and dates has squeue's columns."""
     for line in head.split("\n"):
         if not _is_skipped(line):
@@ -57,7 +56,7 @@ def recognise(head: str, path: str) -> bool:
     return False
 
 
-def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
+def _parse_slurm_squeue(files: Sequence[SourceFile], options: Options) -> Parsed:
     """Return the jobs of one file; a repeated job is an error, rows that do not fit are left out."""
     (file,) = files
     found = slurm.JobList(file.path)
@@ -167,7 +166,7 @@ def _job(cells: Mapping[str, str], where: Where, seen_at: datetime) -> Job:
         slots=slurm.even_slots(slurm.parse_count(cells.get("CPUS", ""), "CPUS", where), len(hosts)),
         guessed=True,
         ranks=0,
-        source=FORMAT,
+        source=SLURM_SQUEUE.name,
     )
 
 
@@ -177,3 +176,13 @@ def _state(cells: Mapping[str, str], where: Where) -> str:
     word = STATES.get(short) or slurm.parse_state(cells.get("STATE", short), where)
     whole = [name for name in STATES.values() if len(word) == _STATE_WIDTH and name.startswith(word)]
     return whole[0] if len(whole) == 1 else word
+
+
+SLURM_SQUEUE = Format(
+    "slurm-squeue",
+    kind="jobs",
+    evidence="real",
+    about="jobs: output of `squeue`, as a table or with `|` between columns",
+    recognise=_recognise_slurm_squeue,
+    parse=_parse_slurm_squeue,
+)

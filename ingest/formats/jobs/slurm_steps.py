@@ -17,11 +17,10 @@ from typing import NamedTuple
 
 from ingest.formats.jobs.slurm_fields import LAUNCHERS, Where, make_job, parse_distribution
 from ingest.options import Options
-from ingest.parsed import Parsed, counted
+from ingest.parsed import Format, Parsed, counted
 from ingest.reading.source import SourceFile
 from registry.errors import InputError
 
-FORMAT = "slurm-steps"
 _STEP = re.compile(r"StepId=(\d[\d_+]*)\.(\S+)(?=\s|$)", re.A)
 _OTHERS = frozenset({"batch", "extern", "interactive", "TBD"})
 """Steps without ranks of an application: the script, monitoring, a shell, a waiting step."""
@@ -40,13 +39,13 @@ class _Step(NamedTuple):
     where: Where
 
 
-def recognise(head: str, path: str) -> bool:
+def _recognise_slurm_steps(head: str, path: str) -> bool:
     """Return True if the first non-empty line begins a step."""
     first = next((line for line in head.split("\n") if line.strip()), "")
     return _STEP.match(first) is not None and "UserId=" in first
 
 
-def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
+def _parse_slurm_steps(files: Sequence[SourceFile], options: Options) -> Parsed:
     """Return the jobs of one file, without hosts.
 
     A step without its tasks, a repeated step, and no step of an application, are errors.
@@ -74,7 +73,7 @@ def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
             slots=(),
             ranks=step.tasks,
             distribution=step.distribution,
-            source=FORMAT,
+            source=SLURM_STEPS.name,
         )
         for step in largest.values()
     )
@@ -146,3 +145,13 @@ def _name(text: str) -> str:
     begin = _NAME.search(text)
     end = -1 if begin is None else text.find("Network=", begin.end())
     return "" if begin is None or end < 0 else text[begin.end() : end].strip()
+
+
+SLURM_STEPS = Format(
+    "slurm-steps",
+    kind="jobs",
+    evidence="real",
+    about="ranks and distribution of running jobs: output of `scontrol show steps`",
+    recognise=_recognise_slurm_steps,
+    parse=_parse_slurm_steps,
+)

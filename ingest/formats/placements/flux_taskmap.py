@@ -14,26 +14,25 @@ from typing import Any
 
 from ingest.formats.placements.orders import MAX_RANKS, placement
 from ingest.options import Options
-from ingest.parsed import Parsed
+from ingest.parsed import Format, Parsed
 from ingest.reading.json_text import Spot, load_json
 from ingest.reading.source import SourceFile
 from registry.errors import InputError
 
-FORMAT = "flux-taskmap"
 _BLOCK = r"\[\s*\d+\s*,\s*\d+\s*,\s*\d+\s*,\s*\d+\s*\]"
 _BARE = re.compile(rf"\s*\[\s*{_BLOCK}\s*[,\]]", re.A)
 _WRAPPED = re.compile(rf'"map"\s*:\s*\[\s*{_BLOCK}', re.A)
 _FIELDS = ("nodeid", "nnodes", "ppn", "repeat")
 
 
-def recognise(head: str, path: str) -> bool:
+def _recognise_flux_taskmap(head: str, path: str) -> bool:
     """Return True if the text begins with a block of four numbers, bare or under the key ``map``."""
     if head.lstrip().startswith("{"):
         return '"version"' in head and _WRAPPED.search(head) is not None
     return _BARE.match(head) is not None
 
 
-def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
+def _parse_flux_taskmap(files: Sequence[SourceFile], options: Options) -> Parsed:
     """Return the hosts of the tasks of one file; a node beyond the given hosts is an error."""
     (file,) = files
     spot = Spot(file.path)
@@ -54,7 +53,7 @@ def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
         if len(hosts) + nodes * each * repeat > MAX_RANKS:
             raise here.error(f"places more than {MAX_RANKS} ranks")
         hosts += [host for host in options.hosts[first : first + nodes] for _ in range(each)] * repeat
-    return placement(hosts, file, FORMAT)
+    return placement(hosts, file, FLUX_TASKMAP.name)
 
 
 def _numbers(block: Any, spot: Spot) -> tuple[int, int, int, int]:
@@ -66,3 +65,13 @@ def _numbers(block: Any, spot: Spot) -> tuple[int, int, int, int]:
         for name, value in zip(_FIELDS, values, strict=True)
     )
     return first, nodes, each, repeat
+
+
+FLUX_TASKMAP = Format(
+    "flux-taskmap",
+    kind="placement",
+    evidence="public",
+    about="placement: task map of Flux (RFC 34); needs --hosts",
+    recognise=_recognise_flux_taskmap,
+    parse=_parse_flux_taskmap,
+)

@@ -28,11 +28,10 @@ from ingest.formats.placements.orders import (
     significant,
 )
 from ingest.options import Options
-from ingest.parsed import Parsed, counted
+from ingest.parsed import Format, Parsed, counted
 from ingest.reading.source import SourceFile
 from registry.errors import InputError
 
-FORMAT = "hostfile"
 _PLAIN = re.compile(rf"({HOST})()")
 _COUNTED = re.compile(rf"({HOST}):(\d{{1,8}})(?:\s+binding=user:[\d,+]+)?", re.A)
 _SLOTS = re.compile(rf"({HOST})\s+slots\s*=\s*(\d{{1,8}})(?:\s+max[-_]slots\s*=\s*\d{{1,8}})?", re.A)
@@ -40,7 +39,7 @@ _ADDED = "Open MPI adds up the slots of such lines, and the host takes its ranks
 _KINDS = (_PLAIN, _COUNTED, _SLOTS)
 
 
-def recognise(head: str, path: str) -> bool:
+def _recognise_hostfile(head: str, path: str) -> bool:
     """Return True if all lines are of one kind; a single bare word is not enough."""
     lines = head_lines(head)
     if lines and (_COUNTED.fullmatch(lines[0]) or _SLOTS.fullmatch(lines[0])):
@@ -50,7 +49,7 @@ def recognise(head: str, path: str) -> bool:
     return len(lines) > 1 and all(_PLAIN.fullmatch(line) and not line.isdigit() for line in lines)
 
 
-def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
+def _parse_hostfile(files: Sequence[SourceFile], options: Options) -> Parsed:
     """Return the hosts of the ranks of one file; a host that is repeated with ``slots=`` is an error."""
     (file,) = files
     _refuse_relative(file)
@@ -69,7 +68,7 @@ def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
             raise InputError(reason, path=file.path, line=number, text=found.string)
         hosts.extend([host] * count)
         seen.add(host)
-    parsed = placement(hosts, file, FORMAT)
+    parsed = placement(hosts, file, HOSTFILE.name)
     if not again:
         return parsed
     host, number = again[0]
@@ -86,3 +85,13 @@ def _refuse_relative(file: SourceFile) -> None:
         if RELATIVE.fullmatch(host):
             reason = f"host {host} is relative: {NAMES_WANTED}"
             raise InputError(reason, path=file.path, line=number, text=line)
+
+
+HOSTFILE = Format(
+    "hostfile",
+    kind="placement",
+    evidence="real",
+    about="placement: host file of Open MPI, Slurm or MPICH, hosts in the order of ranks",
+    recognise=_recognise_hostfile,
+    parse=_parse_hostfile,
+)

@@ -14,18 +14,17 @@ from collections.abc import Iterator, Sequence
 
 from ingest.formats.placements.orders import HOST, MAX_RANKS, RankHost, filled, placement_by_rank, significant
 from ingest.options import Options
-from ingest.parsed import Parsed
+from ingest.parsed import Format, Parsed
 from ingest.reading.source import SourceFile
 from registry.errors import InputError
 
-FORMAT = "mpich-rank-order"
 _LIST = re.compile(r"\d{1,8}(?:-\d{1,8})?(?:(?:\s*,\s*|\s+)\d{1,8}(?:-\d{1,8})?)*+\s*,?", re.A)
 _RANGE = re.compile(r"(\d+)(?:-(\d+))?", re.A)
 _HOSTS = re.compile(r"#\s*hosts((?:\s+" + HOST + r"\*\d{1,8})++)\s*", re.A)
 _SLOTS = re.compile(r"(\S+)\*(\d+)", re.A)
 
 
-def recognise(head: str, path: str) -> bool:
+def _recognise_mpich_rank_order(head: str, path: str) -> bool:
     """Return True if all lines are lists of ranks, and no rank is repeated among the first ones.
 
     A matrix of numbers repeats some number, at least on its diagonal.
@@ -41,13 +40,13 @@ def recognise(head: str, path: str) -> bool:
     return len(set(ends)) == len(ends)
 
 
-def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
+def _parse_mpich_rank_order(files: Sequence[SourceFile], options: Options) -> Parsed:
     """Return the hosts of the ranks of one file.
 
     More ranks than slots, and other hosts in the file than those given by the caller, are errors.
     """
     (file,) = files
-    return placement_by_rank(_rows(file, filled(file, options, _hosts(file))), file, FORMAT)
+    return placement_by_rank(_rows(file, filled(file, options, _hosts(file))), file, MPICH_RANK_ORDER.name)
 
 
 def _rows(file: SourceFile, slots: Sequence[str]) -> Iterator[RankHost]:
@@ -79,3 +78,13 @@ def _hosts(file: SourceFile) -> tuple[tuple[str, int], ...]:
                 raise InputError(f"more than {MAX_RANKS} slots", path=file.path, line=number, text=line)
             return hosts
     return ()
+
+
+MPICH_RANK_ORDER = Format(
+    "mpich-rank-order",
+    kind="placement",
+    evidence="public",
+    about="placement: MPICH_RANK_ORDER of HPE Cray MPICH; needs --hosts",
+    recognise=_recognise_mpich_rank_order,
+    parse=_parse_mpich_rank_order,
+)

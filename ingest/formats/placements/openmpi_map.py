@@ -16,11 +16,10 @@ from collections.abc import Iterator, Sequence
 
 from ingest.formats.placements.orders import HOST, RankHost, placement_by_rank
 from ingest.options import Options
-from ingest.parsed import Parsed
+from ingest.parsed import Format, Parsed
 from ingest.reading.source import SourceFile
 from registry.errors import InputError
 
-FORMAT = "openmpi-map"
 _NODE = re.compile(rf"\s*Data for node: ({HOST})\s+(?:Num slots|Num procs|State|Launch id)\b.*")
 _PROCESS = re.compile(
     r"\s*Process (?:OMPI )?jobid: (\[\d+,\d+\]|[^\s\[\]]+@\d+) (?:App: \d+ )?Process rank: (\d{1,8})\b.*",
@@ -32,7 +31,7 @@ _BOUND = re.compile(
 )
 
 
-def recognise(head: str, path: str) -> bool:
+def _recognise_openmpi_map(head: str, path: str) -> bool:
     """Return True if a line is one of a map or of a report of bindings."""
     lines = head.split("\n")
     if any(_BOUND.fullmatch(line.rstrip("\r")) for line in lines):
@@ -42,10 +41,10 @@ def recognise(head: str, path: str) -> bool:
     )
 
 
-def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
+def _parse_openmpi_map(files: Sequence[SourceFile], options: Options) -> Parsed:
     """Return the hosts of the ranks of one report; a process outside any node, and two jobs, are errors."""
     (file,) = files
-    return placement_by_rank(_rows(file), file, FORMAT, repeats=True)
+    return placement_by_rank(_rows(file), file, OPENMPI_MAP.name, repeats=True)
 
 
 def _rows(file: SourceFile) -> Iterator[RankHost]:
@@ -66,3 +65,13 @@ def _rows(file: SourceFile) -> Iterator[RankHost]:
             if len(jobs) > 1:
                 raise InputError("maps of two jobs", path=file.path, line=number, text=line)
             yield RankHost(int(placed[2]), host, number, line, part=block)
+
+
+OPENMPI_MAP = Format(
+    "openmpi-map",
+    kind="placement",
+    evidence="real",
+    about="placement: output of Open MPI's --display-map or --report-bindings",
+    recognise=_recognise_openmpi_map,
+    parse=_parse_openmpi_map,
+)

@@ -12,26 +12,25 @@ from collections.abc import Iterator, Sequence
 
 from ingest.formats.placements.orders import RankHost, head_lines, placement_by_rank
 from ingest.options import Options
-from ingest.parsed import Parsed
+from ingest.parsed import Format, Parsed
 from ingest.reading.source import SourceFile
 from registry.csv_text import without_guard
 from registry.errors import InputError
 
-FORMAT = "placement-csv"
 _NEEDED = ("rank", "host")
 _RANK = re.compile(r"\d{1,8}", re.A)
 
 
-def recognise(head: str, path: str) -> bool:
+def _recognise_placement_csv(head: str, path: str) -> bool:
     """Return True if the first line except comments has the column names."""
     lines = head_lines(head)
     return bool(lines) and set(_NEEDED) <= set(_names(lines[0].split(",")))
 
 
-def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
+def _parse_placement_csv(files: Sequence[SourceFile], options: Options) -> Parsed:
     """Return the hosts of the ranks of one file; a row with a wrong number of cells is an error."""
     (file,) = files
-    return placement_by_rank(_rows(file), file, FORMAT)
+    return placement_by_rank(_rows(file), file, PLACEMENT_CSV.name)
 
 
 def _rows(file: SourceFile) -> Iterator[RankHost]:
@@ -66,3 +65,13 @@ def _rows(file: SourceFile) -> Iterator[RankHost]:
 
 def _names(cells: Sequence[str]) -> list[str]:
     return [cell.strip().strip('"').lower() for cell in cells]
+
+
+PLACEMENT_CSV = Format(
+    "placement-csv",
+    kind="placement",
+    evidence="own",
+    about="placement: CSV with columns rank,host",
+    recognise=_recognise_placement_csv,
+    parse=_parse_placement_csv,
+)

@@ -25,11 +25,10 @@ from ingest.formats.placements.orders import (
     placement_by_rank,
 )
 from ingest.options import Options
-from ingest.parsed import Parsed
+from ingest.parsed import Format, Parsed
 from ingest.reading.source import SourceFile
 from registry.errors import InputError
 
-FORMAT = "rank-list"
 _NAME = rf"(?=[^\s]*[A-Za-z]){HOST}"
 """A host's name; a number alone is ambiguous."""
 _KINDS = tuple(
@@ -44,7 +43,7 @@ _KINDS = tuple(
 )
 
 
-def recognise(head: str, path: str) -> bool:
+def _recognise_rank_list(head: str, path: str) -> bool:
     """Return True if all complete lines are of one kind."""
     text, _, rest = head.rpartition("\n")
     lines = head_lines(text or rest)
@@ -52,10 +51,10 @@ def recognise(head: str, path: str) -> bool:
     return kind is not None and all(kind.fullmatch(line) for line in lines)
 
 
-def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
+def _parse_rank_list(files: Sequence[SourceFile], options: Options) -> Parsed:
     """Return the hosts of the ranks of one file; a rank that is labelled with another one is an error."""
     (file,) = files
-    return placement_by_rank(_rows(file), file, FORMAT)
+    return placement_by_rank(_rows(file), file, RANK_LIST.name)
 
 
 def _rows(file: SourceFile) -> Iterator[RankHost]:
@@ -65,3 +64,13 @@ def _rows(file: SourceFile) -> Iterator[RankHost]:
             reason = f"rank {rank} is labelled {label}: ranks were reordered, or lines were mixed"
             raise InputError(reason, path=file.path, line=number, text=found.string)
         yield RankHost(rank, found["host"], number, found.string)
+
+
+RANK_LIST = Format(
+    "rank-list",
+    kind="placement",
+    evidence="real",
+    about="placement: one line per rank with its host, with or without launcher labels",
+    recognise=_recognise_rank_list,
+    parse=_parse_rank_list,
+)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ingest.options import Options
-from ingest.parsed import Parsed
+from ingest.parsed import Format, Parsed
 from ingest.reading.source import SourceFile
 from registry.errors import InputError
 
@@ -17,13 +17,23 @@ REASON = (
 _PRINTED = "# darshan log version:"
 
 
-def recognise(head: str, path: str) -> bool:
+def _recognise_darshan(head: str, path: str) -> bool:
     """Return True if the text is output of darshan-parser, or a log (a version and binary numbers)."""
     return head.startswith(_PRINTED) or (
         head[:2] in ("2.", "3.") and "\0" in head[3:8] and path.endswith(".darshan")
     )
 
 
-def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
+def _parse_darshan(files: Sequence[SourceFile], options: Options) -> Parsed:
     """Raise `InputError` with the reason and what to record instead."""
     raise InputError(REASON, path=files[0].path)
+
+
+DARSHAN = Format(
+    "darshan",
+    kind="profile",
+    evidence="public",
+    about="Darshan's log: rejected, it records file accesses, not messages",
+    recognise=_recognise_darshan,
+    parse=_parse_darshan,
+)

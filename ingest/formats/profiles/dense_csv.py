@@ -13,18 +13,17 @@ import numpy as np
 
 from ingest.formats.profiles.matrices import MAX_DENSE, Entries, matrix_profile, read_rows
 from ingest.options import Options
-from ingest.parsed import Parsed
+from ingest.parsed import Format, Parsed
 from ingest.reading.source import SourceFile
 from registry.errors import InputError
 
-FORMAT = "dense-csv"
 _WHOLE = 60_000
 """If the head is shorter than this, in characters, it is the whole file."""
 _DELIMITERS = (",", ";", "\t")
 _CELL = re.compile(r"\s*[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?\s*", re.A)
 
 
-def recognise(head: str, path: str) -> bool:
+def _recognise_dense_csv(head: str, path: str) -> bool:
     """Return True if the text has as many lines as numbers in each line, with repeated numbers.
 
     A list of ranks without repetitions may have such lines, too; a matrix repeats at least the zeros of its
@@ -45,7 +44,7 @@ def recognise(head: str, path: str) -> bool:
     return len(set(cells)) < len(cells)
 
 
-def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
+def _parse_dense_csv(files: Sequence[SourceFile], options: Options) -> Parsed:
     """Return the profile of one file; a matrix that is not square, and one above `MAX_DENSE`, are errors."""
     (file,) = files
     text = file.text()
@@ -59,7 +58,7 @@ def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
         raise InputError(f"has {len(rows)} rows and {ranks} columns, so it is not square", path=file.path)
     row, column = np.nonzero(rows)
     return matrix_profile(
-        files, options, FORMAT, Entries(row=row, column=column, size=rows[row, column], ranks=ranks)
+        files, options, DENSE_CSV.name, Entries(row=row, column=column, size=rows[row, column], ranks=ranks)
     )
 
 
@@ -69,3 +68,13 @@ def _delimiter(line: str) -> str:
 
 def _numbers(line: str, delimiter: str) -> bool:
     return all(_CELL.fullmatch(cell) for cell in line.rstrip("\r").split(delimiter))
+
+
+DENSE_CSV = Format(
+    "dense-csv",
+    kind="profile",
+    evidence="real",
+    about="profile: square matrix of bytes, row r is what rank r sends",
+    recognise=_recognise_dense_csv,
+    parse=_parse_dense_csv,
+)

@@ -35,11 +35,10 @@ from ingest.formats.profiles.shared import (
     self_edge_warnings,
 )
 from ingest.options import Options
-from ingest.parsed import Parsed
+from ingest.parsed import Format, Parsed
 from ingest.reading.source import SourceFile
 from registry.errors import InputError
 
-FORMAT = "dumpi2ascii"
 SENDS = frozenset({
     "MPI_Send", "MPI_Bsend", "MPI_Ssend", "MPI_Rsend", "MPI_Isend", "MPI_Ibsend", "MPI_Issend", "MPI_Irsend",
     "MPI_Sendrecv", "MPI_Sendrecv_replace",
@@ -98,13 +97,13 @@ class _Trace:
 Values = dict[str, tuple[int, str]]
 
 
-def recognise(head: str, path: str) -> bool:
+def _recognise_dumpi2ascii(head: str, path: str) -> bool:
     """Return True if the first line enters an MPI call in the notation of dumpi2ascii."""
     first = next((line for line in head.split("\n") if line.strip()), "")
     return _ENTERING.match(first) is not None
 
 
-def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
+def _parse_dumpi2ascii(files: Sequence[SourceFile], options: Options) -> Parsed:
     """Return the profile of all ranks' files.
 
     Sends through an unknown communicator or of an unknown type, one-sided calls, truncated files, and a rank
@@ -116,7 +115,7 @@ def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
     missing = missing_ranks(by_rank, range(ranks), place(files), options)
     groups = members_of({rank: trace.made for rank, trace in by_rank.items()}, ranks)
     columns = list(zip(*_edges(by_rank, groups), strict=True)) or [()] * 4
-    profile = profile_of(columns, ranks, place(files), FORMAT, options, missing=missing)
+    profile = profile_of(columns, ranks, place(files), DUMPI2ASCII.name, options, missing=missing)
     warnings = list(self_edge_warnings(profile))
     if missing:
         warnings.append(missing_text(missing, ranks))
@@ -279,3 +278,14 @@ def _note(trace: _Trace, name: str, values: Values) -> None:
         count, block = values.get("count", (0, ""))[0], values.get("blocklength", (1, ""))[0]
         if size is not None and 0 <= count * block * size < 1 << 53:
             trace.types[values["newtype"][0]] = count * block * size
+
+
+DUMPI2ASCII = Format(
+    "dumpi2ascii",
+    kind="profile",
+    evidence="real",
+    about="profile: DUMPI traces of all ranks, printed by `dumpi2ascii`",
+    recognise=_recognise_dumpi2ascii,
+    parse=_parse_dumpi2ascii,
+    grouped=True,
+)

@@ -17,12 +17,11 @@ from ingest.formats.profiles import columns
 from ingest.formats.profiles.columns import BYTES, LARGEST, RANK, Column
 from ingest.formats.profiles.shared import profile_of, self_edge_warnings, silent_rank_warnings
 from ingest.options import Options
-from ingest.parsed import Parsed
+from ingest.parsed import Format, Parsed
 from ingest.reading.source import SourceFile
 from registry.errors import InputError
 from registry.model import Bools, Profile
 
-FORMAT = "edge-csv"
 COLUMNS = ("src", "dst", "bytes", "messages", "kind")
 NOT_TRAFFIC = "coll_api"
 """Kind of rows that are not traffic."""
@@ -31,13 +30,13 @@ _NUMBERS = {"src": RANK, "dst": RANK, "bytes": BYTES, "messages": Column(whole=T
 _TEXTS = {"kind": "U12"}
 
 
-def recognise(head: str, path: str) -> bool:
+def _recognise_edge_csv(head: str, path: str) -> bool:
     """Return True if the first line except comments names the columns, but no column of times."""
     names = columns.head_names(head)
     return set(_NEEDED) <= names and names.isdisjoint(columns.TIMES)
 
 
-def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
+def _parse_edge_csv(files: Sequence[SourceFile], options: Options) -> Parsed:
     """Return the profile of one file; a missing column, an invalid cell, and no rows, are errors."""
     (file,) = files
     table = columns.split(file, _NEEDED)
@@ -45,7 +44,7 @@ def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
     if not table.body.strip():
         if not declared:
             raise InputError("no edges found after the column names", path=file.path, line=table.header)
-        silent = profile_of(([], [], [], None), declared, file.path, FORMAT, options)
+        silent = profile_of(([], [], [], None), declared, file.path, EDGE_CSV.name, options)
         return Parsed(profiles=(silent,), warnings=("no rank sends anything",))
     rows = columns.read_columns(table, _NUMBERS, _TEXTS)
     ranks = int(max(rows["src"].max(), rows["dst"].max())) + 1
@@ -55,7 +54,7 @@ def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
     kept = rows[traffic]
     messages = kept["messages"] if "messages" in names else None
     edges = kept["src"], kept["dst"], kept["bytes"], messages
-    profile = profile_of(edges, declared or ranks, file.path, FORMAT, options)
+    profile = profile_of(edges, declared or ranks, file.path, EDGE_CSV.name, options)
     warnings = (
         *_warnings(names, traffic),
         *_repeats(rows, names),
@@ -101,3 +100,13 @@ def _warnings(names: Sequence[str], traffic: Bools) -> Iterator[str]:
     if left_out:
         yield f"{left_out} rows of kind {NOT_TRAFFIC} are ignored: arguments of calls, not traffic"
     yield from columns.unread(names, COLUMNS)
+
+
+EDGE_CSV = Format(
+    "edge-csv",
+    kind="profile",
+    evidence="own",
+    about="profile: CSV with columns src,dst,bytes and optionally messages,kind",
+    recognise=_recognise_edge_csv,
+    parse=_parse_edge_csv,
+)

@@ -18,16 +18,16 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ingest.formats.profiles import dense_csv, metis_graph
+from ingest.formats.profiles.dense_csv import DENSE_CSV
 from ingest.formats.profiles.matrices import WEIGHT, Entries, matrix_profile
+from ingest.formats.profiles.metis_graph import METIS_GRAPH
 from ingest.formats.profiles.shared import MAX_RANKS
 from ingest.options import Options
-from ingest.parsed import Parsed
+from ingest.parsed import Format, Parsed
 from ingest.reading.source import Place, SourceFile
 from registry.errors import InputError
 from registry.model import Longs
 
-FORMAT = "edge-list"
 _WHOLE = 60_000
 """If the head is shorter than this, in characters, it is the whole file."""
 _NUMBER = r"[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?"
@@ -45,7 +45,7 @@ class _Edge(NamedTuple):
     place: Place
 
 
-def recognise(head: str, path: str) -> bool:
+def _recognise_edge_list(head: str, path: str) -> bool:
     """Return True if all lines are edges between whole numbers; names alone might be something else."""
     lines = [line for line in head.split("\n") if line.strip() and line[0] not in "#%"]
     if len(head) >= _WHOLE:
@@ -55,10 +55,10 @@ def recognise(head: str, path: str) -> bool:
     found = [_NUMBERED.fullmatch(line.rstrip("\r")) for line in lines]
     if None in found or len({one[1] is None for one in found if one}) > 1:
         return False
-    return not metis_graph.recognise(head, path) and not dense_csv.recognise(head, path)
+    return not METIS_GRAPH.recognise(head, path) and not DENSE_CSV.recognise(head, path)
 
 
-def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
+def _parse_edge_list(files: Sequence[SourceFile], options: Options) -> Parsed:
     """Return the profile or fabric of one file; a line that is no edge, and one without bytes, are errors."""
     (file,) = files
     edges = list(_edges(file, options.attribute or WEIGHT))
@@ -76,7 +76,7 @@ def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
     size = np.array([default if edge.size is None else edge.size for edge in edges], np.float64)
     entries = replace(entries, size=size, weighted=any(edge.size is not None for edge in edges))
     options = replace(options, attribute=options.attribute and WEIGHT)
-    return matrix_profile(files, options, FORMAT, entries, notes)
+    return matrix_profile(files, options, EDGE_LIST.name, entries, notes)
 
 
 def _edges(file: SourceFile, attribute: str) -> Iterator[_Edge]:
@@ -126,3 +126,13 @@ def _ranks(numbers: Longs, path: str) -> tuple[Entries, tuple[str, ...]]:
     notes = ("there is no vertex 0: rank 0 is vertex 1, and so on",) if first else ()
     row, column = (numbers - first).T
     return Entries(row=row, column=column, size=(), ranks=last - first + 1), notes
+
+
+EDGE_LIST = Format(
+    "edge-list",
+    kind="profile",
+    evidence="real",
+    about="profile: graph as a list of edges, two numbers and bytes on each line",
+    recognise=_recognise_edge_list,
+    parse=_parse_edge_list,
+)

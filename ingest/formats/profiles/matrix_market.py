@@ -24,12 +24,11 @@ from ingest.formats.profiles.matrices import (
     read_rows,
 )
 from ingest.options import Options
-from ingest.parsed import Parsed
+from ingest.parsed import Format, Parsed
 from ingest.reading.source import SourceFile
 from registry.errors import InputError
 from registry.model import Floats, Longs
 
-FORMAT = "matrix-market"
 BANNER = "%%MatrixMarket"
 _FIELDS = {"real": 1, "double": 1, "integer": 1, "complex": 2, "pattern": 0}
 _SYMMETRIES = ("general", "symmetric", "skew-symmetric", "hermitian")
@@ -47,12 +46,12 @@ class _Header(NamedTuple):
     """Number of characters of these lines."""
 
 
-def recognise(head: str, path: str) -> bool:
+def _recognise_matrix_market(head: str, path: str) -> bool:
     """Return True if the text begins with the banner."""
     return head[: len(BANNER)].lower() == BANNER.lower()
 
 
-def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
+def _parse_matrix_market(files: Sequence[SourceFile], options: Options) -> Parsed:
     """Return the profile of one file.
 
     An entry outside the matrix, a wrong number of entries, and a matrix that is not square, are errors.
@@ -78,7 +77,7 @@ def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
     weighted = header.field != "pattern"
     size = value if weighted else value * (options.weight or 1.0)
     entries = Entries(row=row, column=column, size=size, ranks=header.rows, first=1, weighted=weighted)
-    return matrix_profile(files, options, FORMAT, entries)
+    return matrix_profile(files, options, MATRIX_MARKET.name, entries)
 
 
 def _header(text: str, path: str) -> _Header:
@@ -163,3 +162,13 @@ def _dense_places(header: _Header) -> tuple[Longs, Longs]:
         return row, column
     column, row = np.triu_indices(header.rows, k=1 if header.symmetry == "skew-symmetric" else 0)
     return row, column
+
+
+MATRIX_MARKET = Format(
+    "matrix-market",
+    kind="profile",
+    evidence="real",
+    about="profile: Matrix Market file of bytes, or with --parts a solver's matrix",
+    recognise=_recognise_matrix_market,
+    parse=_parse_matrix_market,
+)

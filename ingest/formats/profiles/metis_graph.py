@@ -20,12 +20,11 @@ import numpy as np
 from ingest.formats.profiles.matrices import Entries, matrix_profile
 from ingest.formats.profiles.shared import MAX_RANKS
 from ingest.options import Options
-from ingest.parsed import Parsed
+from ingest.parsed import Format, Parsed
 from ingest.reading.source import SourceFile
 from registry.errors import InputError
 from registry.model import Longs
 
-FORMAT = "metis-graph"
 _HEADER = re.compile(r"\s*(\d{1,15})\s+(\d{1,15})(?:\s+([01]{1,3})(?:\s+(\d{1,2}))?)?\s*", re.A)
 _NUMBERS = re.compile(r"[\d\s]*", re.A)
 
@@ -39,7 +38,7 @@ class _Header(NamedTuple):
     line: int
 
 
-def recognise(head: str, path: str) -> bool:
+def _recognise_metis_graph(head: str, path: str) -> bool:
     """Return True if a header fits the following lines: their number, and their neighbours."""
     if "\0" in head or len(head) < 4:
         return False
@@ -56,7 +55,7 @@ def recognise(head: str, path: str) -> bool:
     return bool(header.edges) and all(_is_row(line, header) for line in body[:100])
 
 
-def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
+def _parse_metis_graph(files: Sequence[SourceFile], options: Options) -> Parsed:
     """Return the profile of one file.
 
     A vertex next to itself, an edge listed at one end only or with two weights, and another number of
@@ -76,7 +75,7 @@ def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
     entries = Entries(
         row=row, column=column, size=size, ranks=header.vertices, first=1, weighted=header.weighted
     )
-    return matrix_profile(files, options, FORMAT, entries, warnings)
+    return matrix_profile(files, options, METIS_GRAPH.name, entries, warnings)
 
 
 def _header_of(found: re.Match[str], line: int) -> _Header:
@@ -166,3 +165,13 @@ def _check_both_ends(row: Longs, column: Longs, weight: Longs, header: _Header, 
     if len(row) != 2 * header.edges:
         counts = f"contains {len(row)} ends of edges, but the header declares {header.edges} edges"
         raise InputError(counts, path=file.path, line=header.line)
+
+
+METIS_GRAPH = Format(
+    "metis-graph",
+    kind="profile",
+    evidence="real",
+    about="profile: graph in the format of METIS and Chaco",
+    recognise=_recognise_metis_graph,
+    parse=_parse_metis_graph,
+)

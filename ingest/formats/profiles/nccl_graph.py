@@ -23,23 +23,22 @@ from defusedxml.ElementTree import fromstring
 
 from ingest.formats.profiles.nccl_log import channel_kind, links_profile
 from ingest.options import Options
-from ingest.parsed import Parsed
+from ingest.parsed import Format, Parsed
 from ingest.reading.source import SourceFile
 from registry.errors import InputError
 
-FORMAT = "nccl-graph"
 PATTERNS = {"4": "ring", "1": "tree", "2": "tree", "3": "tree"}
 MOST = 1 << 12
 """Largest number of GPUs of a node."""
 
 
-def recognise(head: str, path: str) -> bool:
+def _recognise_nccl_graph(head: str, path: str) -> bool:
     """Return True if the outermost element is ``graphs`` with NCCL's content."""
     begins = head.lstrip()[:300]
     return begins.startswith("<") and "<graphs" in begins and "<graph " in head and "nchannels=" in head
 
 
-def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
+def _parse_nccl_graph(files: Sequence[SourceFile], options: Options) -> Parsed:
     """Return the profile of one node; an element without its device, and a repeated GPU, are errors."""
     (file,) = files
     kind = channel_kind(file, options)
@@ -66,7 +65,7 @@ def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
         warnings.append(f"{others} channels of other patterns than {kind}s are ignored")
     if not chosen:
         raise InputError(f"no channel is a {kind}", path=file.path)
-    profile = links_profile(links, highest + 1, FORMAT, file, options)
+    profile = links_profile(links, highest + 1, NCCL_GRAPH.name, file, options)
     return Parsed(profiles=(profile,), warnings=tuple(warnings))
 
 
@@ -96,3 +95,13 @@ def _device(element: Element, file: SourceFile) -> int:
     if not (number.isascii() and number.isdigit() and len(number) < 8 and int(number) < MOST):
         raise InputError("a GPU without the number of its device", path=file.path, text=number)
     return int(number)
+
+
+NCCL_GRAPH = Format(
+    "nccl-graph",
+    kind="profile",
+    evidence="public",
+    about="profile: rings and trees of one node from NCCL_GRAPH_DUMP_FILE",
+    recognise=_recognise_nccl_graph,
+    parse=_parse_nccl_graph,
+)

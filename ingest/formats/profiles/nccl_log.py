@@ -25,12 +25,11 @@ from typing import NamedTuple
 
 from ingest.formats.profiles.shared import MAX_RANKS, missing_ranks, profile_of
 from ingest.options import Options
-from ingest.parsed import Parsed
+from ingest.parsed import Format, Parsed
 from ingest.reading.source import SourceFile
 from registry.errors import InputError, list_names
 from registry.model import Profile
 
-FORMAT = "nccl-log"
 SHOWN = 20
 """Number of ranks of a ring that NCCL prints (``MAXWIDTH`` in its source)."""
 _WIDTH = 1000
@@ -47,7 +46,7 @@ _TREES = re.compile(r"NCCL INFO Trees ((?:\[\d{1,4}\] \S{1,80}\s*)++)$")
 _TREE = re.compile(r"\[(\d{1,4})\] (-?\d{1,8})/(-?\d{1,8})/(-?\d{1,8})->(\d{1,8})->(-?\d{1,8})")
 
 
-def recognise(head: str, path: str) -> bool:
+def _recognise_nccl_log(head: str, path: str) -> bool:
     """Return True if the text is a log of NCCL; its rings may follow later."""
     return (
         "\0" not in head
@@ -56,7 +55,7 @@ def recognise(head: str, path: str) -> bool:
     )
 
 
-def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
+def _parse_nccl_log(files: Sequence[SourceFile], options: Options) -> Parsed:
     """Return the profile of one communicator.
 
     A ring that repeats a rank, a tree whose ends contradict each other, a channel with different ranks of two
@@ -69,7 +68,7 @@ def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
         raise InputError(f"no line of a {kind} found", path=file.path)
     ranks = 1 + max(max(pair) for pair in links)
     note = f"NCCL's log has no bytes: one byte along each link of each {kind} is assumed"
-    return Parsed(profiles=(links_profile(links, ranks, FORMAT, file, options),), warnings=(note,))
+    return Parsed(profiles=(links_profile(links, ranks, NCCL_LOG.name, file, options),), warnings=(note,))
 
 
 def channel_kind(file: SourceFile, options: Options) -> str:
@@ -235,3 +234,13 @@ def _trees_of_line(
 
 def _several(file: SourceFile, number: int, line: str) -> InputError:
     return InputError(f"a channel has different ranks: {_ONE_ONLY}", path=file.path, line=number, text=line)
+
+
+NCCL_LOG = Format(
+    "nccl-log",
+    kind="profile",
+    evidence="public",
+    about="profile: rings and trees over all nodes from the log of NCCL_DEBUG=INFO",
+    recognise=_recognise_nccl_log,
+    parse=_parse_nccl_log,
+)

@@ -19,22 +19,21 @@ from typing import Any
 from ingest.formats.profiles import otf2_events
 from ingest.formats.profiles.shared import profile_of, self_edge_warnings, stem
 from ingest.options import Options
-from ingest.parsed import Parsed
+from ingest.parsed import Format, Parsed
 from ingest.reading.source import ANCHOR, SourceFile
 from registry.errors import InputError
 from registry.installation import require
 
-FORMAT = "otf2"
 SECONDS = 3600
 """Longest time for reading one archive."""
 
 
-def recognise(head: str, path: str) -> bool:
+def _recognise_otf2(head: str, path: str) -> bool:
     """Return True if the first bytes are those of a file of such an archive."""
     return head[:1] in "\x01\x02\x03" and head[1:2] == "B" and (head[2:6] == "OTF2" or "\0" in head[2:16])
 
 
-def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
+def _parse_otf2(files: Sequence[SourceFile], options: Options) -> Parsed:
     """Return the profile of one archive; missing files, and inter-communicators, are errors.
 
     Raises
@@ -53,7 +52,7 @@ def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
     require("otf2", "otf2")
     sums = _read(files, anchors[0])
     columns = list(zip(*sums["edges"], strict=True)) or [()] * 4
-    profile = profile_of(columns, sums["ranks"], _place(anchors[0].path), FORMAT, options)
+    profile = profile_of(columns, sums["ranks"], _place(anchors[0].path), OTF2.name, options)
     warnings = list(self_edge_warnings(profile))
     if sums["collectives"]:
         warnings.append(
@@ -106,3 +105,14 @@ def _run(anchor: Path, out: Path, path: str) -> dict[str, Any]:
     if "error" in sums:
         raise InputError(f"unreadable archive: {sums['error']}".split("\n")[0], path=path)
     return sums
+
+
+OTF2 = Format(
+    "otf2",
+    kind="profile",
+    evidence="real",
+    about="profile: OTF2 archive of Score-P or TAU: anchor file, folder or tar",
+    recognise=_recognise_otf2,
+    parse=_parse_otf2,
+    grouped=True,
+)

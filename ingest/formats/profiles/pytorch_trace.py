@@ -28,12 +28,11 @@ from ingest.formats.profiles.pytorch_calls import Call, read_call
 from ingest.formats.profiles.shared import MAX_RANKS, missing_ranks, missing_text, place, profile_of
 from ingest.generate.collectives import Edges, edges, expand, joined
 from ingest.options import Options
-from ingest.parsed import Parsed
+from ingest.parsed import Format, Parsed
 from ingest.reading.json_text import Spot, load_json
 from ingest.reading.source import SourceFile
 from registry.errors import InputError, InvalidValue
 
-FORMAT = "pytorch-trace"
 INIT = "## process_group:init ##"
 CALL = "record_param_comms"
 MOST = 1 << 29
@@ -50,13 +49,13 @@ class _Trace:
     rank: int = 0
 
 
-def recognise(head: str, path: str) -> bool:
+def _recognise_pytorch_trace(head: str, path: str) -> bool:
     """Return True if a JSON object begins with a schema of Chakra or PyTorch's execution traces and nodes."""
     begins = head.lstrip()[:400]
     return begins.startswith("{") and '"schema"' in begins and ('"nodes"' in head) and '"pid"' in begins
 
 
-def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
+def _parse_pytorch_trace(files: Sequence[SourceFile], options: Options) -> Parsed:
     """Return the profile of all ranks' files.
 
     An unknown collective, group or rank, and a rank in two files, are errors.
@@ -73,7 +72,7 @@ def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
     ranks = 1 + max(everyone)
     missing = missing_ranks(by_rank, range(ranks), place(files), options)
     sent = joined(*(part for trace in traces for part in _sent(trace, options)))
-    source = f"{FORMAT}, {options.collectives}"
+    source = f"{PYTORCH_TRACE.name}, {options.collectives}"
     profile = profile_of(sent, ranks, place(files), source, options, missing=missing)
     notes = [missing_text(missing, ranks)] if missing else []
     calls = sum(count for trace in traces for count in trace.calls.values())
@@ -193,3 +192,14 @@ def _expanded(trace: _Trace, call: Call, members: tuple[int, ...], options: Opti
         yield expand(call.operation, order, size, algorithm=options.collectives, domain=options.domain)
     except InvalidValue as error:
         raise InputError(str(error), path=trace.file.path) from error
+
+
+PYTORCH_TRACE = Format(
+    "pytorch-trace",
+    kind="profile",
+    evidence="public",
+    about="profile: PyTorch execution traces, collectives expanded",
+    recognise=_recognise_pytorch_trace,
+    parse=_parse_pytorch_trace,
+    grouped=True,
+)

@@ -18,12 +18,11 @@ from ingest.formats.profiles import columns
 from ingest.formats.profiles.columns import RANK, Column, Table
 from ingest.formats.profiles.shared import self_edge_warnings, silent_rank_warnings, stem
 from ingest.options import Options
-from ingest.parsed import Parsed
+from ingest.parsed import Format, Parsed
 from ingest.reading.source import SourceFile
 from registry.errors import InputError
 from registry.model import Bools, Trace
 
-FORMAT = "trace-csv"
 COLUMNS = ("src", "dst", "bytes", "tag")
 _NEEDED = COLUMNS[:3]
 _TAG = Column(whole=True, signed=True, largest=(1 << 31) - 1, larger="is not a number of 32 bits")
@@ -31,13 +30,13 @@ _TIME = Column(signed=True, largest=columns.LARGEST, larger="is more than 2^53")
 _NUMBERS = {"src": RANK, "dst": RANK, "bytes": Column(whole=True), "tag": _TAG}
 
 
-def recognise(head: str, path: str) -> bool:
+def _recognise_trace_csv(head: str, path: str) -> bool:
     """Return True if the first line except comments names the columns, including one of times."""
     names = columns.head_names(head)
     return set(_NEEDED) <= names and not names.isdisjoint(columns.TIMES)
 
 
-def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
+def _parse_trace_csv(files: Sequence[SourceFile], options: Options) -> Parsed:
     """Return the trace of one file, and its profile.
 
     A missing column, an invalid cell, a time that goes backwards, and no rows, are errors.
@@ -63,7 +62,7 @@ def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
         *self_edge_warnings(profile),
         *silent_rank_warnings(profile, declared),
     )
-    return Parsed(profiles=(replace(profile, source=FORMAT),), traces=(trace,), warnings=warnings)
+    return Parsed(profiles=(replace(profile, source=TRACE_CSV.name),), traces=(trace,), warnings=warnings)
 
 
 def _time(table: Table) -> str:
@@ -102,3 +101,13 @@ def _trace(rows: NDArray[np.void], time: str, ranks: int) -> Trace:
         bytes=rows["bytes"],
         tag=rows["tag"] if "tag" in (rows.dtype.names or ()) else np.zeros(len(rows), np.int32),
     )
+
+
+TRACE_CSV = Format(
+    "trace-csv",
+    kind="profile",
+    evidence="own",
+    about="trace and its profile: CSV with columns t_us,src,dst,bytes, optionally tag",
+    recognise=_recognise_trace_csv,
+    parse=_parse_trace_csv,
+)

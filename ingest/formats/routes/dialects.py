@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+from functools import partial
 
-from ingest.formats.routes.linear_tables import Block, Column, Dialect
+from ingest.formats.routes.linear_tables import Block, Column, Dialect, parse_tables
+from ingest.parsed import Format, contains
 
 _LID = Column(slice(0, 6), re.compile(r"0x([0-9a-fA-F]{4})"), 16)
 _PORT = Column(slice(6, 10), re.compile(r" (\d{3})"), 10)
@@ -19,10 +21,7 @@ def _opensm_rows(block: Block) -> tuple[int, int]:
     return 1, len(block.body) - 1
 
 
-OPENSM_LFTS = Dialect(
-    recognised=re.compile(
-        r"^Unicast lids \[.*\] of switch Lid \d+ guid 0x[0-9a-fA-F]+ \('(?!.*\n *Lid +Out )", re.MULTILINE
-    ),
+_OPENSM_LFTS = Dialect(
     head=re.compile(
         r"Unicast lids \[(?:0x0-0x([0-9a-f]{1,4})|0-(\d{1,5}))\] of switch Lid \d+ "
         r"guid 0x(?P<guid>[0-9a-fA-F]{1,16}) \('.*'\):[ \t]*$",
@@ -37,6 +36,15 @@ OPENSM_LFTS = Dialect(
         re.compile(r"(?: #(?: [A-Za-z ]+ portguid 0x([0-9a-fA-F]{1,16}): '.*'| .*)?)?[ \t]*"),
         16,
     ),
+)
+OPENSM_LFTS = Format(
+    "opensm-lfts",
+    kind="tables",
+    evidence="real",
+    about="forwarding tables: opensm-lfts.dump of OpenSM",
+    recognise=contains(r"^Unicast lids \[.*\] of switch Lid \d+ guid 0x[0-9a-fA-F]+ \('(?!.*\n *Lid +Out )"),
+    parse=partial(parse_tables, _OPENSM_LFTS),
+    streamed=True,
 )
 """``opensm-lfts.dump``: the linear forwarding tables set by the subnet manager.
 
@@ -65,10 +73,7 @@ def _dump_fts_rows(block: Block) -> tuple[int, int]:
     return 3, len(block.body) - 1
 
 
-DUMP_FTS = Dialect(
-    recognised=re.compile(
-        r"^Unicast lids \[0x.*\] of switch .* guid 0x[0-9a-fA-F]+ \(.*\n *Lid +Out ", re.MULTILINE
-    ),
+_DUMP_FTS = Dialect(
     head=re.compile(
         r"Unicast lids \[0x([0-9a-f]{1,4})-0x([0-9a-f]{1,4})\] of switch .* "
         r"guid 0x(?P<guid>[0-9a-fA-F]{1,16}) \(.*\):[ \t]*$",
@@ -87,6 +92,16 @@ DUMP_FTS = Dialect(
         16,
     ),
     dead="illegal port)",
+)
+DUMP_FTS = Format(
+    "dump-fts",
+    kind="tables",
+    evidence="real",
+    about="forwarding tables: output of `dump_fts`, or of `ibroute` per switch",
+    recognise=contains(r"^Unicast lids \[0x.*\] of switch .* guid 0x[0-9a-fA-F]+ \(.*\n *Lid +Out "),
+    parse=partial(parse_tables, _DUMP_FTS),
+    grouped=True,
+    streamed=True,
 )
 """Tables printed by ``dump_fts`` for all switches, or by ``ibroute`` for one.
 
@@ -120,10 +135,7 @@ def _fdbs_max_lid(head: re.Match[str], text: str) -> int:
     return int(last[1], 16) if last else 0
 
 
-FDBS = Dialect(
-    recognised=re.compile(
-        r"^(?:osm_ucast_mgr_)?dump_ucast_routes: Switch 0x[0-9a-fA-F]+\s*\nLID", re.MULTILINE
-    ),
+_FDBS = Dialect(
     head=re.compile(
         r"(?:osm_ucast_mgr_)?dump_ucast_routes: Switch 0x(?P<guid>[0-9a-fA-F]{1,16})[ \t]*$", re.MULTILINE
     ),
@@ -135,6 +147,15 @@ FDBS = Dialect(
     dead=" : UNREACHABLE",
     same_lids=True,
     lists_owners=False,
+)
+FDBS = Format(
+    "fdbs",
+    kind="tables",
+    evidence="real",
+    about="forwarding tables: opensm.fdbs, or .fdbs of ibdiagnet",
+    recognise=contains(r"^(?:osm_ucast_mgr_)?dump_ucast_routes: Switch 0x[0-9a-fA-F]+\s*\nLID"),
+    parse=partial(parse_tables, _FDBS),
+    streamed=True,
 )
 """``opensm.fdbs`` and ibdiagnet's ``.fdbs``: tables with the number of hops to each LID.
 

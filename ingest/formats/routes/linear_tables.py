@@ -64,12 +64,10 @@ class Block(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Dialect:
-    """Details of one format of tables; it has the functions of `ingest.catalog.Parser`.
+    """Details of one format of tables.
 
     Attributes
     ----------
-    recognised : pattern
-        Heading of a switch's block as it identifies the format.
     head : pattern
         First line of a block, in multi-line mode; its group ``guid`` is the switch's GUID.
     max_lid : callable
@@ -88,7 +86,6 @@ class Dialect:
         True if the format lists the owners of LIDs.
     """
 
-    recognised: re.Pattern[str]
     head: re.Pattern[str]
     max_lid: Callable[[re.Match[str], str], int]
     rows: Callable[[Block], tuple[int, int]]
@@ -99,38 +96,35 @@ class Dialect:
     same_lids: bool = False
     lists_owners: bool = True
 
-    def recognise(self, head: str, path: str) -> bool:
-        """Return True if the text contains the heading of a switch's block in the format."""
-        return self.recognised.search(head) is not None
 
-    def parse(self, files: Sequence[SourceFile], options: Options) -> Parsed:
-        """Return the tables of all switches; a LID with two owners is an error."""
-        owner = np.zeros(MAX_LID + 1, np.uint64)
-        reader, tables, cells, diagnostics = _Reader(self), list[_Table](), 0, 0
-        for file in files:
-            for block, others in _blocks(file, self):
-                diagnostics += others
-                cells += block.max_lid + 1
-                if cells > MAX_CELLS:
-                    raise InputError(f"more than {MAX_CELLS} table entries", path=file.path, line=block.line)
-                ports = np.full(block.max_lid + 1, NO_ROUTE, np.uint8)
-                reader.read(block, ports, owner)
-                tables.append(_Table(block.guid, ports, block.path, block.line))
-        tables.sort(key=lambda table: table.guid)
-        for first, second in itertools.pairwise(tables):
-            if first.guid == second.guid:
-                late = max(first, second, key=lambda table: table.line)
-                raise InputError("the switch has two tables", path=late.path, line=late.line)
-        rows = _rows(tables, same_lids=self.same_lids)
-        owner = owner[: rows.shape[1]]
-        ownerless = int(((rows != NO_ROUTE).any(axis=0) & (owner == 0)).sum())
-        warnings = counted((ownerless, "routed LID has", "routed LIDs have", "no known port"))
-        if not self.lists_owners:
-            warnings = ["the file does not list the owners of LIDs: those of the scan are used"]
-        warnings += counted((diagnostics, "line is", "lines are", DIAGNOSED))
-        guids = np.array([table.guid for table in tables], np.uint64)
-        tables_of_all = ForwardingTables(switch_guid=guids, ports=rows, lid_guid=owner)
-        return Parsed(tables=tables_of_all, warnings=tuple(warnings))
+def parse_tables(dialect: Dialect, files: Sequence[SourceFile], options: Options) -> Parsed:
+    """Return the tables of all switches; a LID with two owners is an error."""
+    owner = np.zeros(MAX_LID + 1, np.uint64)
+    reader, tables, cells, diagnostics = _Reader(dialect), list[_Table](), 0, 0
+    for file in files:
+        for block, others in _blocks(file, dialect):
+            diagnostics += others
+            cells += block.max_lid + 1
+            if cells > MAX_CELLS:
+                raise InputError(f"more than {MAX_CELLS} table entries", path=file.path, line=block.line)
+            ports = np.full(block.max_lid + 1, NO_ROUTE, np.uint8)
+            reader.read(block, ports, owner)
+            tables.append(_Table(block.guid, ports, block.path, block.line))
+    tables.sort(key=lambda table: table.guid)
+    for first, second in itertools.pairwise(tables):
+        if first.guid == second.guid:
+            late = max(first, second, key=lambda table: table.line)
+            raise InputError("the switch has two tables", path=late.path, line=late.line)
+    rows = _rows(tables, same_lids=dialect.same_lids)
+    owner = owner[: rows.shape[1]]
+    ownerless = int(((rows != NO_ROUTE).any(axis=0) & (owner == 0)).sum())
+    warnings = counted((ownerless, "routed LID has", "routed LIDs have", "no known port"))
+    if not dialect.lists_owners:
+        warnings = ["the file does not list the owners of LIDs: those of the scan are used"]
+    warnings += counted((diagnostics, "line is", "lines are", DIAGNOSED))
+    guids = np.array([table.guid for table in tables], np.uint64)
+    tables_of_all = ForwardingTables(switch_guid=guids, ports=rows, lid_guid=owner)
+    return Parsed(tables=tables_of_all, warnings=tuple(warnings))
 
 
 class _Table(NamedTuple):

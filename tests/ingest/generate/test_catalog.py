@@ -59,7 +59,7 @@ def test_every_profile_is_made_of_text_and_read_back_from_each_format(generator:
         content = file(write(made, format), "made")
         known = catalog.recognise(content.as_group())
         assert known.name == format
-        (back,) = known.parser().parse([content], Options()).profiles
+        (back,) = known.parse([content], Options()).profiles
         assert back.ranks == made.ranks
         columns = ("indptr", "partner", "bytes", "messages")
         assert all((getattr(back, name) == getattr(made, name)).all() for name in columns)

@@ -17,8 +17,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ingest.catalog import FORMATS
-from ingest.formats.fabrics import bluegene_p, cray, myrinet_pm, slingshot
+from ingest.formats.fabrics.bluegene_p import BLUEGENE_P
+from ingest.formats.fabrics.cray import CRAY
 from ingest.formats.fabrics.draft import grid_links
+from ingest.formats.fabrics.myrinet_pm import MYRINET_PM
+from ingest.formats.fabrics.slingshot import SLINGSHOT
 from ingest.options import Options
 from ingest.parsed import Parsed
 from ingest.pipeline import plan
@@ -50,7 +53,7 @@ each_sample = pytest.mark.parametrize(
 
 def parse_sample(format: str, names: Sequence[str], change: Callable[[bytes], bytes] = bytes) -> Parsed:
     """Read the files of a sample, each after a change."""
-    return FORMATS.find(format).parser().parse([file(change(read(name)), name) for name in names], Options())
+    return FORMATS.find(format).parse([file(change(read(name)), name) for name in names], Options())
 
 
 @each_sample
@@ -71,7 +74,7 @@ def test_a_nul_byte_or_another_encoding_is_named_with_its_line(format: str, name
         contents[-1] = b"\n".join(lines)
         files = [file(content, name) for content, name in zip(contents, names, strict=True)]
         with pytest.raises(InputError, match=reason) as caught:
-            FORMATS.find(format).parser().parse(files, Options())
+            FORMATS.find(format).parse(files, Options())
         assert (caught.value.line, caught.value.path) == (len(lines) // 2 + 1, names[-1])
 
 
@@ -127,7 +130,7 @@ def coordinates(sizes: tuple[int, int, int, int], flags: tuple[int, int, int, in
 
 
 def test_bluegene_wraps_the_axes_whose_torus_flag_is_set() -> None:
-    parsed = parse(bluegene_p, read("formats/bgp_coords.txt"))
+    parsed = parse(BLUEGENE_P, read("formats/bgp_coords.txt"))
     fabric = fabric_in(parsed)
     assert len(fabric.hosts) == len(fabric) == 8 * 8 * 4
     assert fabric.cable_count == 3 * 256 - 64  # z does not wrap: 64 links fewer
@@ -147,7 +150,7 @@ def test_bluegene_wraps_the_axes_whose_torus_flag_is_set() -> None:
 def test_distances_on_bluegene_are_those_of_its_axes(
     sizes: tuple[int, int, int, int], flags: tuple[int, int, int, int]
 ) -> None:
-    graph = simple(fabric_in(parse(bluegene_p, coordinates(sizes, flags))))
+    graph = simple(fabric_in(parse(BLUEGENE_P, coordinates(sizes, flags))))
     start = (0, 0, 0)
     for at in itertools.product(*map(range, sizes[:3])):
         axes = zip(at, sizes, flags, strict=False)
@@ -174,7 +177,7 @@ def test_wrong_coordinates_are_named(old: str, new: str, reason: str, line: int 
     assert changed != text
     if reason == "outside|missing":
         changed += "9 1 1 1 0\n"
-    error = refusal(bluegene_p, changed)
+    error = refusal(BLUEGENE_P, changed)
     assert re.search(reason, error.reason)
     assert error.line == line
 
@@ -193,7 +196,7 @@ def nodes(positions: list[tuple[int, int, int]], a_position: int = 1) -> str:
 @given(SIZES.filter(lambda sizes: math.prod(sizes) > 1), st.integers(1, 2), st.integers(0, 3))
 def test_one_or_two_nodes_at_a_position_make_a_torus(sizes: list[int], each: int, first: int) -> None:
     positions = [(x + first, y, z) for x, y, z in itertools.product(*map(range, sizes))]
-    parsed = parse(cray, nodes(positions, each))
+    parsed = parse(CRAY, nodes(positions, each))
     fabric = fabric_in(parsed)
     torus = grid(sizes, [size > 2 for size in sizes])
     routers = simple(fabric).subgraph(fabric.names[v] for v in np.flatnonzero(fabric.forwards))
@@ -206,13 +209,13 @@ def test_one_or_two_nodes_at_a_position_make_a_torus(sizes: list[int], each: int
 
 def test_positions_without_a_node_are_holes_and_are_counted() -> None:
     positions = [at for at in itertools.product(range(3), range(3), range(1)) if at != (1, 1, 0)]
-    parsed = parse(cray, nodes(positions))
+    parsed = parse(CRAY, nodes(positions))
     assert fabric_in(parsed).cable_count == 18 - 4
     assert "1 position of the torus has no node: links there are ignored" in parsed.warnings
 
 
 def test_four_nodes_at_a_position_are_a_dragonfly() -> None:
-    parsed = parse(cray, read("public/sample.xtdb2proc.gz"))
+    parsed = parse(CRAY, read("public/sample.xtdb2proc.gz"))
     fabric = fabric_in(parsed)
     assert (len(fabric.hosts), len(fabric.switches)) == (499, 126)
     assert fabric.names[fabric.hosts[0]] == "nid02261"
@@ -227,11 +230,11 @@ def test_four_nodes_at_a_position_are_a_dragonfly() -> None:
 def test_names_come_from_xtprocadmin_by_node_number_also_in_one_folder(tmp_path: Path) -> None:
     table = read("formats/xtprocadmin.txt").decode()
     places = nodes([(x, y, 0) for x in range(2) for y in range(2)])  # nodes 0 to 3; the table has 1, 2, 4 ...
-    parsed = cray.parse([file(table, "names"), file(places, "places")], Options())
+    parsed = CRAY.parse([file(table, "names"), file(places, "places")], Options())
     assert fabric_in(parsed).names == ("c0-0c0s0n1", "c0-0c0s0n2", "nid00000", "nid00003")
     assert "124 nodes have a name but no coordinates: ignored" in parsed.warnings
     with pytest.raises(InputError, match="ingest it together with the output of xtdb2proc"):
-        parse(cray, table)
+        parse(CRAY, table)
     (tmp_path / "a").write_bytes(read("formats/xtprocadmin.txt"))
     (tmp_path / "b").write_text(nodes([(0, 0, 0), (1, 0, 0)]))
     assert sure(plan([tmp_path], Options(cluster="c")).fabric).names == ("c0-0c0s0n1", "nid00000")
@@ -256,13 +259,13 @@ def test_names_come_from_xtprocadmin_by_node_number_also_in_one_folder(tmp_path:
     ],
 )
 def test_a_wrong_line_of_cray_is_named(text: str, reason: str, line: int | None) -> None:
-    error = refusal(cray, text)
+    error = refusal(CRAY, text)
     assert reason in error.reason
     assert error.line == line
 
 
 def test_myrinet_has_hosts_on_ports_and_parallel_cables() -> None:
-    parsed = parse(myrinet_pm, read("formats/myrinet_pm.conf"))
+    parsed = parse(MYRINET_PM, read("formats/myrinet_pm.conf"))
     fabric = fabric_in(parsed)
     assert (len(fabric.hosts), len(fabric.switches), fabric.cable_count) == (8, 2, 12)
     between = [cable for cable in cables_of(fabric) if cable[::2] == ("switch0", "switch1")]
@@ -285,7 +288,7 @@ def test_myrinet_has_hosts_on_ports_and_parallel_cables() -> None:
 def test_a_wrong_line_of_myrinet_is_named(old: str, new: str, reason: str, line: int | None) -> None:
     text = read("formats/myrinet_pm.conf").decode()
     assert old in text
-    error = refusal(myrinet_pm, text.replace(old, new, 1))
+    error = refusal(MYRINET_PM, text.replace(old, new, 1))
     assert re.search(reason, error.reason)
     assert error.line == line
 
@@ -297,7 +300,7 @@ NO_JACK = "xname is not a port, or dst is not a jack"
 
 
 def parsed(*contents: str, options: Options | None = None) -> Parsed:
-    return slingshot.parse([file(text, f"f{at}") for at, text in enumerate(contents)], options or Options())
+    return SLINGSHOT.parse([file(text, f"f{at}") for at, text in enumerate(contents)], options or Options())
 
 
 def between_switches(fabric: Fabric) -> list[tuple[str, str]]:

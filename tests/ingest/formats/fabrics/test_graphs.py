@@ -12,10 +12,12 @@ import pytest
 from hypothesis import given, settings
 
 from ingest.catalog import FORMATS as FILE_FORMATS
-from ingest.catalog import Parser
-from ingest.formats.fabrics import ibnetdiscover, libtopomap, links_csv
 from ingest.formats.fabrics.graphs import GRAPHML, NODE_LINK
+from ingest.formats.fabrics.ibnetdiscover import IBNETDISCOVER
+from ingest.formats.fabrics.libtopomap import LIBTOPOMAP
+from ingest.formats.fabrics.links_csv import LINKS_CSV
 from ingest.options import Options
+from ingest.parsed import Format
 from registry.exports import catalog
 from registry.interchange import to_networkx
 from registry.model import HOST, Fabric
@@ -38,8 +40,8 @@ def written(graph: nx.Graph[Any], format: str) -> str:
     return json.dumps(nx.node_link_data(graph, edges="edges"))
 
 
-def parser(format: str) -> Parser:
-    return FILE_FORMATS.find(format).parser()
+def parser(format: str) -> Format:
+    return FILE_FORMATS.find(format)
 
 
 @pytest.mark.parametrize("format", FORMATS)
@@ -55,7 +57,7 @@ def test_an_exported_fabric_comes_back_whole(format: str, fabric: Fabric) -> Non
 
 @pytest.mark.parametrize("format", FORMATS)
 def test_an_exported_scan_of_a_real_fabric_comes_back_whole(format: str) -> None:
-    scan = fabric_in(parse(ibnetdiscover, read("public/ndr-dgx.ibnetdiscover")))
+    scan = fabric_in(parse(IBNETDISCOVER, read("public/ndr-dgx.ibnetdiscover")))
     parsed = parse(parser(format), catalog.write(format, scan))
     assert content_hash(fabric_in(parsed)) == content_hash(canonical(scan))
     assert parsed.warnings == ()
@@ -168,7 +170,7 @@ def test_attributes_that_the_types_refuse_are_refused(name: str, value: object) 
         (NODE_LINK, f'{{{NODES}, "links": [', "truncated"),
     ],
 )
-def test_what_is_no_graphml_or_node_link_is_refused(parser: Parser, text: str, reason: str) -> None:
+def test_what_is_no_graphml_or_node_link_is_refused(parser: Format, text: str, reason: str) -> None:
     assert reason in refusal(parser, text).reason
 
 
@@ -186,25 +188,25 @@ SHORT = "source,target,capacity\nn1,leaf1,12.5e9\nn2,leaf2,12.5e9\nleaf1,spine,5
 
 
 def test_three_columns_are_a_fabric() -> None:
-    assert links_csv.recognise(SHORT, "x")
-    found = fabric_of(links_csv, SHORT)
+    assert LINKS_CSV.recognise(SHORT, "x")
+    found = fabric_of(LINKS_CSV, SHORT)
     assert found.names == ("leaf1", "leaf2", "n1", "n2", "spine")
     assert [found.names[host] for host in found.hosts] == ["n1", "n2"]
     assert (found.cable_count, found.forwards.tolist()) == (4, [True, True, False, False, True])
-    assert parse(links_csv, SHORT).warnings == (
+    assert parse(LINKS_CSV, SHORT).warnings == (
         "the file lists each cable once: the other direction is added",
         "vertices without a kind are taken as hosts if they have one neighbour, else as switches",
     )
 
 
 def test_a_ring_of_equals_is_a_direct_network_and_other_columns_are_ignored() -> None:
-    found = fabric_of(links_csv, "source,target,capacity\na,b,1\nb,c,1\nc,a,1\n")
+    found = fabric_of(LINKS_CSV, "source,target,capacity\na,b,1\nb,c,1\nc,a,1\n")
     assert bool((found.kind == HOST).all())
     assert bool(found.forwards.all())
     text = "source,target,capacity,colour\na,b,1,red\n"
-    assert "the columns colour are ignored" in parse(links_csv, text).warnings
+    assert "the columns colour are ignored" in parse(LINKS_CSV, text).warnings
     loads = "source,source_guid,source_port,target,target_guid,target_port,bytes,capacity,seconds\n"
-    assert not links_csv.recognise(loads, "x")
+    assert not LINKS_CSV.recognise(loads, "x")
 
 
 def test_ports_guids_kinds_and_slots_are_kept() -> None:
@@ -216,7 +218,7 @@ def test_ports_guids_kinds_and_slots_are_kept() -> None:
         "s,i,50e9,1,8,0x11,0xa0,host,,2\n"
         "i,s,50e9,8,1,0xa0,0x11,switch,0,2\n"
     )
-    found = fabric_of(links_csv, text)
+    found = fabric_of(LINKS_CSV, text)
     assert (found.slots.tolist(), found.guid.tolist()) == ([64, 1, 0], [0, 0, 0xA0])
     assert (found.adapters.guid.tolist(), found.adapters.host.tolist()) == ([0x10, 0x11], [0, 1])
     assert rows_of(found.links, "source_port", "source_adapter") == [(1, 0), (1, 1), (7, -1), (8, -1)]
@@ -225,10 +227,10 @@ def test_ports_guids_kinds_and_slots_are_kept() -> None:
 
 def test_without_capacities_the_callers_rate_is_taken() -> None:
     text = "source,target,cables\na,b,2\nb,c,1\n"
-    read = parse(links_csv, text, Options(rate=5.0))
+    read = parse(LINKS_CSV, text, Options(rate=5.0))
     assert set(fabric_in(read).links.capacity.tolist()) == {5.0}
     assert sure(read.assumed).all()
-    assert any("--rate" in line for line in parse(links_csv, text).warnings)
+    assert any("--rate" in line for line in parse(LINKS_CSV, text).warnings)
 
 
 COLUMNS = "the columns source and target are missing, or a column is repeated"
@@ -268,7 +270,7 @@ HEAD = "source,target,capacity,cables,source_port,source_guid,source_kind,source
     ],
 )
 def test_what_cannot_be_read_is_refused(text: str, line: int | None, reason: str) -> None:
-    error = refusal(links_csv, text)
+    error = refusal(LINKS_CSV, text)
     assert error.line == line
     assert error.reason.startswith(reason)
 
@@ -280,46 +282,46 @@ WEIGHTED = read("formats/libtopomap_w.map")
 
 
 def test_the_librarys_own_example() -> None:
-    fabric = fabric_of(libtopomap, MAP)
+    fabric = fabric_of(LIBTOPOMAP, MAP)
     assert fabric.names == ("bla", "blib", "blub")
     assert fabric.neighbour.tolist() == [1, 2, 0, 2, 0, 1]
     assert fabric.cable_count == 3
 
 
 def test_a_map_of_a_real_fabric_agrees_with_its_scan() -> None:
-    mapped = fabric_of(libtopomap, read("formats/libtopomap.map"), Options(rate=25e9))
-    scan = fabric_of(ibnetdiscover, read("infiniband/fattree2-64-ftree/ibnetdiscover.txt"))
+    mapped = fabric_of(LIBTOPOMAP, read("formats/libtopomap.map"), Options(rate=25e9))
+    scan = fabric_of(IBNETDISCOVER, read("infiniband/fattree2-64-ftree/ibnetdiscover.txt"))
     assert mapped.names == scan.names
     for column in ("kind", "forwards", "slots", "indptr", "neighbour", "capacity", "cables"):
         assert np.array_equal(getattr(mapped, column), getattr(scan, column)), column
 
 
 def test_a_repeated_neighbour_is_a_parallel_cable_and_a_weight_multiplies_its_rate() -> None:
-    fabric = fabric_of(libtopomap, STAR)
+    fabric = fabric_of(LIBTOPOMAP, STAR)
     assert fabric.cable_count == 4
     assert fabric.cables.tolist() == fabric.capacity.tolist() == [1, 1, 2, 1, 1, 2]
-    plain = fabric_of(libtopomap, read("formats/libtopomap.map"))
-    weighted = fabric_of(libtopomap, WEIGHTED)
+    plain = fabric_of(LIBTOPOMAP, read("formats/libtopomap.map"))
+    weighted = fabric_of(LIBTOPOMAP, WEIGHTED)
     assert set(plain.capacity.tolist()) == {1.0}
     assert set(weighted.capacity.tolist()) == {200.0}
     assert weighted.cable_count == plain.cable_count == 96
-    assert set(fabric_of(libtopomap, WEIGHTED, Options(rate=0.5)).capacity.tolist()) == {100.0}
+    assert set(fabric_of(LIBTOPOMAP, WEIGHTED, Options(rate=0.5)).capacity.tolist()) == {100.0}
 
 
 def test_vertices_with_one_neighbour_are_hosts_and_those_of_a_direct_network_forward() -> None:
-    fabric = fabric_of(libtopomap, STAR)
+    fabric = fabric_of(LIBTOPOMAP, STAR)
     assert [fabric.names[host] for host in fabric.hosts] == ["a", "b", "c"]
     assert fabric.forwards.tolist() == [False, False, False, True]
     for text, hosts in ((MAP, 3), ("num: 2\n0 a\n1 b\n0 1\n1 0\n", 2)):
-        direct = fabric_of(libtopomap, text)
+        direct = fabric_of(LIBTOPOMAP, text)
         assert (len(direct.hosts), bool(direct.forwards.all())) == (hosts, True)
 
 
 def test_an_assumed_rate_has_a_warning() -> None:
-    assert parse(libtopomap, MAP).warnings == (
+    assert parse(LIBTOPOMAP, MAP).warnings == (
         "the map contains no rates: 1 byte/s per cable is assumed, so seconds are bytes",
     )
-    assert parse(libtopomap, MAP, Options(rate=1e9)).warnings == ()
+    assert parse(LIBTOPOMAP, MAP, Options(rate=1e9)).warnings == ()
 
 
 @pytest.mark.parametrize(
@@ -333,7 +335,7 @@ def test_an_assumed_rate_has_a_warning() -> None:
 def test_odd_edges_are_mirrored_kept_or_left_out(
     edges: str, warning: str, neighbours: list[int] | None
 ) -> None:
-    parsed = parse(libtopomap, f"num: 3\n0 a\n1 b\n2 c\n{edges}", Options(rate=1.0))
+    parsed = parse(LIBTOPOMAP, f"num: 3\n0 a\n1 b\n2 c\n{edges}", Options(rate=1.0))
     assert warning in parsed.warnings
     if neighbours is not None:
         assert (parsed.warnings, fabric_in(parsed).links.target.tolist()) == ((warning,), neighbours)
@@ -343,7 +345,7 @@ def test_odd_edges_are_mirrored_kept_or_left_out(
     "text", [MAP.replace("\n", "\r\n"), MAP + "\n\n", MAP.rstrip("\n"), MAP.replace(" ", "  ")]
 )
 def test_the_same_map_in_another_dress(text: str) -> None:
-    fabric = fabric_of(libtopomap, text)
+    fabric = fabric_of(LIBTOPOMAP, text)
     assert (fabric.names, fabric.cable_count) == (("bla", "blib", "blub"), 3)
 
 
@@ -368,6 +370,6 @@ def test_the_same_map_in_another_dress(text: str) -> None:
     ],
 )
 def test_bad_maps_are_errors_with_their_line(text: str, reason: str, line: int | None) -> None:
-    error = refusal(libtopomap, text)
+    error = refusal(LIBTOPOMAP, text)
     assert re.search(reason, str(error))
     assert error.line == line

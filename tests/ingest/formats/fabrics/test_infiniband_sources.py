@@ -9,13 +9,14 @@ import numpy as np
 import pytest
 
 from ingest import catalog
-from ingest.catalog import Parser
 from ingest.formats import DIAGNOSED, DIAGNOSTIC
-from ingest.formats.counters import ibqueryerrors, perfquery
-from ingest.formats.fabrics import iblinkinfo, ibnetdiscover
+from ingest.formats.counters.ibqueryerrors import IBQUERYERRORS
+from ingest.formats.counters.perfquery import PERFQUERY
+from ingest.formats.fabrics.iblinkinfo import IBLINKINFO
+from ingest.formats.fabrics.ibnetdiscover import IBNETDISCOVER
 from ingest.formats.routes import dialects
 from ingest.options import Options
-from ingest.parsed import Parsed
+from ingest.parsed import Format, Parsed
 from registry.errors import InputError
 from registry.model import Fabric
 from registry.model.links import PORT_STATES
@@ -45,7 +46,7 @@ ALL = [(f"infiniband/{folder}/{name}", SOURCES[name]) for folder, name in CASES]
 
 
 def parsed(name: str, format: str, options: Options | None = None) -> Parsed:
-    return parse(catalog.FORMATS.find(format).parser(), read(name), options, path=name)
+    return parse(catalog.FORMATS.find(format), read(name), options, path=name)
 
 
 def printed(folder: str, name: str) -> Fabric:
@@ -144,7 +145,7 @@ def test_lists_of_nodes_name_all_devices_and_no_links() -> None:
 
 @pytest.mark.parametrize(("name", "format"), ALL)
 def test_line_ends_of_other_systems_and_a_prompt_change_nothing(name: str, format: str) -> None:
-    content, parser = raw(name), catalog.FORMATS.find(format).parser()
+    content, parser = raw(name), catalog.FORMATS.find(format)
     plain = fabric_in(parsed(name, format))
     assert same(fabric_in(parse(parser, content.replace("\n", "\r\n"))), plain)
     if format not in ("ufm-links", "ibdiagnet-db"):
@@ -157,7 +158,7 @@ def test_line_ends_of_other_systems_and_a_prompt_change_nothing(name: str, forma
 @pytest.mark.parametrize(("name", "format"), ALL)
 def test_files_cut_off_anywhere_are_refused_or_whole(name: str, format: str) -> None:
     content = read(name)
-    parser, whole = catalog.FORMATS.find(format).parser(), fabric_in(parsed(name, format))
+    parser, whole = catalog.FORMATS.find(format), fabric_in(parsed(name, format))
     refused = 0
     for part in range(1, 40):
         try:
@@ -185,7 +186,7 @@ def test_the_lines_of_standard_error_are_recognised() -> None:
 
 def test_a_sweep_mixed_with_standard_error_is_recognised_and_read() -> None:
     assert catalog.recognise(file(MIXED).as_group()).name == "ibqueryerrors"
-    parsed = parse(ibqueryerrors, MIXED)
+    parsed = parse(IBQUERYERRORS, MIXED)
     assert f"4 lines are {DIAGNOSED}" in parsed.warnings
     (sweep,) = parsed.counters
     ports = list(zip(sweep.guid.tolist(), sweep.port.tolist(), strict=True))
@@ -199,14 +200,14 @@ def test_a_sweep_mixed_with_standard_error_is_recognised_and_read() -> None:
 @pytest.mark.parametrize(
     ("parser", "sample"),
     [
-        (perfquery, "counters/sweep1-perfquery-1.txt"),
+        (PERFQUERY, "counters/sweep1-perfquery-1.txt"),
         (dialects.DUMP_FTS, "infiniband/fattree2-64-lmc1/dump_fts.txt.gz"),
-        (ibnetdiscover, "counters/ibnetdiscover.txt"),
-        (iblinkinfo, "infiniband/torus-4x4x4-dor/iblinkinfo-l.txt.gz"),
+        (IBNETDISCOVER, "counters/ibnetdiscover.txt"),
+        (IBLINKINFO, "infiniband/torus-4x4x4-dor/iblinkinfo-l.txt.gz"),
     ],
     ids=["perfquery", "dump_fts", "ibnetdiscover", "iblinkinfo"],
 )
-def test_other_outputs_mixed_with_standard_error_are_read(parser: Parser, sample: str) -> None:
+def test_other_outputs_mixed_with_standard_error_are_read(parser: Format, sample: str) -> None:
     text = read(sample).decode()
     lines = text.split("\n")
     for index in range(len(lines) - 2, -1, -37):

@@ -38,7 +38,7 @@ TEXTS |= {"ibdiagnet-db": DATABASE, "ibdiagnet-net": NET}
 
 
 def parsed(format: str, text: str, options: Options | None = None) -> Parsed:
-    return parse(catalog.FORMATS.find(format).parser(), text, options)
+    return parse(catalog.FORMATS.find(format), text, options)
 
 
 def scanned(format: str, text: str) -> Fabric:
@@ -46,7 +46,7 @@ def scanned(format: str, text: str) -> Fabric:
 
 
 def refused(format: str, text: str, reason: str) -> InputError:
-    error = refusal(catalog.FORMATS.find(format).parser(), text)
+    error = refusal(catalog.FORMATS.find(format), text)
     assert re.search(reason, str(error))
     return error
 

@@ -10,8 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ingest.formats.fabrics import lldp
-from ingest.formats.fabrics.lldp import port_number, port_rate
+from ingest.formats.fabrics.lldp import LLDP, port_number, port_rate
 from ingest.options import Options
 from ingest.parsed import Parsed
 from ingest.pipeline import plan
@@ -30,7 +29,7 @@ SITE = [
 
 
 def site(contents: Mapping[str, str | bytes], options: Options | None = None) -> Parsed:
-    return lldp.parse([file(content, name) for name, content in contents.items()], options or Options())
+    return LLDP.parse([file(content, name) for name, content in contents.items()], options or Options())
 
 
 def neighbours(*rows: tuple[str, str, str], kind: str = "ifname", **more: Any) -> str:

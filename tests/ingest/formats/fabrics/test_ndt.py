@@ -9,7 +9,9 @@ from datetime import UTC, datetime
 import numpy as np
 import pytest
 
-from ingest.formats.fabrics import ibnetdiscover, ndt, opareport
+from ingest.formats.fabrics.ibnetdiscover import IBNETDISCOVER
+from ingest.formats.fabrics.ndt import NDT
+from ingest.formats.fabrics.opareport import OPAREPORT
 from ingest.options import Options
 from registry.errors import InputError
 from registry.model import IntendedWiring
@@ -21,7 +23,7 @@ PLAN = read("formats/fabric.ndt").decode()
 
 
 def plan_of(text: str, options: Options | None = None) -> IntendedWiring:
-    return sure(parse(ndt, text, options, path="plan").intended)
+    return sure(parse(NDT, text, options, path="plan").intended)
 
 
 def test_every_row_of_the_sample_is_a_cable() -> None:
@@ -46,7 +48,7 @@ def test_every_row_of_the_sample_is_a_cable() -> None:
     ],
 )
 def test_the_same_plan_in_another_dress(text: str) -> None:
-    assert ndt.recognise(text, "x")
+    assert NDT.recognise(text, "x")
     assert plan_of(text) == plan_of(PLAN)
 
 
@@ -60,7 +62,7 @@ def test_columns_come_in_any_order_and_the_kind_may_be_missing() -> None:
 
 def test_a_cable_that_is_planned_from_both_ends_is_one() -> None:
     for row in ("spine01,Port 8,leaf08,Port 9,Data\n", "SPINE01,PORT 8,Leaf08,port 9,Data\n"):
-        parsed = parse(ndt, PLAN + row)
+        parsed = parse(NDT, PLAN + row)
         assert parsed.intended == plan_of(PLAN)
         assert parsed.warnings == ("1 cable is listed twice",)
 
@@ -75,7 +77,7 @@ SPREADSHEET = """\
 
 
 def test_a_spreadsheet_with_other_columns_and_short_lines_is_read() -> None:
-    assert ndt.recognise(SPREADSHEET, "x")
+    assert NDT.recognise(SPREADSHEET, "x")
     plan = plan_of(SPREADSHEET)
     near = ("DSM07-0101-0806-01IB0",) * 2 + ("DSM07-0101-0806-02IB0",)
     far = ("Blade 1_Port 1/1", "Blade 2_Port 1/1", "Blade 1_Port 1/1")
@@ -88,7 +90,7 @@ def test_a_spreadsheet_with_other_columns_and_short_lines_is_read() -> None:
 
 def test_a_plan_may_begin_with_comments_and_two_files_may_be_joined_by_cat() -> None:
     text = "#Version: 1.0\n\n" + PLAN
-    assert ndt.recognise(text, "x")
+    assert NDT.recognise(text, "x")
     assert plan_of(text) == plan_of(PLAN)
     lines = PLAN.splitlines(keepends=True)
     swapped = "StartDevice,EndDevice,StartPort,EndPort\nleaf99,spine99,1,2\n"
@@ -104,7 +106,7 @@ def test_a_plan_may_begin_with_comments_and_two_files_may_be_joined_by_cat() -> 
 )  # fmt: skip
 def test_speeds(text: str, gigabits: float) -> None:
     head, first = PLAN.splitlines()[:2]
-    parsed = parse(ndt, f"{head},Speed\n{first},{text}\n", path="plan")
+    parsed = parse(NDT, f"{head},Speed\n{first},{text}\n", path="plan")
     assert sure(parsed.intended).speed[0] * 8e-9 == pytest.approx(gigabits, rel=1e-4)
     unread = ("1 speed is not understood: ignored, such as 'fast'",)
     assert parsed.warnings == (unread if text == "fast" else ())
@@ -119,7 +121,7 @@ def test_speeds(text: str, gigabits: float) -> None:
     ],
 )
 def test_a_line_that_is_no_cable_costs_only_itself(old: str, new: str, reason: str) -> None:
-    parsed = parse(ndt, PLAN.replace(old, new, 1), path="plan")
+    parsed = parse(NDT, PLAN.replace(old, new, 1), path="plan")
     (warning,) = parsed.warnings
     assert warning.startswith("1 line is no cable: skipped, the first is line 3: ")
     assert reason in warning
@@ -128,9 +130,9 @@ def test_a_line_that_is_no_cable_costs_only_itself(old: str, new: str, reason: s
 
 def test_a_plan_of_nothing_or_without_a_device_in_any_line_is_an_error() -> None:
     head = PLAN.splitlines()[0]
-    error = refusal(ndt, f"{head}\n,Port 1,spine01,Port 1,Data\n,Port 2,spine01,Port 2,Data\n")
+    error = refusal(NDT, f"{head}\n,Port 1,spine01,Port 1,Data\n,Port 2,spine01,Port 2,Data\n")
     assert (error.line, "a device or port is empty" in error.reason) == (2, True)
-    assert "no cables found" in refusal(ndt, f"{head}\n").reason
+    assert "no cables found" in refusal(NDT, f"{head}\n").reason
 
 
 @pytest.mark.parametrize(
@@ -147,7 +149,7 @@ def test_a_plan_of_nothing_or_without_a_device_in_any_line_is_an_error() -> None
 )
 def test_what_cannot_be_is_shown(old: str, new: str, reason: str) -> None:
     assert old in PLAN
-    error = refusal(ndt, PLAN.replace(old, new, 1), Options(strict=True), path="plan")
+    error = refusal(NDT, PLAN.replace(old, new, 1), Options(strict=True), path="plan")
     assert reason in str(error)
     assert error.line is not None
 
@@ -156,8 +158,8 @@ REPORT = read("formats/opareport_topology.xml.gz").decode()
 
 
 def test_the_sample_is_the_fat_tree_whose_scan_is_at_hand() -> None:
-    fabric = fabric_of(opareport, REPORT)
-    scan = fabric_of(ibnetdiscover, read("infiniband/fattree2-64-ftree/ibnetdiscover.txt"))
+    fabric = fabric_of(OPAREPORT, REPORT)
+    scan = fabric_of(IBNETDISCOVER, read("infiniband/fattree2-64-ftree/ibnetdiscover.txt"))
     assert fabric.names == scan.names
     for column in ("kind", "forwards", "slots", "indptr", "neighbour", "cables"):
         assert np.array_equal(getattr(fabric, column), getattr(scan, column)), column
@@ -170,18 +172,18 @@ def test_the_sample_is_the_fat_tree_whose_scan_is_at_hand() -> None:
 
 
 def test_a_missing_or_unreadable_rate_is_assumed_with_a_warning() -> None:
-    parsed = parse(opareport, REPORT.replace("<Rate>100g</Rate>", "<Rate>fast</Rate>"), Options(rate=5e9))
+    parsed = parse(OPAREPORT, REPORT.replace("<Rate>100g</Rate>", "<Rate>fast</Rate>"), Options(rate=5e9))
     assert rates(fabric_in(parsed)) == {5e9}
     assert parsed.warnings[0] == "96 links have an unreadable rate"
-    missing = parse(opareport, REPORT.replace("<Rate>100g</Rate>", "", 1))
+    missing = parse(OPAREPORT, REPORT.replace("<Rate>100g</Rate>", "", 1))
     assert (rates(fabric_in(missing)), sure(missing.assumed).sum()) == ({12.5e9}, 2)
-    slow = fabric_of(opareport, REPORT.replace("<Rate>100g</Rate>", "<Rate>25g</Rate>", 1))
+    slow = fabric_of(OPAREPORT, REPORT.replace("<Rate>100g</Rate>", "<Rate>25g</Rate>", 1))
     assert rates(slow) == {3.125e9, 12.5e9}
 
 
 def test_a_node_without_a_link_stays() -> None:
     text = re.sub(r"  <Link id=.*?</Link>\n", "", REPORT, count=1, flags=re.DOTALL)
-    fabric = fabric_of(opareport, text.replace("<LinkCount>96", "<LinkCount>95"))
+    fabric = fabric_of(OPAREPORT, text.replace("<LinkCount>96", "<LinkCount>95"))
     assert (len(fabric.hosts), fabric.cable_count) == (64, 95)
 
 
@@ -208,4 +210,4 @@ def test_a_node_without_a_link_stays() -> None:
 )
 def test_a_wrong_report_is_refused(old: str, new: str, reason: str) -> None:
     assert old in REPORT
-    assert reason in str(refusal(opareport, REPORT.replace(old, new, 1)))
+    assert reason in str(refusal(OPAREPORT, REPORT.replace(old, new, 1)))

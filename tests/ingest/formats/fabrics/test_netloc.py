@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ingest.formats.fabrics import netloc
+from ingest.formats.fabrics.netloc import NETLOC
 from ingest.options import Options
 from ingest.parsed import Parsed
 from ingest.pipeline import plan
@@ -32,7 +32,7 @@ A, B = "00:00:00:00:00:07", "00:00:00:00:00:08"
 
 
 def parsed(*names: str, options: Options | None = None) -> Parsed:
-    return netloc.parse([file(read(name), name) for name in names], options or Options())
+    return NETLOC.parse([file(read(name), name) for name in names], options or Options())
 
 
 def parts(result: Parsed) -> tuple[Fabric, ForwardingTables]:
@@ -44,7 +44,7 @@ def contents_of(*names: str) -> list[Any]:
 
 
 def test_plafrim_is_read_with_its_ports_rates_and_lids() -> None:
-    fabric = fabric_of(netloc, read(NODES))
+    fabric = fabric_of(NETLOC, read(NODES))
     assert (len(fabric.hosts), len(fabric.switches), fabric.cable_count) == (125, 9, 201)
     assert "fourmi005" in fabric.names
     rates, counts = np.unique(fabric.links.capacity, return_counts=True)
@@ -119,14 +119,14 @@ def test_an_ethernet_network_is_read_its_ids_are_no_guids_of_others_and_its_spee
     assert 0x000000FFFE000007 in fabric.adapters.guid.tolist()
     assert set(fabric.links.capacity.tolist()) == {1.25e9}
     assert "the file of paths contains no routes" in result.warnings
-    rated = fabric_of(netloc, read(EDITED), Options(rate=1e9))
+    rated = fabric_of(NETLOC, read(EDITED), Options(rate=1e9))
     assert sorted(set(rated.links.capacity.tolist())) == [1e9, 1.25e9]
 
 
 def test_hosts_without_lids_are_numbered_and_routes_that_depend_on_the_source_are_no_tables() -> None:
     """The physical paths of the Ethernet sample under a name that does not say so."""
     files = [file(read(EDITED), "n"), file(read("netloc/eth-phy-paths.ndat"), "paths")]
-    fabric, tables = parts(netloc.parse(files, Options()))
+    fabric, tables = parts(NETLOC.parse(files, Options()))
     assert tables.ports.shape == (7, 9)
     assert tables.lid_guid.tolist() == [0, *sorted(fabric.adapters.port_guid.tolist())]
     end = "00:00:00:00:00:02"
@@ -135,7 +135,7 @@ def test_hosts_without_lids_are_numbered_and_routes_that_depend_on_the_source_ar
     roundabout = [39, 21, 43, 9, 41, 49, 27, 1]  # the switch that 21 leads to sends to another port first
     text = json.dumps({"path_info": {A: {end: way}, B: {end: roundabout}}})
     with pytest.raises(InputError, match="by another port"):
-        netloc.parse([file(read(EDITED), "n"), file(text, "p")], Options())
+        NETLOC.parse([file(read(EDITED), "n"), file(text, "p")], Options())
 
 
 @pytest.mark.parametrize(
@@ -155,7 +155,7 @@ def test_hosts_without_lids_are_numbered_and_routes_that_depend_on_the_source_ar
 def test_a_wrong_file_of_nodes_is_refused(change: Callable[[Any, Any], object], reason: str) -> None:
     content = json.loads(read(EDITED))
     change(content["edge_info"], content["node_info"])
-    assert re.search(reason, refusal(netloc, json.dumps(content)).reason)
+    assert re.search(reason, refusal(NETLOC, json.dumps(content)).reason)
 
 
 @pytest.mark.parametrize(
@@ -172,7 +172,7 @@ def test_a_wrong_file_of_nodes_is_refused(change: Callable[[Any, Any], object], 
 def test_wrong_routes_are_refused(source: str, target: str, path: Any, reason: str) -> None:
     text = json.dumps({"path_info": {source: {target: path}}})
     with pytest.raises(InputError, match=reason):
-        netloc.parse([file(read(EDITED), "n"), file(text, "p")], Options())
+        NETLOC.parse([file(read(EDITED), "n"), file(text, "p")], Options())
 
 
 def test_paths_alone_and_two_files_of_a_kind_are_refused() -> None:

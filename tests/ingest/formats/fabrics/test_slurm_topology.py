@@ -18,18 +18,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ingest import catalog
-from ingest.catalog import Parser
-from ingest.formats.fabrics import (
-    ibtopo,
-    slurm_topology,
-    slurm_topology_yaml,
-    topograph_labels,
-    topograph_model,
-)
+from ingest.formats.fabrics import slurm_topology
+from ingest.formats.fabrics.ibtopo import IBTOPO
 from ingest.formats.fabrics.slurm_leaves import read_leaves
+from ingest.formats.fabrics.slurm_topology import SLURM_TOPOLOGY
+from ingest.formats.fabrics.slurm_topology_yaml import SLURM_TOPOLOGY_YAML
+from ingest.formats.fabrics.topograph_labels import TOPOGRAPH_LABELS
+from ingest.formats.fabrics.topograph_model import TOPOGRAPH_MODEL
 from ingest.formats.fabrics.trees import Branch, block_branches
 from ingest.options import Options
-from ingest.parsed import Parsed
+from ingest.parsed import Format, Parsed
 from ingest.reading.source import Place
 from registry.errors import InputError
 from registry.interchange import to_networkx
@@ -45,7 +43,7 @@ BOTH, OTHERS = "is the name of a host and of a switch", "are not supported: only
 
 
 def conf(text: str, options: Options | None = None) -> Parsed:
-    return parse(slurm_topology, text, options)
+    return parse(SLURM_TOPOLOGY, text, options)
 
 
 def test_the_tree_of_a_real_cluster_is_read() -> None:
@@ -61,10 +59,10 @@ def test_the_tree_of_a_real_cluster_is_read() -> None:
 
 
 def test_what_scontrol_prints_is_the_tree_that_the_file_describes() -> None:
-    printed = fabric_in(parse(slurm_topology.PRINTED, read("slurm/scontrol_show_topology.txt")))
+    printed = fabric_in(parse(slurm_topology.SLURM_SHOW_TOPOLOGY, read("slurm/scontrol_show_topology.txt")))
     written = fabric_in(conf(read("formats/topology.conf").decode()))
     assert (printed.names, below(printed), rates(printed)) == (written.names, below(written), rates(written))
-    error = refusal(slurm_topology.PRINTED, read("slurm/scontrol_show_topology_node0042.txt"))
+    error = refusal(slurm_topology.SLURM_SHOW_TOPOLOGY, read("slurm/scontrol_show_topology_node0042.txt"))
     assert "'leaf01' is not described" in error.reason
     assert error.line == 2
 
@@ -93,67 +91,67 @@ def test_comments_case_continuation_ranges_and_blanks_are_those_of_slurm() -> No
 def test_included_files_are_those_given_in_the_same_call() -> None:
     main = file("Include /etc/slurm/leaves.conf\nSwitchName=top Switches=s1\n", "conf/topology.conf")
     leaves = file("SwitchName=s1 Nodes=a,b\n", "conf/leaves.conf")
-    parsed = slurm_topology.parse([main, leaves], Options())
+    parsed = SLURM_TOPOLOGY.parse([main, leaves], Options())
     assert below(fabric_in(parsed)) == {"s1": {"a", "b"}, "top": {"s1"}}
     with pytest.raises(InputError, match=r"is missing: add it to the ingest") as caught:
-        slurm_topology.parse([main], Options())
+        SLURM_TOPOLOGY.parse([main], Options())
     assert caught.value.line == 1
-    assert slurm_topology.recognise(main.head(), main.path)
+    assert SLURM_TOPOLOGY.recognise(main.head(), main.path)
 
 
 @pytest.mark.parametrize(
     ("parser", "text", "reason", "line"),
     [
-        (slurm_topology, "SwitchName=a Nodes=x\nSwitchName=a Nodes=y\n", "is already in line 1", 2),
-        (slurm_topology, "SwitchName=a Switches=b\nSwitchName=b Switches=a\n", "above itself", 1),
-        (slurm_topology, "SwitchName=a Switches=a\n", "above itself", 1),
-        (slurm_topology, "SwitchName=a Switches=b,c\nSwitchName=b Nodes=x\n", "'c' is not described", 1),
-        (slurm_topology, "SwitchName=a Nodes=x[1-\n", "unpaired bracket|not a host list|bad range", 1),
-        (slurm_topology, "SwitchName=a Nodes=x,x\n", "host x is repeated", 1),
-        (slurm_topology, "SwitchName=a Nodes=b\nSwitchName=b Nodes=c\n", BOTH, 2),
-        (slurm_topology, "SwitchName=a Nodes=x Colour=red\n", "unknown key", 1),
-        (slurm_topology, "SwitchName=a Nodes=x nodes=y\n", "expected Key=Value words, each key once", 1),
-        (slurm_topology, "SwitchName=a Nodes=x what\n", "expected Key=Value words, each key once", 1),
-        (slurm_topology, "SwitchName=a Nodes=x LinkSpeed=fast\n", "LinkSpeed", 1),
-        (slurm_topology, "Nodes=x\n", "expected a switch or a block", 1),
-        (slurm_topology, "SwitchName=a Nodes=x \\\n", "continued", 1),
-        (slurm_topology, "SwitchName=a Nodes=x\nBlockName=b Nodes=y\n", "both switches and blocks", None),
-        (slurm_topology, "SwitchName=a\n", "no cable", None),
-        (slurm_topology, "BlockName=a Nodes=x\nBlockSizes=1\nBlockSizes=2\n", "BlockSizes twice", 3),
-        (slurm_topology, "BlockName=a Nodes=x\nBlockSizes=4,6\n", "powers of two", 2),
-        (slurm_topology, "BlockName=a Nodes=x\nBlockSizes=4,2\n", "powers of two", 2),
-        (slurm_topology, "BlockName=a Nodes=x\nBlockSizes=0\n", "whole numbers", 2),
-        (slurm_topology, "SwitchName=a Nodes=x[1-999999]\n", "more than", 1),
-        (slurm_topology_yaml, TREE + "      - switch: a\n        nodes: m\n", "'a' is repeated", None),
+        (SLURM_TOPOLOGY, "SwitchName=a Nodes=x\nSwitchName=a Nodes=y\n", "is already in line 1", 2),
+        (SLURM_TOPOLOGY, "SwitchName=a Switches=b\nSwitchName=b Switches=a\n", "above itself", 1),
+        (SLURM_TOPOLOGY, "SwitchName=a Switches=a\n", "above itself", 1),
+        (SLURM_TOPOLOGY, "SwitchName=a Switches=b,c\nSwitchName=b Nodes=x\n", "'c' is not described", 1),
+        (SLURM_TOPOLOGY, "SwitchName=a Nodes=x[1-\n", "unpaired bracket|not a host list|bad range", 1),
+        (SLURM_TOPOLOGY, "SwitchName=a Nodes=x,x\n", "host x is repeated", 1),
+        (SLURM_TOPOLOGY, "SwitchName=a Nodes=b\nSwitchName=b Nodes=c\n", BOTH, 2),
+        (SLURM_TOPOLOGY, "SwitchName=a Nodes=x Colour=red\n", "unknown key", 1),
+        (SLURM_TOPOLOGY, "SwitchName=a Nodes=x nodes=y\n", "expected Key=Value words, each key once", 1),
+        (SLURM_TOPOLOGY, "SwitchName=a Nodes=x what\n", "expected Key=Value words, each key once", 1),
+        (SLURM_TOPOLOGY, "SwitchName=a Nodes=x LinkSpeed=fast\n", "LinkSpeed", 1),
+        (SLURM_TOPOLOGY, "Nodes=x\n", "expected a switch or a block", 1),
+        (SLURM_TOPOLOGY, "SwitchName=a Nodes=x \\\n", "continued", 1),
+        (SLURM_TOPOLOGY, "SwitchName=a Nodes=x\nBlockName=b Nodes=y\n", "both switches and blocks", None),
+        (SLURM_TOPOLOGY, "SwitchName=a\n", "no cable", None),
+        (SLURM_TOPOLOGY, "BlockName=a Nodes=x\nBlockSizes=1\nBlockSizes=2\n", "BlockSizes twice", 3),
+        (SLURM_TOPOLOGY, "BlockName=a Nodes=x\nBlockSizes=4,6\n", "powers of two", 2),
+        (SLURM_TOPOLOGY, "BlockName=a Nodes=x\nBlockSizes=4,2\n", "powers of two", 2),
+        (SLURM_TOPOLOGY, "BlockName=a Nodes=x\nBlockSizes=0\n", "whole numbers", 2),
+        (SLURM_TOPOLOGY, "SwitchName=a Nodes=x[1-999999]\n", "more than", 1),
+        (SLURM_TOPOLOGY_YAML, TREE + "      - switch: a\n        nodes: m\n", "'a' is repeated", None),
         (
-            slurm_topology_yaml,
+            SLURM_TOPOLOGY_YAML,
             TREE + "      - switch: b\n        children: c\n",
             "'c' is not described",
             None,
         ),
-        (slurm_topology_yaml, TREE + "      - switch: b\n        colour: c\n", "unknown key", None),
-        (slurm_topology_yaml, TREE + "      - nodes: m\n", r"switches\[1\].switch: is not text", None),
-        (slurm_topology_yaml, TREE.replace("n[1-2]", "[n1, n2]"), "nodes: is not text", None),
-        (slurm_topology_yaml, TREE.replace("n[1-2]", "n[1-2"), "unpaired bracket", None),
-        (slurm_topology_yaml, TREE + SECOND * 2, "second topology", None),
-        (slurm_topology_yaml, "- topology: t\n  torus3d:\n    toruses: []\n", f"torus3d {OTHERS}", None),
+        (SLURM_TOPOLOGY_YAML, TREE + "      - switch: b\n        colour: c\n", "unknown key", None),
+        (SLURM_TOPOLOGY_YAML, TREE + "      - nodes: m\n", r"switches\[1\].switch: is not text", None),
+        (SLURM_TOPOLOGY_YAML, TREE.replace("n[1-2]", "[n1, n2]"), "nodes: is not text", None),
+        (SLURM_TOPOLOGY_YAML, TREE.replace("n[1-2]", "n[1-2"), "unpaired bracket", None),
+        (SLURM_TOPOLOGY_YAML, TREE + SECOND * 2, "second topology", None),
+        (SLURM_TOPOLOGY_YAML, "- topology: t\n  torus3d:\n    toruses: []\n", f"torus3d {OTHERS}", None),
         (
-            slurm_topology_yaml,
+            SLURM_TOPOLOGY_YAML,
             "- topology: t\n  block:\n    block_sizes: [x]\n    blocks: []\n",
             "is not a whole number",
             None,
         ),
-        (slurm_topology_yaml, "- tree: {}\n", "topology: is not text|is not text", None),
-        (slurm_topology_yaml, "[]\n", "no topology", None),
-        (slurm_topology_yaml, "topology: t\n", "is not a list", None),
+        (SLURM_TOPOLOGY_YAML, "- tree: {}\n", "topology: is not text|is not text", None),
+        (SLURM_TOPOLOGY_YAML, "[]\n", "no topology", None),
+        (SLURM_TOPOLOGY_YAML, "topology: t\n", "is not a list", None),
     ],
 )
 def test_a_wrong_file_is_refused_with_the_line_of_a_conf(
-    parser: Parser, text: str, reason: str, line: int | None
+    parser: Format, text: str, reason: str, line: int | None
 ) -> None:
     error = refusal(parser, text)
     assert re.search(reason, error.reason)
-    if parser is slurm_topology:
+    if parser is SLURM_TOPOLOGY:
         assert error.line == line
 
 
@@ -187,7 +185,7 @@ def test_groups_are_consecutive_blocks_of_each_size(count: int, powers: list[int
 
 
 def test_the_default_topology_of_a_yaml_is_read_and_the_others_are_named() -> None:
-    parsed = parse(slurm_topology_yaml, read("formats/topology.yaml"))
+    parsed = parse(SLURM_TOPOLOGY_YAML, read("formats/topology.yaml"))
     assert below(fabric_in(parsed)) == leaves_of_eight()
     assert parsed.warnings[0] == "topology 'fabric' is read, others are ignored: nvl, pod"
     assert rates(fabric_in(parsed)) == {1.0}
@@ -198,7 +196,7 @@ def test_a_default_of_blocks_makes_what_the_conf_of_the_same_blocks_makes() -> N
     text = text.replace("nvl\n  cluster_default: false", "nvl\n  cluster_default: true")
     text = text.replace("      - 16\n", "      - 16\n      - 32\n")
     written = fabric_in(conf(read("formats/topology_block.conf").decode()))
-    assert below(fabric_in(parse(slurm_topology_yaml, text))) == below(written)
+    assert below(fabric_in(parse(SLURM_TOPOLOGY_YAML, text))) == below(written)
 
 
 def test_leaves_keep_the_order_of_the_file_and_other_files_are_refused(tmp_path: Path) -> None:
@@ -215,7 +213,7 @@ def test_leaves_keep_the_order_of_the_file_and_other_files_are_refused(tmp_path:
         read_leaves(path)
 
 
-PRINTED = slurm_topology.PRINTED
+PRINTED = slurm_topology.SLURM_SHOW_TOPOLOGY
 BLOCKS = read("slurm/scontrol_show_topology_blocks.txt")
 GROUPS = """BlockName=b0 BlockIndex=0 Nodes=n[0-1] BlockSize=2
 BlockName=b1 BlockIndex=1 Nodes=n[2-3] BlockSize=2
@@ -239,7 +237,7 @@ def test_printed_blocks_are_recognised_and_read() -> None:
 
 def test_printed_groups_of_blocks_are_those_of_the_file() -> None:
     text = "BlockName=b0 Nodes=n[0-1]\nBlockName=b1 Nodes=n[2-3]\nBlockName=b2\nBlockName=b3 Nodes=n5\n"
-    of_file = parse(slurm_topology, text + "BlockSizes=2,4,8\n")
+    of_file = parse(SLURM_TOPOLOGY, text + "BlockSizes=2,4,8\n")
     assert fabric_in(parse(PRINTED, GROUPS)).names == fabric_in(of_file).names
     assert {"b0..b1", "b2..b3", "b0..b3"} <= set(fabric_in(of_file).names)
     assert catalog.recognise(file(GROUPS).as_group()).name == "slurm-show-topology"
@@ -269,8 +267,8 @@ def test_labels_of_two_tiers_make_the_tree_in_json_and_yaml() -> None:
     expected = {"core": set(leaves), **{leaf: leaves_of_eight()[leaf] for leaf in leaves}}
     content = read("formats/k8s_nodes.json").decode()
     text = yaml.safe_dump(json.loads(content))
-    assert topograph_labels.recognise(text[:65536], "x")
-    for fabric in (fabric_of(topograph_labels, content), fabric_of(topograph_labels, text)):
+    assert TOPOGRAPH_LABELS.recognise(text[:65536], "x")
+    for fabric in (fabric_of(TOPOGRAPH_LABELS, content), fabric_of(TOPOGRAPH_LABELS, text)):
         assert (below(fabric), rates(fabric)) == (expected, {1.0})
 
 
@@ -278,14 +276,14 @@ def test_labels_of_older_releases_are_read() -> None:
     key = "network.topology.nvidia.com"
     tiers = {name: {f"{key}/leaf": leaf, f"{key}/spine": "s1"} for name, leaf in (("a", "l1"), ("b", "l2"))}
     items = [{"metadata": {"name": name, "labels": found}} for name, found in tiers.items()]
-    found = below(fabric_of(topograph_labels, json.dumps({"items": items})))
+    found = below(fabric_of(TOPOGRAPH_LABELS, json.dumps({"items": items})))
     assert found == {"l1": {"a"}, "l2": {"b"}, "s1": {"l1", "l2"}}
 
 
 def test_nodes_without_labels_are_left_out_and_counted_and_domains_are_counted() -> None:
     content = json.loads(labels({"a": ["l"], "b": ["l"], "c": []}))
     content["items"][0]["metadata"]["labels"]["accelerator.topograph.run/domain"] = "nvl1"
-    parsed = parse(topograph_labels, json.dumps(content))
+    parsed = parse(TOPOGRAPH_LABELS, json.dumps(content))
     assert fabric_in(parsed).names == ("a", "b", "l")
     assert parsed.warnings[:2] == (
         "1 node has no label of a switch: ignored",
@@ -296,50 +294,50 @@ def test_nodes_without_labels_are_left_out_and_counted_and_domains_are_counted()
 @pytest.mark.parametrize(
     ("parser", "text", "reason"),
     [
-        (topograph_labels, labels({"a": ["l", "s1"], "b": ["l", "s2"]}), f"'l' {PARENT}"),
-        (topograph_labels, labels({"a": ["l", "s"], "b": ["s", "t"]}), f"'s' {PARENT}"),
-        (topograph_labels, labels({"a": ["l", "l"]}), "two tiers"),
-        (topograph_labels, labels({"a": ["l"], "b": ["l"]}).replace('"b"', '"a"'), "'a' is repeated"),
-        (topograph_labels, labels({"a": ["l"], "l": ["m"]}), BOTH),
+        (TOPOGRAPH_LABELS, labels({"a": ["l", "s1"], "b": ["l", "s2"]}), f"'l' {PARENT}"),
+        (TOPOGRAPH_LABELS, labels({"a": ["l", "s"], "b": ["s", "t"]}), f"'s' {PARENT}"),
+        (TOPOGRAPH_LABELS, labels({"a": ["l", "l"]}), "two tiers"),
+        (TOPOGRAPH_LABELS, labels({"a": ["l"], "b": ["l"]}).replace('"b"', '"a"'), "'a' is repeated"),
+        (TOPOGRAPH_LABELS, labels({"a": ["l"], "l": ["m"]}), BOTH),
         (
-            topograph_labels,
+            TOPOGRAPH_LABELS,
             labels({"a": ["l"]}).replace("tier-0", "tier-1"),
             "tier between others is missing",
         ),
-        (topograph_labels, labels({"a": ["l"]}).replace('"l"', "7"), "is not text"),
-        (topograph_labels, labels({"a": [""]}), "is not a valid name of a device"),
+        (TOPOGRAPH_LABELS, labels({"a": ["l"]}).replace('"l"', "7"), "is not text"),
+        (TOPOGRAPH_LABELS, labels({"a": [""]}), "is not a valid name of a device"),
         (
-            topograph_labels,
+            TOPOGRAPH_LABELS,
             labels({"a": ["x\\u0007"]}).replace("\\\\u", "\\u"),
             "is not a valid name of a device",
         ),
-        (topograph_labels, labels({}), "no cable"),
-        (topograph_labels, '{"items": {"fabric.topograph.run/tier-0": 1}}', "is not a list"),
-        (topograph_labels, '{"items": [3]}', "is not an object"),
+        (TOPOGRAPH_LABELS, labels({}), "no cable"),
+        (TOPOGRAPH_LABELS, '{"items": {"fabric.topograph.run/tier-0": 1}}', "is not a list"),
+        (TOPOGRAPH_LABELS, '{"items": [3]}', "is not an object"),
         (
-            topograph_model,
+            TOPOGRAPH_MODEL,
             f"switches:\n  a:\n    switches: [b]\n{BLOCKS_OF.format('c')}",
             "'c' is not described",
         ),
-        (topograph_model, "switches:\n  a:\n    switches: [a]\n", "above itself"),
-        (topograph_model, "switches:\n  a:\n    nodes: [n, n]\n", "named twice"),
+        (TOPOGRAPH_MODEL, "switches:\n  a:\n    switches: [a]\n", "above itself"),
+        (TOPOGRAPH_MODEL, "switches:\n  a:\n    nodes: [n, n]\n", "named twice"),
         (
-            topograph_model,
+            TOPOGRAPH_MODEL,
             f"switches:\n  a:\n    nodes: [n]\n{BLOCKS_OF.format('a')}",
             "is already below this switch",
         ),
-        (topograph_model, "switches:\n  a:\n    nodes: n\n", "is not a list"),
-        (topograph_model, "switches:\n- name: a\n- name: a\n", "is repeated"),
-        (topograph_model, "switches:\n- nodes: [a]\n", "name: is not text"),
-        (topograph_model, "switches: [a\n", "invalid or truncated YAML"),
+        (TOPOGRAPH_MODEL, "switches:\n  a:\n    nodes: n\n", "is not a list"),
+        (TOPOGRAPH_MODEL, "switches:\n- name: a\n- name: a\n", "is repeated"),
+        (TOPOGRAPH_MODEL, "switches:\n- nodes: [a]\n", "name: is not text"),
+        (TOPOGRAPH_MODEL, "switches: [a\n", "invalid or truncated YAML"),
     ],
 )
-def test_wrong_labels_and_models_are_refused(parser: Parser, text: str, reason: str) -> None:
+def test_wrong_labels_and_models_are_refused(parser: Format, text: str, reason: str) -> None:
     assert reason in str(refusal(parser, text))
 
 
 def test_a_model_of_blocks_makes_the_tree() -> None:
-    parsed = parse(topograph_model, read("formats/topograph_model.yaml"))
+    parsed = parse(TOPOGRAPH_MODEL, read("formats/topograph_model.yaml"))
     numbers = {"leaf-11": (1, 2, 3, 4), "leaf-12": (5, 6, 8), "leaf-21": (9, 10, 11, 12)}
     assert below(fabric_in(parsed)) == {
         "core": {"spine-1", "spine-2"}, "spine-1": {"leaf-11", "leaf-12"}, "spine-2": {"leaf-21"},
@@ -360,12 +358,12 @@ def test_models_of_older_releases_are_read() -> None:
         "  nodes: [I3]\n"
     )
     for text in (mapping, listed):
-        assert topograph_model.recognise(text, "x")
-        assert below(fabric_of(topograph_model, text)) == tree
+        assert TOPOGRAPH_MODEL.recognise(text, "x")
+        assert below(fabric_of(TOPOGRAPH_MODEL, text)) == tree
 
 
 def test_ibtopo_makes_the_tree_with_switches_called_by_the_way_to_them() -> None:
-    fabric = fabric_of(ibtopo, read("formats/llnl.topo"))
+    fabric = fabric_of(IBTOPO, read("formats/llnl.topo"))
     leaves = {f"sw-0-{at}": hosts for at, hosts in enumerate(list(leaves_of_eight().values())[1:])}
     assert below(fabric) == {"sw-0": set(leaves), **leaves}
 
@@ -373,7 +371,7 @@ def test_ibtopo_makes_the_tree_with_switches_called_by_the_way_to_them() -> None
 @given(st.dictionaries(st.integers(0, 99), st.tuples(*[st.integers(0, 2)] * 3), min_size=1, max_size=20))
 def test_hosts_of_ibtopo_are_as_far_apart_as_their_ways_differ(ways: dict[int, tuple[int, int, int]]) -> None:
     lines = ["3", *(f"n{host} {a} {b} {c}" for host, (a, b, c) in ways.items())]
-    fabric = fabric_of(ibtopo, "\n\n".join(lines))
+    fabric = fabric_of(IBTOPO, "\n\n".join(lines))
     graph: nx.Graph[Any] = nx.Graph(to_networkx(fabric).to_undirected())
     assert nx.is_tree(graph)
     hosts = sorted(ways)
@@ -395,6 +393,6 @@ def test_hosts_of_ibtopo_are_as_far_apart_as_their_ways_differ(ways: dict[int, t
     ],
 )
 def test_a_wrong_line_of_ibtopo_is_named(text: str, reason: str, line: int | None) -> None:
-    error = refusal(ibtopo, text)
+    error = refusal(IBTOPO, text)
     assert reason in str(error)
     assert error.line == line

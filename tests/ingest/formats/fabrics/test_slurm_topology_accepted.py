@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from ingest.formats.fabrics import ibnetdiscover, slurm_topology
+from ingest.formats.fabrics.ibnetdiscover import IBNETDISCOVER
 from ingest.formats.fabrics.slurm_leaves import read_leaves
+from ingest.formats.fabrics.slurm_topology import SLURM_TOPOLOGY
 from ingest.formats.jobs.hostlists import expand
 from ingest.generate.fat_trees import three_level
 from registry.exports.catalog import write
@@ -24,7 +25,7 @@ from tests.support.waiting import PATIENCE
 pytestmark = pytest.mark.usefixtures("processes")
 
 FABRICS: dict[str, Callable[[], Fabric]] = {
-    "a scan": lambda: fabric_of(ibnetdiscover, read("infiniband/fattree2-64-traffic/ibnetdiscover.txt")),
+    "a scan": lambda: fabric_of(IBNETDISCOVER, read("infiniband/fattree2-64-traffic/ibnetdiscover.txt")),
     "three levels": lambda: three_level(3, 2, 2),
     "rails and names with blanks": lambda: two_rails(
         ("n1", "ab"), ("n2", "a"), ("n3", "ab"), ("m4", "cd"), ("m5", "d"), ("login", "ad")
@@ -87,7 +88,7 @@ def test_slurm_takes_the_topology_of_an_observed_fabric(name: str, tmp_path: Pat
     written = write("slurm-topology", fabric)
     with slurm(tmp_path, hosts, expand(hosts), 2, topology=written, daemons_too=False) as running:
         found = print_topology(running.environment)
-    printed, meant = fabric_of(slurm_topology, found), fabric_of(slurm_topology, written)
+    printed, meant = fabric_of(SLURM_TOPOLOGY, found), fabric_of(SLURM_TOPOLOGY, written)
     assert below(printed) == below(meant)
     assert host_distances(printed) == host_distances(meant)
     log = (tmp_path / "slurmctld.log").read_text().replace(str(tmp_path), "").lower()

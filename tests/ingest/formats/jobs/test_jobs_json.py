@@ -14,9 +14,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ingest.catalog import Parser
-from ingest.formats.jobs import flux_r, slurm_json, slurm_sacct, slurm_scontrol
+from ingest.formats.jobs.flux_r import FLUX_R
+from ingest.formats.jobs.slurm_json import SLURM_JSON
+from ingest.formats.jobs.slurm_sacct import SLURM_SACCT
+from ingest.formats.jobs.slurm_scontrol import SLURM_SCONTROL
 from ingest.options import Options
+from ingest.parsed import Format
 from ingest.pipeline import plan
 from ingest.reading import source
 from registry.errors import InputError
@@ -60,7 +63,7 @@ ACCOUNTED: dict[str, Any] = {
 
 
 def jobs(*records: Any) -> dict[str, Job]:
-    return {job.id: job for job in parse(slurm_json, json.dumps({"jobs": list(records)})).jobs}
+    return {job.id: job for job in parse(SLURM_JSON, json.dumps({"jobs": list(records)})).jobs}
 
 
 def changed(record: dict[str, Any], **fields: Any) -> dict[str, Any]:
@@ -70,16 +73,16 @@ def changed(record: dict[str, Any], **fields: Any) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("content", "parser", "text", "fields"),
     [
-        (SQUEUE, slurm_scontrol, "scontrol_show_jobs_d.txt", ("name", "user")),
-        (SACCT, slurm_sacct, "sacct_P.txt", ("distribution", "submitted_at")),
+        (SQUEUE, SLURM_SCONTROL, "scontrol_show_jobs_d.txt", ("name", "user")),
+        (SACCT, SLURM_SACCT, "sacct_P.txt", ("distribution", "submitted_at")),
     ],
     ids=["squeue", "sacct"],
 )
 def test_json_gives_the_same_as_text(
-    content: bytes, parser: Parser, text: str, fields: Sequence[str]
+    content: bytes, parser: Format, text: str, fields: Sequence[str]
 ) -> None:
     facts = attrgetter("state", "hosts", "slots", "ranks", "started_at", "ended_at", *fields)
-    one, other = parse(slurm_json, content), parse(parser, read(f"slurm/{text}"))
+    one, other = parse(SLURM_JSON, content), parse(parser, read(f"slurm/{text}"))
     assert {job.id: facts(job) for job in one.jobs} == {job.id: facts(job) for job in other.jobs}
 
 
@@ -110,7 +113,7 @@ def test_steps_of_daemons_and_earlier_runs_of_requeued_jobs_do_not_count() -> No
     job = jobs(daemons)["40_2"]
     assert (job.ranks, job.slots, job.distribution) == (0, (4, 4), "")
     earlier = changed(ACCOUNTED, state={"current": ["NODE_FAIL"]})
-    parsed = parse(slurm_json, json.dumps({"jobs": [earlier, ACCOUNTED]}))
+    parsed = parse(SLURM_JSON, json.dumps({"jobs": [earlier, ACCOUNTED]}))
     assert [job.state for job in parsed.jobs] == ["COMPLETED"]
     assert parsed.warnings == ("1 earlier run of requeued jobs is ignored",)
 
@@ -146,7 +149,7 @@ def test_ids_are_those_that_slurm_prints(fields: dict[str, Any], id: str) -> Non
     ],
 )
 def test_a_job_that_cannot_be_read_is_refused(record: Any, reason: str | None) -> None:
-    assert reason in (None, refusal(slurm_json, json.dumps({"jobs": [record]})).reason)
+    assert reason in (None, refusal(SLURM_JSON, json.dumps({"jobs": [record]})).reason)
 
 
 @pytest.mark.parametrize(
@@ -161,7 +164,7 @@ def test_a_job_that_cannot_be_read_is_refused(record: Any, reason: str | None) -
     ],
 )
 def test_what_is_no_list_of_jobs_is_refused(content: bytes, line: int | None) -> None:
-    assert refusal(slurm_json, content).line == line
+    assert refusal(SLURM_JSON, content).line == line
 
 
 JSON = st.recursive(
@@ -182,12 +185,12 @@ def test_any_value_deep_inside_is_read_or_refused(record: dict[str, Any], data: 
             at[key] = data.draw(JSON)
             break
         at = at[key]
-    survives(slurm_json, [file(json.dumps({"jobs": [damaged_record]}))])
+    survives(SLURM_JSON, [file(json.dumps({"jobs": [damaged_record]}))])
 
 
 @pytest.mark.parametrize("version", ["v0.0.40", "v0.0.41"])
 def test_samples_after_the_published_schema_of_newer_versions_are_read(version: str) -> None:
-    found = {job.id: job for job in parse(slurm_json, read(f"slurm/squeue_{version}.json")).jobs}
+    found = {job.id: job for job in parse(SLURM_JSON, read(f"slurm/squeue_{version}.json")).jobs}
     assert list(found) == ["11", "13", "12_3"]
     facts = [(job.state, job.hosts, job.slots, job.ranks, job.started_at) for job in found.values()]
     start = datetime.fromtimestamp(1746693312, UTC)
@@ -197,7 +200,7 @@ def test_samples_after_the_published_schema_of_newer_versions_are_read(version: 
 
 
 def test_accounting_after_the_published_schema_of_newer_versions_is_read() -> None:
-    (job,) = parse(slurm_json, read("slurm/sacct_v0.0.41.json")).jobs
+    (job,) = parse(SLURM_JSON, read("slurm/sacct_v0.0.41.json")).jobs
     assert (job.id, job.state, job.user, job.hosts) == ("11", "COMPLETED", "ann", ("gpu001", "gpu002"))
     assert (job.ranks, job.slots, job.distribution) == (24, (12, 12), "cyclic")
     assert job.ended_at == datetime.fromtimestamp(1746693500, UTC)
@@ -217,7 +220,7 @@ def test_a_large_file_is_read_piece_by_piece_with_progress(
             reported.append((done, total))
 
     found = plan([path], Options(cluster="here"), progress=progress)
-    assert found.jobs == parse(slurm_json, SACCT).jobs
+    assert found.jobs == parse(SLURM_JSON, SACCT).jobs
     total = len(SACCT)
     assert reported == [
         (0, 1),
@@ -231,7 +234,7 @@ R: dict[str, Any] = json.loads(SAMPLE)
 
 def job(content: Any, options: Options | None = None, path: str = "jobs/f3.R.json") -> Job:
     text = content if isinstance(content, bytes) else json.dumps(content).encode()
-    (found,) = parse(flux_r, text, options, path=path).jobs
+    (found,) = parse(FLUX_R, text, options, path=path).jobs
     return found
 
 
@@ -245,7 +248,7 @@ def test_hosts_take_the_cores_of_their_broker_ranks_in_order_and_none_are_report
     assert found.slots == (16, 16, 16, 6)
     assert (found.ranks, found.started_at) == (0, datetime.fromtimestamp(1753790000, UTC))
     graph = R | {"scheduling": {"graph": {"nodes": [], "edges": []}}}
-    warnings = parse(flux_r, json.dumps(graph), path="f3.json").warnings
+    warnings = parse(FLUX_R, json.dumps(graph), path="f3.json").warnings
     assert warnings == (
         "job f3: R contains no tasks, so the slots of a host are its cores",
         "its scheduling graph is ignored",
@@ -287,4 +290,4 @@ def test_an_old_r_names_no_hosts_and_the_caller_does() -> None:
     ],
 )  # fmt: skip
 def test_what_is_no_r_is_refused(content: Any, reason: str) -> None:
-    assert refusal(flux_r, json.dumps(content), path="jobs/f3.R.json").reason.startswith(reason)
+    assert refusal(FLUX_R, json.dumps(content), path="jobs/f3.R.json").reason.startswith(reason)

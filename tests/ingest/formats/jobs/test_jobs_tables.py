@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import itertools
 from datetime import UTC, datetime, timedelta
-from types import ModuleType
 
 import pytest
 
-from ingest.formats.jobs import slurm_json, slurm_sacct, slurm_scontrol, slurm_squeue, slurm_steps
+from ingest.formats.jobs.slurm_json import SLURM_JSON
+from ingest.formats.jobs.slurm_sacct import SLURM_SACCT
+from ingest.formats.jobs.slurm_scontrol import SLURM_SCONTROL
+from ingest.formats.jobs.slurm_squeue import SLURM_SQUEUE
+from ingest.formats.jobs.slurm_steps import SLURM_STEPS
 from ingest.options import Options
+from ingest.parsed import Format
 from registry.errors import InputError
 from registry.model import Job
 from tests.support.inputs import parse, read, refusal
@@ -21,11 +25,11 @@ STEP = "7.0|halo|2|12|16|COMPLETED|2026-01-01T00:00:00|2026-01-01T01:00:00|node[
 
 
 def jobs(*lines: str) -> dict[str, Job]:
-    return {job.id: job for job in parse(slurm_sacct, "\n".join(lines) + "\n").jobs}
+    return {job.id: job for job in parse(SLURM_SACCT, "\n".join(lines) + "\n").jobs}
 
 
 def test_jobs_of_a_real_cluster() -> None:
-    found = {job.id: job for job in parse(slurm_sacct, REAL).jobs}
+    found = {job.id: job for job in parse(SLURM_SACCT, REAL).jobs}
     assert " ".join(found) == "1 2 4 5 7+0 7+1 9 10 3_1 3_2 3_3 3_4 3_5 3_6"
     lammps = found["2"]
     assert lammps.hosts == ("node0020", "node0035", "node0063")
@@ -37,7 +41,7 @@ def test_jobs_of_a_real_cluster() -> None:
 
 
 def test_all_columns_with_bars_in_the_command_are_read() -> None:
-    found = {job.id: job for job in parse(slurm_sacct, read("slurm/sacct_all_cols_head.txt")).jobs}
+    found = {job.id: job for job in parse(SLURM_SACCT, read("slurm/sacct_all_cols_head.txt")).jobs}
     assert found["1"].hosts == tuple(f"node{i:04}" for i in range(1, 17))
     assert (found["1"].user, found["1"].account, found["2"].name) == ("root", "proj1", "lammps")
     assert found["2"].slots == (14, 14, 14)
@@ -74,7 +78,7 @@ def test_ranks_are_those_of_the_largest_step_of_an_application_or_else_of_the_jo
 def test_waiting_jobs_have_no_hosts_and_the_last_run_of_a_requeued_one_counts() -> None:
     waiting = jobs(HEAD, "9_[1-4]|w|2||0|PENDING|Unknown|Unknown|None assigned|")["9_[1-4]"]
     assert (waiting.hosts, waiting.slots, waiting.started_at) == ((), (), None)
-    parsed = parse(slurm_sacct, "\n".join([HEAD, JOB.replace("COMPLETED", "NODE_FAIL"), STEP, JOB]))
+    parsed = parse(SLURM_SACCT, "\n".join([HEAD, JOB.replace("COMPLETED", "NODE_FAIL"), STEP, JOB]))
     assert [(job.state, job.ranks) for job in parsed.jobs] == [("COMPLETED", 0)]
     assert parsed.warnings == ("1 earlier run of requeued jobs is ignored",)
 
@@ -98,7 +102,7 @@ def test_waiting_jobs_have_no_hosts_and_the_last_run_of_a_requeued_one_counts() 
     ],
 )
 def test_a_row_that_cannot_be_read_is_refused(lines: list[str], line: int | None, reason: str) -> None:
-    error = refusal(slurm_sacct, "\n".join(lines) + "\n")
+    error = refusal(SLURM_SACCT, "\n".join(lines) + "\n")
     assert error.reason.startswith(reason)
     assert error.line == line
 
@@ -124,11 +128,11 @@ RECORD = """JobId=12 JobName=halo
 
 
 def scontrol_jobs(text: str | bytes) -> dict[str, Job]:
-    return {job.id: job for job in parse(slurm_scontrol, text).jobs}
+    return {job.id: job for job in parse(SLURM_SCONTROL, text).jobs}
 
 
 def job(text: str) -> Job:
-    (only,) = parse(slurm_scontrol, text).jobs
+    (only,) = parse(SLURM_SCONTROL, text).jobs
     return only
 
 
@@ -157,7 +161,7 @@ def test_jobs_that_wait_run_or_complete_have_what_is_known_of_them() -> None:
 
 
 def test_without_details_ranks_are_spread_evenly_and_that_is_said() -> None:
-    parsed = parse(slurm_scontrol, read("slurm/scontrol_show_job_oneline.txt"))
+    parsed = parse(SLURM_SCONTROL, read("slurm/scontrol_show_job_oneline.txt"))
     found = {job.id: job for job in parsed.jobs}
     assert found["2"].hosts == ("node0020", "node0035", "node0063")
     assert (found["2"].slots, found["2"].ranks, found["1"].slots) == ((14, 14, 14), 40, (4,) * 16)
@@ -201,9 +205,9 @@ def test_a_command_cannot_pass_for_fields() -> None:
 def test_comments_before_the_first_record_are_allowed() -> None:
     both = f"# made for the demo\n#\n\n{RECORD}\n\n{RECORD.replace('JobId=12', 'JobId=13')}"
     assert scontrol_jobs(both).keys() == {"12", "13"}
-    assert slurm_scontrol.recognise(f"# made\n\n{RECORD}", "x")
-    assert not slurm_scontrol.recognise("NodeName=node1 State=IDLE\n", "x")
-    assert not slurm_scontrol.recognise("", "x")
+    assert SLURM_SCONTROL.recognise(f"# made\n\n{RECORD}", "x")
+    assert not SLURM_SCONTROL.recognise("NodeName=node1 State=IDLE\n", "x")
+    assert not SLURM_SCONTROL.recognise("", "x")
 
 
 @pytest.mark.parametrize(
@@ -223,7 +227,7 @@ def test_comments_before_the_first_record_are_allowed() -> None:
 )
 def test_a_field_that_cannot_be_read_is_refused(old: str, new: str, line: int, reason: str | None) -> None:
     assert old in RECORD
-    error = refusal(slurm_scontrol, RECORD.replace(old, new))
+    error = refusal(SLURM_SCONTROL, RECORD.replace(old, new))
     assert error.line == line
     assert reason in (None, error.reason)
 
@@ -231,11 +235,11 @@ def test_a_field_that_cannot_be_read_is_refused(old: str, new: str, line: int, r
 def test_records_that_are_cut_off_repeated_or_followed_by_text_are_refused() -> None:
     lines = RECORD.splitlines()
     for cut in range(1, 11):
-        refusal(slurm_scontrol, "\n".join(lines[:cut]))
+        refusal(SLURM_SCONTROL, "\n".join(lines[:cut]))
     with pytest.raises(InputError, match="input:18: job 12 is repeated"):
         scontrol_jobs(f"{RECORD}\n{RECORD}")
     text = f"{RECORD}\nslurm_load_jobs error: Unable to contact slurm controller\n"
-    parsed = parse(slurm_scontrol, text)
+    parsed = parse(SLURM_SCONTROL, text)
     assert parsed.warnings == ("1 line is the tool's own diagnostics: jobs may be missing",)
     with pytest.raises(InputError, match="no jobs found"):
         scontrol_jobs("# nothing\n")
@@ -254,13 +258,13 @@ Sat Nov 21 03:35:41 2026
 
 
 def squeue_jobs(content: str | bytes, options: Options | None = None) -> dict[str, Job]:
-    return {job.id: job for job in parse(slurm_squeue, content, options=options).jobs}
+    return {job.id: job for job in parse(SLURM_SQUEUE, content, options=options).jobs}
 
 
 @pytest.mark.parametrize("content", [TABLE, BARS], ids=["table", "bars"])
 def test_it_gives_the_jobs_of_its_json(content: bytes) -> None:
     found = squeue_jobs(content)
-    known = {job.id: job for job in parse(slurm_json, read("slurm/squeue.json.gz")).jobs}
+    known = {job.id: job for job in parse(SLURM_JSON, read("slurm/squeue.json.gz")).jobs}
     assert found.keys() == known.keys() - {"4", "10"}  # finished: squeue hides them
     for key, job in found.items():
         if known[key].state == job.state != "COMPLETING":
@@ -272,11 +276,11 @@ def test_requested_columns_contain_more() -> None:
     job = squeue_jobs(BARS)["1"]
     assert (job.state, job.slots, job.ranks) == ("RUNNING", (4,) * 16, 0)
     assert job.started_at is not None
-    assert parse(slurm_squeue, BARS).warnings == ()
+    assert parse(SLURM_SQUEUE, BARS).warnings == ()
 
 
 def test_the_table_lists_no_cpus_no_hosts_of_completing_jobs_and_reasons_of_waiting_ones() -> None:
-    assert parse(slurm_squeue, TABLE).warnings == (
+    assert parse(SLURM_SQUEUE, TABLE).warnings == (
         "7 jobs without CPUs: one rank per host is assumed; use `scontrol show jobs -d` instead",
         "1 completing job lists only the hosts still being cleaned: read without hosts",
     )
@@ -286,7 +290,7 @@ def test_the_table_lists_no_cpus_no_hosts_of_completing_jobs_and_reasons_of_wait
 
 
 def test_the_long_table_begins_with_a_date() -> None:
-    assert slurm_squeue.recognise(LONG, "x")
+    assert SLURM_SQUEUE.recognise(LONG, "x")
     found = squeue_jobs(LONG)
     assert (found["5"].name, found["5"].state, found["5"].hosts) == ("a b c", "COMPLETING", ())
     assert (found["1"].state, len(found["1"].hosts)) == ("RUNNING", 16)
@@ -310,7 +314,7 @@ def test_the_long_table_begins_with_a_date() -> None:
     ],
 )  # fmt: skip
 def test_what_cannot_be_read_is_refused(text: str, line: int | None, reason: str) -> None:
-    error = refusal(slurm_squeue, text)
+    error = refusal(SLURM_SQUEUE, text)
     assert error.line == line
     assert error.reason.startswith(reason)
 
@@ -353,12 +357,12 @@ def found(parser: object, text: str) -> dict[str, Job]:
     ],
 )
 def test_every_record_of_scontrol_is_read_whatever_the_script(script: str) -> None:
-    jobs = found(slurm_scontrol, f"{scripts(script)}\n{OTHER}\n")
+    jobs = found(SLURM_SCONTROL, f"{scripts(script)}\n{OTHER}\n")
     assert list(jobs) == ["45", "46"]
-    assert jobs["45"] == found(slurm_scontrol, WRAP.replace("\n\nsrun", " srun"))["45"]
+    assert jobs["45"] == found(SLURM_SCONTROL, WRAP.replace("\n\nsrun", " srun"))["45"]
     assert (jobs["45"].hosts, jobs["45"].slots, jobs["46"].hosts) == (("n05", "n06"), (4, 4), ("n07", "n08"))
     without = scripts(script).partition("   StdErr=")[0]  # an interactive job has none
-    assert list(found(slurm_scontrol, f"{without}\n{OTHER}")) == ["45", "46"]
+    assert list(found(SLURM_SCONTROL, f"{without}\n{OTHER}")) == ["45", "46"]
 
 
 def test_a_script_in_records_of_one_line_is_read() -> None:
@@ -366,15 +370,15 @@ def test_a_script_in_records_of_one_line_is_read() -> None:
     for number, record in ((45, WRAP), (46, OTHER)):
         line = " ".join(part.strip() for part in record.splitlines() if part[:3] == "   ")
         text += f"JobId={number} JobName=w {line}\n".replace("load x", "load x\n\nsrun ./a.out")
-    assert list(found(slurm_scontrol, text)) == ["45", "46"]
+    assert list(found(SLURM_SCONTROL, text)) == ["45", "46"]
 
 
 def test_lines_behind_a_whole_record_are_left_out_and_counted() -> None:
-    parsed = parse(slurm_scontrol, f"{WRAP}\nsqueue: x\n\ny\n\n{OTHER}")
+    parsed = parse(SLURM_SCONTROL, f"{WRAP}\nsqueue: x\n\ny\n\n{OTHER}")
     assert [job.id for job in parsed.jobs] == ["45", "46"]
     line = WRAP.count("\n") + 2
     assert parsed.warnings[-1] == f"2 lines are outside of any job's record: left out, line {line} first"
-    (warning,) = parse(slurm_scontrol, f"{WRAP}\n" + OTHER[:200]).warnings
+    (warning,) = parse(SLURM_SCONTROL, f"{WRAP}\n" + OTHER[:200]).warnings
     assert warning.startswith(
         f"1 record is left out: line {WRAP.count(chr(10)) + 2}: the record has no NodeList="
     )
@@ -393,7 +397,7 @@ def test_every_row_of_sacct_is_read_wherever_the_submit_line_is(at: int, script:
     names = COLUMNS.split("|")
     head = "|".join([*names[:at], "SubmitLine", *names[at:]])
     text = "\n".join([head, row(10, "one", at=at), row(20, script, at=at), row(30, "three", at=at), ""])
-    hosts = {id: job.hosts for id, job in found(slurm_sacct, text).items()}
+    hosts = {id: job.hosts for id, job in found(SLURM_SACCT, text).items()}
     assert hosts == {str(k): (f"n{k}", f"n{k + 1}") for k in (10, 20, 30)}
 
 
@@ -401,7 +405,7 @@ def test_a_truncated_row_is_left_out_and_takes_no_other_row_with_it() -> None:
     cut = row(20, "x", at=6)
     for length, after in itertools.product((5, 12, 25, 30), ("", row(30, "y\n\nz", at=6))):
         rows = [f"{COLUMNS}|SubmitLine", row(10, "x", at=6), cut[:length], after]
-        parsed = parse(slurm_sacct, "\n".join(rows))
+        parsed = parse(SLURM_SACCT, "\n".join(rows))
         assert [job.id for job in parsed.jobs] == ["10", "30"][: 1 + bool(after)]
         assert parsed.warnings[0].startswith("1 record is left out: line 3: the row has "), length
         assert parsed.warnings[0].endswith(f": is it truncated? in {cut[:length]!r}")
@@ -412,12 +416,12 @@ def test_a_truncated_row_is_left_out_and_takes_no_other_row_with_it() -> None:
 @pytest.mark.parametrize(
     ("module", "head", "form", "column"),
     [
-        (slurm_sacct, COLUMNS, "{}|{}|1|4|COMPLETED|n{}", "SubmitLine"),
-        (slurm_squeue, "JOBID|NAME|USER|STATE|START_TIME|NODELIST", "{}|{}|ann|RUNNING|N/A|n{}", "COMMAND"),
+        (SLURM_SACCT, COLUMNS, "{}|{}|1|4|COMPLETED|n{}", "SubmitLine"),
+        (SLURM_SQUEUE, "JOBID|NAME|USER|STATE|START_TIME|NODELIST", "{}|{}|ann|RUNNING|N/A|n{}", "COMMAND"),
     ],
 )
 def test_any_name_and_command_is_kept_and_moves_no_host_to_another_job(
-    module: ModuleType, head: str, form: str, column: str, name: str, script: str
+    module: Format, head: str, form: str, column: str, name: str, script: str
 ) -> None:
     end = f"|{script}" if script else ""
     rows = [form.format(k, name if k == 2 else "w", k) + end for k in (1, 2, 3)]
@@ -434,28 +438,28 @@ def test_all_columns_with_a_script_of_several_lines_are_read() -> None:
         if len(cells) == len(head):
             cells[head.index("SubmitLine")] = SCRIPT
     changed = "\n".join("|".join(cells) for cells in [head, *rows])
-    assert found(slurm_sacct, changed) == found(slurm_sacct, text)
+    assert found(SLURM_SACCT, changed) == found(SLURM_SACCT, text)
 
 
 def test_names_and_commands_of_squeue_and_names_of_steps_may_have_several_lines() -> None:
     text = "JOBID|NAME|ST|CPUS|NODELIST|COMMAND\n7|a\n\nb|R|4|n1|x\n\ny | z\n8|c|R|4|n2|d\n"
-    facts = [(job.id, job.hosts, job.name) for job in found(slurm_squeue, text).values()]
+    facts = [(job.id, job.hosts, job.name) for job in found(SLURM_SQUEUE, text).values()]
     assert facts == [("7", ("n1",), "a\n\nb"), ("8", ("n2",), "c")]
     text = read("slurm/scontrol_show_steps.txt").decode()
     names = [line for line in text.splitlines() if " Name=" in line]
     changed = text.replace(names[0], names[0].replace(" Name=", " Name=a\n\nb"))
-    assert found(slurm_steps, changed) == found(slurm_steps, text)
+    assert found(SLURM_STEPS, changed) == found(SLURM_STEPS, text)
 
 
 @pytest.mark.parametrize(
     ("module", "name"),
     [
-        (slurm_sacct, "sacct_P.txt"),
-        (slurm_squeue, "squeue.txt"),
-        (slurm_scontrol, "scontrol_show_jobs_d.txt"),
+        (SLURM_SACCT, "sacct_P.txt"),
+        (SLURM_SQUEUE, "squeue.txt"),
+        (SLURM_SCONTROL, "scontrol_show_jobs_d.txt"),
     ],
 )
-def test_diagnostics_of_the_tools_are_counted_wherever_they_are(module: ModuleType, name: str) -> None:
+def test_diagnostics_of_the_tools_are_counted_wherever_they_are(module: Format, name: str) -> None:
     text = read(f"slurm/{name}").decode()
     lines = text.splitlines(keepends=True)
     said = ["squeue: error: Unable to contact slurm controller\n", "slurm_load_jobs error: retrying\n"]

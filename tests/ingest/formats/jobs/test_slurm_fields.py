@@ -9,9 +9,10 @@ from ClusterShell.NodeSet import RESOLVER_NOGROUP, NodeSet, NodeSetException
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ingest.formats.jobs import slurm_fields, slurm_steps
+from ingest.formats.jobs import slurm_fields
 from ingest.formats.jobs.hostlists import MAX_HOSTS, expand
 from ingest.formats.jobs.slurm_fields import JobList, Where
+from ingest.formats.jobs.slurm_steps import SLURM_STEPS
 from ingest.options import Options
 from ingest.pipeline import plan
 from registry.errors import InputError
@@ -218,14 +219,14 @@ SAMPLE = read("slurm/scontrol_show_steps.txt")
 
 def test_the_largest_step_of_each_job_gives_ranks_and_distribution() -> None:
     """Jobs 7 and 8 are 7+0 and 7+1 in scontrol_show_jobs_d.txt, of one srun: other numbers there."""
-    parsed = parse(slurm_steps, SAMPLE)
+    parsed = parse(SLURM_STEPS, SAMPLE)
     found = {job.id: (job.ranks, job.distribution) for job in parsed.jobs}
     assert found == {"2": (40, "block")}
     assert all((job.hosts, job.state, job.started_at) == ((), "", None) for job in parsed.jobs)
     assert parsed.warnings[1] == "4 steps of scripts and daemons are ignored"
     assert parsed.warnings[2].startswith("2 steps of heterogeneous jobs are ignored")
     lines = [record.replace("\n", "") for record in SAMPLE.decode().split("\n\n")]
-    assert parse(slurm_steps, "\n".join(lines)).jobs == parsed.jobs
+    assert parse(SLURM_STEPS, "\n".join(lines)).jobs == parsed.jobs
 
 
 def test_the_record_of_the_job_and_its_steps_together_give_the_host_of_every_rank() -> None:
@@ -248,7 +249,7 @@ def test_the_record_of_the_job_and_its_steps_together_give_the_host_of_every_ran
     ],
 )
 def test_what_cannot_be_understood_is_refused_with_its_line(text: str, reason: str, line: int | None) -> None:
-    error = refusal(slurm_steps, text)
+    error = refusal(SLURM_STEPS, text)
     assert reason in error.reason
     assert error.line == line
 
@@ -259,12 +260,12 @@ def test_daemons_of_launchers_are_no_application() -> None:
         f"StepId=3_1.{at} UserId=0\n Tasks={tasks} Name={name} Network=x\n Dist={how}\n SrunHost:Pid=a:1\n\n"
         for at, (tasks, name, how) in enumerate(steps)
     )
-    (job,) = parse(slurm_steps, text).jobs
+    (job,) = parse(SLURM_STEPS, text).jobs
     assert (job.id, job.ranks, job.distribution) == ("3_1", 4, "plane")
 
 
 def test_a_long_line_of_blanks_takes_no_time_for_each_pair_of_them() -> None:
     text = SAMPLE.decode().replace(" Network=", " " * 1_000_000 + "Network=", 1)
-    assert parse(slurm_steps, text).jobs == parse(slurm_steps, SAMPLE).jobs
+    assert parse(SLURM_STEPS, text).jobs == parse(SLURM_STEPS, SAMPLE).jobs
     cut = SAMPLE.decode().replace("Network=", " " * 1_000_000)
-    assert len(parse(slurm_steps, cut).jobs) == 1
+    assert len(parse(SLURM_STEPS, cut).jobs) == 1

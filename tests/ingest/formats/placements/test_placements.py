@@ -8,20 +8,18 @@ from itertools import permutations
 import pytest
 
 from ingest import catalog
-from ingest.catalog import Parser
 from ingest.formats.jobs.hostlists import expand
-from ingest.formats.placements import (
-    flux_taskmap,
-    hostfile,
-    intel_mpi_map,
-    mpich_rank_order,
-    openmpi_map,
-    openmpi_rankfile,
-    placement_csv,
-    rank_list,
-)
-from ingest.formats.profiles import edge_csv
+from ingest.formats.placements.flux_taskmap import FLUX_TASKMAP
+from ingest.formats.placements.hostfile import HOSTFILE
+from ingest.formats.placements.intel_mpi_map import INTEL_MPI_MAP
+from ingest.formats.placements.mpich_rank_order import MPICH_RANK_ORDER
+from ingest.formats.placements.openmpi_map import OPENMPI_MAP
+from ingest.formats.placements.openmpi_rankfile import OPENMPI_RANKFILE
+from ingest.formats.placements.placement_csv import PLACEMENT_CSV
+from ingest.formats.placements.rank_list import RANK_LIST
+from ingest.formats.profiles.edge_csv import EDGE_CSV
 from ingest.options import Options
+from ingest.parsed import Format
 from registry.errors import InputError
 from tests.support.inputs import file, hosts_of, parse, read, refusal
 
@@ -69,23 +67,23 @@ VECTORS = {
 
 
 TURNED = tuple(f"node{i}" for i in (3, 2, 1, 0, 0, 1, 2, 3))
-READ: list[tuple[Parser, str, tuple[str, ...]]] = [
-    (hostfile, "openmpi_seq_hostfile.txt", TURNED),
-    (hostfile, "mpich_machinefile.txt", TURNED),
-    (hostfile, "slurm_hostfile.txt", tuple(host.replace("node", "n") for host in TURNED)),
-    (hostfile, "hosts.txt", tuple(f"node{i}" for i in (0, 0, 1, 1, 2, 2, 3, 3))),
-    (openmpi_rankfile, "openmpi_rankfile.txt", TURNED),
-    (openmpi_map, "openmpi_display_map.txt", FIVE),
-    (openmpi_map, "openmpi_devel_map.txt", FIVE),
-    (openmpi_map, "openmpi_report_bindings.txt", FIVE),
-    (rank_list, "openmpi_tag_output.txt", FIVE),
-    (rank_list, "mpich_prepend_rank.txt", FIVE),
+READ: list[tuple[Format, str, tuple[str, ...]]] = [
+    (HOSTFILE, "openmpi_seq_hostfile.txt", TURNED),
+    (HOSTFILE, "mpich_machinefile.txt", TURNED),
+    (HOSTFILE, "slurm_hostfile.txt", tuple(host.replace("node", "n") for host in TURNED)),
+    (HOSTFILE, "hosts.txt", tuple(f"node{i}" for i in (0, 0, 1, 1, 2, 2, 3, 3))),
+    (OPENMPI_RANKFILE, "openmpi_rankfile.txt", TURNED),
+    (OPENMPI_MAP, "openmpi_display_map.txt", FIVE),
+    (OPENMPI_MAP, "openmpi_devel_map.txt", FIVE),
+    (OPENMPI_MAP, "openmpi_report_bindings.txt", FIVE),
+    (RANK_LIST, "openmpi_tag_output.txt", FIVE),
+    (RANK_LIST, "mpich_prepend_rank.txt", FIVE),
 ]
 
 
 @pytest.mark.parametrize(("parser", "name", "hosts"), READ)
 def test_files_and_reports_of_launchers_give_the_hosts_of_a_job(
-    parser: Parser, name: str, hosts: tuple[str, ...]
+    parser: Format, name: str, hosts: tuple[str, ...]
 ) -> None:
     content = read(f"placements/{name}")
     assert parser.recognise(content.decode(), "x")
@@ -94,32 +92,32 @@ def test_files_and_reports_of_launchers_give_the_hosts_of_a_job(
 
 def test_comments_blanks_and_slots_that_place_no_rank_are_read_over() -> None:
     text = "# made\na slots=2 max_slots=4 # x\n\nb  slots = 0\nc slots=1 max-slots=1\n"
-    assert hosts_of(hostfile, text) == ("a", "a", "c")
+    assert hosts_of(HOSTFILE, text) == ("a", "a", "c")
     text = "# made\n\n  rank 0 = a slot=1:0-2  # first\nrank 1=b-ib0.site  slot=0,3\n"
     text += "RANK 2=a slots=*\nrank 3=c\n"
-    assert hosts_of(openmpi_rankfile, text) == ("a", "b-ib0.site", "a", "c")
-    assert hosts_of(placement_csv, CSV) == ("b", "a", "b")
-    assert hosts_of(placement_csv, '# made\nHost,Rank\r\n"a, b",1\r\nc,0\r\n\r\n') == ("c", "a, b")
+    assert hosts_of(OPENMPI_RANKFILE, text) == ("a", "b-ib0.site", "a", "c")
+    assert hosts_of(PLACEMENT_CSV, CSV) == ("b", "a", "b")
+    assert hosts_of(PLACEMENT_CSV, '# made\nHost,Rank\r\n"a, b",1\r\nc,0\r\n\r\n') == ("c", "a, b")
 
 
 @pytest.mark.parametrize("order", list(permutations(range(3))))
 def test_lines_may_come_in_any_order(order: tuple[int, ...]) -> None:
     lines = [f"rank {rank}={host} slot=0" for rank, host in enumerate("abc")]
-    assert hosts_of(openmpi_rankfile, "\n".join(lines[i] for i in order)) == ("a", "b", "c")
+    assert hosts_of(OPENMPI_RANKFILE, "\n".join(lines[i] for i in order)) == ("a", "b", "c")
 
 
 def test_intel_mpi_says_it_in_its_debugging_output() -> None:
-    assert intel_mpi_map.recognise(INTEL, "x")
-    assert hosts_of(intel_mpi_map, INTEL) == ("c2", "c3.local", "c1")
-    assert hosts_of(intel_mpi_map, INTEL[: INTEL.index("(): 2 ")]) == ("c2", "c3.local")
+    assert INTEL_MPI_MAP.recognise(INTEL, "x")
+    assert hosts_of(INTEL_MPI_MAP, INTEL) == ("c2", "c3.local", "c1")
+    assert hosts_of(INTEL_MPI_MAP, INTEL[: INTEL.index("(): 2 ")]) == ("c2", "c3.local")
 
 
 def test_a_map_may_be_among_the_output_of_the_program() -> None:
     content = read("placements/openmpi_report_bindings.txt").decode().splitlines()
     noisy = "\n".join(["hello", *content[:2], "Process rank: 7", *content[2:], "bye"])
-    assert hosts_of(openmpi_map, noisy) == FIVE
+    assert hosts_of(OPENMPI_MAP, noisy) == FIVE
     free = "[a:11] MCW rank 1 is not bound (or bound to all available processors)\n"
-    assert hosts_of(openmpi_map, f"{free}[b:1] MCW rank 0 bound to x\n") == ("b", "a")
+    assert hosts_of(OPENMPI_MAP, f"{free}[b:1] MCW rank 0 bound to x\n") == ("b", "a")
 
 
 LISTS = (
@@ -130,26 +128,26 @@ LISTS = (
 
 @pytest.mark.parametrize("text", LISTS)
 def test_every_kind_of_list_is_read(text: str) -> None:
-    assert rank_list.recognise(text, "x")
-    assert hosts_of(rank_list, text) == ("b", "a", "b")
+    assert RANK_LIST.recognise(text, "x")
+    assert hosts_of(RANK_LIST, text) == ("b", "a", "b")
 
 
 def test_a_rank_order_lists_the_rank_of_each_slot() -> None:
     # Slots b b c c a a hold ranks 1 4 0 2 3 5: rank 0 is on c, rank 1 on b, ...
-    assert hosts_of(mpich_rank_order, "1,4,0,2,3,5\n", ON_THREE) == ("c", "b", "c", "a", "b", "a")
+    assert hosts_of(MPICH_RANK_ORDER, "1,4,0,2,3,5\n", ON_THREE) == ("c", "b", "c", "a", "b", "a")
     two = Options(hosts=("x", "y"), slots=(4,))
-    assert hosts_of(mpich_rank_order, GRID_ORDER, two) == tuple("xxyyxxyy")
-    assert hosts_of(mpich_rank_order, "4-7 # second half\n0-1,\n3, 2", two) == tuple("yyyyxxxx")
+    assert hosts_of(MPICH_RANK_ORDER, GRID_ORDER, two) == tuple("xxyyxxyy")
+    assert hosts_of(MPICH_RANK_ORDER, "4-7 # second half\n0-1,\n3, 2", two) == tuple("yyyyxxxx")
 
 
 def test_the_hosts_are_those_of_a_comment_or_of_the_caller() -> None:
     text = "# hosts b*2 c*1\n1,2,0\n"
-    assert hosts_of(mpich_rank_order, text) == ("c", "b", "b")
+    assert hosts_of(MPICH_RANK_ORDER, text) == ("c", "b", "b")
     same = Options(hosts=("b", "c"), slots=(2, 1))
-    assert hosts_of(mpich_rank_order, text, same) == ("c", "b", "b")
+    assert hosts_of(MPICH_RANK_ORDER, text, same) == ("c", "b", "b")
     with pytest.raises(InputError, match="the hosts or slots in the file differ from those given"):
-        parse(mpich_rank_order, text, Options(hosts=("b", "c"), slots=(2,)))
-    for parser, no_hosts in ((mpich_rank_order, "1,0\n"), (flux_taskmap, "[[0,1,2,1]]")):
+        parse(MPICH_RANK_ORDER, text, Options(hosts=("b", "c"), slots=(2,)))
+    for parser, no_hosts in ((MPICH_RANK_ORDER, "1,0\n"), (FLUX_TASKMAP, "[[0,1,2,1]]")):
         with pytest.raises(InputError, match="--hosts"):
             parse(parser, no_hosts)
 
@@ -169,26 +167,26 @@ def node_of_task(raw: str) -> tuple[str, ...]:
 def test_task_maps_mean_what_the_vectors_of_rfc_34_say(text: str) -> None:
     nodes = Options(hosts=tuple(f"n{node}" for node in range(8)))
     for written in (text, f'{{"version": 1, "map": {text}}}'):
-        assert flux_taskmap.recognise(written, "x")
-        assert hosts_of(flux_taskmap, written, nodes) == node_of_task(VECTORS[text])
+        assert FLUX_TASKMAP.recognise(written, "x")
+        assert hosts_of(FLUX_TASKMAP, written, nodes) == node_of_task(VECTORS[text])
 
 
 def test_numbers_alone_and_other_tables_are_of_no_format_of_placements() -> None:
     for text in ("", "# x\n", "garbage\n", "hello world\n", "1\n2\n", "a\nb c\n", "{\n}\n"):
-        assert not hostfile.recognise(text, "x")
+        assert not HOSTFILE.recognise(text, "x")
     for text in ("0 1\n1 2\n", "4 5\n1 2 3\n", "", "0 a\n1 b c\n", "node1 0\n", "x\n", "0 0 0 0\n0 0 0 1\n"):
-        assert not rank_list.recognise(text, "x")
+        assert not RANK_LIST.recognise(text, "x")
     for text in ("0,5,1\n5,0,2\n1,2,0\n", "0 1\n", "4\n", "src,dst,bytes\n0,1,2\n", "", "a,b\n", "0,1.5\n"):
-        assert not mpich_rank_order.recognise(text, "x")
-        assert edge_csv.recognise(text, "x") == text.startswith("src")
+        assert not MPICH_RANK_ORDER.recognise(text, "x")
+        assert EDGE_CSV.recognise(text, "x") == text.startswith("src")
     for text in ("2,0,1\n", GRID_ORDER, "0-3\n", "# hosts a*2\n1,0\n"):
-        assert mpich_rank_order.recognise(text, "x")
+        assert MPICH_RANK_ORDER.recognise(text, "x")
     for text in ("a slots=2\n", "a:2\n", "a\nb\n", "# x\na\na\n"):
-        assert hostfile.recognise(text, "x")
-    assert openmpi_rankfile.recognise("# x\n\nrank 0=a slot=0\n", "x")
-    assert not openmpi_rankfile.recognise("node0 slots=2\n", "x")
-    assert placement_csv.recognise(CSV, "x")
-    assert not placement_csv.recognise("src,dst,bytes\n", "x")
+        assert HOSTFILE.recognise(text, "x")
+    assert OPENMPI_RANKFILE.recognise("# x\n\nrank 0=a slot=0\n", "x")
+    assert not OPENMPI_RANKFILE.recognise("node0 slots=2\n", "x")
+    assert PLACEMENT_CSV.recognise(CSV, "x")
+    assert not PLACEMENT_CSV.recognise("src,dst,bytes\n", "x")
 
 
 NOT_A_RANK = "rank is not a whole number of at most 8 digits"
@@ -198,29 +196,29 @@ WRONG_LINE = "expected `rank N=HOST slot=CPU`"
 @pytest.mark.parametrize(
     ("parser", "text", "line", "reason"),
     [
-        (openmpi_rankfile, "rank 0=a slot=0\nrank 2=b slot=0\n", 2, "1 of 3 ranks are missing, rank 1 first"),
-        (openmpi_rankfile, "rank 1=a slot=0\n", 1, "1 of 2 ranks are missing, rank 0 first"),
-        (openmpi_rankfile, "rank 0=a\nrank 99999999=a\n", 2,
+        (OPENMPI_RANKFILE, "rank 0=a slot=0\nrank 2=b slot=0\n", 2, "1 of 3 ranks are missing, rank 1 first"),
+        (OPENMPI_RANKFILE, "rank 1=a slot=0\n", 1, "1 of 2 ranks are missing, rank 0 first"),
+        (OPENMPI_RANKFILE, "rank 0=a\nrank 99999999=a\n", 2,
          "99999998 of 100000000 ranks are missing, rank 1 first"),
-        (openmpi_rankfile, "rank 0=a slot=0\nrank 0=b slot=0\n", 2,
+        (OPENMPI_RANKFILE, "rank 0=a slot=0\nrank 0=b slot=0\n", 2,
          "rank 0 is repeated on b, first in line 1 on a"),
-        *((openmpi_rankfile, text, 1, WRONG_LINE)
+        *((OPENMPI_RANKFILE, text, 1, WRONG_LINE)
           for text in ("rank 0=a slo", "rank 0=a slot=\n", "rank 0=a b slot=0\n", "rank -1=a slot=0\n")),
-        (openmpi_rankfile, "rank 0=a slot=0\nnode1 slots=2\n", 2, WRONG_LINE),
-        (openmpi_rankfile, "# nothing\n", None, "no ranks found"),
-        (placement_csv, "rank,host\n0,a\n#1,b\n", 3, "rank is not a whole number of at most 8 digits"),
-        (placement_csv, "rank,host,host\n", 1, "expected one column host"),
-        (placement_csv, "rank,slot\n0,1\n", 1, "expected one column host"),
-        (placement_csv, "rank,host\n0,a,1\n", 2, "3 cells, but there are 2 columns"),
-        (placement_csv, "rank,host\n\n-1,a\n", 3, NOT_A_RANK),
-        (placement_csv, "rank,host\n1000000000,a\n", 2, NOT_A_RANK),
-        (placement_csv, "rank,host\n٣,a\n", 2, NOT_A_RANK),
-        (placement_csv, "rank,host\n0, \n", 2, "host has no name"),
-        (placement_csv, "rank,host\n", None, "no ranks found"),
+        (OPENMPI_RANKFILE, "rank 0=a slot=0\nnode1 slots=2\n", 2, WRONG_LINE),
+        (OPENMPI_RANKFILE, "# nothing\n", None, "no ranks found"),
+        (PLACEMENT_CSV, "rank,host\n0,a\n#1,b\n", 3, "rank is not a whole number of at most 8 digits"),
+        (PLACEMENT_CSV, "rank,host,host\n", 1, "expected one column host"),
+        (PLACEMENT_CSV, "rank,slot\n0,1\n", 1, "expected one column host"),
+        (PLACEMENT_CSV, "rank,host\n0,a,1\n", 2, "3 cells, but there are 2 columns"),
+        (PLACEMENT_CSV, "rank,host\n\n-1,a\n", 3, NOT_A_RANK),
+        (PLACEMENT_CSV, "rank,host\n1000000000,a\n", 2, NOT_A_RANK),
+        (PLACEMENT_CSV, "rank,host\n٣,a\n", 2, NOT_A_RANK),
+        (PLACEMENT_CSV, "rank,host\n0, \n", 2, "host has no name"),
+        (PLACEMENT_CSV, "rank,host\n", None, "no ranks found"),
     ],
 )  # fmt: skip
 def test_a_list_that_cannot_be_read_is_refused(
-    parser: Parser, text: str, line: int | None, reason: str
+    parser: Format, text: str, line: int | None, reason: str
 ) -> None:
     error = refusal(parser, text)
     assert (error.line, error.reason) == (line, reason)
@@ -236,45 +234,45 @@ JOBS = (
 @pytest.mark.parametrize(
     ("parser", "text", "line", "reason"),
     [
-        (hostfile, "a slots=1\nb\n", 2, MIXED),
-        (hostfile, "a\nb:2\n", 2, MIXED),
-        (hostfile, "a:1\nb slots=1\n", 2, MIXED),
-        (hostfile, "a slo", 1, NO_HOST),
-        (hostfile, "a:x\n", 1, NO_HOST),
-        (hostfile, "a slots=1 user=ann\n", 1, NO_HOST),
-        (hostfile, "a:99999999\n", 1, "places more than 16777216 ranks"),
-        (hostfile, "a slots=0\n", None, "no ranks found"),
-        (hostfile, "# nothing\n", None, "no ranks found"),
-        (rank_list, "0 a\n0 b\n", 2, "rank 0 is repeated on b, first in line 1 on a"),
-        (rank_list, "0 a\n2 b\n", 2, "1 of 3 ranks are missing, rank 1 first"),
-        (rank_list, "0 a\n1: b\n", 2, MIXED),
-        (rank_list, "0 a b\n", 1, "expected a rank and its host"),
-        (rank_list, "0 12\n", 1, "expected a rank and its host"),
-        (rank_list, "0: 1 a\n", 1, "rank 1 is labelled 0"),
-        (rank_list, "# nothing\n", None, "no ranks found"),
-        (openmpi_map, "[a:1] MCW rank 0 bound to x\n[b:2] MCW rank 0 bound to x\n", 2, "rank 0 is repeated"),
-        (openmpi_map, "[a:1] Rank 0 bound to x\n[a:1] Rank 0 bound to x\n", 2, "rank 0 is repeated"),
-        (openmpi_map, "[a] Rank 0 bound to x\n[a] Rank 0 bound to y\n", 2, "rank 0 is repeated"),
-        (openmpi_map, JOBS.replace("4,2", "4,1").replace("rank: 1", "rank: 0"), 3, "rank 0 is repeated"),
-        (openmpi_map, "[a:1] MCW rank 1 bound to x\n", 1, "1 of 2 ranks are missing"),
-        (openmpi_map, "\tProcess OMPI jobid: [4,1] App: 0 Process rank: 0 Bound: N/A\n", 1, "a process"),
-        (openmpi_map, "Data for JOB [4,1] offset 0\n", None, "no ranks found"),
-        (openmpi_map, JOBS, 3, "maps of two jobs"),
-        (intel_mpi_map, INTEL.replace("(): 2 ", "(): 1 "), 12, "rank 1 is repeated on c1, first in line 10"),
-        (intel_mpi_map, INTEL.replace("c3.local", "c3 x"), 10, "expected a row of rank, process, host"),
-        (mpich_rank_order, "0,1,0\n", 1, "rank 0 is repeated on c, first in line 1 on b"),
-        (mpich_rank_order, "0,1\n3\n", 2, "1 of 4 ranks are missing, rank 2 first"),
-        (mpich_rank_order, "0-6\n", 1, "more ranks than slots of the hosts (6)"),
-        (mpich_rank_order, "3-1\n", 1, "invalid range of ranks"),
-        (mpich_rank_order, "0,99999999\n", 1, "invalid range of ranks"),
-        (mpich_rank_order, "0;1\n", 1, "expected a list of ranks separated by commas"),
-        (mpich_rank_order, "0,,1\n", 1, "expected a list of ranks separated by commas"),
-        (mpich_rank_order, "# hosts b*99999999 c*1\n0,1\n", 1, "more than 16777216 slots"),
-        (mpich_rank_order, "# only this\n", None, "no ranks found"),
+        (HOSTFILE, "a slots=1\nb\n", 2, MIXED),
+        (HOSTFILE, "a\nb:2\n", 2, MIXED),
+        (HOSTFILE, "a:1\nb slots=1\n", 2, MIXED),
+        (HOSTFILE, "a slo", 1, NO_HOST),
+        (HOSTFILE, "a:x\n", 1, NO_HOST),
+        (HOSTFILE, "a slots=1 user=ann\n", 1, NO_HOST),
+        (HOSTFILE, "a:99999999\n", 1, "places more than 16777216 ranks"),
+        (HOSTFILE, "a slots=0\n", None, "no ranks found"),
+        (HOSTFILE, "# nothing\n", None, "no ranks found"),
+        (RANK_LIST, "0 a\n0 b\n", 2, "rank 0 is repeated on b, first in line 1 on a"),
+        (RANK_LIST, "0 a\n2 b\n", 2, "1 of 3 ranks are missing, rank 1 first"),
+        (RANK_LIST, "0 a\n1: b\n", 2, MIXED),
+        (RANK_LIST, "0 a b\n", 1, "expected a rank and its host"),
+        (RANK_LIST, "0 12\n", 1, "expected a rank and its host"),
+        (RANK_LIST, "0: 1 a\n", 1, "rank 1 is labelled 0"),
+        (RANK_LIST, "# nothing\n", None, "no ranks found"),
+        (OPENMPI_MAP, "[a:1] MCW rank 0 bound to x\n[b:2] MCW rank 0 bound to x\n", 2, "rank 0 is repeated"),
+        (OPENMPI_MAP, "[a:1] Rank 0 bound to x\n[a:1] Rank 0 bound to x\n", 2, "rank 0 is repeated"),
+        (OPENMPI_MAP, "[a] Rank 0 bound to x\n[a] Rank 0 bound to y\n", 2, "rank 0 is repeated"),
+        (OPENMPI_MAP, JOBS.replace("4,2", "4,1").replace("rank: 1", "rank: 0"), 3, "rank 0 is repeated"),
+        (OPENMPI_MAP, "[a:1] MCW rank 1 bound to x\n", 1, "1 of 2 ranks are missing"),
+        (OPENMPI_MAP, "\tProcess OMPI jobid: [4,1] App: 0 Process rank: 0 Bound: N/A\n", 1, "a process"),
+        (OPENMPI_MAP, "Data for JOB [4,1] offset 0\n", None, "no ranks found"),
+        (OPENMPI_MAP, JOBS, 3, "maps of two jobs"),
+        (INTEL_MPI_MAP, INTEL.replace("(): 2 ", "(): 1 "), 12, "rank 1 is repeated on c1, first in line 10"),
+        (INTEL_MPI_MAP, INTEL.replace("c3.local", "c3 x"), 10, "expected a row of rank, process, host"),
+        (MPICH_RANK_ORDER, "0,1,0\n", 1, "rank 0 is repeated on c, first in line 1 on b"),
+        (MPICH_RANK_ORDER, "0,1\n3\n", 2, "1 of 4 ranks are missing, rank 2 first"),
+        (MPICH_RANK_ORDER, "0-6\n", 1, "more ranks than slots of the hosts (6)"),
+        (MPICH_RANK_ORDER, "3-1\n", 1, "invalid range of ranks"),
+        (MPICH_RANK_ORDER, "0,99999999\n", 1, "invalid range of ranks"),
+        (MPICH_RANK_ORDER, "0;1\n", 1, "expected a list of ranks separated by commas"),
+        (MPICH_RANK_ORDER, "0,,1\n", 1, "expected a list of ranks separated by commas"),
+        (MPICH_RANK_ORDER, "# hosts b*99999999 c*1\n0,1\n", 1, "more than 16777216 slots"),
+        (MPICH_RANK_ORDER, "# only this\n", None, "no ranks found"),
     ],
 )  # fmt: skip
 def test_a_file_or_report_that_cannot_be_read_is_refused(
-    parser: Parser, text: str, line: int | None, reason: str
+    parser: Format, text: str, line: int | None, reason: str
 ) -> None:
     error = refusal(parser, text, ON_THREE)
     assert error.line == line
@@ -296,22 +294,22 @@ def test_a_file_or_report_that_cannot_be_read_is_refused(
     ],
 )
 def test_a_task_map_that_cannot_be_read_is_refused(value: object, reason: str) -> None:
-    assert reason in refusal(flux_taskmap, json.dumps(value), ON_THREE).reason
+    assert reason in refusal(FLUX_TASKMAP, json.dumps(value), ON_THREE).reason
 
 
 def test_lines_that_repeat_an_earlier_host_are_read_in_order_and_the_rule_is_named() -> None:
     text = "a\na\nb\na\nb\n"
-    assert hosts_of(hostfile, text) == ("a", "a", "b", "a", "b")
-    (warning,) = parse(hostfile, text).warnings
+    assert hosts_of(HOSTFILE, text) == ("a", "a", "b", "a", "b")
+    (warning,) = parse(HOSTFILE, text).warnings
     assert warning.startswith("2 lines repeat the hosts of an earlier line (a in line 4 first): ")
     assert "`--map-by seq`" in warning
     assert "Open MPI adds up the slots of such lines" in warning
-    assert not parse(hostfile, "a\na\nb\nb\n").warnings
-    assert not parse(hostfile, "a:2\nb:1\na:1\n").warnings
+    assert not parse(HOSTFILE, "a\na\nb\nb\n").warnings
+    assert not parse(HOSTFILE, "a:2\nb:1\na:1\n").warnings
 
 
 def test_a_host_repeated_with_slots_is_refused_with_the_rule() -> None:
-    error = refusal(hostfile, "a slots=2\nb slots=2\na slots=2\n")
+    error = refusal(HOSTFILE, "a slots=2\nb slots=2\na slots=2\n")
     assert (error.line, error.reason) == (
         3,
         "host a is repeated with slots=: Open MPI adds up the slots of such lines, and the host takes "
@@ -322,15 +320,15 @@ def test_a_host_repeated_with_slots_is_refused_with_the_rule() -> None:
 @pytest.mark.parametrize("text", ["+e0\n+e1\n", "+n0 slots=2\nb slots=2\n", "# x\n+e\n", "+e:2\n"])
 def test_relative_hosts_are_recognised_and_refused_with_the_rule(text: str) -> None:
     assert catalog.recognise(file(text).as_group()).name == "hostfile"
-    assert "which only mpirun knows: use the names" in refusal(hostfile, text).reason
-    assert "relative" in refusal(hostfile, "a\n" + text).reason
+    assert "which only mpirun knows: use the names" in refusal(HOSTFILE, text).reason
+    assert "relative" in refusal(HOSTFILE, "a\n" + text).reason
 
 
 @pytest.mark.parametrize("host", ["+e0", "+n12", "+e", "+e:2"])
 def test_relative_hosts_in_lists_and_rankfiles_are_refused_with_the_rule(host: str) -> None:
     with pytest.raises(InputError, match=r"is relative: .*which only mpirun knows"):
         expand(f"a,{host}")
-    error = refusal(openmpi_rankfile, f"rank 0={host} slot=0\n")
+    error = refusal(OPENMPI_RANKFILE, f"rank 0={host} slot=0\n")
     assert (error.line, "which only mpirun knows" in error.reason) == (1, True)
 
 
@@ -342,7 +340,7 @@ NAMED = MAP.replace("[59672,1]", "prterun-login1-3333100@1")
 @pytest.mark.parametrize("text", [MAP, NAMED, MAP + MAP, f"srun: note\n{MAP}output of a rank\n"])
 def test_the_map_of_open_mpi_5_is_recognised_and_read(text: str) -> None:
     assert catalog.recognise(file(text).as_group()).name == "openmpi-map"
-    assert hosts_of(openmpi_map, text) == ("n0001", "n0002", "n0001", "n0002")
+    assert hosts_of(OPENMPI_MAP, text) == ("n0001", "n0002", "n0001", "n0002")
 
 
 @pytest.mark.parametrize(
@@ -357,14 +355,14 @@ def test_the_map_of_open_mpi_5_is_recognised_and_read(text: str) -> None:
 )
 def test_the_bindings_of_open_mpi_5_are_recognised_and_read(text: str) -> None:
     assert catalog.recognise(file(text).as_group()).name == "openmpi-map"
-    assert hosts_of(openmpi_map, text) == ("node701",) * 4 + ("node702",) * 4
+    assert hosts_of(OPENMPI_MAP, text) == ("node701",) * 4 + ("node702",) * 4
 
 
 def test_the_developers_map_of_prrte_is_read() -> None:
     text = read("placements/openmpi_devel_map.txt").decode()
     named = text.replace("[4227,1]", "prterun-node0001-77@1")
     assert named != text
-    assert hosts_of(openmpi_map, named) == hosts_of(openmpi_map, text)
+    assert hosts_of(OPENMPI_MAP, named) == hosts_of(OPENMPI_MAP, text)
 
 
 def test_the_map_of_old_versions_is_read() -> None:
@@ -374,9 +372,9 @@ def test_the_map_of_old_versions_is_read() -> None:
         " \tProcess OMPI jobid: [87,1] Process rank: 1\n"
     )
     assert catalog.recognise(file(text).as_group()).name == "openmpi-map"
-    assert hosts_of(openmpi_map, text) == ("a", "b")
+    assert hosts_of(OPENMPI_MAP, text) == ("a", "b")
 
 
 def test_maps_of_two_jobs_are_refused() -> None:
     second = NAMED.replace("@1", "@2").replace("rank: ", "rank: 1")
-    assert refusal(openmpi_map, NAMED + second).reason == "maps of two jobs"
+    assert refusal(OPENMPI_MAP, NAMED + second).reason == "maps of two jobs"

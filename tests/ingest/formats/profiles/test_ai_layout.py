@@ -10,8 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ingest.formats.profiles import ai_layout as layout_file
-from ingest.formats.profiles import darshan, mpip, nccl_graph, nccl_log
+from ingest.formats.profiles.ai_layout import AI_LAYOUT
+from ingest.formats.profiles.darshan import DARSHAN
+from ingest.formats.profiles.mpip import MPIP
+from ingest.formats.profiles.nccl_graph import NCCL_GRAPH
+from ingest.formats.profiles.nccl_log import NCCL_LOG
 from ingest.generate.ai_layouts import DIMENSIONS, AiLayout, ai_layout
 from ingest.options import Options
 from ingest.pipeline import plan
@@ -100,7 +103,7 @@ def test_a_declared_layout_is_the_generators() -> None:
     assert bytes_of(profile) == bytes_of(made)
     assert (profile.name, profile.source, profile.ranks) == ("moe-64", "ai-layout", 64)
     assert any("of the bytes stay within NVLink domains of 8 ranks" in warning for warning in report.warnings)
-    assert parse(layout_file, TEXT.replace("domain = 8", "")).warnings == ()
+    assert parse(AI_LAYOUT, TEXT.replace("domain = 8", "")).warnings == ()
 
 
 TEXT = read("profiles/layout.toml").decode()
@@ -126,8 +129,8 @@ TEXT = read("profiles/layout.toml").decode()
     ],
 )
 def test_faults_of_a_declared_layout_are_named(old: str, new: str, reason: str) -> None:
-    assert reason in refusal(layout_file, TEXT.replace(old, new, 1)).reason
-    assert refusal(layout_file, "[parallel]\ntensor = = 8\n").line == 2
+    assert reason in refusal(AI_LAYOUT, TEXT.replace(old, new, 1)).reason
+    assert refusal(AI_LAYOUT, "[parallel]\ntensor = = 8\n").line == 2
 
 
 # --- NCCL -----------------------------------------------------------------------------------------------
@@ -141,11 +144,11 @@ def test_rings_go_round_trees_both_ways_and_other_patterns_are_counted() -> None
     assert any("no bytes and one node" in warning for warning in report.warnings)
     assert any("2 channels of other patterns than rings" in warning for warning in report.warnings)
     tree = [(1, 0), (0, 1), (0, 3), (3, 0), (3, 2), (2, 3)]
-    found = profile_of(nccl_graph, GRAPH, Options(collectives="tree"))
+    found = profile_of(NCCL_GRAPH, GRAPH, Options(collectives="tree"))
     assert bytes_of(found) == dict.fromkeys(tree, 1.0)
-    error = refusal(nccl_graph, GRAPH, Options(collectives="direct"))
+    error = refusal(NCCL_GRAPH, GRAPH, Options(collectives="direct"))
     assert "rings and trees, not direct" in error.reason
-    parsed = parse(nccl_graph, read("profiles/nccl_graph_nets.xml"))
+    parsed = parse(NCCL_GRAPH, read("profiles/nccl_graph_nets.xml"))
     assert bytes_of(parsed.profiles[0]) == {(0, 1): 1.0}
     assert any("2 links through network devices" in warning for warning in parsed.warnings)
 
@@ -182,19 +185,19 @@ TREES = log(
     ],
 )
 def test_graphs_that_are_damaged_or_hostile_are_refused(text: str, reason: str) -> None:
-    assert reason in refusal(nccl_graph, text).reason
+    assert reason in refusal(NCCL_GRAPH, text).reason
 
 
 def test_the_rings_of_a_log_go_round_over_all_nodes() -> None:
-    parsed = parse(nccl_log, RINGS)
+    parsed = parse(NCCL_LOG, RINGS)
     ring = [(0, 1), (1, 2), (2, 3), (3, 0), (0, 3), (3, 1), (1, 2), (2, 0)]
     assert bytes_of(parsed.profiles[0]) == {pair: float(ring.count(pair)) for pair in ring}
     assert "no bytes" in parsed.warnings[0]
-    assert bytes_of(profile_of(nccl_log, RINGS + RINGS)) == bytes_of(parsed.profiles[0])
+    assert bytes_of(profile_of(NCCL_LOG, RINGS + RINGS)) == bytes_of(parsed.profiles[0])
 
 
 def test_links_of_trees_are_in_a_log_at_both_ends_and_counted_once() -> None:
-    whole = bytes_of(profile_of(nccl_log, TREES, Options(collectives="tree")))
+    whole = bytes_of(profile_of(NCCL_LOG, TREES, Options(collectives="tree")))
     links = [(0, 1), (1, 2), (1, 3), (0, 1), (1, 2), (2, 3)]
     both = links + [(b, a) for a, b in links]
     assert whole == {pair: float(both.count(pair)) for pair in both}
@@ -202,9 +205,9 @@ def test_links_of_trees_are_in_a_log_at_both_ends_and_counted_once() -> None:
     for rank in range(4):
         part = "".join([head, *ranks[:rank], *ranks[rank + 1 :]])
         with pytest.raises(InputError, match=rf"1 of 4 ranks sent is missing \({rank}\)"):
-            parse(nccl_log, part, Options(collectives="tree"))
+            parse(NCCL_LOG, part, Options(collectives="tree"))
         partial = Options(collectives="tree", allow_missing_ranks=True)
-        assert bytes_of(profile_of(nccl_log, part, partial)) == whole
+        assert bytes_of(profile_of(NCCL_LOG, part, partial)) == whole
 
 
 @pytest.mark.parametrize(
@@ -226,7 +229,7 @@ def test_links_of_trees_are_in_a_log_at_both_ends_and_counted_once() -> None:
 def test_logs_that_are_damaged_or_of_several_communicators_are_refused(
     text: str, algorithm: str, reason: str
 ) -> None:
-    assert reason in refusal(nccl_log, text, Options(collectives=algorithm)).reason
+    assert reason in refusal(NCCL_LOG, text, Options(collectives=algorithm)).reason
 
 
 # --- refused --------------------------------------------------------------------------------------------
@@ -237,9 +240,9 @@ def test_mpip_and_darshan_are_recognised_and_refused_with_what_to_record_instead
         plan([DATA / "profiles/mpip_cg_S_4.mpiP"])
     for data in (b"# darshan log version: 3.41\n# exe: a\n", b"3.41\0\0\0\0\x01\x02"):
         given_file = file(data, "job.darshan")
-        assert darshan.recognise(given_file.head(), given_file.path)
-        assert "Darshan records file accesses" in refusal(darshan, data).reason
-        assert not mpip.recognise(given_file.head(), given_file.path)
+        assert DARSHAN.recognise(given_file.head(), given_file.path)
+        assert "Darshan records file accesses" in refusal(DARSHAN, data).reason
+        assert not MPIP.recognise(given_file.head(), given_file.path)
 
 
 LOG = read("profiles/nccl_24_ranks.log").decode()
@@ -248,7 +251,7 @@ RING = {(rank, (rank + 1) % 24): 2.0 for rank in range(24)}
 
 
 def links(text: str) -> dict[tuple[int, int], float]:
-    return bytes_of(profile_of(nccl_log, text))
+    return bytes_of(profile_of(NCCL_LOG, text))
 
 
 def ring(ranks: int, *, size: int | None = None, shown: int = 20) -> str:
@@ -293,4 +296,4 @@ def test_a_ring_of_just_as_many_ranks_as_are_printed_is_closed(shown: int) -> No
     ],
 )
 def test_a_ring_that_the_log_does_not_contain_whole_is_refused(text: str, reason: str) -> None:
-    assert reason in refusal(nccl_log, text).reason
+    assert reason in refusal(NCCL_LOG, text).reason

@@ -7,7 +7,6 @@ import struct
 import tracemalloc
 import zipfile
 from collections.abc import Callable
-from types import ModuleType
 
 import numpy as np
 import pytest
@@ -16,14 +15,17 @@ import scipy.sparse
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ingest.catalog import Parser
-from ingest.formats.profiles import dense_csv, matrix_market, metis_graph, npz
+from ingest.formats.profiles import npz
+from ingest.formats.profiles.dense_csv import DENSE_CSV
+from ingest.formats.profiles.matrix_market import MATRIX_MARKET
+from ingest.formats.profiles.metis_graph import METIS_GRAPH
+from ingest.formats.profiles.npz import NPZ
 from ingest.options import Options
-from ingest.parsed import Parsed
+from ingest.parsed import Format, Parsed
 from ingest.reading.compression import MAX_UNPACKED
 from tests.support.inputs import bytes_of, file, parse, profile_of, read, recorded, refusal, survives
 
-PARSERS = (dense_csv, matrix_market, metis_graph, npz)
+PARSERS = (DENSE_CSV, MATRIX_MARKET, METIS_GRAPH, NPZ)
 
 
 def as_npz(**arrays: object) -> bytes:
@@ -36,19 +38,19 @@ def as_npz(**arrays: object) -> bytes:
 
 
 def test_a_recorded_dense_matrix_is_the_recording_and_a_rank_order_is_none() -> None:
-    found = profile_of(dense_csv, read("profiles/snap_16_dense_bytes.csv"))
+    found = profile_of(DENSE_CSV, read("profiles/snap_16_dense_bytes.csv"))
     assert bytes_of(found) == bytes_of(recorded("snap_16", "E"))
-    assert not dense_csv.recognise("0,2\n1,3\n", "MPICH_RANK_ORDER")
-    assert dense_csv.recognise("0,2\n1,0\n", "m.csv")
+    assert not DENSE_CSV.recognise("0,2\n1,3\n", "MPICH_RANK_ORDER")
+    assert DENSE_CSV.recognise("0,2\n1,0\n", "m.csv")
 
 
 @pytest.mark.parametrize("delimiter", [",", ";", "\t", " , "])
 def test_a_row_is_a_sender_by_default(delimiter: str) -> None:
     text = "\n".join(delimiter.join(row) for row in (["0", "5", "0"], ["0", "9", "7"], ["0", "0", "0"]))
-    plain = profile_of(dense_csv, text)
+    plain = profile_of(DENSE_CSV, text)
     assert bytes_of(plain) == {(0, 1): 5, (1, 2): 7}
     assert (plain.self_edges, plain.self_bytes) == (1, 9)
-    assert bytes_of(profile_of(dense_csv, text, Options(transposed=True))) == {(1, 0): 5, (2, 1): 7}
+    assert bytes_of(profile_of(DENSE_CSV, text, Options(transposed=True))) == {(1, 0): 5, (2, 1): 7}
 
 
 @pytest.mark.parametrize(
@@ -66,7 +68,7 @@ def test_a_row_is_a_sender_by_default(delimiter: str) -> None:
 def test_faults_of_a_dense_matrix_are_named_with_their_lines(
     text: str, line: int | None, reason: str
 ) -> None:
-    error = refusal(dense_csv, text)
+    error = refusal(DENSE_CSV, text)
     assert reason in error.reason
     assert error.line == line
 
@@ -77,7 +79,7 @@ def test_faults_of_a_dense_matrix_are_named_with_their_lines(
 def test_bytes_of_a_matrix_market_file_are_those_that_scipy_reads() -> None:
     data = read("profiles/openfoam_64.mtx")
     matrix = scipy.io.mmread(io.BytesIO(data)).tocoo()
-    found = profile_of(matrix_market, data)
+    found = profile_of(MATRIX_MARKET, data)
     assert (found.ranks, found.pairs) == (64, 612)
     entries = zip(matrix.row.tolist(), matrix.col.tolist(), matrix.data.tolist(), strict=True)
     assert bytes_of(found) == {(row, column): size for row, column, size in entries}
@@ -95,7 +97,7 @@ def test_what_scipy_writes_is_read_back_symmetric_or_not(data: st.DataObject) ->
         return
     out = io.BytesIO()
     scipy.io.mmwrite(out, matrix)
-    found = profile_of(matrix_market, out.getvalue())
+    found = profile_of(MATRIX_MARKET, out.getvalue())
     off = {(i, j): float(dense[i, j]) for i, j in np.ndindex(size, size) if i != j and dense[i, j]}
     assert bytes_of(found) == off
     assert found.ranks == size
@@ -105,7 +107,7 @@ SYMMETRIC = "%%MatrixMarket matrix coordinate real symmetric\n% c\n\n3 3 3\n1 1 
 
 
 def test_the_lower_triangle_of_a_symmetric_file_is_expanded() -> None:
-    assert bytes_of(profile_of(matrix_market, SYMMETRIC)) == {(0, 1): 5, (1, 0): 5, (1, 2): 7, (2, 1): 7}
+    assert bytes_of(profile_of(MATRIX_MARKET, SYMMETRIC)) == {(0, 1): 5, (1, 0): 5, (1, 2): 7, (2, 1): 7}
 
 
 @pytest.mark.parametrize(
@@ -121,31 +123,31 @@ def test_the_lower_triangle_of_a_symmetric_file_is_expanded() -> None:
     ],
 )  # fmt: skip
 def test_faults_of_a_matrix_market_file_are_named(old: str, new: str, line: int | None, reason: str) -> None:
-    error = refusal(matrix_market, SYMMETRIC.replace(old, new))
+    error = refusal(MATRIX_MARKET, SYMMETRIC.replace(old, new))
     assert reason in error.reason
     assert error.line == line
 
 
 def test_the_array_of_a_skew_symmetric_matrix_has_no_diagonal() -> None:
     head, options = "%%MatrixMarket matrix array real skew-symmetric\n12 12\n", Options(parts=3)
-    found = profile_of(matrix_market, head + "1\n" * 66, options)
+    found = profile_of(MATRIX_MARKET, head + "1\n" * 66, options)
     assert (found.ranks, found.pairs) == (3, 6)
-    assert "truncated" in refusal(matrix_market, head + "1\n" * 78, options).reason
+    assert "truncated" in refusal(MATRIX_MARKET, head + "1\n" * 78, options).reason
 
 
 def test_a_file_of_comments_and_sizes_that_no_memory_holds_are_refused_before_any_is_taken() -> None:
-    assert "sizes" in refusal(matrix_market, "%%MatrixMarket matrix coordinate real general\n% only").reason
+    assert "sizes" in refusal(MATRIX_MARKET, "%%MatrixMarket matrix coordinate real general\n% only").reason
     huge = "%%MatrixMarket matrix array real general\n900000000000000 900000000000000\n"
-    assert "more than" in refusal(matrix_market, huge).reason
-    assert "entries" in refusal(matrix_market, SYMMETRIC.replace("3 3 3", "3 3 999999999999999")).reason
+    assert "more than" in refusal(MATRIX_MARKET, huge).reason
+    assert "entries" in refusal(MATRIX_MARKET, SYMMETRIC.replace("3 3 3", "3 3 999999999999999")).reason
 
 
 # --- METIS ----------------------------------------------------------------------------------------------
 
 
 def test_the_graph_and_the_matrix_of_one_run_agree_in_their_sums_over_both_directions() -> None:
-    graph = profile_of(metis_graph, read("profiles/openfoam_64.graph"))
-    matrix = profile_of(matrix_market, read("profiles/openfoam_64.mtx"))
+    graph = profile_of(METIS_GRAPH, read("profiles/openfoam_64.graph"))
+    matrix = profile_of(MATRIX_MARKET, read("profiles/openfoam_64.mtx"))
     one, other = bytes_of(graph), bytes_of(matrix)
     assert one.keys() == other.keys()
     assert all(one[a, b] + one[b, a] == other[a, b] + other[b, a] for a, b in one)
@@ -153,12 +155,12 @@ def test_the_graph_and_the_matrix_of_one_run_agree_in_their_sums_over_both_direc
 
 def test_sizes_and_weights_of_vertices_are_skipped_and_an_empty_line_is_a_lonely_vertex() -> None:
     text = "% c\n4 2 111 2\n7 1 1 2 10\n7 1 1 1 10 3 4\n% c\n7 1 1 2 4\n7 1 1\n"
-    found = profile_of(metis_graph, text)
+    found = profile_of(METIS_GRAPH, text)
     assert bytes_of(found) == {(0, 1): 5, (1, 0): 5, (1, 2): 2, (2, 1): 2}
     assert found.ranks == 4
-    assert bytes_of(profile_of(metis_graph, "3 1\n2\n1\n\n")) == {(0, 1): 1, (1, 0): 1}
-    assert not metis_graph.recognise("2 1\nx\n1\n", "f")
-    assert not metis_graph.recognise(
+    assert bytes_of(profile_of(METIS_GRAPH, "3 1\n2\n1\n\n")) == {(0, 1): 1, (1, 0): 1}
+    assert not METIS_GRAPH.recognise("2 1\nx\n1\n", "f")
+    assert not METIS_GRAPH.recognise(
         "2 1\n" + "2\n1\n" * 20000, "f"
     )  # more rows than vertices in a head cut off
 
@@ -176,7 +178,7 @@ def test_sizes_and_weights_of_vertices_are_skipped_and_an_empty_line_is_a_lonely
     ],
 )  # fmt: skip
 def test_faults_of_a_graph_are_named(text: str, line: int | None, reason: str) -> None:
-    error = refusal(metis_graph, text)
+    error = refusal(METIS_GRAPH, text)
     assert reason in error.reason
     assert error.line == line
 
@@ -186,7 +188,7 @@ def test_faults_of_a_graph_are_named(text: str, line: int | None, reason: str) -
 
 def test_edges_of_an_archive_keep_messages_and_one_square_array_is_a_dense_matrix() -> None:
     made = as_npz(src=[0, 0, 2], dst=[1, 1, 2], bytes=[1.5, 2, 3], messages=[1, 2, 3], ranks=5)
-    found = profile_of(npz, made)
+    found = profile_of(NPZ, made)
     assert bytes_of(found) == {(0, 1): 3.5}
     assert found.messages.tolist() == [3]
     assert (found.ranks, found.self_edges) == (5, 1)
@@ -194,7 +196,7 @@ def test_edges_of_an_archive_keep_messages_and_one_square_array_is_a_dense_matri
     out = io.BytesIO()
     np.save(out, matrix)
     for content in (as_npz(m=matrix), out.getvalue()):
-        assert bytes_of(profile_of(npz, content)) == {(0, 1): 2, (1, 0): 3}
+        assert bytes_of(profile_of(NPZ, content)) == {(0, 1): 2, (1, 0): 3}
 
 
 @pytest.mark.parametrize("format", ["csr", "csc", "coo", "bsr"])
@@ -204,9 +206,9 @@ def test_sparse_matrices_of_scipy_are_read_in_each_of_its_formats(format: str, s
     out = io.BytesIO()
     scipy.sparse.save_npz(out, scipy.sparse.coo_array(dense).asformat(format))
     expected = {(i, j): float(dense[i, j]) for i, j in np.ndindex(6, 6) if i != j and dense[i, j]}
-    assert bytes_of(profile_of(npz, out.getvalue())) == expected
+    assert bytes_of(profile_of(NPZ, out.getvalue())) == expected
     flipped = {(j, i): size for (i, j), size in expected.items()}
-    assert bytes_of(profile_of(npz, out.getvalue(), Options(transposed=True))) == flipped
+    assert bytes_of(profile_of(NPZ, out.getvalue(), Options(transposed=True))) == flipped
 
 
 def npy(header: str, content: bytes = np.zeros(4).tobytes()) -> bytes:
@@ -217,11 +219,11 @@ def npy(header: str, content: bytes = np.zeros(4).tobytes()) -> bytes:
 
 def test_a_header_of_python_2_is_read_without_a_warning_and_one_of_no_python_is_refused() -> None:
     data = npy("{'descr': '<f8', 'fortran_order': False, 'shape': (2L, 2L), }", np.ones(4).tobytes())
-    profile = profile_of(npz, data, path="a.npy")
+    profile = profile_of(NPZ, data, path="a.npy")
     assert (profile.ranks, profile.bytes.tolist()) == (2, [1, 1])
     negative = "{'descr': '<f8', 'fortran_order': False, 'shape': (-2, -2)}"
     for header in ("{'descr': '<f8', 'shape': (2, 2", "{'shape': 'x", "", "[" * 9000, negative):
-        assert "array" in refusal(npz, npy(header), path="a.npy").reason, header[:40]
+        assert "array" in refusal(NPZ, npy(header), path="a.npy").reason, header[:40]
 
 
 @pytest.mark.parametrize("packing", [zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED])
@@ -230,10 +232,10 @@ def test_arrays_packed_as_numpy_does_are_read_and_damaged_ones_refused(packing: 
     with zipfile.ZipFile(out, "w", packing) as packed:
         packed.writestr("matrix.npy", npy("{'descr': '<f8', 'fortran_order': False, 'shape': (2, 2)}"))
     data = out.getvalue()
-    assert parse(npz, data, path="a.npz").profiles
+    assert parse(NPZ, data, path="a.npz").profiles
     start = data.index(b"matrix.npy") + len("matrix.npy")
     for at in range(start, data.index(b"PK\x01")):
-        survives(npz, [file(data[:at] + bytes([data[at] ^ 0xFF]) + data[at + 1 :], "a.npz")])
+        survives(NPZ, [file(data[:at] + bytes([data[at] ^ 0xFF]) + data[at + 1 :], "a.npz")])
 
 
 def promises() -> bytes:
@@ -268,19 +270,19 @@ NPZ_FAULTS: dict[str, tuple[Callable[[], bytes], str]] = {
 @pytest.mark.parametrize("fault", NPZ_FAULTS)
 def test_archives_that_are_damaged_hostile_or_of_other_things_are_refused(fault: str) -> None:
     make, reason = NPZ_FAULTS[fault]
-    assert reason in refusal(npz, make()).reason
+    assert reason in refusal(NPZ, make()).reason
 
 
 def test_an_archive_that_unpacks_to_too_much_or_unknown_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(npz, "MAX_UNPACKED", 1 << 20)
     made = as_npz(m=np.zeros((400, 400)))
     assert len(made) < 1 << 12
-    assert "unpacks to more than" in refusal(npz, made).reason
+    assert "unpacks to more than" in refusal(NPZ, made).reason
     out = io.BytesIO()
     np.savez(out, matrix=np.ones((2, 2)))
     data = bytearray(out.getvalue())
     data[8] = data[data.index(b"PK\x01") + 10] = 97  # the number of WavPack
-    assert "unsupported compression of the archive" in refusal(npz, bytes(data), path="a.npz").reason
+    assert "unsupported compression of the archive" in refusal(NPZ, bytes(data), path="a.npz").reason
 
 
 # --- all ------------------------------------------------------------------------------------------------
@@ -306,20 +308,20 @@ def test_the_product_of_a_matrix_cut_into_parts_is_the_same_from_every_format() 
     scipy.sparse.save_npz(sparse, scipy.sparse.csr_array(dense.astype(float)))
     rows = [" ".join(str(j + 1) for j in np.flatnonzero(row) if j != i) for i, row in enumerate(dense)]
     graph = "\n".join([f"40 {len(low)}", *rows]) + "\n"
-    files = ((matrix_market, market.getvalue()), (npz, sparse.getvalue()), (metis_graph, graph))
+    files = ((MATRIX_MARKET, market.getvalue()), (NPZ, sparse.getvalue()), (METIS_GRAPH, graph))
     for parser, content in files:
         parsed: Parsed = parse(parser, content, Options(parts=5))
         assert bytes_of(parsed.profiles[0]) == expected
         assert "cut the 40 rows into 5 parts" in parsed.warnings[-1]
 
 
-@pytest.mark.parametrize(("parser", "content"), [(dense_csv, "0,1\n1,0\n"), (matrix_market, SYMMETRIC)])
-def test_more_parts_than_rows_are_refused(parser: Parser, content: str) -> None:
+@pytest.mark.parametrize(("parser", "content"), [(DENSE_CSV, "0,1\n1,0\n"), (MATRIX_MARKET, SYMMETRIC)])
+def test_more_parts_than_rows_are_refused(parser: Format, content: str) -> None:
     assert "cannot be cut into 9 parts" in refusal(parser, content, Options(parts=9)).reason
 
 
-@pytest.mark.parametrize("parser", PARSERS, ids=lambda parser: parser.FORMAT)
-def test_files_of_nothing_but_comments_are_read_or_refused(parser: ModuleType) -> None:
+@pytest.mark.parametrize("parser", PARSERS, ids=lambda parser: parser.name)
+def test_files_of_nothing_but_comments_are_read_or_refused(parser: Format) -> None:
     for text in ("%\n%\n", "#\n# 1,2\n", "%%MatrixMarket matrix coordinate real general\n2 2 0\n% end\n"):
         survives(parser, [file(text)])
 
@@ -328,7 +330,7 @@ def refused(data: bytes) -> tuple[str, int]:
     """Return why an archive is refused, and the largest memory that this took, in bytes."""
     tracemalloc.start()
     try:
-        return refusal(npz, data, path="a.npz").reason, tracemalloc.get_traced_memory()[1]
+        return refusal(NPZ, data, path="a.npz").reason, tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
 

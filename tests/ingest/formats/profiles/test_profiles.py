@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ingest.formats.profiles import edge_csv, trace_csv
-from ingest.formats.profiles.edge_csv import csv_text
+from ingest.formats.profiles.edge_csv import EDGE_CSV, csv_text
+from ingest.formats.profiles.trace_csv import TRACE_CSV
 from ingest.options import Options
 from ingest.parsed import Parsed
 from ingest.pipeline import plan
@@ -35,24 +35,24 @@ from tests.support.sure import sure
     ],
 )
 def test_rows_of_a_pair_are_summed(text: str, traffic: dict[tuple[int, int], tuple[float, int]]) -> None:
-    assert traffic_of(profile_of(edge_csv, text)) == traffic
+    assert traffic_of(profile_of(EDGE_CSV, text)) == traffic
 
 
 def test_what_collective_calls_ask_for_and_other_columns_are_left_out_and_counted() -> None:
     rows = "0,1,p2p,1\n0,1,coll_wire,2\n0,1,coll_api,4\n2,3,coll_api,8\n"
-    parsed = parse(edge_csv, f"src,dst,kind,bytes\n{rows}")
+    parsed = parse(EDGE_CSV, f"src,dst,kind,bytes\n{rows}")
     assert traffic_of(parsed.profiles[0]) == {(0, 1): (3.0, 0)}
     assert parsed.profiles[0].ranks == 4
     assert parsed.warnings[0].startswith("2 rows of kind coll_api")
-    others = parse(edge_csv, "t_us,src,dst,bytes,tag\n0.5,0,1,8,1\n")
+    others = parse(EDGE_CSV, "t_us,src,dst,bytes,tag\n0.5,0,1,8,1\n")
     assert others.warnings == ("ignored columns: t_us, tag",)
 
 
 def test_name_is_the_given_one_else_the_files() -> None:
     content = "src,dst,bytes\n0,1,1\n"
-    assert profile_of(edge_csv, content, path="runs/npb.cg_64.csv.xz").name == "npb.cg_64"
-    assert profile_of(edge_csv, content, path="all.tar.gz!day/cg.csv").name == "cg"
-    named = profile_of(edge_csv, content, Options(name="mine"), path="runs/cg_64.csv")
+    assert profile_of(EDGE_CSV, content, path="runs/npb.cg_64.csv.xz").name == "npb.cg_64"
+    assert profile_of(EDGE_CSV, content, path="all.tar.gz!day/cg.csv").name == "cg"
+    named = profile_of(EDGE_CSV, content, Options(name="mine"), path="runs/cg_64.csv")
     assert (named.name, named.application, named.source) == ("mine", "cg_64", "edge-csv")
 
 
@@ -72,13 +72,13 @@ def test_name_is_the_given_one_else_the_files() -> None:
 )  # fmt: skip
 def test_a_bad_row_is_refused_with_its_line(row: str, reason: str) -> None:
     head = '# made\n\nsrc,dst,bytes,messages,kind\n0,1,1,1,"two\nlines"\n\n'
-    error = refusal(edge_csv, f"{head}{row}\n0,1,x,1,p2p\n")
+    error = refusal(EDGE_CSV, f"{head}{row}\n0,1,x,1,p2p\n")
     assert (error.reason, error.line, error.text) == (reason, 7, row)
 
 
 def test_a_bad_row_far_down_has_the_right_line() -> None:
     rows = "".join(f"{i % 50},{i % 49},{i},1\n" for i in range(100_000))
-    error = refusal(edge_csv, f"src,dst,bytes,messages\n{rows}1,2,-5,1\n", path="run.csv.gz")
+    error = refusal(EDGE_CSV, f"src,dst,bytes,messages\n{rows}1,2,-5,1\n", path="run.csv.gz")
     assert str(error).startswith("run.csv.gz:100002: bytes is negative")
 
 
@@ -97,12 +97,12 @@ def test_a_bad_row_far_down_has_the_right_line() -> None:
     ],
 )
 def test_a_file_without_edges_is_refused(content: str | bytes, reason: str) -> None:
-    assert refusal(edge_csv, content).reason == reason
+    assert refusal(EDGE_CSV, content).reason == reason
 
 
 def test_a_blank_that_only_unicode_knows_hides_no_fault_behind_it() -> None:
     """numpy takes it for a blank, as str.strip does; float does not."""
-    error = refusal(edge_csv, "src,dst,bytes\n0,1,7\x1f\n1,2,x\n")
+    error = refusal(EDGE_CSV, "src,dst,bytes\n0,1,7\x1f\n1,2,x\n")
     assert (error.line, error.reason) == (3, "bytes is not a number")
 
 
@@ -175,7 +175,7 @@ SMALL = "t_us,src,dst,bytes,tag\n5.5,0,1,8,1\n7.5,2,0,16,2\n7.5,0,1,4,-3\n"
 
 
 def read(content: str | bytes, options: Options | None = None, path: str = "run.csv.xz") -> Parsed:
-    return parse(trace_csv, content, options, path=path)
+    return parse(TRACE_CSV, content, options, path=path)
 
 
 def trace_of(content: str) -> Trace:
@@ -191,10 +191,10 @@ def test_every_message_is_read_with_seconds_since_the_first() -> None:
 
 
 def test_a_trace_gives_its_profile_under_the_files_name_or_the_given_one() -> None:
-    profile = profile_of(trace_csv, SMALL, path="runs/cg_64.csv.xz")
+    profile = profile_of(TRACE_CSV, SMALL, path="runs/cg_64.csv.xz")
     assert (profile.name, profile.application, profile.source) == ("cg_64", "cg_64", "trace-csv")
     assert traffic_of(profile) == {(0, 1): (12.0, 2), (2, 0): (16.0, 1)}
-    assert profile_of(trace_csv, SMALL, Options(name="mine")).name == "mine"
+    assert profile_of(TRACE_CSV, SMALL, Options(name="mine")).name == "mine"
 
 
 @pytest.mark.parametrize(
@@ -209,7 +209,7 @@ def test_columns_may_come_in_any_order_a_tag_may_be_missing_and_a_comment_gives_
     trace = trace_of("bytes,dst,src,t_us\n8,1,0,3\n")
     assert (trace.sender.tolist(), trace.receiver.tolist(), trace.tag.tolist()) == ([0], [1], [0])
     assert trace_of(f"# ranks: 9\n{SMALL}").ranks == 9
-    assert profile_of(trace_csv, f"# ranks: 9\n{SMALL}").ranks == 9
+    assert profile_of(TRACE_CSV, f"# ranks: 9\n{SMALL}").ranks == 9
 
 
 def test_what_a_rank_sends_to_itself_is_dropped_and_counted() -> None:
@@ -219,7 +219,7 @@ def test_what_a_rank_sends_to_itself_is_dropped_and_counted() -> None:
     assert (profile.self_edges, profile.self_bytes) == (2, 16.0)
     assert parsed.warnings == ("2 edges from a rank to itself are dropped: 16 bytes that no cable carries",)
     alone = "t_us,src,dst,bytes\n1,0,0,7\n"
-    profile = profile_of(trace_csv, alone)
+    profile = profile_of(TRACE_CSV, alone)
     assert (len(trace_of(alone)), profile.pairs, profile.ranks) == (0, 0, 1)
 
 
@@ -240,7 +240,7 @@ def test_what_a_rank_sends_to_itself_is_dropped_and_counted() -> None:
 )  # fmt: skip
 def test_trace_csv_a_bad_row_is_refused_with_its_line(row: str, reason: str) -> None:
     head = "# made\n# ranks: 4\n\nt_us,src,dst,bytes,tag\n1,0,1,8,1\n\n2.5,1,0,8,1\n"
-    error = refusal(trace_csv, f"{head}{row}\n8,0,1,8,1\n")
+    error = refusal(TRACE_CSV, f"{head}{row}\n8,0,1,8,1\n")
     assert (error.reason, error.line, error.text) == (reason, 8, row)
 
 
@@ -254,7 +254,7 @@ def test_trace_csv_a_bad_row_is_refused_with_its_line(row: str, reason: str) -> 
     ],
 )
 def test_a_file_without_messages_is_refused(content: str | bytes, reason: str) -> None:
-    assert refusal(trace_csv, content).reason == reason
+    assert refusal(TRACE_CSV, content).reason == reason
 
 
 def test_the_recording_of_nas_sp_is_read_whole() -> None:

@@ -14,10 +14,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ingest.formats.profiles import dumpi2ascii, edge_csv, openmpi_monitoring, pytorch_trace
-from ingest.formats.profiles import otf2 as otf2_archive
+from ingest.formats.profiles import pytorch_trace
+from ingest.formats.profiles.dumpi2ascii import DUMPI2ASCII
 from ingest.formats.profiles.dumpi_groups import UNKNOWN, Made, members_of
 from ingest.formats.profiles.dumpi_groups import WORLD as ALL
+from ingest.formats.profiles.edge_csv import EDGE_CSV
+from ingest.formats.profiles.openmpi_monitoring import OPENMPI_MONITORING
+from ingest.formats.profiles.otf2 import OTF2
+from ingest.formats.profiles.pytorch_trace import PYTORCH_TRACE
 from ingest.generate import nas
 from ingest.generate.stencils import lulesh
 from ingest.grouping import anchored
@@ -121,23 +125,23 @@ def test_a_damaged_archive_is_refused() -> None:
     pytest.importorskip("otf2")
     files = [file(b"OTF2" if one.path.endswith(".def") else one.data, one.path) for one in members()]
     with pytest.raises(InputError, match="unreadable archive"):
-        otf2_archive.parse(files, Options())
+        OTF2.parse(files, Options())
 
 
 def test_an_anchor_without_its_files_or_with_others_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     files = members()
     with pytest.raises(InputError, match=r"the \.def file and the folder of the anchor file are missing"):
-        otf2_archive.parse(files[:1], Options())
+        OTF2.parse(files[:1], Options())
     with pytest.raises(InputError, match="ingest the whole archive"):
-        otf2_archive.parse(files[1:], Options())
+        OTF2.parse(files[1:], Options())
     anchor = next(one for one in files if one.path.endswith(".otf2"))
     folder = anchor.path.removesuffix("traces.otf2")
     for name in ("", "traces.def/0.evt", "a/b/c", "../up", "nul\0"):
         with pytest.raises(InputError, match=r"does not belong|the file cannot be stored with the others"):
-            otf2_archive.parse([*files, file(b"x", f"{folder}{name}")], Options())
+            OTF2.parse([*files, file(b"x", f"{folder}{name}")], Options())
     monkeypatch.setitem(sys.modules, "otf2", None)
     with pytest.raises(MissingExtra, match=re.escape(install_command("otf2"))):
-        otf2_archive.parse(files, Options())
+        OTF2.parse(files, Options())
 
 
 # --- DUMPI ----------------------------------------------------------------------------------------------
@@ -202,7 +206,7 @@ def split(color: int, key: int, new: int, old: str = "2 (MPI_COMM_WORLD)") -> st
 
 
 def sums(files: Sequence[SourceFile], options: Options | None = None) -> Edges:
-    return traffic_of(dumpi2ascii.parse(files, options or Options()).profiles[0])
+    return traffic_of(DUMPI2ASCII.parse(files, options or Options()).profiles[0])
 
 
 def test_ranks_of_a_split_communicator_go_by_color_then_key_then_rank() -> None:
@@ -242,7 +246,7 @@ def test_communicators_made_of_others_are_followed_and_numbers_may_come_again() 
 def test_what_cannot_be_translated_is_refused_with_its_line(calls: Sequence[str], reason: str) -> None:
     traces = [dumpi(0, *calls), *(dumpi(rank) for rank in range(1, 4))]
     with pytest.raises(InputError, match=reason) as caught:
-        dumpi2ascii.parse(traces, Options())
+        DUMPI2ASCII.parse(traces, Options())
     assert caught.value.line is not None
 
 
@@ -263,15 +267,15 @@ def test_types_made_of_others_and_persistent_sends_are_followed() -> None:
 
 def test_ranks_without_a_trace_or_the_end_of_one_are_refused() -> None:
     with pytest.raises(InputError, match=r"2 of 4 ranks sent is missing \(1, 3\)"):
-        dumpi2ascii.parse([dumpi(0), dumpi(2)], Options())
-    parsed = dumpi2ascii.parse([dumpi(0, send(3, 1)), dumpi(2)], Options(allow_missing_ranks=True))
+        DUMPI2ASCII.parse([dumpi(0), dumpi(2)], Options())
+    parsed = DUMPI2ASCII.parse([dumpi(0, send(3, 1)), dumpi(2)], Options(allow_missing_ranks=True))
     assert parsed.profiles[0].missing_ranks == (1, 3)
     with pytest.raises(InputError, match=r"0\.txt: rank 0 is also in d/0"):
-        dumpi2ascii.parse([dumpi(0), dumpi(0)], Options())
+        DUMPI2ASCII.parse([dumpi(0), dumpi(0)], Options())
     whole = dumpi(0, size=1)
     for data in (whole.data[: -len(END)], whole.data[:-80]):
         with pytest.raises(InputError, match="truncated"):
-            dumpi2ascii.parse([file(data, "0")], Options())
+            DUMPI2ASCII.parse([file(data, "0")], Options())
 
 
 # --- PyTorch --------------------------------------------------------------------------------------------
@@ -311,7 +315,7 @@ def collective(
 
 
 def traced(files: Sequence[SourceFile], options: Options | None = None) -> Edges:
-    return traffic_of(pytorch_trace.parse(files, options or Options()).profiles[0])
+    return traffic_of(PYTORCH_TRACE.parse(files, options or Options()).profiles[0])
 
 
 def test_every_rank_sends_its_part_of_a_collective_by_the_given_algorithm() -> None:
@@ -365,7 +369,7 @@ def test_an_uneven_all_to_all_follows_its_splits() -> None:
 def test_collectives_that_are_not_understood_are_refused(node: dict[str, object], reason: str) -> None:
     groups = (("0", range(4)), ("1", range(2)))
     with pytest.raises(InputError, match=reason):
-        pytorch_trace.parse([torch(0, node, groups=groups)], Options(allow_missing_ranks=True))
+        PYTORCH_TRACE.parse([torch(0, node, groups=groups)], Options(allow_missing_ranks=True))
 
 
 def test_hierarchical_needs_the_size_of_a_domain() -> None:
@@ -393,7 +397,7 @@ def test_any_values_of_a_call_are_read_or_refused(
 ) -> None:
     listed = [{"name": key, "value": value} for key, value in attributes.items()]
     node: dict[str, object] = {"name": pytorch_trace.CALL, "inputs": {"values": values}, "attrs": listed}
-    survives(pytorch_trace, [torch(0, node)], Options(allow_missing_ranks=True))
+    survives(PYTORCH_TRACE, [torch(0, node)], Options(allow_missing_ranks=True))
 
 
 def dup(parent: int, turn: int) -> Made:
@@ -449,7 +453,7 @@ TOTALS = {
 
 
 def profile(files: Sequence[SourceFile], options: Options | None = None) -> Profile:
-    return openmpi_monitoring.parse(files, options or Options()).profiles[0]
+    return OPENMPI_MONITORING.parse(files, options or Options()).profiles[0]
 
 
 def recording(rank: int, traffic: str, ranks: int = 3) -> SourceFile:
@@ -481,7 +485,7 @@ def test_totals_of_real_runs(run: str) -> None:
 @pytest.mark.parametrize("run", ["npb_cg_S_16", "lulesh_s5_i10_27", "npb_ep_S_64", "npb_ft_W_64"])
 def test_the_edge_list_of_a_run_is_the_same_profile(run: str) -> None:
     found = recorded(run)
-    listed = profile_of(edge_csv, read(f"edges/{run}.csv.gz"), path=f"{run}.csv.gz")
+    listed = profile_of(EDGE_CSV, read(f"edges/{run}.csv.gz"), path=f"{run}.csv.gz")
     for column in ("indptr", "partner", "bytes", "messages"):
         np.testing.assert_array_equal(getattr(found, column), getattr(listed, column))
     assert (found.name, found.self_edges) == (listed.name, listed.self_edges)
@@ -511,7 +515,7 @@ def test_a_missing_file_is_refused_unless_allowed(lost: int) -> None:
         f"what 1 of 3 ranks sent is missing ({lost}): "
         "--allow-missing-ranks ingests the recording without them",
     )
-    partial = openmpi_monitoring.parse(files, Options(allow_missing_ranks=True))
+    partial = OPENMPI_MONITORING.parse(files, Options(allow_missing_ranks=True))
     assert (partial.profiles[0].ranks, partial.profiles[0].missing_ranks) == (3, (lost,))
     assert partial.profiles[0].pairs == 2
     assert partial.warnings[-1].startswith("what 1 of 3 ranks")
@@ -570,7 +574,7 @@ def test_a_file_cut_between_lines_is_refused() -> None:
 
 def test_name_is_the_archives_or_the_folders() -> None:
     (tar,) = read_paths([DATA / "openmpi/npb_cg_S_16.tar.gz"])
-    assert openmpi_monitoring.recognise(tar.files[0].head(), "x")
+    assert OPENMPI_MONITORING.recognise(tar.files[0].head(), "x")
     assert profile(tar.files).name == "npb_cg_S_16"
     assert profile(tar.files, Options(name="mine")).name == "mine"
     assert profile([recording(rank, "") for rank in range(3)]).name == "run"

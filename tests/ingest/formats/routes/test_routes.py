@@ -14,11 +14,11 @@ from hypothesis import strategies as st
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import shortest_path
 
-from ingest.catalog import Parser
-from ingest.formats.fabrics import ibnetdiscover
+from ingest.formats.fabrics.ibnetdiscover import IBNETDISCOVER
 from ingest.formats.routes import dialects, linear_tables
 from ingest.generate.fat_trees import three_level
 from ingest.options import Options
+from ingest.parsed import Format
 from ingest.reading import source
 from ingest.reading.source import SourceFile, read_paths
 from ingest.writers.infiniband import (
@@ -42,7 +42,7 @@ ROUTE = read(f"{RUN}/ibroute.txt").decode()
 LFTS = read(f"{RUN}/opensm-lfts.dump.gz").decode()
 
 
-def tables_of(parser: Parser, text: str | bytes) -> ForwardingTables:
+def tables_of(parser: Format, text: str | bytes) -> ForwardingTables:
     return sure(parse(parser, text, path="dump").tables)
 
 
@@ -73,7 +73,7 @@ def test_dump_fts_has_the_same_tables_as_opensm_in_the_same_run(name: str) -> No
         ),
     ],
 )
-def test_without_destinations_the_owners_are_unknown(parser: Parser, name: str, warning: str) -> None:
+def test_without_destinations_the_owners_are_unknown(parser: Format, name: str, warning: str) -> None:
     parsed = parse(parser, read(f"{RUN}/{name}"))
     assert same(sure(parsed.tables), replace(OSM, lid_guid=np.zeros_like(OSM.lid_guid)))
     assert parsed.warnings == (warning,)
@@ -108,7 +108,7 @@ def test_the_same_fdbs_in_another_dress(text: str) -> None:
 
 
 def test_every_port_owns_both_of_its_lids_and_they_take_ways_of_their_own() -> None:
-    adapters = fabric_of(ibnetdiscover, read(f"{RUN}/ibnetdiscover.txt")).adapters
+    adapters = fabric_of(IBNETDISCOVER, read(f"{RUN}/ibnetdiscover.txt")).adapters
     assert set(adapters.port_lmc.tolist()) == {1}
     differing = 0
     for lid, guid in zip(adapters.port_lid.tolist(), adapters.port_guid.tolist(), strict=True):
@@ -117,7 +117,7 @@ def test_every_port_owns_both_of_its_lids_and_they_take_ways_of_their_own() -> N
     assert differing == len(adapters.port_lid)
 
 
-def fails(parser: Parser, text: str, reason: str) -> InputError:
+def fails(parser: Format, text: str, reason: str) -> InputError:
     error = refusal(parser, text, path="dump")
     assert re.search(reason, error.reason)
     return error
@@ -161,7 +161,7 @@ ORDER, NO_LINE = "LIDs must increase from line to line", "not a line of a forwar
         (dialects.OPENSM_LFTS, "17 lids dumped", "15 lids dumped", "does not end with '17 lids dumped'"),
     ],
 )
-def test_lines_that_cannot_be_are_shown(parser: Parser, old: str, new: str, reason: str) -> None:
+def test_lines_that_cannot_be_are_shown(parser: Format, old: str, new: str, reason: str) -> None:
     text = {id(dialects.DUMP_FTS): DUMP, id(dialects.FDBS): FDBS}.get(id(parser), MADE)
     assert old in text
     error = fails(parser, text.replace(old, new, 1), reason)
@@ -194,7 +194,7 @@ def streamed(path: Path, data: bytes) -> SourceFile:
     return file
 
 
-def read_by(parser: Parser, file: SourceFile, piece: int) -> ForwardingTables | tuple[str, int | None]:
+def read_by(parser: Format, file: SourceFile, piece: int) -> ForwardingTables | tuple[str, int | None]:
     """The tables, read in pieces of so many bytes, or what was wrong where."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(source, "PIECE", piece)
@@ -215,7 +215,7 @@ def read_by(parser: Parser, file: SourceFile, piece: int) -> ForwardingTables | 
     ],
     ids=["opensm-lfts", "dump-fts", "fdbs", "carriage returns"],
 )
-def test_a_large_file_is_read_piece_by_piece(parser: Parser, text: str, piece: int, tmp_path: Path) -> None:
+def test_a_large_file_is_read_piece_by_piece(parser: Format, text: str, piece: int, tmp_path: Path) -> None:
     tables = read_by(parser, streamed(tmp_path / "x", text.encode()), piece)
     assert isinstance(tables, ForwardingTables)
     assert same(tables, tables_of(parser, text))
@@ -319,7 +319,7 @@ def deliver(fabric: Fabric, tables: ForwardingTables, start: int, lid: int) -> t
     "name", ["fattree2-64-ftree", "fattree2-64-dead-spine", "torus-4x4x4-dor", "mixed-speeds-oversubscribed"]
 )
 def test_walking_real_tables_delivers_to_the_port_that_owns_the_lid(name: str) -> None:
-    fabric = fabric_of(ibnetdiscover, read(f"infiniband/{name}/ibnetdiscover.txt"))
+    fabric = fabric_of(IBNETDISCOVER, read(f"infiniband/{name}/ibnetdiscover.txt"))
     dump = next(path for path in DUMPS if f"/{name}/" in path)
     tables = tables_of(dialects.OPENSM_LFTS, read(dump))
     adapters = fabric.adapters
@@ -337,7 +337,7 @@ def test_made_tables_come_back_and_deliver() -> None:
     made = forwarding_tables(devices)
     tables = tables_of(dialects.OPENSM_LFTS, opensm_lfts_text(devices, made))
     assert same(tables, made)
-    fabric = fabric_of(ibnetdiscover, ibnetdiscover_text(devices))
+    fabric = fabric_of(IBNETDISCOVER, ibnetdiscover_text(devices))
     all_are_delivered(fabric, tables)
 
 
@@ -349,7 +349,7 @@ def all_are_delivered(fabric: Fabric, tables: ForwardingTables) -> None:
 
 def test_a_three_level_tree_is_the_generated_fabric_with_ports_and_its_tables_deliver() -> None:
     devices = three_level_tree(3, 2, 4)
-    fabric, plain = fabric_of(ibnetdiscover, ibnetdiscover_text(devices)), three_level(3, 2, 4)
+    fabric, plain = fabric_of(IBNETDISCOVER, ibnetdiscover_text(devices)), three_level(3, 2, 4)
     assert (len(fabric.hosts), len(fabric.switches)) == (len(plain.hosts), len(plain.switches)) == (24, 16)
     assert fabric.cable_count == plain.cable_count
     assert np.array_equal(np.sort(distances(fabric)), np.sort(distances(plain)))
