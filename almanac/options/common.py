@@ -211,7 +211,7 @@ def read_hosts(text: str) -> tuple[str, ...]:
     ------
     InputError
     """
-    from ingest.formats.jobs.hostlists import expand
+    from ingest.formats.slurm_fields import expand
     from registry.errors import InputError
 
     if not text.startswith("@"):

@@ -59,7 +59,7 @@ def read_layouts(items: tuple[str, ...]) -> dict[str, HostLayout]:
     ------
     InputError
     """
-    from ingest.formats.hosts.hwloc_xml import read_layout
+    from ingest.formats.hwloc_xml import read_layout
     from ingest.reading.source import read_paths
 
     read: list[tuple[str, str, HostLayout]] = []

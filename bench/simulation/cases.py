@@ -12,9 +12,8 @@ from bench.simulation.runs import Effort, TracesMissing, side_by_side
 from bench.support.instances import real
 from bench.support.paths import DATA
 from ingest.formats.fabrics.ibnetdiscover import IBNETDISCOVER
-from ingest.formats.routes.dialects import OPENSM_LFTS
-from ingest.generate.irregular import irregular
-from ingest.generate.tori import torus
+from ingest.formats.routes import OPENSM_LFTS
+from ingest.generate.direct import irregular, torus
 from ingest.options import Options as Reading
 from ingest.reading.source import read_paths
 from mapping.distances.cost_model import CostModel

@@ -32,7 +32,7 @@ from bench.simulation.networks_2004 import (
 )
 from bench.simulation.runs import Effort, percent, placed_by, problem, say, side_by_side, span
 from bench.support.figures import Figure, Row
-from ingest.generate.irregular import irregular
+from ingest.generate.direct import irregular
 from mapping.placement.problem import Problem
 from mapping.simulation.messages import from_trace, saturating_scale
 from registry.model import Fabric, Placement, Profile

@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from bench.support import paths
-from ingest.formats.profiles.trace_csv import TRACE_CSV
+from ingest.formats.profiles.edges import TRACE_CSV
 from ingest.options import Options as Reading
 from ingest.reading.source import read_paths
 from mapping.distances.distances import EQUIVALENT_2, distances

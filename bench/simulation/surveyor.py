@@ -24,7 +24,7 @@ from bench.papers.mapping.mapping_2011 import (
 from bench.simulation.runs import Effort, say, side_by_side
 from bench.support.figures import Effort as PaperEffort
 from bench.support.figures import Figure, Row
-from ingest.generate.tori import torus
+from ingest.generate.direct import torus
 from mapping.distances.cost_model import CostModel
 from mapping.simulation.messages import Messages, Options, from_profile
 from mapping.simulation.simulate import simulate

@@ -19,7 +19,7 @@ from bench.papers.mapping.tianhe3 import CHIPS, programs
 from bench.simulation.runs import Effort, placed_by, say, side_by_side
 from bench.support.figures import Figure, Row, Table
 from bench.support.processor_clock import processor_clock
-from ingest.generate.tianhe3 import tianhe3
+from ingest.generate.trees import tianhe3
 from mapping.distances.cost_model import CostModel
 from mapping.distances.distances import SWITCHES, distances
 from mapping.placement.place import place

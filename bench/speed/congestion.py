@@ -23,12 +23,11 @@ from scipy.spatial import cKDTree
 from bench.support.machine import machine, now, peak_memory_gb
 from bench.support.paths import RESULTS
 from ingest.formats.fabrics.ibnetdiscover import IBNETDISCOVER
-from ingest.generate.fat_trees import three_level
-from ingest.generate.percs import percs
-from ingest.generate.tori import torus
+from ingest.generate.direct import percs, torus
+from ingest.generate.trees import three_level
 from ingest.options import Options
 from ingest.reading.source import SourceFile
-from ingest.writers.infiniband import director_tree, forwarding_tables, ibnetdiscover_text
+from ingest.writers import director_tree, forwarding_tables, ibnetdiscover_text
 from mapping.cost.bounds.catalog import lower_bounds
 from mapping.cost.metrics import evaluate_traffic
 from mapping.routing.catalog import build_routes

@@ -16,7 +16,7 @@ from bench.support.paths import RESULTS
 from bench.support.separate_process import measure_step
 from ingest.options import Options
 from ingest.pipeline import ingest, plan
-from ingest.writers.infiniband import director_tree, forwarding_tables, ibnetdiscover_text, opensm_lfts_text
+from ingest.writers import director_tree, forwarding_tables, ibnetdiscover_text, opensm_lfts_text
 from registry.database.embedded_server import ensure_server, stop
 from registry.progress import silent
 from registry.registry import Registry

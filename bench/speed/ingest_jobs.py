@@ -24,7 +24,7 @@ import numpy as np
 from bench.support.machine import save
 from bench.support.paths import DATA, RESULTS
 from bench.support.separate_process import measure_step
-from ingest.generate.fat_trees import three_level
+from ingest.generate.trees import three_level
 from ingest.options import Options
 from ingest.pipeline import ingest, plan
 from registry.database.embedded_server import ensure_server, stop

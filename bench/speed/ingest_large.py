@@ -22,12 +22,7 @@ from bench.support.separate_process import measure_step
 from ingest.formats.fabrics.infiniband import Device
 from ingest.options import Options
 from ingest.pipeline import ingest, plan
-from ingest.writers.infiniband import (
-    forwarding_tables,
-    ibnetdiscover_text,
-    opensm_lfts_blocks,
-    three_level_tree,
-)
+from ingest.writers import forwarding_tables, ibnetdiscover_text, opensm_lfts_blocks, three_level_tree
 from registry.database.embedded_server import ensure_server, stop
 from registry.progress import silent
 from registry.registry import Registry

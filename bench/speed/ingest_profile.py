@@ -13,8 +13,8 @@ from pathlib import Path
 from bench.support.machine import save
 from bench.support.paths import RESULTS
 from bench.support.separate_process import measure_step
-from ingest.formats.profiles.edge_csv import csv_text
-from ingest.generate.patterns import random
+from ingest.formats.profiles.edges import csv_text
+from ingest.generate.collectives import random
 from ingest.options import Options
 from ingest.pipeline import ingest, plan
 from registry.database.embedded_server import ensure_server, stop

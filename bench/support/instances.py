@@ -17,15 +17,10 @@ import numpy as np
 from bench.support.paths import DATA
 from ingest.formats.profiles.openmpi_monitoring import OPENMPI_MONITORING
 from ingest.generate import nas
-from ingest.generate.dragonfly import dragonfly
-from ingest.generate.fat_trees import extended_generalised_fat_tree, juropa_like
-from ingest.generate.irregular import irregular
+from ingest.generate.direct import dragonfly, hypercube, irregular, percs, torus
 from ingest.generate.matrices import F1_NODES, SparseMatrix, crankshaft, kkt, product_traffic
-from ingest.generate.percs import percs
-from ingest.generate.stencils import shuffled, stencil
-from ingest.generate.tianhe3 import tianhe3
-from ingest.generate.tori import hypercube, torus
-from ingest.generate.wave_fronts import snap, sweep3d
+from ingest.generate.stencils import shuffled, snap, stencil, sweep3d
+from ingest.generate.trees import extended_generalised_fat_tree, juropa_like, tianhe3
 from ingest.options import Options
 from ingest.reading.source import read_paths
 from registry.model import Allocation, Fabric, Profile

@@ -13,11 +13,10 @@ from typing import Any
 
 import numpy as np
 
-from ingest.merging.adapters import merge_adapters
-from ingest.merging.cables import cables_of, links_of, merge_cables
-from ingest.merging.disagreements import Disagreements
+from ingest.merging.cables import cables_of, links_of, merge_adapters, merge_cables
 from ingest.merging.identities import (
     UNKNOWN,
+    Disagreements,
     described,
     one_machine,
     represent_others,

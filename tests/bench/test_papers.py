@@ -29,9 +29,9 @@ from bench.support import output, paths
 from bench.support.figure_page import page
 from bench.support.figures import Effort, Figure, Row, Said, Table, load, said, save
 from bench.support.processor_clock import processor_clock
-from ingest.generate.fat_trees import director_tree
+from ingest.generate.direct import torus
 from ingest.generate.stencils import shuffled, stencil
-from ingest.generate.tori import torus
+from ingest.generate.trees import director_tree
 from mapping.cost.metrics import evaluate
 from mapping.deadline import Deadline
 from mapping.distances.cost_model import CostModel

@@ -28,7 +28,7 @@ from bench.simulation.placements import exchanged
 from bench.simulation.rank_statistics import draws, interval, kendall, spearman
 from bench.simulation.runs import VALUES, Effort, TracesMissing
 from bench.support.figures import Row, said
-from ingest.generate.tori import torus
+from ingest.generate.direct import torus
 from mapping.placement.methods.baselines import in_order
 from registry.model import Allocation, Placement
 

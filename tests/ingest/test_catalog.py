@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from ingest import catalog
 from ingest.catalog import FORMATS
-from ingest.formats.profiles.edge_csv import EDGE_CSV
+from ingest.formats.profiles.edges import EDGE_CSV
 from ingest.parsed import Format
 from ingest.reading.source import SourceGroup, read_paths
 from registry.catalog import Catalog

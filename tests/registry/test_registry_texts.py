@@ -14,9 +14,9 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from ingest.formats.fabrics.links_csv import LINKS_CSV
-from ingest.formats.placements.placement_csv import PLACEMENT_CSV
-from ingest.generate.tori import torus
+from ingest.formats.fabrics.graphs import LINKS_CSV
+from ingest.formats.placements import PLACEMENT_CSV
+from ingest.generate.direct import torus
 from mapping.cluster import ClusterError
 from mapping.launchers import write as write_placement
 from registry import errors, units

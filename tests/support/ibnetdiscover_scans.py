@@ -10,7 +10,7 @@ import numpy as np
 from ingest.formats.fabrics.ibnetdiscover import IBNETDISCOVER
 from ingest.options import Options
 from ingest.parsed import Parsed
-from ingest.writers.infiniband import fat_tree, ibnetdiscover_text
+from ingest.writers import fat_tree, ibnetdiscover_text
 from registry.model import Fabric
 from registry.model.fabric import ENDS
 from tests.support import inputs

@@ -6,7 +6,7 @@ from dataclasses import replace
 from functools import cache
 
 from ingest.formats.fabrics.ibnetdiscover import IBNETDISCOVER
-from ingest.formats.routes.dialects import OPENSM_LFTS
+from ingest.formats.routes import OPENSM_LFTS
 from ingest.options import Options
 from registry.model import Fabric
 from tests.support import inputs, paths

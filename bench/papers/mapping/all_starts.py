@@ -10,7 +10,7 @@ from bench.papers.mapping.mapping_2011 import (
 )
 from bench.papers.mapping.torus import ORDERS, numbered
 from bench.support.figures import Effort, Figure, Row
-from ingest.generate.tori import torus
+from ingest.generate.direct import torus
 from mapping.placement.methods.baselines import in_order
 from mapping.placement.problem import Problem
 from mapping.routing.catalog import build_routes

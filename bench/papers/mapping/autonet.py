@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from bench.support.figures import Effort, Figure, Row
-from ingest.generate.irregular import autonet
+from ingest.generate.direct import autonet
 from mapping.distances.distances import EQUIVALENT, distances
 from mapping.routing.catalog import build_routes
 from registry.model import Floats
@@ -50,7 +50,7 @@ def run(effort: Effort) -> Figure:
         )
     return Figure(
         title="2004, Tables 1 and 2: paths and equivalent distances",
-        setting="The 10 switches of Figure 3, as `ingest.generate.irregular.autonet` joins them (found by "
+        setting="The 10 switches of Figure 3, as `ingest.generate.direct.autonet` joins them (found by "
         "search, the text has no list of links); Kirchhoff's laws on all shortest legal paths. "
         "Golden test: tests/mapping/distances/test_distances.py.",
         rows=tuple(rows),

@@ -13,7 +13,7 @@ from bench.papers.mapping.fat_trees_2011 import (
 )
 from bench.papers.mapping.mapping_2011 import STRATEGIES, panel
 from bench.support.figures import Effort, Figure, Row
-from ingest.generate.fat_trees import juropa_like
+from ingest.generate.trees import juropa_like
 
 
 def run(effort: Effort) -> Figure:

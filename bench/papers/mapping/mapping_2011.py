@@ -15,9 +15,9 @@ from bench.papers.mapping.algorithm_3 import algorithm_3
 from bench.support.figures import Effort
 from bench.support.plots import Curve, Panel
 from bench.support.processor_clock import processor_clock
+from ingest.generate.direct import torus
 from ingest.generate.matrices import AUDIKW_NODES, F1_NODES, SparseMatrix, crankshaft, kkt, product_traffic
 from ingest.generate.stencils import stencil
-from ingest.generate.tori import torus
 from mapping.cost.metrics import evaluate
 from mapping.cost.report import RANDOM_SEEDS
 from mapping.distances.cost_model import CostModel

@@ -19,7 +19,7 @@ from bench.papers.mapping.mapping_2011 import (
     span,
 )
 from bench.support.figures import Effort, Figure, Row
-from ingest.generate.percs import percs
+from ingest.generate.direct import percs
 
 RANKS = (64, 128, 256, 512, 1024, 1728, 1792)
 REFINED = (64, 512)

@@ -17,7 +17,7 @@ import numpy as np
 from bench.support.figures import Effort, Figure, Row
 from bench.support.instances import real
 from bench.support.plots import Curve, Panel
-from ingest.generate.irregular import irregular
+from ingest.generate.direct import irregular
 from mapping.distances.cost_model import CostModel
 from mapping.distances.distances import EQUIVALENT_2, distances
 from mapping.placement.methods.baselines import Search, search

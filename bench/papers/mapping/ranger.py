@@ -5,7 +5,7 @@ from __future__ import annotations
 from bench.papers.mapping.fat_trees_2011 import ORDERS, all_orders, gains, rcm_rows, sizes, time_rows
 from bench.papers.mapping.mapping_2011 import MATRICES, panel, seconds_panel
 from bench.support.figures import Effort, Figure, Row
-from ingest.generate.fat_trees import ranger_like
+from ingest.generate.trees import ranger_like
 
 REFINED = (64, 512, 1792)
 """Sizes at which threshold accepting is run."""

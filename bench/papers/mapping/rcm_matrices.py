@@ -9,7 +9,7 @@ from bench.papers.mapping.mapping_2011 import first_hosts, guest
 from bench.support.figures import Effort, Figure, Row
 from bench.support.output import has_plots
 from bench.support.plots import draw_matrices
-from ingest.generate.tori import torus
+from ingest.generate.direct import torus
 from mapping.placement.methods.rcm import PERIPHERAL, order_vertices
 from mapping.placement.problem import arc_tails
 from registry.model import Ints

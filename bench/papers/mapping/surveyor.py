@@ -17,7 +17,7 @@ from bench.papers.mapping.mapping_2011 import (
     span,
 )
 from bench.support.figures import Effort, Figure, Row
-from ingest.generate.tori import torus
+from ingest.generate.direct import torus
 
 WHY = "exact congestion over all shortest paths; the paper's by its Algorithm 3, on the machine's 8x8x8 torus"
 

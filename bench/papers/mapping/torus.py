@@ -20,8 +20,8 @@ from bench.papers.mapping.mapping_2011 import (
     panel,
 )
 from bench.support.figures import Effort, Figure, Row
+from ingest.generate.direct import torus
 from ingest.generate.stencils import shuffled
-from ingest.generate.tori import torus
 from mapping.placement.problem import Problem, host_indices
 from mapping.routing.catalog import build_routes
 from registry.model import Fabric, Profile

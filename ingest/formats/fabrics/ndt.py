@@ -18,9 +18,9 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from ingest.formats.fabrics.infiniband import LANE_BYTES, link_rate
 from ingest.options import Options
 from ingest.parsed import Format, Parsed, counted
-from ingest.rates import LANE_BYTES, link_rate
 from ingest.reading.source import Place, SourceFile
 from registry.errors import InputError
 from registry.model import IntendedWiring

@@ -20,12 +20,11 @@ from typing import Any
 
 import numpy as np
 
-from ingest.formats.fabrics.infiniband import Device, Port, build_fabric
+from ingest.formats.fabrics.infiniband import Device, Port, build_fabric, link_rate
 from ingest.options import Options
 from ingest.parsed import Format, Parsed, counted
-from ingest.rates import link_rate
-from ingest.reading.json_text import Spot, load_json
 from ingest.reading.source import SourceFile
+from ingest.reading.text import Spot, load_json
 from registry.errors import InputError
 from registry.model import NO_PORT, NO_ROUTE, ForwardingTables
 

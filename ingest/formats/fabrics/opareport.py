@@ -18,7 +18,7 @@ from ingest.formats.fabrics.infiniband import Device, Port, build_fabric
 from ingest.options import Options
 from ingest.parsed import Format, Parsed, counted
 from ingest.reading.source import Place, SourceFile
-from ingest.reading.xml_text import load_xml
+from ingest.reading.text import load_xml
 from registry.errors import InputError
 
 DEFAULT_RATE = 12.5e9

@@ -6,7 +6,6 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime
 
-from ingest.formats import DIAGNOSED, DIAGNOSTIC
 from ingest.formats.fabrics.infiniband import (
     MAX_PORT,
     UNCONFIGURED_LID,
@@ -15,11 +14,11 @@ from ingest.formats.fabrics.infiniband import (
     PortNote,
     add_second_ends,
     build_fabric,
+    link_rate,
 )
 from ingest.options import Options
 from ingest.parsed import Parse, Parsed, counted
-from ingest.rates import link_rate
-from ingest.reading.source import Place, SourceFile
+from ingest.reading.source import DIAGNOSED, DIAGNOSTIC, Place, SourceFile
 from registry.errors import InputError
 
 MAX_LINE = 2048

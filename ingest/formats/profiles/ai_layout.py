@@ -2,7 +2,7 @@
 
 The file contains what users know without a recording: the sizes of the parallel groups, the numbering of
 ranks, and bytes per step. docs/reference/formats/profiles.md lists all keys;
-`ingest.generate.ai_layouts.ai_layout` converts them to edges.
+`ingest.generate.collectives.ai_layout` converts them to edges.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from dataclasses import replace
 from typing import Any
 
 from ingest.formats.profiles.shared import MAX_RANKS, stem
-from ingest.generate.ai_layouts import DIMENSIONS, AiLayout, ai_layout
+from ingest.generate.collectives import DIMENSIONS, AiLayout, ai_layout
 from ingest.options import COLLECTIVES, Options
 from ingest.parsed import Format, Parsed
 from ingest.reading.source import SourceFile

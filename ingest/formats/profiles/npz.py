@@ -29,8 +29,7 @@ from ingest.formats.profiles.matrices import MAX_DENSE, Entries, matrix_profile
 from ingest.formats.profiles.shared import MAX_RANKS
 from ingest.options import Options
 from ingest.parsed import Format, Parsed
-from ingest.reading.compression import MAX_UNPACKED, too_large
-from ingest.reading.source import SourceFile
+from ingest.reading.source import MAX_UNPACKED, SourceFile, too_large
 from registry.errors import InputError
 from registry.model import Longs
 

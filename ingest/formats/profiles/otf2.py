@@ -1,10 +1,4 @@
-"""A communication profile from an OTF2 archive of Score-P, TAU or Extrae's converter.
-
-An archive consists of ``traces.otf2`` (the anchor), ``traces.def`` and a folder ``traces`` with the events of
-each location. MpiSend and MpiIsend are summed; receivers are converted from ranks of their communicator. The
-library ``otf2`` reads the archive in a separate process and from a temporary folder, since it reads files
-only.
-"""
+"""Recordings of MPI programs: OTF2 archives; mpiP's reports and Darshan's logs are refused."""
 
 from __future__ import annotations
 
@@ -116,3 +110,69 @@ OTF2 = Format(
     parse=_parse_otf2,
     grouped=True,
 )
+"""A communication profile from an OTF2 archive of Score-P, TAU or Extrae's converter.
+
+An archive consists of ``traces.otf2`` (the anchor), ``traces.def`` and a folder ``traces`` with the events of
+each location. MpiSend and MpiIsend are summed; receivers are converted from ranks of their communicator. The
+library ``otf2`` reads the archive in a separate process and from a temporary folder, since it reads files
+only.
+"""
+
+
+_NO_MESSAGES = (
+    "Darshan records file accesses of ranks, not messages between them, so that no placement can be judged "
+    "by it. Record with Open MPI's monitoring (--mca pml_monitoring_enable 2), Score-P (OTF2) or "
+    "DUMPI instead"
+)
+_PRINTED = "# darshan log version:"
+
+
+def _recognise_darshan(head: str, path: str) -> bool:
+    """Return True if the text is output of darshan-parser, or a log (a version and binary numbers)."""
+    return head.startswith(_PRINTED) or (
+        head[:2] in ("2.", "3.") and "\0" in head[3:8] and path.endswith(".darshan")
+    )
+
+
+def _parse_darshan(files: Sequence[SourceFile], options: Options) -> Parsed:
+    """Raise `InputError` with the reason and what to record instead."""
+    raise InputError(_NO_MESSAGES, path=files[0].path)
+
+
+DARSHAN = Format(
+    "darshan",
+    kind="profile",
+    evidence="public",
+    about="Darshan's log: rejected, it records file accesses, not messages",
+    recognise=_recognise_darshan,
+    parse=_parse_darshan,
+)
+"""Darshan's logs, binary or printed: recognised and rejected, since they contain files, not messages."""
+
+
+_NO_PAIRS = (
+    "mpiP sums messages by call site, not by pairs of ranks: no placement can be judged by it. Record with "
+    "Open MPI's monitoring (--mca pml_monitoring_enable 2), Score-P (OTF2) or DUMPI instead"
+)
+
+
+def _recognise_mpip(head: str, path: str) -> bool:
+    """Return True if the first line is mpiP's."""
+    first = next((line for line in head.split("\n") if line.strip()), "")
+    return first.startswith("@ mpiP") or (first.startswith("@") and "mpiP" in first)
+
+
+def _parse_mpip(files: Sequence[SourceFile], options: Options) -> Parsed:
+    """Raise `InputError` with the reason and what to record instead."""
+    raise InputError(_NO_PAIRS, path=files[0].path)
+
+
+MPIP = Format(
+    "mpip",
+    kind="profile",
+    evidence="real",
+    about="mpiP's report: rejected, it does not contain traffic between pairs of ranks",
+    recognise=_recognise_mpip,
+    parse=_parse_mpip,
+)
+"""mpiP's report: recognised and rejected, since it contains no traffic between pairs of ranks."""

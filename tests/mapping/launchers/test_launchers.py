@@ -16,18 +16,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ingest.formats.placements.flux_taskmap import FLUX_TASKMAP
-from ingest.formats.placements.hostfile import HOSTFILE
-from ingest.formats.placements.mpich_rank_order import MPICH_RANK_ORDER
-from ingest.formats.placements.openmpi_rankfile import OPENMPI_RANKFILE
-from ingest.formats.placements.placement_csv import PLACEMENT_CSV
+from ingest.formats.flux import FLUX_TASKMAP
+from ingest.formats.placements import HOSTFILE, MPICH_RANK_ORDER, OPENMPI_RANKFILE, PLACEMENT_CSV
 from ingest.options import Options
 from ingest.parsed import Format
 from mapping import launchers
 from mapping.launchers import NAME, task_map, write
 from registry.errors import InvalidPlacement, InvalidValue, UnknownName
 from registry.model import Allocation, Fabric, Placement
-from tests.ingest.formats.placements.test_placements import VECTORS, node_of_task
+from tests.ingest.formats.test_placements import VECTORS, node_of_task
 from tests.support.inputs import file, hosts_of
 from tests.support.kubernetes import validated
 from tests.support.small_fabrics import given_placement

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from ingest.formats.hosts.hwloc_xml import read_layout
-from ingest.formats.placements.openmpi_map import OPENMPI_MAP
+from ingest.formats.hwloc_xml import read_layout
+from ingest.formats.placements import OPENMPI_MAP
 from ingest.options import Options
 from ingest.reading.source import read_paths
 from tests.mapping.launchers.conftest import BOUND, CORES, HOSTS, HYDRA, NODES, RANKS, SCAN, bound, written

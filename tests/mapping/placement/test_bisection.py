@@ -12,10 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.sparse import csr_matrix
 
-from ingest.formats.hosts.hwloc_xml import read_layout
-from ingest.formats.placements.hostfile import HOSTFILE
-from ingest.formats.placements.openmpi_rankfile import OPENMPI_RANKFILE
-from ingest.formats.placements.placement_csv import PLACEMENT_CSV
+from ingest.formats.hwloc_xml import read_layout
+from ingest.formats.placements import HOSTFILE, OPENMPI_RANKFILE, PLACEMENT_CSV
 from ingest.generate.stencils import shuffled, stencil
 from ingest.options import Options
 from ingest.parsed import Format

@@ -18,16 +18,12 @@ from hypothesis import strategies as st
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import shortest_path
 
-from ingest.formats.fabrics.graphs import GRAPHML, NODE_LINK
+from ingest.formats.fabrics.graphs import GRAPHML, LINKS_CSV, NODE_LINK
 from ingest.formats.fabrics.ibnetdiscover import IBNETDISCOVER
-from ingest.formats.fabrics.libtopomap import LIBTOPOMAP
-from ingest.formats.fabrics.links_csv import LINKS_CSV
-from ingest.formats.fabrics.slurm_topology import SLURM_TOPOLOGY
-from ingest.formats.fabrics.slurm_topology_yaml import SLURM_TOPOLOGY_YAML
-from ingest.generate.dragonfly import dragonfly
-from ingest.generate.fat_trees import extended_generalised_fat_tree, k_ary_n_tree, three_level
-from ingest.generate.percs import percs
-from ingest.generate.tori import torus
+from ingest.formats.fabrics.legacy import LIBTOPOMAP
+from ingest.formats.fabrics.slurm_topology import SLURM_TOPOLOGY, SLURM_TOPOLOGY_YAML
+from ingest.generate.direct import dragonfly, percs, torus
+from ingest.generate.trees import extended_generalised_fat_tree, k_ary_n_tree, three_level
 from ingest.options import Options
 from ingest.parsed import Format
 from registry.errors import InvalidValue, UnknownName
