@@ -26,22 +26,18 @@ class Parsed(IngestedData):
 
     The fabric's `observed_at` is the time of the scan, or None if the source does not contain it. Counters
     and intended wiring carry the caller's time (default: the time of the file).
-
-    Attributes
-    ----------
-    assumed : bool[m] or None
-        True for links whose capacity is missing in the source, so that another source may supply it. None if
-        no capacity is missing.
-    incomplete : str
-        Reason why the source alone is no fabric (it contains no links), and which files to add. Empty if it
-        is complete.
-    warnings : tuple of str
-        Oddities that did not prevent reading, counted, one line each.
     """
 
     assumed: Bools | None = None
+    """bool[m] or None: true for links whose capacity is missing in the source, so that another source may
+    supply it. None if no capacity is missing.
+    """
     incomplete: str = ""
+    """Reason why the source alone is no fabric (it contains no links), and which files to add. Empty if it is
+    complete.
+    """
     warnings: tuple[str, ...] = ()
+    """Oddities that did not prevent reading, counted, one line each."""
 
     def __post_init__(self) -> None:
         if self.assumed is not None:
@@ -58,47 +54,38 @@ PLUG_IN = "plug-in"
 
 @dataclass(frozen=True, slots=True)
 class Format:
-    """A file format: one object in the module that reads it, listed in `ingest.catalog`.
-
-    Attributes
-    ----------
-    name : str
-        Name for ``--format``.
-    kind : str
-        Kind of data: ``fabric``, ``tables``, ``counters``, ``intended``, ``layouts``, ``profile``, ``jobs``
-        or ``placement``.
-    about : str
-        Description in one line.
-    recognise : callable
-        Returns True if a file that begins with ``head`` is of the format; never raises. `head` is the first
-        64 KiB of the decompressed content, undecodable bytes replaced; ``path`` is for formats whose file
-        names carry meaning: the content must decide.
-    parse : callable
-        Returns the data of the files of one source: several for a grouped format, otherwise one. Raises
-        `InputError` with file, line, text and reason if the content is invalid (an unreadable line, a
-        truncated file, something repeated or missing, values that contradict each other), and no other
-        exception, whatever the bytes are.
-    evidence : str
-        How well the format is tested: ``real`` (against output of the tool itself), ``public`` (against
-        published samples or the tool's source), ``own`` (a format of this project) or ``plug-in``.
-    grouped : bool
-        True if several files make one source.
-    streamed : bool
-        True if large files are read piece by piece; other formats get their files in memory.
-    package : str
-        Package and version that a plug-in is from; empty for the program's own formats.
-    """
+    """A file format: one object in the module that reads it, listed in `ingest.catalog`."""
 
     name: str
+    """Name for ``--format``."""
     _: KW_ONLY
     kind: str
+    """Kind of data: ``fabric``, ``tables``, ``counters``, ``intended``, ``layouts``, ``profile``, ``jobs`` or
+    ``placement``.
+    """
     about: str
+    """Description in one line."""
     recognise: Recognise
+    """Returns True if a file that begins with ``head`` is of the format; never raises. `head` is the first 64
+    KiB of the decompressed content, undecodable bytes replaced; ``path`` is for formats whose file names
+    carry meaning: the content must decide.
+    """
     parse: Parse
+    """Returns the data of the files of one source: several for a grouped format, otherwise one. Raises
+    `InputError` with file, line, text and reason if the content is invalid (an unreadable line, a truncated
+    file, something repeated or missing, values that contradict each other), and no other exception, whatever
+    the bytes are.
+    """
     evidence: str = PLUG_IN
+    """How well the format is tested: ``real`` (against output of the tool itself), ``public`` (against
+    published samples or the tool's source), ``own`` (a format of this project) or ``plug-in``.
+    """
     grouped: bool = False
+    """True if several files make one source."""
     streamed: bool = False
+    """True if large files are read piece by piece; other formats get their files in memory."""
     package: str = ""
+    """Package and version that a plug-in is from; empty for the program's own formats."""
 
 
 def contains(pattern: str) -> Recognise:
@@ -126,11 +113,11 @@ def undo_double_counting(parsed: Parsed, by: int, path: str) -> Parsed:
 
     Parameters
     ----------
-    parsed : Parsed
+    parsed
         Data of one source; returned unchanged if it has no profile.
-    by : int
+    by
         Number of times each message was recorded; 1 divides nothing.
-    path : str
+    path
         Path of the source, for errors.
 
     Raises

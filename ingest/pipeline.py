@@ -3,8 +3,6 @@
 Nothing is saved before everything has been read and checked, and then in one transaction: a failed ingest
 leaves the registry unchanged.
 
-Grouping of files into sources: the files of one recording, or of one site.
-
 If the format of files is made of several files, those of one folder or archive become one source; formats are
 recognised by content. The files of an OTF2 archive are in two folders and identified by their names: beside
 ``traces.otf2`` are ``traces.def`` and the folder ``traces`` with one or two files per location.
@@ -40,9 +38,9 @@ def gather(groups: Iterable[SourceGroup], name: str | None = None) -> list[tuple
 
     Parameters
     ----------
-    groups : iterable of SourceGroup
+    groups
         Files as returned by `ingest.reading.source.read_paths`.
-    name : str, optional
+    name
         Name of the format of all files (default: recognised by content).
 
     Raises
@@ -142,27 +140,18 @@ class Saves(Scans, Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Report:
-    """Result of an ingest.
-
-    Attributes
-    ----------
-    intake : Intake
-        Data that were read, with the warnings of reading.
-    receipt : Receipt or None
-        What saving changed; None after a dry run.
-    warnings : tuple of str
-        Warnings of reading, then those of saving.
-    same_as : RunInfo or None
-        Earlier run with identical input: nothing was parsed, `intake` and `receipt` contain nothing new.
-    compared : Comparison or None
-        Comparison of a fabric without ports with the stored one; such a fabric is not saved.
-    """
+    """Result of an ingest."""
 
     intake: Intake
+    """Data that were read, with the warnings of reading."""
     receipt: Receipt | None
+    """What saving changed; None after a dry run."""
     warnings: tuple[str, ...]
+    """Warnings of reading, then those of saving."""
     same_as: RunInfo | None = None
+    """Earlier run with identical input: nothing was parsed, `intake` and `receipt` contain nothing new."""
     compared: Comparison | None = None
+    """Comparison of a fabric without ports with the stored one; such a fabric is not saved."""
 
 
 def ingest(
@@ -180,14 +169,12 @@ def ingest(
 
     Parameters
     ----------
-    registry : Registry or None
+    registry
         May be None for a dry run.
-    paths : iterable of str or Path
+    paths
         Files, folders, archives, or ``-`` for standard input.
-    options : Options, optional
-    dry_run : bool
+    dry_run
         Read and check everything, save nothing.
-    progress : Progress
 
     Raises
     ------
@@ -349,13 +336,13 @@ def read(
 
     Parameters
     ----------
-    path : str or Path
+    path
         File, folder or archive.
-    capacity : float or str, optional
+    capacity
         The file is a fabric: bytes/s of cables without a rate, or the attribute of edges with it; ``weight``
         is the number of an edge in formats that have a single one. Matrices and lists of edges are profiles
         by default.
-    weight : float or str, optional
+    weight
         The file is a profile: bytes of edges without any, or the attribute of edges with them. GraphML and
         node-link JSON are fabrics by default.
     **options

@@ -1,4 +1,4 @@
-"""InfiniBand fat trees by formula, as output of ``ibnetdiscover`` and as ``opensm-lfts.dump``.
+"""Generated data as files: InfiniBand fat trees by formula, and what any generator makes.
 
 They are for tests, benchmarks and examples without a cluster; the parsers of real files read them.
 """
@@ -46,11 +46,11 @@ def fat_tree(
 
     Parameters
     ----------
-    leaves, hosts_per_leaf, spines : int
+    leaves, hosts_per_leaf, spines
         Number of leaf switches, of hosts per leaf, and of spine switches.
-    cables : int
+    cables
         Number of cables between a leaf and a spine switch.
-    lmc : int
+    lmc
         LID mask control of the adapters: each has ``2 ** lmc`` LIDs.
     """
     made = _Wiring(width, speed, lmc)
@@ -78,9 +78,9 @@ def director_tree(
 
     Parameters
     ----------
-    edges, hosts_per_edge, directors : int
+    edges, hosts_per_edge, directors
         Number of edge switches, of hosts per edge switch, and of directors.
-    line_chips, spine_chips : int
+    line_chips, spine_chips
         Number of line chips and of spine chips per director.
     """
     whole("infiniband.directors", directors, 1)
@@ -104,7 +104,7 @@ def director_tree(
 def three_level_tree(
     pods: int = 50, leaves: int = 20, hosts: int = 20, *, width: int = 4, speed: str = "HDR"
 ) -> list[Device]:
-    """Return a three-level tree of pods below a core: `fat_trees.three_level` with GUIDs and ports.
+    """Return a three-level tree of pods below a core, as `three_level`, with GUIDs and ports.
 
     The defaults are 20,000 hosts on 2,400 switches of 40 ports (the core's have 50), with 60,000 cables.
     """
@@ -315,7 +315,7 @@ def write(made: Any, format: str | None = None) -> bytes:
     ----------
     made : Fabric, Profile, float64[ranks] or list of Device
         Result of a generator.
-    format : str, optional
+    format
         One of `formats_of`; default: the first of them.
 
     Raises

@@ -1,7 +1,5 @@
 """Port counters: what InfiniBand's tools print, and a CSV file of any other collector.
 
-Counters of InfiniBand's performance management, by the names that the tools print.
-
 Data counters count words of 4 bytes; the wait counter counts ticks. Classic counters have few bits and
 saturate: they stop at their largest value. Extended counters have 64 bits.
 """
@@ -47,9 +45,9 @@ class Field(NamedTuple):
 
         Parameters
         ----------
-        count : int
+        count
             Printed number.
-        extended : bool
+        extended
             True if the counter is known to have 64 bits. Otherwise it is taken as a classic one: an extended
             counter shows the largest 32-bit value by chance once in four thousand million counts.
         """

@@ -91,12 +91,11 @@ def placement_by_rank(
 
     Parameters
     ----------
-    rows : iterable of RankHost
-    file : SourceFile
+    file
         File of the rows, for errors.
-    format : str
+    format
         Name of the format.
-    repeats : bool
+    repeats
         True to accept a rank again in another part, on the same host with the same binding.
 
     Raises
@@ -126,11 +125,11 @@ def filled(file: SourceFile, options: Options, listed: Sequence[tuple[str, int]]
 
     Parameters
     ----------
-    file : SourceFile
+    file
         The file, for errors.
-    options : Options
+    options
         Hosts and slots given by the caller.
-    listed : sequence of (host, slots)
+    listed
         Hosts and slots in the file; empty if it has none.
 
     Raises

@@ -64,37 +64,28 @@ class Block(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Dialect:
-    """Details of one format of tables.
-
-    Attributes
-    ----------
-    head : pattern
-        First line of a block, in multi-line mode; its group ``guid`` is the switch's GUID.
-    max_lid : callable
-        Returns the highest LID of a block from the match of its heading and the text after it, or -1 if the
-        table is incomplete.
-    rows : callable
-        Returns the range of a block's lines that are rows of the table (the rest of the heading is line 0);
-        raises `InputError` if the block is truncated.
-    lid, port, owner : Column
-        Columns of a row.
-    dead : str
-        Text in the lines of LIDs without a route; empty if such LIDs have no lines.
-    same_lids : bool
-        True if every block has the same highest LID, so that one with fewer is truncated.
-    lists_owners : bool
-        True if the format lists the owners of LIDs.
-    """
+    """Details of one format of tables."""
 
     head: re.Pattern[str]
+    """First line of a block, in multi-line mode; its group ``guid`` is the switch's GUID."""
     max_lid: Callable[[re.Match[str], str], int]
+    """Returns the highest LID of a block from the match of its heading and the text after it, or -1 if the
+    table is incomplete.
+    """
     rows: Callable[[Block], tuple[int, int]]
+    """Returns the range of a block's lines that are rows of the table (the rest of the heading is line 0);
+    raises `InputError` if the block is truncated.
+    """
     lid: Column
     port: Column
     owner: Column
+    """Columns of a row."""
     dead: str = ""
+    """Text in the lines of LIDs without a route; empty if such LIDs have no lines."""
     same_lids: bool = False
+    """True if every block has the same highest LID, so that one with fewer is truncated."""
     lists_owners: bool = True
+    """True if the format lists the owners of LIDs."""
 
 
 def parse_tables(dialect: Dialect, files: Sequence[SourceFile], options: Options) -> Parsed:

@@ -1,11 +1,9 @@
-"""Jobs, states, times, ids and slots in the notation of all tools of Slurm.
+"""Jobs, states, times, ids, slots and host lists in the notation of all tools of Slurm.
 
-Host list expressions such as ``node[0001-0008,0017],login1``, as in Slurm and ClusterShell.
-
-ClusterShell expands them. This module keeps their order, limits their size before anything is expanded, and
-accepts only names: ClusterShell alone would interpret ``@group`` as a query of the site's group files and
-``a!b`` as a set operation. A single name, or one range with ends of one length, is expanded without the
-library, since most jobs use nothing else.
+ClusterShell expands host lists such as ``node[0001-0008,0017],login1``. This module keeps their order, limits
+their size before anything is expanded, and accepts only names: ClusterShell alone would interpret ``@group``
+as a query of the site's group files and ``a!b`` as a set operation. A single name, or one range with ends of
+one length, is expanded without the library, since most jobs use nothing else.
 """
 
 from __future__ import annotations
@@ -51,12 +49,12 @@ def expand(text: str, *, path: str | None = None, line: int | None = None) -> tu
 
     Parameters
     ----------
-    text : str
+    text
         Names and ranges separated by commas or white space; a name may have several ranges and suffixes, as
         in ``rack[1-2]node[01-16]-ib``. Empty text has no hosts.
-    path : str, optional
+    path
         Path of the file, for errors.
-    line : int, optional
+    line
         Line of the expression, for errors.
 
     Raises
@@ -194,27 +192,18 @@ class Where:
 
 @dataclass(slots=True)
 class JobList:
-    """Jobs of one file by id, within limits: a few letters can name many thousand hosts.
-
-    Attributes
-    ----------
-    path : str
-        Path of the file, for errors.
-    requeued : bool
-        True if the file may contain several runs of a job; the last one is kept.
-    runs : int
-        Number of ignored earlier runs of requeued jobs.
-    diagnostics : int
-        Number of ignored lines that the tool printed on standard error.
-    left_out : list of InputError
-        Why records could not be read.
-    """
+    """Jobs of one file by id, within limits: a few letters can name many thousand hosts."""
 
     path: str
+    """Path of the file, for errors."""
     requeued: bool = False
+    """True if the file may contain several runs of a job; the last one is kept."""
     runs: int = 0
+    """Number of ignored earlier runs of requeued jobs."""
     diagnostics: int = 0
+    """Number of ignored lines that the tool printed on standard error."""
     left_out: list[InputError] = field(default_factory=list)
+    """Why records could not be read."""
     _jobs: dict[str, Job] = field(default_factory=dict)
     jobs_left: int = MAX_JOBS
     hosts_left: int = MAX_JOB_HOSTS
@@ -273,15 +262,15 @@ class RowsBetweenBars:
 
     Parameters
     ----------
-    columns : sequence of str
+    columns
         Names of the columns.
-    free_text : sequence of str
+    free_text
         Columns in which users may write ``|``, the most likely first.
-    texts : container of str
+    texts
         Those in which users may write line ends, except the name.
-    name : str
+    name
         Name of the column of a job's name.
-    signs : mapping of str to pattern
+    signs
         What all cells of a column look like; the first two are those of a job's number and its state.
     """
 
@@ -495,17 +484,17 @@ def make_job(
 
     Parameters
     ----------
-    where : Where
+    where
         Location of the job, for errors.
-    times : sequence of datetime or None
+    times
         Times of submission, start and end; None if unknown.
-    hosts : sequence of str
+    hosts
         Hosts in the scheduler's order.
-    slots : sequence of int
+    slots
         Number of slots of each host.
-    ranks : int
+    ranks
         Number of ranks; 0 if unknown.
-    guessed : bool
+    guessed
         True if the slots are an even share already.
     **about
         Other fields of `Job`.

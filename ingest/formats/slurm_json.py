@@ -2,7 +2,7 @@
 
 The structure differs between versions: a plain number became ``{set, infinite, number}``, a state became a
 list of words, and the CPUs of a host moved. Both forms are read. Jobs of squeue contain the CPUs of each
-host, those of sacct contain steps instead (see `slurm_sacct`). Tested with Slurm 22.05 (v0.0.38); newer forms
+host, those of sacct contain steps instead. Tested with Slurm 22.05 (v0.0.38); newer forms
 are from public samples (v0.0.41).
 """
 

@@ -41,18 +41,13 @@ _TIMES = ("SubmitTime", "StartTime", "EndTime")
 
 @dataclass(slots=True)
 class _Record:
-    """A record: its numbered lines, and the first line number and value of each key.
-
-    Attributes
-    ----------
-    open : bool
-        True while text of users may follow in further lines.
-    """
+    """A record: its numbered lines, and the first line number and value of each key."""
 
     path: str
     lines: list[tuple[int, str]]
     fields: dict[str, tuple[int, str]] = field(default_factory=dict)
     open: bool = False
+    """True while text of users may follow in further lines."""
 
     def where(self, key: str) -> Where:
         """Return the location of a field."""

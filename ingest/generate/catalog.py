@@ -7,11 +7,8 @@ same bytes.
 
 ``almanac generate`` makes its options from the parameters of the function (or of the dataclass that it
 takes). They are annotated as int, float, bool, str or a `Literal`, as sequences or tuples of these, as one of
-each, or as None. The section ``Parameters`` of the docstring describes them, except `signatures.COMMON`.
-
-Parameters of a generator, read from the signature and docstring of its function.
-
-A function with many parameters takes one frozen dataclass instead: its fields are then the parameters.
+each, or as None. The section ``Parameters`` of the docstring describes them, except `COMMON`. A function with
+many parameters takes one frozen dataclass instead: its fields are then the parameters.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Traffic of collective operations, rank by rank, for named algorithms.
+"""Traffic of collective operations by named algorithms, of plain patterns, and of a step of AI training.
 
 Sizes follow one convention: `size` is the whole buffer, which is what every rank has before an all-reduce,
 after an all-gather, before a reduce-scatter, before a broadcast at its root, and what each rank has for all
@@ -13,14 +13,10 @@ ranks together, itself included, before an all-to-all. Each of k ranks sends
 An all-to-all is always sent directly. Operations that are not listed for an algorithm use the ring. Sizes of
 the ring, of the all-gather and of the all-to-all are those of Thakur, Rabenseifner and Gropp 2005.
 
-Profiles of one step of training a large model, from the sizes of its parallel groups.
-
-The conventions are those of Megatron-LM (Narayanan et al. 2021): tensor-parallel ranks all-reduce
+Training follows the conventions of Megatron-LM (Narayanan et al. 2021): tensor-parallel ranks all-reduce
 activations, context-parallel ranks send blocks around a ring, pipeline stages send activations forward and
 gradients back, data-parallel ranks all-reduce gradients, and expert-parallel ranks, which are neighbours
 among the data-parallel ones, exchange tokens with an all-to-all.
-
-Plain patterns of communication, collectives by a named algorithm, and matrix-vector products.
 """
 
 from __future__ import annotations

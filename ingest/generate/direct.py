@@ -1,14 +1,8 @@
-"""Slim Fly: the graphs of McKay, Miller and Siran as networks of switches (Besta and Hoefler, SC 2014).
+"""Networks without levels, in which every switch has hosts or every host forwards.
 
-Dragonflies: groups of fully connected switches, the groups fully connected in turn (Kim et al. 2008).
-
-HyperX: switches on a grid, all switches of a line connected to each other (Ahn et al., SC 2009).
-
-Irregular networks of switches, as in Orduna, Silla and Duato 2004.
-
-PERCS: IBM's two-level network of fully connected supernodes (Hoefler and Snir 2011, section 5.3.2).
-
-Direct networks: tori, meshes and hypercubes, and chordal rings. Every node hosts ranks and forwards.
+Tori, meshes, hypercubes, chordal rings, dragonflies (Kim et al. 2008), HyperX (Ahn et al., SC 2009), PERCS
+(Hoefler and Snir 2011, section 5.3.2), Slim Fly (Besta and Hoefler, SC 2014) and irregular networks (Orduna,
+Silla and Duato 2004).
 """
 
 from __future__ import annotations

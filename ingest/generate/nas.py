@@ -1,12 +1,10 @@
-"""Traffic of the NAS Parallel Benchmarks except MG (MPI, version 3.3 and later).
+"""Traffic of the NAS Parallel Benchmarks (MPI, version 3.3 and later).
 
 Pairs and bytes follow the programs' own decompositions and message sizes; BT, SP and CG equal recordings of
 real runs to the byte (tests/ingest/test_generate_profiles.py). The few collectives of BT, SP, CG and
 LU are ignored. FT, IS and EP consist of collectives: all-to-alls are sent pair by pair, all-reduces by
 recursive doubling, as Open MPI does at the sizes of these programs; FT and EP equal recordings except for a
 few bytes at their start and end. If a docstring does not say otherwise, the defaults are those of class D.
-
-Traffic of NAS MG (MPI, version 3.3 and later): borders of a periodic cube on each level of a V-cycle.
 """
 
 from __future__ import annotations

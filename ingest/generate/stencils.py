@@ -1,10 +1,9 @@
-"""Ranks on a grid that exchange borders: plain stencils, LULESH and HPCG.
+"""Ranks on a grid that exchange borders: plain stencils, LULESH, HPCG, Sweep3D and SNAP.
 
-Programs of discrete-ordinates transport on a grid of ranks: Sweep3D and SNAP.
-
-Both sweep the mesh for each of eight octants of directions, from one corner of a two-dimensional grid of
-ranks to the opposite one, in blocks (Koch, Baker and Alcouffe 1992), so that every rank sends to each
-neighbour what leaves its part of the mesh in four octants. They differ in what they decompose and send:
+Sweep3D and SNAP, of discrete-ordinates transport, sweep the mesh for each of eight octants of directions,
+from one corner of a two-dimensional grid of ranks to the opposite one, in blocks (Koch, Baker and Alcouffe
+1992), so that every rank sends to each neighbour what leaves its part of the mesh in four octants. They
+differ in what they decompose and send:
 
 =====================  ===================================  =============================================
 ..                     Sweep3D 2.2b                         SNAP

@@ -1,9 +1,4 @@
-"""Fat trees: extended generalised ones, and trees of leaf switches below director-class switches.
-
-Pods of accelerators: NVLink within domains, one rail per accelerator of a domain between them.
-
-The Tianhe-3 prototype: chips of 96 nodes in a grid (Li et al. 2020, section 4.2).
-"""
+"""Trees of switches: fat trees, trees below director-class switches, pods of accelerators and Tianhe-3."""
 
 from __future__ import annotations
 

@@ -37,21 +37,14 @@ class Row(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Cables:
-    """Cables of one source.
-
-    Attributes
-    ----------
-    rows : sequence of Row
-        Cables in both directions.
-    linked : bool[n]
-        True for vertices that have cables in the source.
-    ports : bool
-        True if the source has ports; without ports it may have fewer cables than exist.
-    """
+    """Cables of one source."""
 
     rows: Sequence[Row]
+    """Cables in both directions."""
     linked: Bools
+    """bool[n]: true for vertices that have cables in the source."""
     ports: bool
+    """True if the source has ports; without ports it may have fewer cables than exist."""
 
 
 def cables_of(fabric: Fabric, assumed: Bools | None, vertex: Ints, adapter: Ints, n: int) -> Cables:
@@ -63,7 +56,7 @@ def cables_of(fabric: Fabric, assumed: Bools | None, vertex: Ints, adapter: Ints
         True for links whose capacity is missing; None if no capacity is missing.
     vertex, adapter : int32[...]
         Merged number of each vertex (or `UNKNOWN`) and adapter of the fabric.
-    n : int
+    n
         Number of merged vertices.
     """
     links, adapter = fabric.links, np.r_[adapter, NO_PORT]  # the last for NO_PORT
@@ -248,15 +241,15 @@ def merge_adapters(
 
     Parameters
     ----------
-    a, b : Fabric
+    a, b
         Fabrics of the two sources.
     same : int32[len(b.adapters)]
         Adapter of `a` for each adapter of `b`, or `UNKNOWN`.
     first, second : int32[n]
         Merged vertex of each vertex of `a` and `b`.
-    names : sequence of str
+    names
         Names of the merged vertices.
-    notes : Disagreements
+    notes
         Receives the disagreements.
 
     Returns

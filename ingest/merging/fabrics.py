@@ -46,21 +46,16 @@ REPRESENTING = "switches that represent others"
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class SourceFabric:
-    """Fabric of one source.
-
-    Attributes
-    ----------
-    path : str
-        Path of the source.
-    fabric : Fabric
-        Fabric as the source describes it.
-    assumed : bool[m] or None
-        True for links whose capacity is missing in the source; None if no capacity is missing.
-    """
+    """Fabric of one source."""
 
     path: str
+    """Path of the source."""
     fabric: Fabric
+    """Fabric as the source describes it."""
     assumed: Bools | None = None
+    """bool[m] or None: true for links whose capacity is missing in the source; None if no capacity is
+    missing.
+    """
 
 
 def merge_fabrics(sources: Sequence[SourceFabric]) -> tuple[Fabric, tuple[str, ...]]:

@@ -89,9 +89,9 @@ def represent_others(fabric: Fabric, other: Fabric, same: Iterable[int]) -> set[
 
     Parameters
     ----------
-    fabric, other : Fabric
+    fabric, other
         Fabrics of the two sources.
-    same : iterable of int
+    same
         Vertices of `fabric` that are also in `other`.
     """
     known = set(same)
@@ -238,7 +238,7 @@ class Disagreements:
 
     Parameters
     ----------
-    first, second : str
+    first, second
         Paths of the two sources.
     """
 

@@ -44,21 +44,14 @@ _ACTION = re.compile(r": (it is (kept|added|left out)|the first is taken)$")
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Source:
-    """One source after parsing.
-
-    Attributes
-    ----------
-    group : SourceGroup
-        Files of the source.
-    format : str
-        Name of the format.
-    parsed : Parsed
-        Data of the source.
-    """
+    """One source after parsing."""
 
     group: SourceGroup
+    """Files of the source."""
     format: str
+    """Name of the format."""
     parsed: Parsed
+    """Data of the source."""
 
 
 def merge(sources: Sequence[Source], options: Options) -> Intake:
@@ -235,18 +228,12 @@ def _check(fabric: Fabric, tables: ForwardingTables, source: Source) -> list[str
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Comparison:
-    """Disagreements between a source without ports and the stored fabric.
-
-    Attributes
-    ----------
-    time : datetime
-        Time of the stored fabric's observation, UTC.
-    disagreements : tuple of str
-        One line per disagreement, naming both sides; empty if the two agree.
-    """
+    """Disagreements between a source without ports and the stored fabric."""
 
     time: datetime
+    """Time of the stored fabric's observation, UTC."""
     disagreements: tuple[str, ...]
+    """One line per disagreement, naming both sides; empty if the two agree."""
 
 
 def compare_with_stored(

@@ -4,10 +4,8 @@ A path is a file, a folder (read in the order of names), a tar archive or ``-`` 
 and tar are recognised by their content, so that a wrong or missing suffix does not matter. Some formats can
 read files piece by piece that are too large for memory.
 
-Reading of gzip, xz and tar in memory, within limits; nothing is written to disk.
-
-The format is recognised by the first bytes. Limits bound the memory that a hostile file can use: a
-decompression bomb ends as an error.
+Nothing is written to disk. Limits bound the memory that a hostile file can use: a decompression bomb ends as
+an error.
 """
 
 from __future__ import annotations
@@ -60,11 +58,11 @@ def decompress(data: bytes, path: str, limit: int = MAX_UNPACKED) -> bytes:
 
     Parameters
     ----------
-    data : bytes
+    data
         Content of the file.
-    path : str
+    path
         Path of the file, for errors.
-    limit : int
+    limit
         Largest number of bytes after decompression.
 
     Raises
@@ -198,28 +196,20 @@ class Place(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class SourceFile:
-    """One file's content.
-
-    Attributes
-    ----------
-    path : str
-        Path as given by the user; ``archive.tar!member`` for a member of an archive.
-    data : bytes
-        Decompressed content.
-    modified_at : datetime
-        Time of the last modification, UTC.
-    size_on_disk : int or None
-        Size in bytes of a file that stays on disk since it is too large for memory: `data` is then only its
-        beginning. None if `data` is the whole content.
-    report : callable or None
-        Called after each piece from disk with the number of bytes read so far.
-    """
+    """One file's content."""
 
     path: str
+    """Path as given by the user; ``archive.tar!member`` for a member of an archive."""
     data: bytes
+    """Decompressed content."""
     modified_at: datetime
+    """Time of the last modification, UTC."""
     size_on_disk: int | None = None
+    """Size in bytes of a file that stays on disk since it is too large for memory: `data` is then only its
+    beginning. None if `data` is the whole content.
+    """
     report: Callable[[int], None] | None = None
+    """Called after each piece from disk with the number of bytes read so far."""
 
     @property
     def name(self) -> str:
@@ -329,18 +319,12 @@ class SourceFile:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class SourceGroup:
-    """Files that make one source: a single file, or all files of one recording.
-
-    Attributes
-    ----------
-    path : str
-        Path of the file, folder or archive.
-    files : tuple of SourceFile
-        One or more files.
-    """
+    """Files that make one source: a single file, or all files of one recording."""
 
     path: str
+    """Path of the file, folder or archive."""
     files: tuple[SourceFile, ...]
+    """One or more files."""
 
 
 def read_paths(paths: Iterable[str | Path]) -> tuple[SourceGroup, ...]:

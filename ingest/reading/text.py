@@ -1,22 +1,17 @@
-"""Reading of JSON within limits, with typed access to its values; invalid content raises `InputError`.
+"""Reading of JSON, XML and YAML within limits; invalid content raises `InputError`.
 
 Content that JSON allows but no tool intends is rejected: repeated keys (readers differ in which value wins),
 ``NaN`` and ``Infinity``, numbers too large for a float, halves of surrogate pairs (text that UTF-8 cannot
 encode), and nesting that exhausts the stack.
 
-Reading of one long list in a JSON document item by item, such as a year of accounting.
+`items` reads one long list in a document item by item, such as a year of accounting: memory holds one item
+and a piece of the file. Only for long whole numbers Python's own limit of some thousand digits applies there.
 
-Content that `ingest.reading.text` rejects is rejected here, too, except long whole numbers, to which
-Python's own limit of some thousand digits applies. Memory holds one item and a piece of the file.
-
-Reading of XML without document types, entities and other files.
-
-Reading of YAML within limits, with every scalar as text.
-
-YAML turns ``no`` into false, ``0010`` into eight and ``12:30`` into a number of base 60, which would damage
-the names of hosts; so scalars are not interpreted, and an empty one is ``""``. Anchors, aliases and tags are
-rejected, since a few lines of aliases can expand to more values than fit in memory. The document is built
-from the events of the library's parser, without recursion.
+XML has no document types, entities and other files. YAML turns ``no`` into false, ``0010`` into eight and
+``12:30`` into a number of base 60, which would damage the names of hosts; so scalars are not interpreted, and
+an empty one is ``""``. Anchors, aliases and tags are rejected, since a few lines of aliases can expand to
+more values than fit in memory. The document is built from the events of the library's parser, without
+recursion.
 """
 
 from __future__ import annotations
@@ -113,9 +108,9 @@ def load_json(file: SourceFile, *, limit: int = MAX_BYTES) -> Any:
 
     Parameters
     ----------
-    file : SourceFile
+    file
         File to read.
-    limit : int
+    limit
         Largest number of bytes; objects in memory are about ten times as large as their text.
 
     Returns
@@ -156,7 +151,7 @@ def strict_decoder(*, long_whole: bool = False) -> json.JSONDecoder:
 
     Parameters
     ----------
-    long_whole : bool
+    long_whole
         True to accept whole numbers of more than `MAX_DIGITS`, up to Python's own limit, where ``int`` raises
         `ValueError`. This is a third faster for documents that are mostly numbers.
     """
@@ -264,9 +259,9 @@ def items(file: SourceFile, key: str) -> Iterator[Any]:
 
     Parameters
     ----------
-    file : SourceFile
+    file
         File to read; large ones are read piece by piece.
-    key : str
+    key
         Key of the list; the values of other keys are read and dropped.
 
     Raises
@@ -439,9 +434,9 @@ def load_yaml(file: SourceFile, *, limit: int = MAX_YAML_BYTES) -> Any:
 
     Parameters
     ----------
-    file : SourceFile
+    file
         File to read.
-    limit : int
+    limit
         Largest number of bytes.
 
     Returns

@@ -108,15 +108,15 @@ class Draft:
 
         Parameters
         ----------
-        path : str
+        path
             Path of the file, for errors.
-        options : Options
+        options
             Options of the ingest; `rate` replaces `default_rate`.
-        default_rate : float
+        default_rate
             Bytes/s of cables without a rate.
-        warnings : sequence of str
+        warnings
             Warnings so far; those of the fabric follow.
-        levels : bool
+        levels
             True if the levels of switches are known.
 
         Raises
@@ -202,11 +202,11 @@ def grid_links(
 
     Parameters
     ----------
-    positions : sequence of tuple of int
+    positions
         Different positions, each from 0 to `sizes` - 1.
-    sizes : sequence of int
+    sizes
         Size of each axis.
-    wrap : sequence of bool
+    wrap
         True for axes that close to rings.
     """
     there = set(positions)

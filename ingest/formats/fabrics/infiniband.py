@@ -1,20 +1,12 @@
 """Devices of an InfiniBand scan, and their conversion to a `Fabric`, for all tools.
 
-A host is a machine and its channel adapters are its rails, see `ingest.formats.fabrics.infiniband`.
-
-Names of the hosts and switches of an InfiniBand scan, from the node descriptions of their devices.
-
 A host is a machine and its channel adapters are its rails. Node descriptions show which adapters belong to
 one machine. Two machines may claim one name, such as one that was set up from a copy of the other's disk: a
 machine has each of its devices' names once, so adapters with one description are in different machines.
 
-InfiniBand link rates: width times lane rate without line encoding.
-
 Speeds are signalling rates of a lane. The data rate is lower due to the line code: 8b/10b up to QDR, 64b/66b
 from FDR10 to EDR, and 256b/257b with forward error correction (544/514) from HDR on. Source: InfiniBand
 Architecture Specification, volume 2 (the link and its speeds). Table: docs/reference/formats/infiniband.md.
-
-Cables of an InfiniBand scan that are slow for the models of their ends, by the device ids of the scan.
 
 A device id names a chip. Cards of one chip differ in speed, so a chip has the speed of its generation and the
 lowest rate at which it is sold (or, of a switch, its ports are split). Source: PCI ids of vendor 0x15b3 and
@@ -184,9 +176,9 @@ def printed_rate(lanes: str, speed: str) -> float | None:
 
     Parameters
     ----------
-    lanes : str
+    lanes
         Number of lanes, such as ``4x``.
-    speed : str
+    speed
         A key of `SPEED_OF_LANE` or a name such as ``HDR``.
     """
     digits = lanes.rstrip("xX")
@@ -201,9 +193,9 @@ def link_rate(width: int, speed: str) -> float:
 
     Parameters
     ----------
-    width : int
+    width
         Number of lanes, one of `WIDTHS`.
-    speed : str
+    speed
         Name of the speed, such as ``HDR``.
 
     Raises
@@ -290,35 +282,24 @@ NO_PLACE = Place("")
 
 @dataclass(slots=True, kw_only=True)
 class Port:
-    """One end of a cable as printed in a scan.
-
-    Attributes
-    ----------
-    number : int
-        Number of the port.
-    peer : int
-        Node GUID of the device at the other end.
-    peer_port : int
-        Number of the port at the other end.
-    rate : float or None
-        Data bytes/s; None if the scan prints none.
-    lanes : int
-        Width, needed if the speed is unknown; 0 if unknown.
-    guid, lid, lmc : int
-        GUID, LID and LMC of an adapter's or router's port; 0 if unknown or not configured.
-    place : Place
-        Location in the scan, for errors.
-    """
+    """One end of a cable as printed in a scan."""
 
     number: int
+    """Number of the port."""
     peer: int
+    """Node GUID of the device at the other end."""
     peer_port: int
+    """Number of the port at the other end."""
     rate: float | None
+    """Data bytes/s; None if the scan prints none."""
     lanes: int = 0
+    """Width, needed if the speed is unknown; 0 if unknown."""
     guid: int = 0
     lid: int = 0
     lmc: int = 0
+    """GUID, LID and LMC of an adapter's or router's port; 0 if unknown or not configured."""
     place: Place = NO_PLACE
+    """Location in the scan, for errors."""
 
 
 class PortNote(NamedTuple):
@@ -331,40 +312,27 @@ class PortNote(NamedTuple):
 
 @dataclass(slots=True, kw_only=True)
 class Device:
-    """A switch, a channel adapter or a router with its ports that are up.
-
-    Attributes
-    ----------
-    kind : str
-        ``S``, ``H`` or ``R``, as in ``"S-0002c90000100800"``.
-    guid, system_guid : int
-        Node GUID and system image GUID; the latter is 0 if the scan prints none.
-    description : str
-        Node description.
-    lid : int
-        LID of a switch's port 0.
-    place : Place
-        Location in the scan, for errors.
-    ports : dict of int to Port
-        Connected ports by number.
-    notes : list of PortNote
-        Ports that are down or could be faster.
-    anonymous : bool
-        True if `guid` is not the node GUID but that of a port, since the scan prints none of adapters.
-    model : int
-        Id of its model, see `infiniband_models.model_of`; 0 if the scan prints none.
-    """
+    """A switch, a channel adapter or a router with its ports that are up."""
 
     kind: str
+    """``S``, ``H`` or ``R``, as in ``"S-0002c90000100800"``."""
     guid: int
     system_guid: int = 0
+    """Node GUID and system image GUID; the latter is 0 if the scan prints none."""
     description: str
+    """Node description."""
     lid: int = 0
+    """LID of a switch's port 0."""
     place: Place = NO_PLACE
+    """Location in the scan, for errors."""
     ports: dict[int, Port] = field(default_factory=dict)
+    """Connected ports by number."""
     notes: list[PortNote] = field(default_factory=list)
+    """Ports that are down or could be faster."""
     anonymous: bool = False
+    """True if `guid` is not the node GUID but that of a port, since the scan prints none of adapters."""
     model: int = 0
+    """Id of its model, see `model_of`; 0 if the scan prints none."""
 
 
 def build_fabric(
@@ -384,15 +352,15 @@ def build_fabric(
 
     Parameters
     ----------
-    devices : sequence of Device
+    devices
         Devices with different GUIDs.
-    path : str
+    path
         Path of the file, for errors.
-    default_rate : float
+    default_rate
         Data bytes/s of a cable of 4 lanes if neither end prints a rate.
-    warnings : sequence of str
+    warnings
         Warnings so far; those of the fabric follow.
-    incomplete : str
+    incomplete
         Reason why there are no cables; if empty, there must be some.
 
     Raises

@@ -15,8 +15,6 @@ cable reported by both ends is one cable.
 
 Tested with lldpd 1.0 itself.
 
-Cables of devices from what LLDP reports at their ends; each cable once, also if both ends report it.
-
 A neighbour gives up to two names of its port, as id and as description; SONiC's id is the port's alias
 (``etp31`` of ``Ethernet120``). If the neighbour has a file, its port is the name that is in this file.
 """
@@ -41,39 +39,26 @@ _DIGITS = re.compile(r"([0-9]+)")
 
 
 class Report(NamedTuple):
-    """A neighbour seen by one device.
-
-    Attributes
-    ----------
-    device : str
-        Device that wrote the file.
-    local : str
-        Port of that device.
-    peer : str
-        Neighbour.
-    ports : tuple of str
-        Names that the neighbour gives for its port, the likeliest first; empty if it gives only an address.
-    chassis : str
-        Chassis id of the neighbour; empty if unknown.
-    capabilities : frozenset of str
-        Capabilities reported by the neighbour: ``Bridge``, ``Router``, ``Station``, ...
-    rate : float or None
-        Negotiated bytes/s of the neighbour's port.
-    place : Place
-        Location in the file.
-    vague : bool
-        True if the port's own name is unknown: `ports` is empty or has an alias of it.
-    """
+    """A neighbour seen by one device."""
 
     device: str
+    """Device that wrote the file."""
     local: str
+    """Port of that device."""
     peer: str
+    """Neighbour."""
     ports: tuple[str, ...]
+    """Names that the neighbour gives for its port, the likeliest first; empty if it gives only an address."""
     chassis: str
+    """Chassis id of the neighbour; empty if unknown."""
     capabilities: frozenset[str]
+    """Capabilities reported by the neighbour: ``Bridge``, ``Router``, ``Station``, ..."""
     rate: float | None
+    """Negotiated bytes/s of the neighbour's port."""
     place: Place
+    """Location in the file."""
     vague: bool = False
+    """True if the port's own name is unknown: `ports` is empty or has an alias of it."""
 
     @property
     def port(self) -> str:

@@ -73,25 +73,17 @@ def _parse_ndt(files: Sequence[SourceFile], options: Options) -> Parsed:
 
 @dataclass(slots=True, kw_only=True)
 class _Table:
-    """The lines of a file read so far.
-
-    Attributes
-    ----------
-    columns : dict of str to int
-        Index of each column by its name in lower case, the first one of each name; empty before the header.
-    width : int
-        Number of columns.
-    rows : dict of cable to ends, kind and speed
-        Cables in the order of the file.
-    lines : dict of end to int
-        Line of the first cable of each port.
-    """
+    """The lines of a file read so far."""
 
     strict: bool
     columns: dict[str, int] = field(default_factory=dict)
+    """Index of each column by its name in lower case, the first one of each name; empty before the header."""
     width: int = 0
+    """Number of columns."""
     rows: dict[frozenset[End], tuple[End, End, str, float]] = field(default_factory=dict)
+    """Cables in the order of the file."""
     lines: dict[End, int] = field(default_factory=dict)
+    """Line of the first cable of each port."""
     problems: list[InputError] = field(default_factory=list)
     repeated: int = 0
     speeds: list[str] = field(default_factory=list)

@@ -39,9 +39,9 @@ def read_lines(
 
     Parameters
     ----------
-    read : callable
+    read
         Reads a line; returns True if the line is one of the tool's.
-    begins : pattern
+    begins
         Start of a row of the tool, to recognise truncated rows.
 
     Returns
@@ -241,13 +241,13 @@ def row_parser(
 
     Parameters
     ----------
-    tool : str
+    tool
         Name of the tool, for errors.
-    row, begins : pattern
+    row, begins
         Whole row, and the start of one, to recognise truncated rows.
-    take : callable
+    take
         Adds a row to the devices; takes the devices, the match of the row and its location.
-    incomplete : str
+    incomplete
         Reason why the format contains no cables; empty if it contains them.
     """
 

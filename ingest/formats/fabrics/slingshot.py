@@ -34,50 +34,33 @@ Ends = tuple[str, str]
 
 
 class _Row(NamedTuple):
-    """An end of a link in the table.
-
-    Attributes
-    ----------
-    port : str
-        Name (xname) of the port.
-    jack : str
-        Jack at the other end.
-    number : int
-        Number of the port.
-    up : bool
-        True if the link is up.
-    rate : float or None
-        Bytes/s in each direction.
-    place : Place
-        Location in the file.
-    """
+    """An end of a link in the table."""
 
     port: str
+    """Name (xname) of the port."""
     jack: str
+    """Jack at the other end."""
     number: int
+    """Number of the port."""
     up: bool
+    """True if the link is up."""
     rate: float | None
+    """Bytes/s in each direction."""
     place: Place
+    """Location in the file."""
 
 
 @dataclass(slots=True, eq=False)
 class _Template:
-    """Content of the template.
-
-    Attributes
-    ----------
-    switches, edge : dict of str to Place
-        Switches, and ports connected to nodes.
-    number : dict of str to int
-        Number of each port; `NO_PORT` if its id has none.
-    links : dict of Ends to Place
-        Links between ports.
-    """
+    """Content of the template."""
 
     switches: dict[str, Place] = field(default_factory=dict)
     edge: dict[str, Place] = field(default_factory=dict)
+    """Switches, and ports connected to nodes."""
     number: dict[str, int] = field(default_factory=dict)
+    """Number of each port; `NO_PORT` if its id has none."""
     links: dict[Ends, Place] = field(default_factory=dict)
+    """Links between ports."""
 
 
 def _read_template(file: SourceFile) -> _Template:

@@ -30,22 +30,15 @@ GIGABIT = 1e9 / 8
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Branch:
-    """A switch and its children.
-
-    Attributes
-    ----------
-    place : Place
-        Location of the switch, for errors.
-    switches, hosts : tuple of str
-        Direct children.
-    speed : float or None
-        Bytes/s of a link to a child; None if the source has none.
-    """
+    """A switch and its children."""
 
     place: Place
+    """Location of the switch, for errors."""
     switches: tuple[str, ...] = ()
     hosts: tuple[str, ...] = ()
+    """Direct children."""
     speed: float | None = None
+    """Bytes/s of a link to a child; None if the source has none."""
 
 
 def tree(path: str, branches: Mapping[str, Branch], options: Options, warnings: Sequence[str] = ()) -> Parsed:
@@ -56,11 +49,11 @@ def tree(path: str, branches: Mapping[str, Branch], options: Options, warnings: 
 
     Parameters
     ----------
-    path : str
+    path
         Path of the file, for errors.
-    branches : mapping of str to Branch
+    branches
         Switches by name.
-    warnings : sequence of str
+    warnings
         Warnings so far; those of the tree follow.
 
     Raises
@@ -119,11 +112,11 @@ def block_branches(
 
     Parameters
     ----------
-    blocks : mapping of str to Branch
+    blocks
         Blocks with their hosts, in the order of the file.
-    sizes : sequence of int
+    sizes
         Numbers of hosts of a block and of each larger group, ascending; may be empty.
-    place : Place
+    place
         Location of the sizes, for errors.
 
     Raises

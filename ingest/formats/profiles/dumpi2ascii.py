@@ -45,25 +45,17 @@ UNKNOWN = -2
 
 
 class Made(NamedTuple):
-    """A call that made a communicator.
-
-    Attributes
-    ----------
-    parent : int
-        Communicator from which it was made: `WORLD`, `UNKNOWN`, or its index in the rank's list.
-    turn : int
-        Number of communicators that the rank had made from that parent before.
-    how : str
-        Name of the call; ``other`` if the new ranks are unknown.
-    color, key : int
-        Arguments of ``MPI_Comm_split``.
-    """
+    """A call that made a communicator."""
 
     parent: int
+    """Communicator from which it was made: `WORLD`, `UNKNOWN`, or its index in the rank's list."""
     turn: int
+    """Number of communicators that the rank had made from that parent before."""
     how: str
+    """Name of the call; ``other`` if the new ranks are unknown."""
     color: int
     key: int
+    """Arguments of ``MPI_Comm_split``."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

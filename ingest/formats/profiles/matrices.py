@@ -30,34 +30,23 @@ _NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?", re.A)
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Entries:
-    """Entries of a square matrix.
-
-    Attributes
-    ----------
-    row, column : int[e]
-        Indices from 0. A row is what a rank sends unless `Options.transposed` is set.
-    size : float[e]
-        Bytes; zero means no message.
-    ranks : int
-        Number of rows and columns.
-    messages : int[e] or None
-        Number of messages, if known.
-    names : tuple of str
-        Names of the rows as vertices of a fabric; empty: their numbers from `first`.
-    first : int
-        Number of the first row in the file, 0 or 1.
-    weighted : bool
-        False if the file has no sizes, but edges alone.
-    """
+    """Entries of a square matrix."""
 
     row: ArrayLike
     column: ArrayLike
+    """int[e]: indices from 0. A row is what a rank sends unless `Options.transposed` is set."""
     size: ArrayLike
+    """float[e]: bytes; zero means no message."""
     ranks: int
+    """Number of rows and columns."""
     messages: ArrayLike | None = None
+    """int[e] or None: number of messages, if known."""
     names: tuple[str, ...] = ()
+    """Names of the rows as vertices of a fabric; empty: their numbers from `first`."""
     first: int = 0
+    """Number of the first row in the file, 0 or 1."""
     weighted: bool = True
+    """False if the file has no sizes, but edges alone."""
 
 
 def matrix_profile(
@@ -154,17 +143,17 @@ def read_rows(
 
     Parameters
     ----------
-    text : str
+    text
         Lines of numbers.
-    columns : int
+    columns
         Numbers in each row.
-    path : str
+    path
         Path of the file, for errors.
-    first : int
+    first
         Line number of the text's first line.
-    delimiter : str, optional
+    delimiter
         Text between the numbers (default: blanks).
-    comments : str
+    comments
         Start of comments, which are ignored like empty lines.
 
     Raises

@@ -77,21 +77,14 @@ def links_profile(
 
 
 class _Rings(NamedTuple):
-    """What a log contains about rings.
-
-    Attributes
-    ----------
-    shown : dict of int to tuple of int
-        Printed ranks of each channel.
-    sizes : set of int
-        Numbers of ranks of the log's communicators.
-    next : dict of (int, int) to set of int
-        By channel and rank the ranks to which it connects in a ring.
-    """
+    """What a log contains about rings."""
 
     shown: dict[int, tuple[int, ...]]
+    """Printed ranks of each channel."""
     sizes: set[int]
+    """Numbers of ranks of the log's communicators."""
     next: dict[tuple[int, int], set[int]]
+    """By channel and rank the ranks to which it connects in a ring."""
 
 
 def _rings(file: SourceFile) -> list[tuple[int, int]]:

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -119,6 +120,10 @@ only.
 """
 
 
+def _refuse(reason: str, files: Sequence[SourceFile], options: Options) -> Parsed:
+    raise InputError(reason, path=files[0].path)
+
+
 _NO_MESSAGES = (
     "Darshan records file accesses of ranks, not messages between them, so that no placement can be judged "
     "by it. Record with Open MPI's monitoring (--mca pml_monitoring_enable 2), Score-P (OTF2) or "
@@ -134,18 +139,13 @@ def _recognise_darshan(head: str, path: str) -> bool:
     )
 
 
-def _parse_darshan(files: Sequence[SourceFile], options: Options) -> Parsed:
-    """Raise `InputError` with the reason and what to record instead."""
-    raise InputError(_NO_MESSAGES, path=files[0].path)
-
-
 DARSHAN = Format(
     "darshan",
     kind="profile",
     evidence="public",
     about="Darshan's log: rejected, it records file accesses, not messages",
     recognise=_recognise_darshan,
-    parse=_parse_darshan,
+    parse=partial(_refuse, _NO_MESSAGES),
 )
 """Darshan's logs, binary or printed: recognised and rejected, since they contain files, not messages."""
 
@@ -162,17 +162,12 @@ def _recognise_mpip(head: str, path: str) -> bool:
     return first.startswith("@ mpiP") or (first.startswith("@") and "mpiP" in first)
 
 
-def _parse_mpip(files: Sequence[SourceFile], options: Options) -> Parsed:
-    """Raise `InputError` with the reason and what to record instead."""
-    raise InputError(_NO_PAIRS, path=files[0].path)
-
-
 MPIP = Format(
     "mpip",
     kind="profile",
     evidence="real",
     about="mpiP's report: rejected, it does not contain traffic between pairs of ranks",
     recognise=_recognise_mpip,
-    parse=_parse_mpip,
+    parse=partial(_refuse, _NO_PAIRS),
 )
 """mpiP's report: recognised and rejected, since it contains no traffic between pairs of ranks."""

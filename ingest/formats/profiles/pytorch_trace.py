@@ -11,8 +11,6 @@ sends, so that a missing file is a missing row. These nodes are read:
 The rank in a call is the caller's in its group; of a broadcast or a reduction it is the root, and of ``send``
 the receiver. ``ranks: []`` means all ranks of the group's size. Tested with a trace of Chakra's own tests
 (schema 1.0.2-chakra.0.0.4); attributes follow PyTorch's source.
-
-One call of a collective in a PyTorch execution trace, in its newer and older form.
 """
 
 from __future__ import annotations
@@ -69,34 +67,23 @@ _MOST = 1 << 53
 
 
 class Call(NamedTuple):
-    """One kind of call; equal calls are counted.
-
-    Attributes
-    ----------
-    operation : str
-        One of `ingest.generate.collectives.OPERATIONS`, or ``send``.
-    group : str
-        Name or number of the process group.
-    rank : int
-        Rank of the caller in the group; the root for `ROOTED` operations, the receiver for ``send``.
-    bytes : int
-        Bytes that the caller contributes.
-    size : int
-        Number of ranks of the group; 0 if unknown.
-    start, stride : int
-        First rank of the group and the distance to the next; 0 and 0 if unknown.
-    splits : tuple of int
-        Bytes for each rank, for an all-to-all with uneven parts.
-    """
+    """One kind of call; equal calls are counted."""
 
     operation: str
+    """One of `ingest.generate.collectives.OPERATIONS`, or ``send``."""
     group: str
+    """Name or number of the process group."""
     rank: int
+    """Rank of the caller in the group; the root for `ROOTED` operations, the receiver for ``send``."""
     bytes: int
+    """Bytes that the caller contributes."""
     size: int
+    """Number of ranks of the group; 0 if unknown."""
     start: int
     stride: int
+    """First rank of the group and the distance to the next; 0 and 0 if unknown."""
     splits: tuple[int, ...]
+    """Bytes for each rank, for an all-to-all with uneven parts."""
 
     @property
     def of_caller(self) -> bool:

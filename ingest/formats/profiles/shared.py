@@ -1,6 +1,4 @@
-"""Functions for all parsers of profiles.
-
-CSV with column names, for edges and traces: selection of columns, and numbers checked by column.
+"""Functions for all parsers of profiles, and CSV with column names, for edges and traces.
 
 numpy reads about a million rows per second but does not report the line of an error; if it or a check rejects
 the content, the rows are read again one by one to find the first bad line.
@@ -75,13 +73,13 @@ def profile_of(
     ----------
     edges : (int[e], int[e], float[e], int[e] or None)
         Sending rank, receiving rank and bytes of each edge, and its messages if they are known.
-    ranks : int
+    ranks
         Number of ranks.
-    path : str
+    path
         Path of the recording; its name is that of the application, and that of the profile by default.
-    source : str
+    source
         Format of the recording.
-    missing : tuple of int
+    missing
         Ranks that were not recorded.
 
     Raises
@@ -159,46 +157,30 @@ _NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?|[+-]?(nan|inf|inf
 
 
 class Table(NamedTuple):
-    """Parts of a file.
-
-    Attributes
-    ----------
-    names : list of str
-        Names of the columns, in lower case.
-    header : int
-        Line number of the names.
-    body : str
-        Text after that line.
-    path : str
-        Path of the file, for errors.
-    """
+    """Parts of a file."""
 
     names: list[str]
+    """Names of the columns, in lower case."""
     header: int
+    """Line number of the names."""
     body: str
+    """Text after that line."""
     path: str
+    """Path of the file, for errors."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Column:
-    """Rule for a column of finite numbers.
-
-    Attributes
-    ----------
-    whole : bool
-        True if numbers must be whole, up to 2^53.
-    signed : bool
-        True if numbers may be below zero.
-    largest : float
-        Largest absolute value.
-    larger : str
-        Error text for a larger value.
-    """
+    """Rule for a column of finite numbers."""
 
     whole: bool = False
+    """True if numbers must be whole, up to 2^53."""
     signed: bool = False
+    """True if numbers may be below zero."""
     largest: float = math.inf
+    """Largest absolute value."""
     larger: str = ""
+    """Error text for a larger value."""
 
     def good(self, values: Floats) -> Bools:
         """Return True for each number that the column allows (bool[n])."""
@@ -285,11 +267,11 @@ def read_columns(
 
     Parameters
     ----------
-    table : Table
+    table
         Parts of the file.
-    columns : mapping of str to Column
+    columns
         Columns of numbers (float64) and their rules.
-    texts : mapping of str to str
+    texts
         Columns of text and their dtype, such as ``U12``.
 
     Raises
