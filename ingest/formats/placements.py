@@ -6,13 +6,13 @@ import csv
 import io
 import itertools
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
 from ingest.formats.slurm_fields import NAMES_WANTED, RELATIVE
 from ingest.options import Options
-from ingest.parsed import Format, Parsed, counted
+from ingest.parsed import Format, Parse, Parsed, counted
 from ingest.reading.source import SourceFile
 from registry.csv_text import without_guard
 from registry.errors import InputError
@@ -118,6 +118,11 @@ def placement_by_rank(
         reason = f"{ranks - len(found)} of {ranks} ranks are missing, rank {missing} first"
         raise InputError(reason, path=file.path, line=found[ranks - 1].line)
     return placement([found[rank].host for rank in range(ranks)], file, format)
+
+
+def by_rank(rows: Callable[[SourceFile], Iterable[RankHost]], format: str, *, repeats: bool = False) -> Parse:
+    """Return the parser of a format whose rows are ranks with their hosts."""
+    return lambda files, options: placement_by_rank(rows(files[0]), files[0], format, repeats=repeats)
 
 
 def filled(file: SourceFile, options: Options, listed: Sequence[tuple[str, int]] = ()) -> tuple[str, ...]:
@@ -236,12 +241,6 @@ def _recognise_intel_mpi_map(head: str, path: str) -> bool:
     return any(_TITLE.fullmatch(line.rstrip("\r")) for line in head.split("\n"))
 
 
-def _parse_intel_mpi_map(files: Sequence[SourceFile], options: Options) -> Parsed:
-    """Return the hosts of the ranks of one output."""
-    (file,) = files
-    return placement_by_rank(_intel_rows(file), file, INTEL_MPI_MAP.name)
-
-
 def _intel_rows(file: SourceFile) -> Iterator[RankHost]:
     within = False
     for number, line in enumerate(file.lines(), start=1):
@@ -260,7 +259,7 @@ INTEL_MPI_MAP = Format(
     evidence="public",
     about="placement: output of Intel MPI with I_MPI_DEBUG=4",
     recognise=_recognise_intel_mpi_map,
-    parse=_parse_intel_mpi_map,
+    parse=by_rank(_intel_rows, "intel-mpi-map"),
 )
 """Placement of a job by Intel MPI, printed with ``I_MPI_DEBUG=4`` or more.
 
@@ -373,12 +372,6 @@ def _recognise_openmpi_map(head: str, path: str) -> bool:
     )
 
 
-def _parse_openmpi_map(files: Sequence[SourceFile], options: Options) -> Parsed:
-    """Return the hosts of the ranks of one report; a process outside any node, and two jobs, are errors."""
-    (file,) = files
-    return placement_by_rank(_map_rows(file), file, OPENMPI_MAP.name, repeats=True)
-
-
 def _map_rows(file: SourceFile) -> Iterator[RankHost]:
     """Yield each rank with its host, as often as it occurs in the file."""
     host: str | None = None
@@ -405,7 +398,7 @@ OPENMPI_MAP = Format(
     evidence="real",
     about="placement: output of Open MPI's --display-map or --report-bindings",
     recognise=_recognise_openmpi_map,
-    parse=_parse_openmpi_map,
+    parse=by_rank(_map_rows, "openmpi-map", repeats=True),
 )
 """Placement of a job by Open MPI, as reported by its launcher.
 
@@ -431,12 +424,6 @@ def _recognise_openmpi_rankfile(head: str, path: str) -> bool:
     return bool(lines) and _BEGINNING.match(lines[0]) is not None
 
 
-def _parse_openmpi_rankfile(files: Sequence[SourceFile], options: Options) -> Parsed:
-    """Return the hosts of the ranks of one file; relative hosts (``+n0``) are errors."""
-    (file,) = files
-    return placement_by_rank(_rankfile_rows(file), file, OPENMPI_RANKFILE.name)
-
-
 def _rankfile_rows(file: SourceFile) -> Iterator[RankHost]:
     for number, line in significant(file):
         found = _LINE.fullmatch(line)
@@ -455,7 +442,7 @@ OPENMPI_RANKFILE = Format(
     evidence="real",
     about="placement: Open MPI's rankfile",
     recognise=_recognise_openmpi_rankfile,
-    parse=_parse_openmpi_rankfile,
+    parse=by_rank(_rankfile_rows, "openmpi-rankfile"),
 )
 """A placement as Open MPI's rankfile: one line ``rank N=HOST slot=CPU`` per rank, ``#`` begins a comment.
 
@@ -472,12 +459,6 @@ def _recognise_placement_csv(head: str, path: str) -> bool:
     """Return True if the first line except comments has the column names."""
     lines = head_lines(head)
     return bool(lines) and set(_NEEDED) <= set(_names(lines[0].split(",")))
-
-
-def _parse_placement_csv(files: Sequence[SourceFile], options: Options) -> Parsed:
-    """Return the hosts of the ranks of one file; a row with a wrong number of cells is an error."""
-    (file,) = files
-    return placement_by_rank(_csv_rows(file), file, PLACEMENT_CSV.name)
 
 
 def _csv_rows(file: SourceFile) -> Iterator[RankHost]:
@@ -520,7 +501,7 @@ PLACEMENT_CSV = Format(
     evidence="own",
     about="placement: CSV with columns rank,host",
     recognise=_recognise_placement_csv,
-    parse=_parse_placement_csv,
+    parse=by_rank(_csv_rows, "placement-csv"),
 )
 """A placement as a CSV file with the columns ``rank,host``, as written by `almanac export --format csv`.
 
@@ -550,12 +531,6 @@ def _recognise_rank_list(head: str, path: str) -> bool:
     return kind is not None and all(kind.fullmatch(line) for line in lines)
 
 
-def _parse_rank_list(files: Sequence[SourceFile], options: Options) -> Parsed:
-    """Return the hosts of the ranks of one file; a rank that is labelled with another one is an error."""
-    (file,) = files
-    return placement_by_rank(_list_rows(file), file, RANK_LIST.name)
-
-
 def _list_rows(file: SourceFile) -> Iterator[RankHost]:
     for number, found in lines_of_one_kind(file, _LINES, "a rank and its host"):
         rank, label = int(found["rank"]), found.groupdict().get("label")
@@ -571,7 +546,7 @@ RANK_LIST = Format(
     evidence="real",
     about="placement: one line per rank with its host, with or without launcher labels",
     recognise=_recognise_rank_list,
-    parse=_parse_rank_list,
+    parse=by_rank(_list_rows, "rank-list"),
 )
 """A placement as a job's own report: one line per rank with its host, in any order; ``#`` begins a comment.
 

@@ -266,7 +266,7 @@ devices are switches: those have several ports with one GUID. GUIDs of adapters 
 
 
 LANES = tuple(str(width) for width in WIDTHS)
-_DIGITS = re.compile(r"(?:0x)?([0-9a-fA-F]{1,16})")
+_HEX_NUMBER = re.compile(r"(?:0x)?([0-9a-fA-F]{1,16})")
 _NUMBER = re.compile(r"[0-9]{1,4}")
 _ADAPTER = re.compile(r"HCA-\d+/\d+")
 _PORT_BEHIND = re.compile(r"(.+):(\d+(?:/\d+)*+|\S*/\d+)")
@@ -328,7 +328,7 @@ class _End(NamedTuple):
 
 def _end(link: dict[str, object], end: str, spot: Spot) -> _End:
     """Return an end of a link."""
-    guid = _DIGITS.fullmatch(_text(link, f"{end}_guid", spot))
+    guid = _HEX_NUMBER.fullmatch(_text(link, f"{end}_guid", spot))
     number = _text(link, f"{end}_port", spot)
     if guid is None or not _NUMBER.fullmatch(number):
         raise spot.error(f"{end}_guid or {end}_port is invalid")

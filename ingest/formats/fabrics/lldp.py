@@ -201,7 +201,6 @@ _ADAPTER = re.compile(r"(eth|eno|ens|enp|enx|em|ib|hsn|p\d+p)\d\w*", re.ASCII)
 _ADDRESS = re.compile(r"[0-9a-f]{1,4}([:.-][0-9a-f]{1,4}){3,}", re.IGNORECASE)
 _SUFFIXES = re.compile(r"(\.(json0?|lldp|txt|gz|xz))++$", re.IGNORECASE)
 _RECOGNISED = re.compile(r'\s*\{\s*"lldp"\s*:')
-_NUMBERS = re.compile(r"([0-9]+)")
 _HIGHEST_PORT = (1 << 31) - 1
 _SPEED = re.compile(r"(\d{1,4})(G?)base", re.IGNORECASE | re.ASCII)
 
