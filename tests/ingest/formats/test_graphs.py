@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from ingest.catalog import FORMATS as FILE_FORMATS
 from ingest.formats.fabrics.graphs import GRAPHML, LINKS_CSV, NODE_LINK
 from ingest.formats.fabrics.ibnetdiscover import IBNETDISCOVER
 from ingest.formats.fabrics.legacy import LIBTOPOMAP
@@ -29,35 +28,31 @@ from tests.support.switch_trees import rows_of
 NODES = '"nodes": [{"id": "a"}, {"id": "b"}]'
 NO_NODE = "0].target: is not the id of a node"
 GRAPHML_HEAD = '<graphml xmlns="http://graphml.graphdrawing.org/xmlns">'
-FORMATS = ("graphml", "node-link")
+FORMATS = [pytest.param(one, id=one.name) for one in (GRAPHML, NODE_LINK)]
 
 
-def written(graph: nx.Graph[Any], format: str) -> str:
+def written(graph: nx.Graph[Any], format: Format) -> str:
     """The graph as networkx itself writes it."""
-    if format == "graphml":
+    if format is GRAPHML:
         return "\n".join(nx.generate_graphml(graph))
     return json.dumps(nx.node_link_data(graph, edges="edges"))
-
-
-def parser(format: str) -> Format:
-    return FILE_FORMATS.find(format)
 
 
 @pytest.mark.parametrize("format", FORMATS)
 @settings(max_examples=40)
 @given(fabric=adapter_fabrics() | plain_fabrics())
-def test_an_exported_fabric_comes_back_whole(format: str, fabric: Fabric) -> None:
+def test_an_exported_fabric_comes_back_whole(format: Format, fabric: Fabric) -> None:
     if not len(fabric.links):
         return
-    text = catalog.write(format, fabric)
-    assert parser(format).recognise(text[:65536], "x")
-    assert content_hash(fabric_in(parse(parser(format), text))) == content_hash(canonical(fabric))
+    text = catalog.write(format.name, fabric)
+    assert format.recognise(text[:65536], "x")
+    assert content_hash(fabric_in(parse(format, text))) == content_hash(canonical(fabric))
 
 
 @pytest.mark.parametrize("format", FORMATS)
-def test_an_exported_scan_of_a_real_fabric_comes_back_whole(format: str) -> None:
+def test_an_exported_scan_of_a_real_fabric_comes_back_whole(format: Format) -> None:
     scan = fabric_in(parse(IBNETDISCOVER, read("public/ndr-dgx.ibnetdiscover")))
-    parsed = parse(parser(format), catalog.write(format, scan))
+    parsed = parse(format, catalog.write(format.name, scan))
     assert content_hash(fabric_in(parsed)) == content_hash(canonical(scan))
     assert parsed.warnings == ()
 
@@ -76,47 +71,47 @@ def test_a_plain_graph_has_hosts_where_nodes_have_one_neighbour(name: str) -> No
 
 
 @pytest.mark.parametrize("format", FORMATS)
-def test_a_grid_is_a_direct_network_with_a_rate_that_is_assumed_or_given(format: str) -> None:
+def test_a_grid_is_a_direct_network_with_a_rate_that_is_assumed_or_given(format: Format) -> None:
     text = written(nx.convert_node_labels_to_integers(nx.grid_2d_graph(3, 3)), format)
-    parsed = parse(parser(format), text)
+    parsed = parse(format, text)
     fabric = fabric_in(parsed)
     assert fabric.names == tuple("012345678")
     assert (len(fabric.hosts), int(fabric.forwards.sum()), fabric.cable_count) == (9, 9, 12)
     assert set(fabric.links.capacity.tolist()) == {1.0}
     assert any("seconds are bytes" in warning for warning in parsed.warnings)
     assert sure(parsed.assumed).all()
-    given_rate = fabric_in(parse(parser(format), text, Options(rate=2.5e9)))
+    given_rate = fabric_in(parse(format, text, Options(rate=2.5e9)))
     assert set(given_rate.links.capacity.tolist()) == {2.5e9}
 
 
 @pytest.mark.parametrize("format", FORMATS)
-def test_an_edge_runs_both_ways_unless_the_graph_is_directed(format: str) -> None:
+def test_an_edge_runs_both_ways_unless_the_graph_is_directed(format: Format) -> None:
     directed = nx.DiGraph(
         [("a", "b", {"capacity": 2.0}), ("b", "a", {"capacity": 3.0}), ("b", "c", {"capacity": 4.0})]
     )
-    fabric = fabric_in(parse(parser(format), written(directed, format)))
+    fabric = fabric_in(parse(format, written(directed, format)))
     found = rows_of(fabric.links, "source", "target", "capacity")
     assert sorted(found) == [(0, 1, 2.0), (1, 0, 3.0), (1, 2, 4.0)]
 
 
 @pytest.mark.parametrize("format", FORMATS)
-def test_parallel_edges_are_parallel_cables_and_kinds_are_those_of_the_file(format: str) -> None:
+def test_parallel_edges_are_parallel_cables_and_kinds_are_those_of_the_file(format: Format) -> None:
     graph: nx.MultiGraph[str] = nx.MultiGraph()
     graph.add_node("s", kind="switch")
     graph.add_node("h", kind="host", slots=4, forwards=False)
     graph.add_edges_from(
         [("h", "s", {"capacity": 1.0, "src_port": 1}), ("h", "s", {"capacity": 1.0, "src_port": 2})]
     )
-    fabric = fabric_in(parse(parser(format), written(graph, format)))
+    fabric = fabric_in(parse(format, written(graph, format)))
     assert fabric.cable_count == 2
     assert fabric.slots.tolist() == [4, 0]
     assert fabric.forwards.tolist() == [False, True]
 
 
 @pytest.mark.parametrize("format", FORMATS)
-def test_loops_are_left_out_and_weights_are_not_capacities(format: str) -> None:
+def test_loops_are_left_out_and_weights_are_not_capacities(format: Format) -> None:
     graph = nx.Graph([("a", "b", {"weight": 3.0}), ("b", "b", {"weight": 1.0}), ("b", "c", {"weight": 1.0})])
-    parsed = parse(parser(format), written(graph, format))
+    parsed = parse(format, written(graph, format))
     assert fabric_in(parsed).cable_count == 2
     assert "1 edge leads from a node to itself: ignored" in parsed.warnings
     assert any("weights of edges are ignored" in warning for warning in parsed.warnings)
@@ -136,8 +131,8 @@ def test_loops_are_left_out_and_weights_are_not_capacities(format: str) -> None:
         (nx.Graph([("a ", "b")]), "is not a valid name of a device"),
     ],
 )
-def test_graphs_that_are_no_fabric_are_refused(format: str, graph: nx.Graph[Any], reason: str) -> None:
-    assert reason in refusal(parser(format), written(graph, format)).reason
+def test_graphs_that_are_no_fabric_are_refused(format: Format, graph: nx.Graph[Any], reason: str) -> None:
+    assert reason in refusal(format, written(graph, format)).reason
 
 
 BROKEN = {"coordinates": "[1", "kind": "router", "guid": "zz", "level": "x", "slots": -3, "forwards": "no"}

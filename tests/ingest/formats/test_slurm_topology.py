@@ -18,8 +18,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ingest import catalog
-from ingest.formats.fabrics import slurm_topology
-from ingest.formats.fabrics.slurm_topology import SLURM_TOPOLOGY, SLURM_TOPOLOGY_YAML, read_leaves
+from ingest.formats.fabrics.slurm_topology import (
+    SLURM_SHOW_TOPOLOGY,
+    SLURM_TOPOLOGY,
+    SLURM_TOPOLOGY_YAML,
+    read_leaves,
+)
 from ingest.formats.fabrics.trees import IBTOPO, TOPOGRAPH_LABELS, TOPOGRAPH_MODEL, Branch, block_branches
 from ingest.options import Options
 from ingest.parsed import Format, Parsed
@@ -54,10 +58,10 @@ def test_the_tree_of_a_real_cluster_is_read() -> None:
 
 
 def test_what_scontrol_prints_is_the_tree_that_the_file_describes() -> None:
-    printed = fabric_in(parse(slurm_topology.SLURM_SHOW_TOPOLOGY, read("slurm/scontrol_show_topology.txt")))
+    printed = fabric_in(parse(SLURM_SHOW_TOPOLOGY, read("slurm/scontrol_show_topology.txt")))
     written = fabric_in(conf(read("formats/topology.conf").decode()))
     assert (printed.names, below(printed), rates(printed)) == (written.names, below(written), rates(written))
-    error = refusal(slurm_topology.SLURM_SHOW_TOPOLOGY, read("slurm/scontrol_show_topology_node0042.txt"))
+    error = refusal(SLURM_SHOW_TOPOLOGY, read("slurm/scontrol_show_topology_node0042.txt"))
     assert "'leaf01' is not described" in error.reason
     assert error.line == 2
 
@@ -208,7 +212,6 @@ def test_leaves_keep_the_order_of_the_file_and_other_files_are_refused(tmp_path:
         read_leaves(path)
 
 
-PRINTED = slurm_topology.SLURM_SHOW_TOPOLOGY
 BLOCKS = read("slurm/scontrol_show_topology_blocks.txt")
 GROUPS = """BlockName=b0 BlockIndex=0 Nodes=n[0-1] BlockSize=2
 BlockName=b1 BlockIndex=1 Nodes=n[2-3] BlockSize=2
@@ -222,7 +225,7 @@ AggregatedBlock=b[0-3] BlockIndex=6 Nodes=n[0-3],n5 BlockSize=8
 
 def test_printed_blocks_are_recognised_and_read() -> None:
     assert catalog.recognise(file(BLOCKS).as_group()).name == "slurm-show-topology"
-    found = fabric_in(parse(PRINTED, BLOCKS))
+    found = fabric_in(parse(SLURM_SHOW_TOPOLOGY, BLOCKS))
     assert sum(found.kind == HOST) == 72
     leaves = (
         source for source, target in rows_of(found.links, "source", "target") if found.kind[target] == HOST
@@ -233,16 +236,17 @@ def test_printed_blocks_are_recognised_and_read() -> None:
 def test_printed_groups_of_blocks_are_those_of_the_file() -> None:
     text = "BlockName=b0 Nodes=n[0-1]\nBlockName=b1 Nodes=n[2-3]\nBlockName=b2\nBlockName=b3 Nodes=n5\n"
     of_file = parse(SLURM_TOPOLOGY, text + "BlockSizes=2,4,8\n")
-    assert fabric_in(parse(PRINTED, GROUPS)).names == fabric_in(of_file).names
+    assert fabric_in(parse(SLURM_SHOW_TOPOLOGY, GROUPS)).names == fabric_in(of_file).names
     assert {"b0..b1", "b2..b3", "b0..b3"} <= set(fabric_in(of_file).names)
     assert catalog.recognise(file(GROUPS).as_group()).name == "slurm-show-topology"
 
 
 def test_printed_blocks_with_a_wrong_size_or_key_are_refused() -> None:
-    assert refusal(PRINTED, GROUPS.replace("BlockSize=4", "BlockSize=x", 1)).line == 5
-    assert "powers of two" in refusal(PRINTED, GROUPS.replace("BlockSize=8", "BlockSize=6")).reason
-    assert refusal(PRINTED, GROUPS.replace("BlockIndex=4", "Colour=4")).line == 5
-    assert refusal(PRINTED, GROUPS[GROUPS.index("Aggr") :]).reason == "no switch or block found"
+    assert refusal(SLURM_SHOW_TOPOLOGY, GROUPS.replace("BlockSize=4", "BlockSize=x", 1)).line == 5
+    odd = GROUPS.replace("BlockSize=8", "BlockSize=6")
+    assert "powers of two" in refusal(SLURM_SHOW_TOPOLOGY, odd).reason
+    assert refusal(SLURM_SHOW_TOPOLOGY, GROUPS.replace("BlockIndex=4", "Colour=4")).line == 5
+    assert refusal(SLURM_SHOW_TOPOLOGY, GROUPS[GROUPS.index("Aggr") :]).reason == "no switch or block found"
 
 
 PARENT = "has another parent in the labels of another node"
