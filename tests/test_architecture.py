@@ -76,7 +76,7 @@ ONLY_IN = {
 MOST_LINES, MOST_PARAMETERS, LONG, MOST_LONG = 700, 8, 60, 1
 COMPARED_FROM = 10
 """Lines from which two bodies must differ."""
-BUDGET = {"lines": 103_000, "files": 438, "folders": 52}
+BUDGET = {"lines": 103_000, "files": 439, "folders": 52}
 """Most of the product; lowered whenever it gets lighter, never raised without a word in the message."""
 
 

@@ -211,7 +211,7 @@ def read_hosts(text: str) -> tuple[str, ...]:
     ------
     InputError
     """
-    from ingest.formats.slurm_fields import expand
+    from ingest.formats.hostlists import expand
     from registry.errors import InputError
 
     if not text.startswith("@"):

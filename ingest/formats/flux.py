@@ -9,8 +9,9 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any
 
+from ingest.formats.hostlists import MAX_HOSTS, expand
 from ingest.formats.placements import MAX_RANKS, placement
-from ingest.formats.slurm_fields import MAX_HOSTS, Where, expand, make_job
+from ingest.formats.slurm_fields import Where, make_job
 from ingest.options import Options
 from ingest.parsed import Format, Parsed
 from ingest.reading.source import STANDARD_INPUT, SourceFile

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-from ingest.formats.slurm_fields import NAMES_WANTED, RELATIVE
+from ingest.formats.hostlists import NAMES_WANTED, RELATIVE
 from ingest.options import Options
 from ingest.parsed import Format, Parse, Parsed, counted
 from ingest.reading.source import SourceFile

@@ -10,7 +10,8 @@ from functools import partial
 from typing import NamedTuple
 
 from ingest.formats import slurm_fields as slurm
-from ingest.formats.slurm_fields import LAUNCHERS, Where, expand, make_job, parse_distribution
+from ingest.formats.hostlists import expand
+from ingest.formats.slurm_fields import LAUNCHERS, Where, make_job, parse_distribution
 from ingest.options import Options
 from ingest.parsed import Format, Parsed, counted
 from ingest.reading.source import SourceFile

@@ -23,7 +23,8 @@ from pathlib import Path
 from typing import Any
 
 from ingest.formats.fabrics.trees import GIGABIT, Branch, block_branches, tree
-from ingest.formats.slurm_fields import expand, present
+from ingest.formats.hostlists import expand
+from ingest.formats.slurm_fields import present
 from ingest.options import Options
 from ingest.parsed import Format, Parsed, contains
 from ingest.reading.source import Place, SourceFile, read_paths

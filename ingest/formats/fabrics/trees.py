@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from ingest.formats.fabrics.draft import Draft
-from ingest.formats.slurm_fields import expand
+from ingest.formats.hostlists import expand
 from ingest.options import Options
 from ingest.parsed import Format, Parsed, counted
 from ingest.reading.source import Place, SourceFile

@@ -9,6 +9,7 @@ import pytest
 
 from ingest import catalog
 from ingest.formats.flux import FLUX_TASKMAP
+from ingest.formats.hostlists import expand
 from ingest.formats.placements import (
     HOSTFILE,
     INTEL_MPI_MAP,
@@ -19,7 +20,6 @@ from ingest.formats.placements import (
     RANK_LIST,
 )
 from ingest.formats.profiles.edges import EDGE_CSV
-from ingest.formats.slurm_fields import expand
 from ingest.options import Options
 from ingest.parsed import Format
 from registry.errors import InputError

@@ -20,7 +20,8 @@ from hypothesis import strategies as st
 
 from ingest.formats import slurm_fields
 from ingest.formats.flux import FLUX_R
-from ingest.formats.slurm_fields import MAX_HOSTS, JobList, Where, expand
+from ingest.formats.hostlists import MAX_HOSTS, expand
+from ingest.formats.slurm_fields import JobList, Where
 from ingest.formats.slurm_json import SLURM_JSON
 from ingest.formats.slurm_scontrol import SLURM_SCONTROL, SLURM_STEPS
 from ingest.formats.slurm_tables import SLURM_SACCT

@@ -11,7 +11,7 @@ import pytest
 
 from ingest.formats.fabrics.ibnetdiscover import IBNETDISCOVER
 from ingest.formats.fabrics.slurm_topology import SLURM_TOPOLOGY, read_leaves
-from ingest.formats.slurm_fields import expand
+from ingest.formats.hostlists import expand
 from ingest.generate.trees import three_level
 from registry.exports.catalog import write
 from registry.exports.trees import fold

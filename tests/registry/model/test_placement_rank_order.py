@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ingest.formats.fabrics.slurm_topology import read_leaves
-from ingest.formats.slurm_fields import expand
+from ingest.formats.hostlists import expand
 from registry.errors import InvalidValue
 from registry.model import Job
 from registry.model.placement import order_of_job, rank_order, shared
