@@ -268,7 +268,7 @@ def _finds(find: Any, name: str, fabric: Fabric) -> None:
 
 def _format(name: str, samples: Sequence[str | Path]) -> Iterator[tuple[str, Callable[[], None]]]:
     """Yield the rules for file formats."""
-    parser = FORMATS.find(name).parser()
+    parser = FORMATS.find(name)
     _require(bool(samples), "give files that the format must read: samples=[...]")
     for sample in samples:
         path, data = str(sample), Path(sample).read_bytes()
@@ -282,7 +282,7 @@ def _recognised(name: str, path: str, data: bytes) -> None:
     file = SourceFile(path=path, data=data, modified_at=datetime.now(UTC))
     found = recognise(file.as_group())
     _require(found.name == name, f"{path} is recognised as {found.name}")
-    parsed = found.parser().parse([file], Options())
+    parsed = found.parse([file], Options())
     _require(isinstance(parsed, Parsed), f"{name} returned {type(parsed).__name__}, not Parsed")
 
 

@@ -65,8 +65,8 @@ def read_environment(environment: Mapping[str, str] = os.environ) -> JobEnvironm
 
 def _slurm(environment: Mapping[str, str]) -> JobEnvironment:
     """Return the hosts and slots of a Slurm job or step."""
-    from ingest.formats.jobs.hostlists import expand
-    from ingest.formats.jobs.slurm_fields import Where, parse_tasks_per_node
+    from ingest.formats.hostlists import expand
+    from ingest.formats.slurm_fields import Where, parse_tasks_per_node
 
     nodes = "SLURM_JOB_NODELIST" if environment.get("SLURM_JOB_NODELIST") else "SLURM_NODELIST"
     hosts = expand(environment[nodes], path=nodes)

@@ -147,7 +147,7 @@ def read_layouts(items: tuple[str, ...]) -> dict[str, HostLayout]:
     Raises:
         InputError
     """
-    from ingest.formats.hosts.hwloc_xml import read_layout
+    from ingest.formats.hwloc_xml import read_layout
     from ingest.reading.source import read_paths
 
     read: list[tuple[str, str, HostLayout]] = []
@@ -466,7 +466,7 @@ def read_hosts(text: str) -> tuple[str, ...]:
     Raises:
         InputError
     """
-    from ingest.formats.jobs.hostlists import expand
+    from ingest.formats.hostlists import expand
     from registry.errors import InputError
 
     if not text.startswith("@"):
@@ -569,8 +569,8 @@ REGULAR = ("fabric", "tables", "counters", "jobs")
 """Kinds of data that are collected again and again, so that old ones are a problem."""
 
 
-def rare_formats() -> set[str]:
-    """Return the formats of which no new files are expected every day."""
+def is_rare(format: str) -> bool:
+    """Return True if no new files of a format are expected every day."""
     from ingest.catalog import FORMATS
 
-    return {one.name for one in FORMATS if one.kind not in REGULAR}
+    return format in FORMATS and FORMATS.find(format).kind not in REGULAR

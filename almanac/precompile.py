@@ -29,8 +29,8 @@ def _simulated(mode: str) -> None:
     """Simulate two messages."""
     import numpy as np
 
-    from ingest.generate.patterns import ring
-    from ingest.generate.tori import torus
+    from ingest.generate.collectives import ring
+    from ingest.generate.direct import torus
     from mapping.simulation.messages import from_profile
     from mapping.simulation.simulate import simulate
     from registry.model import Allocation, Placement

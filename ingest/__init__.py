@@ -1,8 +1,4 @@
-"""Reading what fabric tools, schedulers and MPI libraries print; `read` returns what is in one file.
-
-Input: files, archives and standard input.
-Output: parsed dataclasses, merged and saved through `registry`.
-"""
+"""Reading what fabric tools, schedulers and MPI libraries print; `read` returns what is in one file."""
 
 from __future__ import annotations
 

@@ -16,78 +16,60 @@ COLLECTIVES = ("ring", "tree", "recursive-doubling", "direct", "hierarchical")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
-    """Options of an ingest; parsers use those that concern them.
-
-    Attributes
-    ----------
-    cluster : str or None
-        Cluster of the files; required by all data except profiles.
-    name : str or None
-        Name of the profile in the registry.
-    format : str or None
-        Name of the format of all files (default: recognised by their content).
-    observed_at : datetime or None
-        Time of the observation (default: that of the scan, or else of the file); UTC if it has no zone.
-    rate : float or None
-        Data bytes/s of a cable in each direction if the source has none (default: that of the format).
-    kinds : tuple of str
-        Open MPI monitoring: kinds of records to sum; ``E`` and ``I`` are the library's external and internal
-        point-to-point traffic.
-    allow_missing_ranks : bool
-        True to accept a recording with missing ranks, which are counted; otherwise it is an error.
-    transposed : bool
-        Communication matrices: True if row r is what rank r receives instead of what it sends.
-    divide : int
-        Divisor of bytes and messages of profiles: 2 if every message was recorded twice.
-    parts : int or None
-        Matrices and graphs: number of parts (ranks) for METIS; the profile is that of a product of the matrix
-        with a vector. None: the entries themselves are bytes.
-    collectives : str
-        Algorithm for expanding collectives to messages, one of `COLLECTIVES`; for traces of collectives.
-    domain : int or None
-        Number of ranks of an NVLink domain, for the hierarchical algorithm.
-    graph : str or None
-        What a file that holds nothing but a graph is: ``fabric``, with `rate` as the capacity of edges that
-        have none, or ``profile``. None: what the format is by default.
-    attribute : str or None
-        Attribute of edges with their bytes/s or bytes; formats with a single number for each edge call it
-        ``weight``.
-    weight : float or None
-        Bytes of an edge if the file has none.
-    hosts : tuple of str
-        Hosts in the order in which the launcher fills them, for placements (rank orders, task maps) and jobs
-        whose files contain none.
-    slots : tuple of int
-        Number of ranks of each of these hosts, or one number for all.
-    job : str or None
-        The scheduler's id of the job to which the placements belong.
-    replace : bool
-        True to accept a scan or forwarding tables of other devices than the cluster's last scan has.
-    strict : bool
-        True to reject the files if a host or device of them is not in the fabric, or if the intended wiring
-        has lines that are no cables or ports with several cables.
-    """
+    """Options of an ingest; parsers use those that concern them."""
 
     cluster: str | None = None
+    """Cluster of the files; required by all data except profiles."""
     name: str | None = None
+    """Name of the profile in the registry."""
     format: str | None = None
+    """Name of the format of all files (default: recognised by their content)."""
     observed_at: datetime | None = None
+    """Time of the observation (default: that of the scan, or else of the file); UTC if it has no zone."""
     rate: float | None = None
+    """Data bytes/s of a cable in each direction if the source has none (default: that of the format)."""
     kinds: tuple[str, ...] = ("E", "I")
+    """Open MPI monitoring: kinds of records to sum; ``E`` and ``I`` are the library's external and internal
+    point-to-point traffic.
+    """
     allow_missing_ranks: bool = False
+    """True to accept a recording with missing ranks, which are counted; otherwise it is an error."""
     transposed: bool = False
+    """Communication matrices: True if row r is what rank r receives instead of what it sends."""
     divide: int = 1
+    """Divisor of bytes and messages of profiles: 2 if every message was recorded twice."""
     parts: int | None = None
+    """Matrices and graphs: number of parts (ranks) for METIS; the profile is that of a product of the matrix
+    with a vector. None: the entries themselves are bytes.
+    """
     collectives: str = "ring"
+    """Algorithm for expanding collectives to messages, one of `COLLECTIVES`; for traces of collectives."""
     domain: int | None = None
+    """Number of ranks of an NVLink domain, for the hierarchical algorithm."""
     graph: str | None = None
+    """What a file that holds nothing but a graph is: ``fabric``, with `rate` as the capacity of edges that
+    have none, or ``profile``. None: what the format is by default.
+    """
     attribute: str | None = None
+    """Attribute of edges with their bytes/s or bytes; formats with a single number for each edge call it
+    ``weight``.
+    """
     weight: float | None = None
+    """Bytes of an edge if the file has none."""
     hosts: tuple[str, ...] = ()
+    """Hosts in the order in which the launcher fills them, for placements (rank orders, task maps) and jobs
+    whose files contain none.
+    """
     slots: tuple[int, ...] = (1,)
+    """Number of ranks of each of these hosts, or one number for all."""
     job: str | None = None
+    """The scheduler's id of the job to which the placements belong."""
     replace: bool = False
+    """True to accept a scan or forwarding tables of other devices than the cluster's last scan has."""
     strict: bool = False
+    """True to reject the files if a host or device of them is not in the fabric, or if the intended wiring
+    has lines that are no cables or ports with several cables.
+    """
 
     def __post_init__(self) -> None:
         if self.cluster:

@@ -1,11 +1,15 @@
-"""Result of a parser: the data of one source."""
+"""What a file format is, and what its parser returns: the data of one source."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import KW_ONLY, dataclass, replace
 
 import numpy as np
 
+from ingest.options import Options
+from ingest.reading.source import SourceFile
 from registry import units
 from registry.errors import InputError
 from registry.model import Bools, Profile
@@ -22,28 +26,72 @@ class Parsed(IngestedData):
 
     The fabric's `observed_at` is the time of the scan, or None if the source does not contain it. Counters
     and intended wiring carry the caller's time (default: the time of the file).
-
-    Attributes
-    ----------
-    assumed : bool[m] or None
-        True for links whose capacity is missing in the source, so that another source may supply it. None if
-        no capacity is missing.
-    incomplete : str
-        Reason why the source alone is no fabric (it contains no links), and which files to add. Empty if it
-        is complete.
-    warnings : tuple of str
-        Oddities that did not prevent reading, counted, one line each.
     """
 
     assumed: Bools | None = None
+    """bool[m] or None: true for links whose capacity is missing in the source, so that another source may
+    supply it. None if no capacity is missing.
+    """
     incomplete: str = ""
+    """Reason why the source alone is no fabric (it contains no links), and which files to add. Empty if it is
+    complete.
+    """
     warnings: tuple[str, ...] = ()
+    """Oddities that did not prevent reading, counted, one line each."""
 
     def __post_init__(self) -> None:
         if self.assumed is not None:
             object.__setattr__(self, "assumed", readonly(self.assumed, np.bool_, "Parsed.assumed"))
         if self.profiles and not self.traces:
             object.__setattr__(self, "traces", (None,) * len(self.profiles))
+
+
+Recognise = Callable[[str, str], bool]
+Parse = Callable[[Sequence[SourceFile], Options], Parsed]
+PLUG_IN = "plug-in"
+"""Evidence of the formats of other packages."""
+
+
+@dataclass(frozen=True, slots=True)
+class Format:
+    """A file format: one object in the module that reads it, listed in `ingest.catalog`."""
+
+    name: str
+    """Name for ``--format``."""
+    _: KW_ONLY
+    kind: str
+    """Kind of data: ``fabric``, ``tables``, ``counters``, ``intended``, ``layouts``, ``profile``, ``jobs`` or
+    ``placement``.
+    """
+    about: str
+    """Description in one line."""
+    recognise: Recognise
+    """Returns True if a file that begins with ``head`` is of the format; never raises. `head` is the first 64
+    KiB of the decompressed content, undecodable bytes replaced; ``path`` is for formats whose file names
+    carry meaning: the content must decide.
+    """
+    parse: Parse
+    """Returns the data of the files of one source: several for a grouped format, otherwise one. Raises
+    `InputError` with file, line, text and reason if the content is invalid (an unreadable line, a truncated
+    file, something repeated or missing, values that contradict each other), and no other exception, whatever
+    the bytes are.
+    """
+    evidence: str = PLUG_IN
+    """How well the format is tested: ``real`` (against output of the tool itself), ``public`` (against
+    published samples or the tool's source), ``own`` (a format of this project) or ``plug-in``.
+    """
+    grouped: bool = False
+    """True if several files make one source."""
+    streamed: bool = False
+    """True if large files are read piece by piece; other formats get their files in memory."""
+    package: str = ""
+    """Package and version that a plug-in is from; empty for the program's own formats."""
+
+
+def contains(pattern: str) -> Recognise:
+    """Return the function `Format.recognise` of a format that has a pattern; ``^`` is any line's start."""
+    compiled = re.compile(pattern, re.MULTILINE)
+    return lambda head, path: compiled.search(head) is not None
 
 
 Count = tuple[int, str, str, str]
@@ -63,19 +111,14 @@ def undo_double_counting(parsed: Parsed, by: int, path: str) -> Parsed:
     pair then has twice its messages and bytes, so that both are even. That alone proves nothing: programs may
     send in pairs, too.
 
-    Parameters
-    ----------
-    parsed : Parsed
-        Data of one source; returned unchanged if it has no profile.
-    by : int
-        Number of times each message was recorded; 1 divides nothing.
-    path : str
-        Path of the source, for errors.
+    Args:
+        parsed: Data of one source; returned unchanged if it has no profile.
+        by: Number of times each message was recorded; 1 divides nothing.
+        path: Path of the source, for errors.
 
-    Raises
-    ------
-    InputError
-        Messages or bytes of a pair are no multiple of `by`, or the source is a trace (it cannot be divided).
+    Raises:
+        InputError: Messages or bytes of a pair are no multiple of `by`, or the source is a trace (it cannot
+            be divided).
     """
     if not parsed.profiles:
         return parsed

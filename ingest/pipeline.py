@@ -2,6 +2,10 @@
 
 Nothing is saved before everything has been read and checked, and then in one transaction: a failed ingest
 leaves the registry unchanged.
+
+If the format of files is made of several files, those of one folder or archive become one source; formats are
+recognised by content. The files of an OTF2 archive are in two folders and identified by their names: beside
+``traces.otf2`` are ``traces.def`` and the folder ``traces`` with one or two files per location.
 """
 
 from __future__ import annotations
@@ -10,19 +14,16 @@ import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any, Protocol
 from warnings import warn
 
 from ingest import catalog
-from ingest.catalog import Format
-from ingest.grouping import gather
 from ingest.merging.identities import has_ports
-from ingest.merging.merge import Comparison, Source, compare_with_stored, merge
-from ingest.merging.same_cluster import Scans, require_same_cluster
+from ingest.merging.merge import Comparison, Scans, Source, compare_with_stored, merge, require_same_cluster
 from ingest.options import Options
-from ingest.parsed import undo_double_counting
-from ingest.reading.source import SourceGroup, read_paths
+from ingest.parsed import Format, undo_double_counting
+from ingest.reading.source import ANCHOR, SourceGroup, read_paths
 from registry.errors import InputError, InvalidValue, UnknownFormat
 from registry.model import Fabric, Profile
 from registry.model.intake import Intake, Receipt, Saved
@@ -53,27 +54,18 @@ class Saves(Scans, Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Report:
-    """Result of an ingest.
-
-    Attributes
-    ----------
-    intake : Intake
-        Data that were read, with the warnings of reading.
-    receipt : Receipt or None
-        What saving changed; None after a dry run.
-    warnings : tuple of str
-        Warnings of reading, then those of saving.
-    same_as : RunInfo or None
-        Earlier run with identical input: nothing was parsed, `intake` and `receipt` contain nothing new.
-    compared : Comparison or None
-        Comparison of a fabric without ports with the stored one; such a fabric is not saved.
-    """
+    """Result of an ingest."""
 
     intake: Intake
+    """Data that were read, with the warnings of reading."""
     receipt: Receipt | None
+    """What saving changed; None after a dry run."""
     warnings: tuple[str, ...]
+    """Warnings of reading, then those of saving."""
     same_as: RunInfo | None = None
+    """Earlier run with identical input: nothing was parsed, `intake` and `receipt` contain nothing new."""
     compared: Comparison | None = None
+    """Comparison of a fabric without ports with the stored one; such a fabric is not saved."""
 
 
 def ingest(
@@ -89,27 +81,16 @@ def ingest(
     If a successful run had identical input (bytes, names, times and options), nothing is parsed. A fabric
     without ports (a scheduler's tree) does not replace one with ports: the two are compared.
 
-    Parameters
-    ----------
-    registry : Registry or None
-        May be None for a dry run.
-    paths : iterable of str or Path
-        Files, folders, archives, or ``-`` for standard input.
-    options : Options, optional
-    dry_run : bool
-        Read and check everything, save nothing.
-    progress : Progress
+    Args:
+        registry: May be None for a dry run.
+        paths: Files, folders, archives, or ``-`` for standard input.
+        dry_run: Read and check everything, save nothing.
 
-    Raises
-    ------
-    InputError, UnknownFormat, UnknownName, ConfigError
-        As `plan`; nothing was saved.
-    PoorerSource
-        A fabric without ports has nothing in common with the stored one.
-    WrongCluster
-        See `ingest.merging.same_cluster.require_same_cluster`.
-    DatabaseError
-        Nothing was saved.
+    Raises:
+        InputError, UnknownFormat, UnknownName, ConfigError: As `plan`; nothing was saved.
+        PoorerSource: A fabric without ports has nothing in common with the stored one.
+        WrongCluster: See `ingest.merging.merge.require_same_cluster`.
+        DatabaseError: Nothing was saved.
     """
     options, files = options or Options(), tuple(map(str, paths))
     if dry_run or registry is None:
@@ -159,16 +140,11 @@ def plan(
 ) -> Intake:
     """Return the data of the files, merged and checked, without using a database.
 
-    Raises
-    ------
-    InputError
-        Invalid content, with file, line, text and reason.
-    UnknownFormat
-        A file of no known format.
-    UnknownName
-        A name in one file that is missing in another one.
-    ConfigError
-        An option that is missing or does not fit.
+    Raises:
+        InputError: Invalid content, with file, line, text and reason.
+        UnknownFormat: A file of no known format.
+        UnknownName: A name in one file that is missing in another one.
+        ConfigError: An option that is missing or does not fit.
     """
     options = options or Options()
     return merge(_sources(_recognise(read_paths(paths), options), options, progress), options)
@@ -207,8 +183,8 @@ def _key(groups: Iterable[SourceGroup], options: Options, progress: Progress) ->
 
 def _repeats_nothing(known: RunInfo) -> bool:
     """Return True if repeating a run changes nothing; placements depend on the present fabric."""
-    formats = {format.name: format for format in catalog.FORMATS}
-    return all(name in formats and formats[name].kind != "placement" for name in known.formats)
+    formats = catalog.FORMATS
+    return all(name in formats and formats.find(name).kind != "placement" for name in known.formats)
 
 
 def _as_before(registry: Saves, attempt: Attempt, known: RunInfo) -> Report:
@@ -241,7 +217,7 @@ def _parse(format: Format, group: SourceGroup, options: Options, progress: Progr
         if not format.streamed:
             files = tuple(file.held() for file in files)
         try:
-            parsed = undo_double_counting(format.parser().parse(files, options), options.divide, part.path)
+            parsed = undo_double_counting(format.parse(files, options), options.divide, part.path)
         except InvalidValue as error:
             raise InputError(error.named(), path=part.path) from error
         yield Source(group=part, format=format.name, parsed=parsed)
@@ -258,29 +234,21 @@ def read(
 
     Warnings of reading are Python's warnings.
 
-    Parameters
-    ----------
-    path : str or Path
-        File, folder or archive.
-    capacity : float or str, optional
-        The file is a fabric: bytes/s of cables without a rate, or the attribute of edges with it; ``weight``
-        is the number of an edge in formats that have a single one. Matrices and lists of edges are profiles
-        by default.
-    weight : float or str, optional
-        The file is a profile: bytes of edges without any, or the attribute of edges with them. GraphML and
-        node-link JSON are fabrics by default.
-    **options
-        Further fields of `ingest.options.Options`, such as ``parts``, ``format`` or ``transposed``.
+    Args:
+        path: File, folder or archive.
+        capacity: The file is a fabric: bytes/s of cables without a rate, or the attribute of edges with it;
+            ``weight`` is the number of an edge in formats that have a single one. Matrices and lists of edges
+            are profiles by default.
+        weight: The file is a profile: bytes of edges without any, or the attribute of edges with them.
+            GraphML and node-link JSON are fabrics by default.
+        **options: Further fields of `ingest.options.Options`, such as ``parts``, ``format`` or
+            ``transposed``.
 
-    Raises
-    ------
-    InputError
-        Invalid content, with file, line, text and reason; or it has neither fabric nor profile, or the other
-        one than asked for.
-    UnknownFormat
-        A file of no known format.
-    InvalidValue
-        An option out of range, or both capacity and weight.
+    Raises:
+        InputError: Invalid content, with file, line, text and reason; or it has neither fabric nor profile,
+            or the other one than asked for.
+        UnknownFormat: A file of no known format.
+        InvalidValue: An option out of range, or both capacity and weight.
     """
     if capacity is not None and weight is not None:
         raise InvalidValue("weight", "not with capacity: a file is a fabric or a profile")
@@ -325,3 +293,83 @@ def _recognise_graph(path: str | Path, options: Options) -> list[tuple[Format, S
         if options.graph is None:
             raise
         return _recognise(groups, replace(options, format="edge-list"))
+
+
+def gather(groups: Iterable[SourceGroup], name: str | None = None) -> list[tuple[Format, SourceGroup]]:
+    """Return each source with its format, in the order of the files.
+
+    Args:
+        groups: Files as returned by `ingest.reading.source.read_paths`.
+        name: Name of the format of all files (default: recognised by content).
+
+    Raises:
+        UnknownName: There is no format of that name.
+        UnknownFormat, InputError: As `ingest.catalog.recognise`.
+    """
+    found: dict[tuple[str, str] | int, tuple[Format, str, list[SourceGroup]]] = {}
+    recent: dict[str, Format] = {}
+    for group in anchored(groups):
+        where = folder_of(group.files[0].path) if len(group.files) == 1 else group.path
+        format = catalog.FORMATS.find(name) if name else _recognised(group, recent.get(where))
+        recent[where] = format
+        key = (format.name, where) if format.grouped else len(found)
+        found.setdefault(key, (format, where, []))[2].append(group)
+    return [(format, _joined(parts, where)) for format, where, parts in found.values()]
+
+
+def anchored(groups: Iterable[SourceGroup]) -> list[SourceGroup]:
+    """Return the groups with the files of each OTF2 archive in one, its anchor file first."""
+    groups = list(groups)
+    owner = {_trunk(group.path): group.path for group in groups if _is_anchor(group)}
+    found: dict[str | int, list[SourceGroup]] = {}
+    for group in groups:
+        anchor = group.path if _is_anchor(group) else _anchor_of(group, owner)
+        found.setdefault(len(found) if anchor is None else anchor, []).append(group)
+    return [
+        _joined(sorted(parts, key=lambda part: not _is_anchor(part)), str(key))
+        for key, parts in found.items()
+    ]
+
+
+def folder_of(path: str) -> str:
+    """Return the folder of a file, or its archive with the folder in it.
+
+    Examples: ``runs.tar`` for ``runs.tar!a.json``, ``runs.tar!day`` for ``runs.tar!day/a.json``, ``.`` for
+    ``a.json``.
+    """
+    archive, mark, inner = path.rpartition("!")
+    folder = PurePosixPath(inner).parent.as_posix()
+    if not mark:
+        return folder
+    return archive if folder == "." else f"{archive}!{folder}"
+
+
+def _recognised(group: SourceGroup, recent: Format | None) -> Format:
+    """Return the format of a group; the format of the previous file of the folder is tried first."""
+    if recent is not None and recent.grouped and len(group.files) == 1:
+        (file,) = group.files
+        if file.data and recent.recognise(file.head(), file.path):
+            return recent
+    return catalog.recognise(group)
+
+
+def _is_anchor(group: SourceGroup) -> bool:
+    return len(group.files) == 1 and group.path.endswith(ANCHOR)
+
+
+def _trunk(path: str) -> str:
+    return path[: path.rindex(".")]
+
+
+def _anchor_of(group: SourceGroup, owner: dict[str, str]) -> str | None:
+    """Return the anchor file of the OTF2 archive to which a file belongs by its name, or None."""
+    path = group.path
+    if len(group.files) > 1 or not path.endswith((".def", ".evt", ".snap", ".marker")):
+        return None
+    return owner.get(_trunk(path)) or owner.get(path.rpartition("/")[0])
+
+
+def _joined(parts: Sequence[SourceGroup], where: str) -> SourceGroup:
+    if len(parts) == 1:
+        return parts[0]
+    return SourceGroup(path=where, files=tuple(file for part in parts for file in part.files))

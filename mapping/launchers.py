@@ -68,7 +68,7 @@ and the file ``MPICH_RANK_ORDER`` in the working folder or named by ``MPICH_RANK
 from documentation and published files, not tested.
 
 The list does not name the hosts of the slots. A comment before it does, ``# hosts a*2 b*2``, if their names
-allow it; `ingest.formats.placements.mpich_rank_order` reads it.
+allow it; `ingest.formats.placements` reads it.
 
 A placement as the rankfile of Open MPI: ``rank N=HOST slot=K``, K a core of the host, from 0.
 

@@ -1,13 +1,11 @@
 """Tables of named things (routings, strategies, checks, formats, ...) and the options of each.
 
-A thing is one file and one line in its table; its module is imported when the name is first used. The
-keyword-only parameters of its function that have a default are its options, written as
-``name:option=value,option=value``. Other packages add things by entry points (`registry.catalog`), which are
-loaded when the table is listed or a name is not in it.
+A table has an entry for each thing, or only its name and the place of an object that says the rest. The
+module is imported when the name is first used. The keyword-only parameters of a function that have a default
+are its options, written as ``name:option=value,option=value``.
 
-Plug-ins of other packages, found by their entry points; a broken one costs nothing but itself.
-
-A package announces a plug-in in its ``pyproject.toml``::
+Other packages add things by entry points, which are loaded when the table is listed or a name is not in it; a
+broken plug-in costs nothing but itself. A package announces one in its ``pyproject.toml``::
 
     [project.entry-points."fabric_almanac.strategies"]
     my-strategy = "my_package.my_module:place_ranks"
@@ -26,7 +24,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from functools import cached_property, partial
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 from registry.errors import InvalidValue, PlugInError, UnknownName, shorten
 
@@ -39,7 +37,7 @@ PREFIX = "fabric_almanac"
 MOST_TEXT = 100
 """Most characters of a description."""
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
-_OF_EVERY_ENTRY = ("name", "target", "about", "package")
+_OF_EVERY_ENTRY = {"name", "target", "about", "package"}
 
 T = TypeVar("T")
 
@@ -63,7 +61,8 @@ class PlugIns(Generic[T]):
     group: str
     """Name of the group after `PREFIX`, such as ``strategies``."""
     entry: Callable[..., T]
-    """Dataclass of the entries, with ``name``, ``target``, ``about`` and ``package``."""
+    """Dataclass of the entries, with ``name``, ``about``, ``package``, and ``target`` unless the fields hold
+    the object's own functions."""
     needs: tuple[str, ...] = ()
     """Attributes that an object must have; none: it must be a function."""
     values: dict[str, Any] = field(default_factory=dict)
@@ -100,11 +99,12 @@ class PlugIns(Generic[T]):
         if not self.needs and not callable(plug_in):
             raise TypeError(f"{point.value} is no function")
         about = getattr(plug_in, "about", None) or (plug_in.__doc__ or "").strip().partition("\n")[0]
-        own = [one.name for one in fields(self.entry) if one.name not in _OF_EVERY_ENTRY]  # type: ignore[arg-type]
-        given = {name: getattr(plug_in, name) for name in own if hasattr(plug_in, name)}
+        names = {one.name for one in fields(self.entry)}  # type: ignore[arg-type]
+        given = {name: getattr(plug_in, name) for name in names - _OF_EVERY_ENTRY if hasattr(plug_in, name)}
+        if "target" in names:
+            given["target"] = f"{point.module}:{point.attr}" if point.attr else point.module
         return self.entry(
             name=point.name,
-            target=f"{point.module}:{point.attr}" if point.attr else point.module,
             about=shorten(" ".join(str(about).split()), MOST_TEXT),
             package=_package(point),
             **(given | self.values),
@@ -118,6 +118,21 @@ def _package(point: EntryPoint) -> str:
 
 Value = int | float | str | bool
 TRUTH: Mapping[str, bool] = {"true": True, "false": False, "yes": True, "no": False, "1": True, "0": False}
+
+
+class Named(Protocol):
+    """What a table holds."""
+
+    @property
+    def name(self) -> str:
+        """Name that users write."""
+
+
+def imported(target: str) -> Any:
+    """Return the object at ``module:object``, or the module if `target` names no object."""
+    module, _, path = target.partition(":")
+    found = importlib.import_module(module)
+    return attrgetter(path)(found) if path else found
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -135,9 +150,7 @@ class Entry:
 
     def load(self) -> Any:
         """Return the function (or the module, if `target` names no function)."""
-        module, _, function = self.target.partition(":")
-        found = importlib.import_module(module)
-        return attrgetter(function)(found) if function else found
+        return imported(self.target)
 
     def options(self) -> dict[str, Value]:
         """Return the options of the function and their defaults."""
@@ -145,31 +158,34 @@ class Entry:
 
 
 E = TypeVar("E", bound=Entry)
+N = TypeVar("N", bound=Named)
 
 
-class Catalog(Generic[E]):
+class Catalog(Generic[N]):
     """Entries of one kind in a fixed order; iteration gives the entries.
 
     Args:
         kind: Kind of the entries, for errors: ``routing``, ``strategy``, ``check``, ...
+        entries: Entries, or their places (``module:object``) by name, which are imported on first use.
         plug_ins: Groups of entry points whose plug-ins follow the entries.
 
     Raises:
         ValueError: Two entries have the same name.
     """
 
-    def __init__(self, kind: str, entries: Iterable[E], *plug_ins: PlugIns[E]) -> None:
+    def __init__(self, kind: str, entries: Iterable[N] | Mapping[str, str], *plug_ins: PlugIns[N]) -> None:
         self.kind = kind
-        listed = tuple(entries)
-        self._own = {entry.name: entry for entry in listed}
+        self._places = entries if isinstance(entries, Mapping) else {}
+        listed = () if isinstance(entries, Mapping) else tuple(entries)
+        self._own: dict[str, N | None] = {**dict.fromkeys(self._places), **{one.name: one for one in listed}}
         self._plug_ins = plug_ins
         if len(self._own) < len(listed):
             raise ValueError(f"two entries of the table of {kind}s have the same name")
 
     @cached_property
-    def _found(self) -> tuple[dict[str, E], tuple[BrokenPlugIn, ...]]:
+    def _found(self) -> tuple[dict[str, N], tuple[BrokenPlugIn, ...]]:
         """The plug-ins by name, and those that cannot be used; loaded once."""
-        found: dict[str, E] = {}
+        found: dict[str, N] = {}
         broken: list[BrokenPlugIn] = []
         for group in self._plug_ins:
             for one in group.load(self._own.keys() | found.keys()):
@@ -180,7 +196,7 @@ class Catalog(Generic[E]):
         return found, tuple(broken)
 
     @property
-    def plug_ins(self) -> tuple[E, ...]:
+    def plug_ins(self) -> tuple[N, ...]:
         """Entries from other packages."""
         return tuple(self._found[0].values())
 
@@ -189,8 +205,8 @@ class Catalog(Generic[E]):
         """Plug-ins that cannot be used."""
         return self._found[1]
 
-    def __iter__(self) -> Iterator[E]:
-        return iter((*self._own.values(), *self.plug_ins))
+    def __iter__(self) -> Iterator[N]:
+        return map(self.find, self.names)
 
     def __len__(self) -> int:
         return len(self.names)
@@ -201,9 +217,9 @@ class Catalog(Generic[E]):
     @property
     def names(self) -> tuple[str, ...]:
         """Names of all entries, in order."""
-        return tuple(entry.name for entry in self)
+        return (*self._own, *self._found[0])
 
-    def find(self, name: str) -> E:
+    def find(self, name: str) -> N:
         """Return the entry with a name.
 
         Raises:
@@ -211,7 +227,10 @@ class Catalog(Generic[E]):
             PlugInError: A plug-in of this name cannot be used.
         """
         if name in self._own:
-            return self._own[name]
+            entry = self._own[name]
+            if entry is None:
+                entry = self._own[name] = imported(self._places[name])
+            return entry
         if name in self._found[0]:
             return self._found[0][name]
         for one in self.broken:

@@ -43,12 +43,11 @@ LEVELS = {
         "registry",
     ),
     "ingest": (
-        "options parsed rates",
+        "options",
         "generate reading",
+        "parsed",
         "formats merging",
-        "unread",
-        "catalog",
-        "grouping writers",
+        "catalog writers",
         "pipeline",
     ),
     "mapping": (
@@ -86,7 +85,7 @@ ONLY_IN = {
 MOST_LINES, MOST_PARAMETERS, LONG, MOST_LONG = 700, 8, 60, 1
 COMPARED_FROM = 10
 """Lines from which two bodies must differ."""
-BUDGET = {"lines": 97_800, "files": 443, "folders": 49}
+BUDGET = {"lines": 96_800, "files": 375, "folders": 43}
 """Most of the product; lowered whenever it gets lighter, never raised without a word in the message."""
 
 
@@ -211,8 +210,8 @@ def test_the_types_need_only_numpy_and_the_standard_library() -> None:
 
 def test_the_walk_sees_imports_inside_functions(tmp_path: Path) -> None:
     source = tmp_path / "module.py"
-    source.write_text("def f():\n    import streamlit\n    from ingest.rates import x\n")
-    assert list(imports(source)) == ["streamlit", "ingest.rates"]
+    source.write_text("def f():\n    import streamlit\n    from ingest.formats.fabrics.infiniband import x\n")
+    assert list(imports(source)) == ["streamlit", "ingest.formats.fabrics.infiniband"]
 
 
 class Function(NamedTuple):

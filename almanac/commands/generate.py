@@ -128,7 +128,7 @@ def _run(generator: Generator, values: dict[str, Any]) -> None:
     from dataclasses import replace
 
     from ingest.generate.catalog import make
-    from ingest.writers.generated_files import as_fabric, write
+    from ingest.writers import as_fabric, write
     from registry.model import Profile
 
     own = {name: values.pop(name, None) for name in OWN}
@@ -157,7 +157,7 @@ def _run(generator: Generator, values: dict[str, Any]) -> None:
 
 def _save(made: Any, generator: Generator, cluster: str | None) -> dict[str, Any]:
     """Save a generated fabric or profile, and return the keys to add to the JSON document."""
-    from ingest.writers.generated_files import as_fabric
+    from ingest.writers import as_fabric
     from registry.model import Profile
     from registry.model.intake import Intake
 

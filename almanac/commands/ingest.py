@@ -189,7 +189,7 @@ def _rate(text: str) -> float:
     """Return the bytes/s of ``4xHDR`` or of a number."""
     import re
 
-    from ingest.rates import link_rate
+    from ingest.formats.fabrics.infiniband import link_rate
 
     named = re.fullmatch(r"(\d+)x([A-Za-z]+\d*)", text)
     try:

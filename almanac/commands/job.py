@@ -167,7 +167,7 @@ def _leaves(version: str | None, topology: str | None) -> tuple[tuple[str, ...],
     if topology is None:
         note("without --topology hosts are in the order of the job, as with topology/flat")
         return ()
-    from ingest.formats.fabrics.slurm_leaves import read_leaves
+    from ingest.formats.fabrics.slurm_topology import read_leaves
 
     return read_leaves(topology)
 

@@ -67,7 +67,7 @@ def show(profile: str, as_json: bool) -> None:
 @export_argument(lambda: ["csv"], "csv")
 def export(profile: str, exports: tuple[tuple[str, str | None], ...]) -> None:
     """Write CSV with the columns src,dst,bytes,messages and a row per ordered pair of ranks."""
-    from ingest.formats.profiles.edge_csv import csv_text
+    from ingest.formats.profiles.edges import csv_text
 
     with open_registry() as registry:
         content = registry.profiles.read(profile).profile

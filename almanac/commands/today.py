@@ -18,9 +18,9 @@ from almanac.options import (
     DAY,
     Time,
     current_settings,
+    is_rare,
     json_option,
     open_registry,
-    rare_formats,
     running_jobs_options,
     top_option,
 )
@@ -64,7 +64,7 @@ def command(cluster: str, since: datetime | None, fail_on: str, as_json: bool) -
 
     start, limits = since or datetime.now(UTC) - DAY, current_settings().error_limits()
     with open_registry() as registry, kernel_progress_bars() as progress:
-        today = read_today(registry, cluster, start, limits=limits, rare=rare_formats(), progress=progress)
+        today = read_today(registry, cluster, start, limits=limits, is_rare=is_rare, progress=progress)
     if as_json:
         print_json(today_to_json(today))
     else:

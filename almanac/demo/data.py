@@ -163,7 +163,7 @@ def recent_jobs(jobs: Sequence[Job], moment: datetime) -> tuple[Job, ...]:
 
 def applications() -> tuple[Profile, ...]:
     """Return one training step on 64 accelerators, and forty iterations of LULESH on 64 ranks."""
-    from ingest.generate.ai_layouts import AiLayout, ai_layout
+    from ingest.generate.collectives import AiLayout, ai_layout
     from ingest.generate.stencils import lulesh
 
     training = ai_layout(AiLayout(
@@ -231,8 +231,7 @@ def counters(fabric: Fabric, link_bytes: Floats, moment: datetime) -> tuple[Coun
 
 def optical_cluster() -> tuple[Fabric, ForwardingTables]:
     """Return sixteen hosts on two leaf and two spine switches, which the optical switch connects, too."""
-    from ingest.writers.generated_files import as_fabric
-    from ingest.writers.infiniband import fat_tree, forwarding_tables
+    from ingest.writers import as_fabric, fat_tree, forwarding_tables
 
     hosts = int(np.prod(OPTICAL_SIDES))
     devices = fat_tree(leaves=2, hosts_per_leaf=hosts // 2, spines=2, cables=2)

@@ -70,7 +70,7 @@ def _allocation(call: Call, launcher: Launcher, environment: Mapping[str, str]) 
 
 def _asked(call: Call, launcher: Launcher) -> JobEnvironment:
     """Return the hosts that the launcher itself names, with equal slots, if the command uses all of them."""
-    from ingest.formats.jobs.hostlists import expand
+    from ingest.formats.hostlists import expand
 
     words = [call.launcher[0], *launcher.asked]
     source = " ".join(words)

@@ -38,7 +38,7 @@ from starlette.responses import Response as H11Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from almanac.options import DAY, rare_formats, require_cluster, require_names
+from almanac.options import DAY, is_rare, require_cluster, require_names
 from almanac.output.circuits import circuit_plan_info_to_json
 from almanac.output.placements import regression_to_json, simulation_info_to_json, stored_placement_to_json
 from almanac.output.printing import json_text
@@ -294,7 +294,7 @@ def ports(
 def today(registry: Opened, limits: Limits, cluster: ClusterName, since: Moment = None) -> Any:
     """Changes, problems, slowed jobs and the best action: `almanac today`."""
     start = datetime.now(UTC) - DAY if since is None else since
-    return today_to_json(read_today(registry, cluster, start, limits=limits, rare=rare_formats()))
+    return today_to_json(read_today(registry, cluster, start, limits=limits, is_rare=is_rare))
 
 
 def advice(registry: Opened, cluster: ClusterName) -> Any:

@@ -15,11 +15,9 @@ import numpy as np
 
 from bench.dashboard.machine import SLOTS
 from ingest.generate import nas
-from ingest.generate.ai_layouts import AiLayout, ai_layout
-from ingest.generate.nas import ft
-from ingest.generate.nas_multigrid import mg
-from ingest.generate.stencils import hpcg, lulesh, stencil
-from ingest.generate.wave_fronts import snap
+from ingest.generate.collectives import AiLayout, ai_layout
+from ingest.generate.nas import ft, mg
+from ingest.generate.stencils import hpcg, lulesh, snap, stencil
 from registry.model import Job, Profile
 
 USERS = (

@@ -1,6 +1,6 @@
 """Generate the dashboard's measured machine: 10,000 hosts, cables lost and repaired over 30 days.
 
-A three-level fat tree of `ingest.generate.fat_trees` with everything that a scan of a real one reports:
+A three-level fat tree of `ingest.generate.trees` with everything that a scan of a real one reports:
 names, port numbers, GUIDs, LIDs, and the forwarding tables that a subnet manager would set for it.
 """
 
@@ -14,7 +14,7 @@ import numpy as np
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import shortest_path
 
-from ingest.generate.fat_trees import three_level
+from ingest.generate.trees import three_level
 from registry.model import (
     NO_ROUTE,
     Adapters,

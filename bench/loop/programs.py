@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 
 from bench.loop.network import CONTROL, DATA, LAUNCHER, SPINE, Plan, Refused
-from ingest.formats.profiles import openmpi_monitoring
+from ingest.formats.profiles.openmpi_monitoring import OPENMPI_MONITORING
 from ingest.options import Options
 from ingest.reading.source import read_paths
 from mapping.launchers import write
@@ -146,7 +146,7 @@ class Runner:
         ]
         self.run(program, placement, fabric, steps, options)
         (files,) = read_paths([folder])
-        found = openmpi_monitoring.parse(files.files, Options()).profiles[0]
+        found = OPENMPI_MONITORING.parse(files.files, Options()).profiles[0]
         return Profile.from_edges(found.sender, found.partner, found.bytes / (steps + 1), ranks=found.ranks)
 
 

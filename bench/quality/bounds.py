@@ -25,9 +25,8 @@ from bench.support.instances import SHIPPED
 from bench.support.machine import about, write_record
 from bench.support.paths import RESULTS
 from bench.support.structured import structured
-from ingest.generate.dragonfly import dragonfly
-from ingest.generate.fat_trees import extended_generalised_fat_tree
-from ingest.generate.tori import hypercube, torus
+from ingest.generate.direct import dragonfly, hypercube, torus
+from ingest.generate.trees import extended_generalised_fat_tree
 from mapping.cost.bounds.catalog import every_bound
 from mapping.routing import shortest_paths
 from mapping.routing.routes import Routes

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from bench.support.paths import DATA
-from ingest.generate.tori import torus
+from ingest.generate.direct import torus
 from ingest.options import Options as Reading
 from ingest.pipeline import plan
 from mapping.distances.cost_model import CostModel

@@ -18,11 +18,10 @@ from bench.support.instances import real
 from bench.support.papers import PartSkipped
 from bench.support.paths import DATA
 from bench.support.searches import searched
-from ingest.formats.fabrics import ibnetdiscover
-from ingest.formats.profiles import trace_csv
-from ingest.formats.routes.dialects import OPENSM_LFTS
-from ingest.generate.irregular import irregular
-from ingest.generate.tori import torus
+from ingest.formats.fabrics.ibnetdiscover import IBNETDISCOVER
+from ingest.formats.profiles.edges import TRACE_CSV
+from ingest.formats.routes import OPENSM_LFTS
+from ingest.generate.direct import irregular, torus
 from ingest.options import Options as Reading
 from ingest.reading.source import read_paths
 from mapping.distances.cost_model import CostModel
@@ -80,7 +79,7 @@ class Effort:
 @cache
 def _read(path: Path) -> Trace:
     (recording,) = read_paths([path])
-    found = trace_csv.parse(recording.files, Reading()).traces[0]
+    found = TRACE_CSV.parse(recording.files, Reading()).traces[0]
     assert found is not None
     return found
 
@@ -206,7 +205,7 @@ def fabrics() -> dict[str, tuple[Fabric, str]]:
 def fat_tree() -> Fabric:
     """Return 64 hosts on 12 switches with the forwarding tables that opensm's ftree engine wrote."""
     (scan,), (tables,) = (read_paths([FAT_TREE / name]) for name in ("ibnetdiscover.txt", "opensm-lfts.dump"))
-    fabric = ibnetdiscover.parse(scan.files, Reading()).fabric
+    fabric = IBNETDISCOVER.parse(scan.files, Reading()).fabric
     assert fabric is not None
     return replace(fabric, tables=OPENSM_LFTS.parse(tables.files, Reading()).tables)
 

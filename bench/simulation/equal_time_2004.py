@@ -36,7 +36,7 @@ from bench.simulation.networks_2004 import (
     simulated,
 )
 from bench.support.papers import Figure, Row, progress
-from ingest.generate.irregular import irregular
+from ingest.generate.direct import irregular
 from mapping.placement.problem import Problem
 from mapping.simulation.messages import from_trace, saturating_scale
 from registry.model import Fabric, Placement, Profile

@@ -29,8 +29,8 @@ from bench.papers.mapping.tianhe3 import CHIPS, programs
 from bench.simulation.cases import Effort, placed_by, side_by_side
 from bench.support.machine import processor_clock
 from bench.support.papers import Cell, Figure, Row, Table, claims, progress
-from ingest.generate.tianhe3 import tianhe3
-from ingest.generate.tori import torus
+from ingest.generate.direct import torus
+from ingest.generate.trees import tianhe3
 from mapping.distances.cost_model import CostModel
 from mapping.distances.distances import SWITCHES, distances
 from mapping.placement.place import place

@@ -19,9 +19,8 @@ from bench.simulation.cases import Effort, percent, placed_by, problem, side_by_
 from bench.support.papers import Figure, Row, progress
 from bench.support.plots import Curve, Panel
 from ingest.generate import nas
-from ingest.generate.irregular import irregular
-from ingest.generate.nas import IS_KEYS, integer_sort
-from ingest.generate.nas_multigrid import MG_POINTS, mg
+from ingest.generate.direct import irregular
+from ingest.generate.nas import IS_KEYS, MG_POINTS, integer_sort, mg
 from mapping.cost.metrics import evaluate
 from mapping.distances.cost_model import CostModel
 from mapping.distances.distances import EQUIVALENT_2

@@ -13,9 +13,8 @@ from bench.simulation.cases import Effort
 from bench.simulation.networks_2004 import CAPACITY, NETWORK
 from bench.support.machine import peak_memory_gb
 from bench.support.papers import Figure, Row, progress
-from ingest.generate.fat_trees import k_ary_n_tree
-from ingest.generate.irregular import irregular
-from ingest.generate.tori import torus
+from ingest.generate.direct import irregular, torus
+from ingest.generate.trees import k_ary_n_tree
 from mapping.placement.methods.baselines import random_placement
 from mapping.simulation.messages import Messages, Options, check_messages, from_profile, from_trace
 from mapping.simulation.network import build_channel_routes

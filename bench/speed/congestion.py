@@ -21,13 +21,12 @@ from scipy.spatial import cKDTree
 
 from bench.support.machine import about, peak_memory_gb, write_record
 from bench.support.paths import RESULTS
-from ingest.formats.fabrics import ibnetdiscover
-from ingest.generate.fat_trees import three_level
-from ingest.generate.percs import percs
-from ingest.generate.tori import torus
+from ingest.formats.fabrics.ibnetdiscover import IBNETDISCOVER
+from ingest.generate.direct import percs, torus
+from ingest.generate.trees import three_level
 from ingest.options import Options
 from ingest.reading.source import SourceFile
-from ingest.writers.infiniband import director_tree, forwarding_tables, ibnetdiscover_text
+from ingest.writers import director_tree, forwarding_tables, ibnetdiscover_text
 from mapping.cost.bounds.catalog import lower_bounds
 from mapping.cost.metrics import evaluate_traffic
 from mapping.routing.catalog import build_routes
@@ -146,7 +145,7 @@ def director_tables(count: int = 100_000) -> Case:
     """Return random pairs on the forwarding tables of 2,304 hosts behind four directors."""
     devices = director_tree()
     scan = SourceFile(path="scan", data=ibnetdiscover_text(devices).encode(), modified_at=datetime.now(UTC))
-    fabric = ibnetdiscover.parse([scan], Options()).fabric
+    fabric = IBNETDISCOVER.parse([scan], Options()).fabric
     if fabric is None:
         raise SystemExit("the scan holds no fabric")
     fabric = replace(fabric, tables=forwarding_tables(devices))

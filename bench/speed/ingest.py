@@ -26,12 +26,12 @@ import numpy as np
 from bench.support.machine import measure_step, save
 from bench.support.paths import DATA, RESULTS
 from ingest.formats.fabrics.infiniband import Device
-from ingest.formats.profiles.edge_csv import csv_text
-from ingest.generate.fat_trees import three_level
-from ingest.generate.patterns import random
+from ingest.formats.profiles.edges import csv_text
+from ingest.generate.collectives import random
+from ingest.generate.trees import three_level
 from ingest.options import Options
 from ingest.pipeline import ingest, plan
-from ingest.writers.infiniband import (
+from ingest.writers import (
     director_tree,
     forwarding_tables,
     ibnetdiscover_text,

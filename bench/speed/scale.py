@@ -26,12 +26,9 @@ from bench.support.paths import RESULTS
 from bench.support.plots import Curve, Panel, draw
 from bench.support.searches import searched
 from ingest.generate import nas
-from ingest.generate.fat_trees import three_level
-from ingest.generate.irregular import irregular
-from ingest.generate.percs import percs
+from ingest.generate.direct import irregular, percs, torus
 from ingest.generate.stencils import shuffled, stencil
-from ingest.generate.tianhe3 import tianhe3
-from ingest.generate.tori import torus
+from ingest.generate.trees import three_level, tianhe3
 from mapping.cost.metrics import evaluate
 from mapping.distances.cost_model import CostModel
 from mapping.distances.distances import EQUIVALENT, SWITCHES, distances

@@ -15,17 +15,12 @@ from typing import NamedTuple
 import numpy as np
 
 from bench.support.paths import DATA
-from ingest.formats.profiles import openmpi_monitoring
+from ingest.formats.profiles.openmpi_monitoring import OPENMPI_MONITORING
 from ingest.generate import nas
-from ingest.generate.dragonfly import dragonfly
-from ingest.generate.fat_trees import extended_generalised_fat_tree, juropa_like
-from ingest.generate.irregular import irregular
+from ingest.generate.direct import dragonfly, hypercube, irregular, percs, torus
 from ingest.generate.matrices import F1_NODES, SparseMatrix, crankshaft, kkt, product_traffic
-from ingest.generate.percs import percs
-from ingest.generate.stencils import shuffled, stencil
-from ingest.generate.tianhe3 import tianhe3
-from ingest.generate.tori import hypercube, torus
-from ingest.generate.wave_fronts import snap, sweep3d
+from ingest.generate.stencils import shuffled, snap, stencil, sweep3d
+from ingest.generate.trees import extended_generalised_fat_tree, juropa_like, tianhe3
 from ingest.options import Options
 from ingest.reading.source import read_paths
 from registry.model import Allocation, Fabric, Profile
@@ -165,7 +160,7 @@ def generated() -> dict[str, Callable[[], Contest]]:
 def real(run: str) -> Profile:
     """Return all traffic of a recorded run of ``tests/data/openmpi``."""
     (recording,) = read_paths([DATA / "openmpi" / f"{run}.tar.gz"])
-    profile = openmpi_monitoring.parse(recording.files, Options(name=run)).profiles[0]
+    profile = OPENMPI_MONITORING.parse(recording.files, Options(name=run)).profiles[0]
     if profile is None:
         raise SystemExit(f"{run} holds no profile")
     return profile

@@ -14,11 +14,10 @@ import numpy as np
 
 from bench.support.instances import Contest, on_all, on_some
 from ingest.generate import nas
-from ingest.generate.ai_layouts import AiLayout, ai_layout
-from ingest.generate.collectives import edges, expand, joined
-from ingest.generate.nas_multigrid import mg
+from ingest.generate.collectives import AiLayout, ai_layout, edges, expand, joined
+from ingest.generate.direct import hypercube, mesh, torus
+from ingest.generate.nas import mg
 from ingest.generate.stencils import shuffled
-from ingest.generate.tori import hypercube, mesh, torus
 from registry.model import Profile
 
 BUFFER = float(1 << 20)

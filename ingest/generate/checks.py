@@ -67,19 +67,14 @@ def cabled(
 ) -> Fabric:
     """Return a fabric from groups of full-duplex cables.
 
-    Parameters
-    ----------
-    names : iterable of str
-        Names of the vertices.
-    cables : sequence of int[c, 2]
-        Vertices that each cable of a group connects, in any order; a repeated pair is a parallel cable.
-    rates : sequence of float
-        Bytes/s in each direction of the cables of each group.
-    slots : int[n] or int
-        Number of ranks per vertex; 0 makes it a switch.
-    direct : bool
-        True if hosts forward traffic of others; switches always do.
-    level, coordinates : int[n], int[n, dimensions], optional
+    Args:
+        names: Names of the vertices.
+        cables (sequence of int[c, 2]): Vertices that each cable of a group connects, in any order; a repeated
+            pair is a parallel cable.
+        rates: Bytes/s in each direction of the cables of each group.
+        slots (int[n] or int): Number of ranks per vertex; 0 makes it a switch.
+        direct: True if hosts forward traffic of others; switches always do.
+        level, coordinates (int[n], int[n, dimensions]):
     """
     one, other = np.concatenate(cables).T
     size = np.repeat(rates, [len(part) for part in cables])
@@ -98,18 +93,12 @@ def switched(
 ) -> Fabric:
     """Return a fabric of switches with the same number of hosts each.
 
-    Parameters
-    ----------
-    names : sequence of str
-        Names of the switches.
-    hosts : int
-        Number of hosts per switch.
-    cables : sequence of int[c, 2]
-        Groups of cables between switches, which are numbered from 0.
-    rates : sequence of float
-        Bytes/s in each direction of a host's cable, then of the cables of each group.
-    slots : int
-        Number of ranks per host.
+    Args:
+        names: Names of the switches.
+        hosts: Number of hosts per switch.
+        cables (sequence of int[c, 2]): Groups of cables between switches, which are numbered from 0.
+        rates: Bytes/s in each direction of a host's cable, then of the cables of each group.
+        slots: Number of ranks per host.
     """
     switches, count = len(names), len(names) * hosts
     host = np.arange(count)

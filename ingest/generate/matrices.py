@@ -27,22 +27,15 @@ LARGEST = 300
 
 
 class SparseMatrix(NamedTuple):
-    """The pattern of a symmetric matrix in blocks of `unknowns` x `unknowns`, in CSR.
-
-    Attributes
-    ----------
-    indptr : int64[blocks + 1], indices : int32[entries]
-        Blocks that are not zero, except those on the diagonal.
-    unknowns : int
-        Number of rows of a block.
-    diagonal : int
-        Number of diagonal blocks that are not zero.
-    """
+    """The pattern of a symmetric matrix in blocks of `unknowns` x `unknowns`, in CSR."""
 
     indptr: Longs
     indices: Ints
+    """int64[blocks + 1] and int32[entries]: Blocks that are not zero, except those on the diagonal."""
     unknowns: int
+    """Number of rows of a block."""
     diagonal: int
+    """Number of diagonal blocks that are not zero."""
 
     @property
     def rows(self) -> int:
@@ -129,12 +122,9 @@ def pattern_traffic(
 
     METIS cuts the graph of the matrix and its transpose together; only the entries determine the messages.
 
-    Parameters
-    ----------
-    row, column : int[e]
-        Rows and columns of the entries, from 0; entries may be repeated.
-    rows : int
-        Number of rows of the matrix, at least as many as ranks.
+    Args:
+        row, column (int[e]): Rows and columns of the entries, from 0; entries may be repeated.
+        rows: Number of rows of the matrix, at least as many as ranks.
     """
     whole("pattern_traffic.rows", rows, 1)
     whole("pattern_traffic.ranks", ranks, 1, rows)

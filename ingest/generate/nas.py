@@ -1,7 +1,7 @@
-"""Traffic of the NAS Parallel Benchmarks except MG (MPI, version 3.3 and later).
+"""Traffic of the NAS Parallel Benchmarks (MPI, version 3.3 and later).
 
 Pairs and bytes follow the programs' own decompositions and message sizes; BT, SP and CG equal recordings of
-real runs to the byte (tests/ingest/generate/test_generate_profiles.py). The few collectives of BT, SP, CG and
+real runs to the byte (tests/ingest/test_generate_profiles.py). The few collectives of BT, SP, CG and
 LU are ignored. FT, IS and EP consist of collectives: all-to-alls are sent pair by pair, all-reduces by
 recursive doubling, as Open MPI does at the sizes of these programs; FT and EP equal recordings except for a
 few bytes at their start and end. If a docstring does not say otherwise, the defaults are those of class D.
@@ -10,13 +10,14 @@ few bytes at their start and end. If a docstring does not say otherwise, the def
 from __future__ import annotations
 
 from math import isqrt
+from typing import NamedTuple
 
 import numpy as np
 
 from ingest.generate.checks import power_of_two, whole
-from ingest.generate.collectives import Algorithm, edges, expand, joined
+from ingest.generate.collectives import Algorithm, Edges, edges, expand, joined
 from registry.errors import InvalidValue
-from registry.model import Longs, Profile
+from registry.model import Bools, Longs, Profile
 
 DOUBLE, INTEGER, COMPLEX = 8, 4, 16
 SIZES = {"S": 12, "W": 24, "A": 64, "B": 102, "C": 162, "D": 408, "E": 1020}
@@ -46,15 +47,11 @@ def bt(ranks: int, *, points: int = SIZES["D"], steps: int = 250) -> Profile:
     six get the borders of a step (five variables, two layers, from all cells except the last or first of a
     line); successors get the blocks of the forward elimination, predecessors those of the substitution.
 
-    Parameters
-    ----------
-    ranks : int
-        Number of ranks, a square.
-    points : int
-        Number of points along each side of the grid.
-    steps : int
-        Number of time steps. The program does one more before it starts its clock, and computes the
-        right-hand side once more to verify.
+    Args:
+        ranks: Number of ranks, a square.
+        points: Number of points along each side of the grid.
+        steps: Number of time steps. The program does one more before it starts its clock, and computes the
+            right-hand side once more to verify.
     """
     cells = _Cells("bt", ranks, points)
     block = (points // cells.side + 1) ** 2 * (cells.side - 1)
@@ -65,12 +62,9 @@ def bt(ranks: int, *, points: int = SIZES["D"], steps: int = 250) -> Profile:
 def sp(ranks: int, *, points: int = SIZES["D"], steps: int = 500) -> Profile:
     """Return the profile of SP, a scalar penta-diagonal solver with the pairs of BT.
 
-    Parameters
-    ----------
-    ranks : int
-        Number of ranks, a square.
-    points : int
-        Number of points along each side of the grid.
+    Args:
+        ranks: Number of ranks, a square.
+        points: Number of points along each side of the grid.
     """
     cells = _Cells("sp", ranks, points)
     return cells.profile("NAS SP", steps, 22 * cells.faces(inner=True), 10 * cells.faces(False, inner=True))
@@ -82,14 +76,10 @@ def cg(ranks: int, *, rows: int = CG_ROWS["D"], iterations: int = CG_ITERATIONS[
     A rank exchanges its part of a vector with the ranks of its row whose column differs in one bit, and
     sends it to its partner across the grid's diagonal; a rank on the diagonal sends it to itself.
 
-    Parameters
-    ----------
-    ranks : int
-        Number of ranks, a power of two.
-    rows : int
-        Number of rows of the matrix.
-    iterations : int
-        Number of outer iterations; the program does one more before it starts its clock.
+    Args:
+        ranks: Number of ranks, a power of two.
+        rows: Number of rows of the matrix.
+        iterations: Number of outer iterations; the program does one more before it starts its clock.
     """
     whole("cg.ranks", ranks, 1)
     whole("cg.rows", rows, ranks)
@@ -129,17 +119,13 @@ def lu(
     Every step sends, plane by plane, five variables of the rows of points along a border: south and east in
     the lower sweep, north and west in the upper one; and then two layers of each border to all sides.
 
-    Parameters
-    ----------
-    points : int
-        Number of points along each side of the grid.
-    grid : (int, int), optional
-        Number of ranks along x, which are numbered first, and along y; default: as in the program, powers of
-        two, the first equal to the second or twice as large.
-    with_start : bool
-        Whether to include the step that the program does before it starts its clock, with its borders. Then
-        all messages are those of a recording except for at most two of some 200 bytes, with which the program
-        integrates over a surface at the end.
+    Args:
+        points: Number of points along each side of the grid.
+        grid: Number of ranks along x, which are numbered first, and along y; default: as in the program,
+            powers of two, the first equal to the second or twice as large.
+        with_start: Whether to include the step that the program does before it starts its clock, with its
+            borders. Then all messages are those of a recording except for at most two of some 200 bytes, with
+            which the program integrates over a surface at the end.
     """
     whole("lu.ranks", ranks, 1)
     if grid is None:
@@ -175,14 +161,10 @@ def ft(ranks: int, *, points: tuple[int, int, int] = FT_POINTS["D"], steps: int 
     Up to as many ranks as points along z, all ranks exchange with all. More ranks form rows of ``ranks / z``
     neighbours and columns of z, and each transform has an all-to-all in both.
 
-    Parameters
-    ----------
-    ranks : int
-        Number of ranks, a power of two.
-    points : (int, int, int)
-        Number of points along x, y and z.
-    steps : int
-        Number of time steps; two more transforms are done before.
+    Args:
+        ranks: Number of ranks, a power of two.
+        points: Number of points along x, y and z.
+        steps: Number of time steps; two more transforms are done before.
     """
     whole("ft.ranks", ranks, 1)
     x, y, z = (whole("ft.points", count, 1) for count in points)
@@ -206,14 +188,10 @@ def integer_sort(ranks: int, *, keys: int = IS_KEYS["D"], iterations: int = 10) 
     Keys are distributed evenly here; those of the program are sums of four random numbers, so that the bytes
     of a pair differ by chance, but not their sum.
 
-    Parameters
-    ----------
-    ranks : int
-        Number of ranks, a power of two.
-    keys : int
-        Number of keys in all.
-    iterations : int
-        Number of iterations; the program does one more before it starts its clock.
+    Args:
+        ranks: Number of ranks, a power of two.
+        keys: Number of keys in all.
+        iterations: Number of iterations; the program does one more before it starts its clock.
     """
     whole("is.ranks", ranks, 1)
     whole("is.keys", keys, ranks, 1 << 40)
@@ -283,3 +261,104 @@ class _Cells:
 
 def _at(i: Longs, j: Longs, side: int) -> Longs:
     return i % side + j % side * side
+
+
+MG_POINTS = {"S": 32, "W": 128, "A": 256, "B": 256, "C": 512, "D": 1024, "E": 2048}
+"""Number of points along each side of the cube, by problem class."""
+MG_CYCLES = {"S": 4, "W": 4, "A": 4, "B": 20, "C": 20, "D": 50, "E": 50}
+
+
+class _Level(NamedTuple):
+    inner: Longs
+    """int64[3, ranks]: number of own points along each axis; 0 if a rank has none."""
+    there: Longs
+    """int64[3, 2, ranks]: the next and the previous rank along each axis."""
+    gives: Bools
+    """bool[3, ranks]: True if a rank sends planes to ranks that start working at this level."""
+
+
+def mg(ranks: int, *, points: int = MG_POINTS["D"], cycles: int = MG_CYCLES["D"]) -> Profile:
+    """Return the profile of MG, V-cycles on a periodic and almost cubic grid of ranks, x numbered first.
+
+    On each level a rank sends its borders in both directions along each axis: with the restriction, the
+    residual and the smoother; on the coarsest level twice, on the finest three times and twice at the start.
+    If a level has fewer points than ranks along an axis, only some ranks work, and neighbours are further
+    apart; on the way up they send planes to the ranks that join. Reductions are ignored.
+
+    Args:
+        ranks: Number of ranks, a power of two.
+        points: Number of points along each side of the cube, a power of two; default: class D.
+        cycles: Number of V-cycles; the program does one more before it starts its clock.
+    """
+    whole("mg.ranks", ranks, 1)
+    whole("mg.points", points, 4)
+    whole("mg.cycles", cycles, 1)
+    power_of_two("mg.ranks", ranks)
+    power_of_two("mg.points", points)
+    levels = _levels(ranks, points)
+    if int(levels[-1].inner.min()) < 1:
+        raise InvalidValue("mg.points", f"is {points}, too few for {ranks} ranks")
+    parts: list[Edges] = []
+    for depth, level in enumerate(levels):
+        turns = 2 if depth == 0 else 3
+        times = turns * (cycles + 1) + (4 if depth == len(levels) - 1 else 0)
+        parts += _borders(level, times)
+        if depth:
+            parts += _joining(level, cycles + 1)
+    return joined(*parts).profile(ranks, f"mg-{ranks}", "NAS MG")
+
+
+def _levels(ranks: int, points: int) -> list[_Level]:
+    """Return all levels, the coarsest (two points per side) first."""
+    bits = ranks.bit_length() - 1
+    split = (bits // 3, (bits - bits // 3) // 2)
+    sides = np.array([1 << split[0], 1 << split[1], ranks >> (split[0] + split[1])])[:, None]
+    me = np.arange(ranks)
+    stride = np.array([1, sides[0, 0], sides[0, 0] * sides[1, 0]])[:, None]
+    place = me // stride % sides
+    step = np.ones_like(place)
+    found: list[_Level] = []
+    gives = np.zeros(place.shape, np.bool_)
+    for depth in range(points.bit_length() - 1):
+        size = points >> depth
+        inner = (place + 1) * size // sides - place * size // sides
+        after = (step + place + 1) * size // sides - (step + place) * size // sides
+        step = np.where((inner == 0) | (after == 0), 2 * step, step)
+        if found:
+            # Computed with the coarser level, but done at the finer one, where the others join.
+            found[-1] = found[-1]._replace(gives=(after == 0) & (inner == 1))
+        ahead = me + ((place + step) % sides - place) * stride
+        behind = me + ((place - step) % sides - place) * stride
+        found.append(_Level(inner, np.stack((ahead, behind), axis=1), gives))
+    return found[::-1]
+
+
+def _borders(level: _Level, times: int) -> list[Edges]:
+    """Return both borders along each axis; along y they include those of x, along z those of x and y."""
+    n1, n2, n3 = level.inner
+    works = (level.inner > 0).all(axis=0)
+    planes = (n2 * n3, (n1 + 2) * n3, (n1 + 2) * (n2 + 2))
+    return _sent(level, planes, np.stack((works,) * 3), (1, 1), times)
+
+
+def _joining(level: _Level, times: int) -> list[Edges]:
+    """Return the planes that ranks send to those that start working at this level."""
+    n1, n2, n3 = level.inner + 2
+    return _sent(level, (n2 * n3, n1 * n3, n1 * n2), level.gives, (2, 1), times)
+
+
+def _sent(
+    level: _Level,
+    planes: tuple[Longs, ...],
+    senders: Bools,
+    depth: tuple[int, int],
+    times: int,
+) -> list[Edges]:
+    """Return planes of doubles along each axis, `depth` of them to the next and to the previous rank."""
+    parts = []
+    for axis in range(3):
+        here = np.flatnonzero(senders[axis])
+        for direction in range(2):
+            size = DOUBLE * times * depth[direction] * planes[axis][here]
+            parts.append(edges(here, level.there[axis, direction, here], size, times))
+    return parts

@@ -24,25 +24,17 @@ EDGE_SPREAD = 1.0
 
 
 class StreamGraph(NamedTuple):
-    """A task graph of v kernels and e streams, directed from the sources of data to its sinks.
-
-    Attributes
-    ----------
-    source, target : int32[e]
-        Kernels at the ends of each stream; ``source < target``, no pair repeated.
-    edge_weight : float64[e]
-        Bytes of each stream for one element of output, > 0.
-    vertex_weight : float64[v]
-        Computation of each kernel for one element of output, > 0.
-    level : int32[v]
-        Number of streams on the longest path from a source.
-    """
+    """A task graph of v kernels and e streams, directed from the sources of data to its sinks."""
 
     source: Ints
     target: Ints
+    """int32[e]: Kernels at the ends of each stream; ``source < target``, no pair repeated."""
     edge_weight: Floats
+    """float64[e]: Bytes of each stream for one element of output, > 0."""
     vertex_weight: Floats
+    """float64[v]: Computation of each kernel for one element of output, > 0."""
     level: Ints
+    """int32[v]: Number of streams on the longest path from a source."""
 
 
 class LogNormal(NamedTuple):
@@ -71,20 +63,13 @@ def stream(
     `stream_weights` with the same seed gives the computation of the kernels, which a profile does not
     contain.
 
-    Parameters
-    ----------
-    vertices : int
-        Number of kernels.
-    sources : int, optional
-        Number of kernels without incoming streams; default: one per hundred kernels, at least one.
-    branching : float
-        Approximate share of kernels that split or join streams, 0 to 0.5.
-    fan : int
-        Largest number of streams that a kernel splits into or joins; at least 2.
-    edge_weight : float
-        Mean bytes of a stream.
-    edge_spread : float
-        Standard deviation of the logarithm of these bytes; 0 makes all streams equal.
+    Args:
+        vertices: Number of kernels.
+        sources: Number of kernels without incoming streams; default: one per hundred kernels, at least one.
+        branching: Approximate share of kernels that split or join streams, 0 to 0.5.
+        fan: Largest number of streams that a kernel splits into or joins; at least 2.
+        edge_weight: Mean bytes of a stream.
+        edge_spread: Standard deviation of the logarithm of these bytes; 0 makes all streams equal.
     """
     law = LogNormal(edge_weight, edge_spread)
     graph = stream_graph(vertices, sources=sources, branching=branching, fan=fan, edge=law, seed=seed)
@@ -97,14 +82,10 @@ def stream_weights(
 ) -> Floats:
     """Return the computation of each kernel of `stream` with the same seed (float64[vertices]).
 
-    Parameters
-    ----------
-    vertices : int
-        Number of kernels.
-    vertex_weight : float
-        Mean computation of a kernel.
-    vertex_spread : float
-        Standard deviation of its logarithm; 0 makes all kernels equal.
+    Args:
+        vertices: Number of kernels.
+        vertex_weight: Mean computation of a kernel.
+        vertex_spread: Standard deviation of its logarithm; 0 makes all kernels equal.
     """
     count = whole("stream.vertices", vertices, 1)
     return _weights("vertex", LogNormal(vertex_weight, vertex_spread), count, _seeds(seed).vertex_weights)
@@ -131,12 +112,10 @@ def stream_graph(
     paths between two kernels have the same length; 4. splits outnumber joins near the sources, and joins
     splits near the sinks.
 
-    Parameters
-    ----------
-    vertices, sources, branching, fan, seed
-        As for `stream`. Structure and weights are drawn independently.
-    vertex, edge : LogNormal
-        Weights of kernels and streams.
+    Args:
+        vertices, sources, branching, fan, seed: As for `stream`. Structure and weights are drawn
+            independently.
+        vertex, edge: Weights of kernels and streams.
     """
     count = whole("stream.vertices", vertices, 1)
     starts = max(count // 100, 1) if sources is None else whole("stream.sources", sources, 1, count)

@@ -13,11 +13,10 @@ from typing import Any
 
 import numpy as np
 
-from ingest.merging.adapters import merge_adapters
-from ingest.merging.cables import cables_of, links_of, merge_cables
-from ingest.merging.disagreements import Disagreements
+from ingest.merging.cables import cables_of, links_of, merge_adapters, merge_cables
 from ingest.merging.identities import (
     UNKNOWN,
+    Disagreements,
     described,
     one_machine,
     represent_others,
@@ -47,21 +46,16 @@ REPRESENTING = "switches that represent others"
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class SourceFabric:
-    """Fabric of one source.
-
-    Attributes
-    ----------
-    path : str
-        Path of the source.
-    fabric : Fabric
-        Fabric as the source describes it.
-    assumed : bool[m] or None
-        True for links whose capacity is missing in the source; None if no capacity is missing.
-    """
+    """Fabric of one source."""
 
     path: str
+    """Path of the source."""
     fabric: Fabric
+    """Fabric as the source describes it."""
     assumed: Bools | None = None
+    """bool[m] or None: true for links whose capacity is missing in the source; None if no capacity is
+    missing.
+    """
 
 
 def merge_fabrics(sources: Sequence[SourceFabric]) -> tuple[Fabric, tuple[str, ...]]:
@@ -69,10 +63,8 @@ def merge_fabrics(sources: Sequence[SourceFabric]) -> tuple[Fabric, tuple[str, .
 
     If sources disagree, the earlier one wins.
 
-    Raises
-    ------
-    InputError
-        A source has no host or switch in common with those before it.
+    Raises:
+        InputError: A source has no host or switch in common with those before it.
     """
     merged, warnings = sources[0], list[str]()
     for source in sources[1:]:
@@ -91,10 +83,8 @@ def merge_fabrics(sources: Sequence[SourceFabric]) -> tuple[Fabric, tuple[str, .
 def differences(one: SourceFabric, two: SourceFabric) -> Disagreements:
     """Return the disagreements of two sources, and switches of one that represent others (`REPRESENTING`).
 
-    Raises
-    ------
-    InputError
-        They have no host or switch in common.
+    Raises:
+        InputError: They have no host or switch in common.
     """
     notes = Disagreements(one.path, two.path)
     _merge(one, two, notes)

@@ -7,7 +7,7 @@ Their switches are identified by the vertices they are linked to, from the hosts
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 import numpy as np
 
@@ -87,12 +87,9 @@ def represent_others(fabric: Fabric, other: Fabric, same: Iterable[int]) -> set[
     such switches; and the other source has ports. Examples are a scheduler's single core above all leaves,
     and the groups of groups of its blocks.
 
-    Parameters
-    ----------
-    fabric, other : Fabric
-        Fabrics of the two sources.
-    same : iterable of int
-        Vertices of `fabric` that are also in `other`.
+    Args:
+        fabric, other: Fabrics of the two sources.
+        same: Vertices of `fabric` that are also in `other`.
     """
     known = set(same)
     links = fabric.links
@@ -227,3 +224,35 @@ def described(fabric: Fabric, vertex: int) -> str:
     kind = "host" if fabric.kind[vertex] == HOST else "switch"
     guid = format_guid(int(fabric.guid[vertex]))
     return f"{kind} {guid}" if guid else kind
+
+
+MOST = 10
+"""Largest number of lines of one kind; the rest is counted."""
+
+
+class Disagreements:
+    """Disagreements between an earlier and a later source.
+
+    Args:
+        first, second: Paths of the two sources.
+    """
+
+    def __init__(self, first: str, second: str) -> None:
+        self.first = first
+        self.second = second
+        self._kinds: dict[str, list[str]] = {}
+
+    def add(self, kind: str, line: str) -> None:
+        """Add one disagreement of a kind."""
+        self._kinds.setdefault(kind, []).append(line)
+
+    def lines(self, *, without: str = "") -> Iterator[str]:
+        """Yield one line per disagreement, ordered by kind, except those of the kind `without`."""
+        between = f"{self.first} and {self.second} disagree"
+        for kind, lines in self._kinds.items():
+            if kind == without:
+                continue
+            for line in lines[:MOST]:
+                yield f"{between}: {line}"
+            if len(lines) > MOST:
+                yield f"{between}: {len(lines) - MOST} more of {kind}"

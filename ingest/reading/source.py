@@ -3,24 +3,50 @@
 A path is a file, a folder (read in the order of names), a tar archive or ``-`` for standard input. gzip, xz
 and tar are recognised by their content, so that a wrong or missing suffix does not matter. Some formats can
 read files piece by piece that are too large for memory.
+
+Nothing is written to disk. Limits bound the memory that a hostile file can use: a decompression bomb ends as
+an error.
 """
 
 from __future__ import annotations
 
 import csv
+import io
+import lzma
 import os
 import posixpath
+import re
 import sys
+import tarfile
+import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import BinaryIO, NamedTuple
 
-from ingest.reading.compression import MAGICS, MAX_BYTES, MAX_MEMBERS, decompress, is_tar, members
 from registry.errors import InputError
 from registry.progress import Progress
+from registry.units import BYTES, text
 
+MAX_BYTES = 1 << 30
+"""Largest size of a plain file that is read as a whole, in bytes."""
+MAX_UNPACKED = 300_000_000
+"""Largest size of a compressed file, and of all members of an archive, in bytes after decompression."""
+_CHUNK = 1 << 24
+"""Bytes that are decompressed at a time, so that memory stays near the limit."""
+MAX_MEMBERS = 100_000
+"""Largest number of members of an archive, and of files of a folder."""
+XZ_MEMORY = 1 << 28
+"""Largest memory for an xz stream, in bytes; ``xz -9`` needs 65 MiB."""
+_GZIP = b"\x1f\x8b"
+_XZ = b"\xfd7zXZ\x00"
+MAGICS = (_GZIP, _XZ)
+"""First bytes of the compressed files that `decompress` reads."""
+DIAGNOSTIC = re.compile(r"(?:\S+: )?ib(?:warn|panic|error)s?: .*|(?:src/)?\w+\.c:\d+; .*")
+"""Line that InfiniBand tools print on standard error, which ``2>&1`` mixes with their output."""
+DIAGNOSED = "the tool's own diagnostics: parts of the fabric may be missing"
+"""End of the warning that counts such lines."""
 LARGE = 1 << 27
 """Larger files, in bytes, are read piece by piece unless they are compressed or archives."""
 MAX_STREAM = 1 << 36
@@ -60,28 +86,20 @@ class Place(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class SourceFile:
-    """One file's content.
-
-    Attributes
-    ----------
-    path : str
-        Path as given by the user; ``archive.tar!member`` for a member of an archive.
-    data : bytes
-        Decompressed content.
-    modified_at : datetime
-        Time of the last modification, UTC.
-    size_on_disk : int or None
-        Size in bytes of a file that stays on disk since it is too large for memory: `data` is then only its
-        beginning. None if `data` is the whole content.
-    report : callable or None
-        Called after each piece from disk with the number of bytes read so far.
-    """
+    """One file's content."""
 
     path: str
+    """Path as given by the user; ``archive.tar!member`` for a member of an archive."""
     data: bytes
+    """Decompressed content."""
     modified_at: datetime
+    """Time of the last modification, UTC."""
     size_on_disk: int | None = None
+    """Size in bytes of a file that stays on disk since it is too large for memory: `data` is then only its
+    beginning. None if `data` is the whole content.
+    """
     report: Callable[[int], None] | None = None
+    """Called after each piece from disk with the number of bytes read so far."""
 
     @property
     def name(self) -> str:
@@ -96,10 +114,8 @@ class SourceFile:
     def pieces(self) -> Iterator[bytes]:
         """Yield the whole content, piece by piece.
 
-        Raises
-        ------
-        InputError
-            The file cannot be read, or its size has changed.
+        Raises:
+            InputError: The file cannot be read, or its size has changed.
         """
         if self.size_on_disk is None:
             yield self.data
@@ -128,10 +144,8 @@ class SourceFile:
     def held(self) -> SourceFile:
         """Return the file with all of its content in `data`.
 
-        Raises
-        ------
-        InputError
-            The file has more than `MAX_BYTES`.
+        Raises:
+            InputError: The file has more than `MAX_BYTES`.
         """
         if self.size_on_disk is None:
             return self
@@ -150,10 +164,8 @@ class SourceFile:
     def text(self) -> str:
         """Return the content as UTF-8 text, without a byte order mark.
 
-        Raises
-        ------
-        InputError
-            The file is empty, binary (NUL bytes) or not UTF-8.
+        Raises:
+            InputError: The file is empty, binary (NUL bytes) or not UTF-8.
         """
         if self.is_utf_16():
             raise InputError(UTF_16, path=self.path)
@@ -191,18 +203,12 @@ class SourceFile:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class SourceGroup:
-    """Files that make one source: a single file, or all files of one recording.
-
-    Attributes
-    ----------
-    path : str
-        Path of the file, folder or archive.
-    files : tuple of SourceFile
-        One or more files.
-    """
+    """Files that make one source: a single file, or all files of one recording."""
 
     path: str
+    """Path of the file, folder or archive."""
     files: tuple[SourceFile, ...]
+    """One or more files."""
 
 
 def read_paths(paths: Iterable[str | Path]) -> tuple[SourceGroup, ...]:
@@ -211,11 +217,9 @@ def read_paths(paths: Iterable[str | Path]) -> tuple[SourceGroup, ...]:
     A folder or archive with only ``*.prof`` files is one group, and so are ``*.prof`` files of one folder
     that are named one by one; every other file is its own group.
 
-    Raises
-    ------
-    InputError
-        An unreadable path, an empty folder, a link to a folder inside a folder, a damaged or too large file,
-        or an archive member that is a link or leads out of the archive.
+    Raises:
+        InputError: An unreadable path, an empty folder, a link to a folder inside a folder, a damaged or too
+            large file, or an archive member that is a link or leads out of the archive.
     """
     groups: list[SourceGroup] = []
     recordings: dict[str, list[SourceFile]] = {}
@@ -325,3 +329,103 @@ def _archive(file: SourceFile) -> Iterator[SourceGroup]:
 
 def _is_recording(names: Sequence[str]) -> bool:
     return bool(names) and all(name.endswith(GROUPED_SUFFIX) for name in names)
+
+
+class Member(NamedTuple):
+    """One regular file of an archive."""
+
+    name: str
+    data: bytes
+    modified_at: datetime
+
+
+def decompress(data: bytes, path: str, limit: int = MAX_UNPACKED) -> bytes:
+    """Return the content of a gzip or xz file; other content is returned unchanged.
+
+    Args:
+        data: Content of the file.
+        path: Path of the file, for errors.
+        limit: Largest number of bytes after decompression.
+
+    Raises:
+        InputError: The file is damaged or truncated, unpacks to more than the limit, or is plain and larger
+            than `MAX_BYTES`.
+    """
+    if data.startswith(MAGICS):
+        return _streams(data, path, limit, gzip=data.startswith(_GZIP))
+    if len(data) > MAX_BYTES:
+        raise InputError(f"larger than {MAX_BYTES} bytes, the limit of a file", path=path)
+    return data
+
+
+def is_tar(data: bytes) -> bool:
+    """Return True if the bytes are a tar archive (POSIX or GNU; both have a magic word)."""
+    return data[257:262] == b"ustar"
+
+
+def members(data: bytes, path: str, limit: int = MAX_UNPACKED) -> Iterator[Member]:
+    """Yield the regular files of a tar archive in order, each decompressed.
+
+    Raises:
+        InputError: The archive is damaged; a member is a link or a device or has an absolute or parent path;
+            there are more than `MAX_MEMBERS` members or `limit` bytes.
+    """
+    left, count = limit, 0
+    try:
+        with tarfile.open(fileobj=io.BytesIO(data), mode="r:") as archive:
+            for info in archive:
+                count += 1
+                if count > MAX_MEMBERS:
+                    raise InputError(f"the archive has more than {MAX_MEMBERS} members", path=path)
+                if info.isdir():
+                    continue
+                _check_member(info, path)
+                handle = archive.extractfile(info)
+                if info.size > left or handle is None:
+                    raise too_large(path, limit)
+                content = decompress(handle.read(), f"{path}!{info.name}", left)
+                left -= len(content)
+                yield Member(info.name, content, datetime.fromtimestamp(info.mtime, UTC))
+    except (tarfile.TarError, EOFError, OverflowError, ValueError, OSError) as error:
+        raise InputError(f"the tar archive is damaged: {error}", path=path) from error
+
+
+def _check_member(info: tarfile.TarInfo, path: str) -> None:
+    name = PurePosixPath(info.name)
+    if not info.isreg():
+        raise InputError("a member is a link or a device, not a file", path=path, text=info.name)
+    if name.is_absolute() or ".." in name.parts:
+        raise InputError("the path of a member leads out of the archive", path=path, text=info.name)
+
+
+def _streams(data: bytes, path: str, limit: int, *, gzip: bool) -> bytes:
+    """Return the content of all streams of the file, since gzip and xz allow several."""
+    parts: list[bytes] = []
+    size = 0
+    while data:
+        engine: zlib._Decompress | lzma.LZMADecompressor
+        if gzip:
+            engine = zlib.decompressobj(wbits=31)
+        else:
+            engine = lzma.LZMADecompressor(format=lzma.FORMAT_XZ, memlimit=XZ_MEMORY)
+        while not engine.eof:
+            try:
+                part = engine.decompress(data, min(_CHUNK, limit + 1 - size))
+            except (zlib.error, lzma.LZMAError) as error:
+                raise InputError(f"the compressed data are damaged: {error}", path=path) from error
+            data = getattr(engine, "unconsumed_tail", b"")  # xz keeps what it has not read
+            size += len(part)
+            if size > limit:
+                raise too_large(path, limit)
+            if not part and not engine.eof:
+                raise InputError("the compressed data end too early", path=path)
+            parts.append(part)
+        data = engine.unused_data.lstrip(b"\0")
+    return b"".join(parts)
+
+
+def too_large(path: str, limit: int) -> InputError:
+    """Return the error for a compressed file or an archive that unpacks to more than a limit."""
+    size = text(limit, BYTES)
+    reason = f"unpacks to more than {size}, the limit of compressed files and archives: unpack it first"
+    return InputError(reason, path=path)

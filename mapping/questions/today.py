@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
@@ -82,7 +82,7 @@ def read_today(
     since: datetime,
     *,
     limits: ErrorLimits | None = None,
-    rare: Collection[str] = (),
+    is_rare: Callable[[str], bool] = lambda format: False,
     progress: Progress = silent,
 ) -> Today:
     """Return the state of a cluster; save nothing.
@@ -90,7 +90,7 @@ def read_today(
     Args:
         since: Earlier time.
         limits: Limits of error counters.
-        rare: Formats that are read only now and then, so that their age is no problem.
+        is_rare: Returns True for a format that is read only now and then, so that its age is no problem.
 
     Raises:
         UnknownName: An unknown cluster.
@@ -109,7 +109,7 @@ def read_today(
         sources={
             name or "unknown format": one
             for name, one in states.items()
-            if one.state != FRESH and not (one.state == OLD and name in rare)
+            if one.state != FRESH and not (one.state == OLD and is_rare(name))
         },
         failed=tuple(run for run in runs if run.outcome == FAILED and run.at > since),
         live=live,

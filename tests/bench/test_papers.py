@@ -29,9 +29,9 @@ from bench.papers.mapping.tianhe3 import other_grids, programs
 from bench.support import papers, paths
 from bench.support.machine import processor_clock
 from bench.support.papers import Figure, Row, Table, claims, load, page, save
-from ingest.generate.fat_trees import director_tree
+from ingest.generate.direct import torus
 from ingest.generate.stencils import shuffled, stencil
-from ingest.generate.tori import torus
+from ingest.generate.trees import director_tree
 from mapping.cost.metrics import evaluate
 from mapping.deadline import Deadline
 from mapping.distances.cost_model import CostModel

@@ -26,7 +26,7 @@ from bench.simulation.networks_2004 import (
 )
 from bench.support.papers import PartSkipped, Row
 from bench.support.papers import claims as published
-from ingest.generate.tori import torus
+from ingest.generate.direct import torus
 from mapping.placement.methods.baselines import in_order
 from registry.model import Allocation, Placement
 

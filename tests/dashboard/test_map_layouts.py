@@ -39,11 +39,8 @@ from dashboard.map.layouts import (
 from dashboard.map.picture import Points
 from dashboard.shared import link_map as colouring
 from dashboard.shared.link_map import link_map
-from ingest.generate.dragonfly import dragonfly
-from ingest.generate.fat_trees import extended_generalised_fat_tree
-from ingest.generate.hyperx import hyperx
-from ingest.generate.percs import percs
-from ingest.generate.tori import hypercube, mesh, torus
+from ingest.generate.direct import dragonfly, hypercube, hyperx, mesh, percs, torus
+from ingest.generate.trees import extended_generalised_fat_tree
 from registry.model import Fabric
 from tests.support.fat_tree import fat_tree
 from tests.support.infiniband_data import infiniband

@@ -22,8 +22,8 @@ from dashboard.shared import link_map as colouring
 from dashboard.shared.cards import DARK, HEAT, LIGHT
 from dashboard.shared.link_map import link_map
 from dashboard.shared.names import communication
-from ingest.generate.dragonfly import dragonfly
-from ingest.generate.fat_trees import extended_generalised_fat_tree
+from ingest.generate.direct import dragonfly
+from ingest.generate.trees import extended_generalised_fat_tree
 from registry import units
 from registry.model import Fabric, Profile
 from tests.support.infiniband_data import infiniband

@@ -66,11 +66,11 @@ def check(case: Case, *, everybody: bool = False) -> bool:
     format = catalog.FORMATS.find(case.format)
     for asked in catalog.FORMATS if everybody else (format,):
         for one in files:
-            if asked.parser().recognise(one.head(), one.path) not in (True, False):
+            if asked.recognise(one.head(), one.path) not in (True, False):
                 raise Broken(f"{asked.name} neither recognises a file nor not")
     options = Options(cluster="fuzz", **case.options)
     try:
-        parsed = format.parser().parse(files, options)
+        parsed = format.parse(files, options)
     except InputError as error:
         _check_error(error)
         return False
@@ -94,7 +94,7 @@ def scan() -> Source:
     """A whole scan of the machine that many samples are of: what a damaged one is merged with."""
     path = "infiniband/fattree2-64-ftree/ibnetdiscover.txt"
     scanned = file(read(path), path)
-    parsed = catalog.FORMATS.find("ibnetdiscover").parser().parse([scanned], Options())
+    parsed = catalog.FORMATS.find("ibnetdiscover").parse([scanned], Options())
     return Source(group=SourceGroup(path=path, files=(scanned,)), format="scan", parsed=parsed)
 
 

@@ -17,7 +17,7 @@ from scipy.sparse import coo_array, csr_array, save_npz
 
 from ingest import catalog
 from ingest.formats.profiles.pytorch_trace import CALL, INIT
-from ingest.grouping import gather
+from ingest.pipeline import gather
 from ingest.reading.source import SourceFile, SourceGroup, read_paths
 from registry.errors import AlmanacError
 from tests.support.inputs import DATA, file

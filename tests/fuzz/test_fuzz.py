@@ -12,8 +12,8 @@ from types import SimpleNamespace
 import pytest
 
 from ingest import catalog
-from ingest.catalog import FORMATS, Format
-from ingest.parsed import Parsed
+from ingest.catalog import FORMATS
+from ingest.parsed import Format, Parsed
 from registry.errors import InputError
 from registry.model import Job
 from tests.fuzz.__main__ import main
@@ -55,7 +55,7 @@ def test_of_damaged_files_only_input_errors_come_and_nothing_is_written(kind: st
 @pytest.mark.parametrize("format", FORMATS, ids=lambda format: format.name)
 def test_a_head_of_one_piece_again_and_again_is_decided(format: Format) -> None:
     """Patterns that try blanks or quotes in every way would not come back: pytest's time limit ends them."""
-    recognise = format.parser().recognise
+    recognise = format.recognise
     starts = {item.data[:size] for item in of_format(format.name)[0][:1] for size in (0, 20, 60)}
     for start in sorted(starts):
         for piece in RUNS:
@@ -82,8 +82,7 @@ def refuse(reason: str) -> Parsed:
 def test_what_must_not_come_out_of_a_parser_is_found(
     parse: Callable[[], Parsed], what: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    parser = SimpleNamespace(recognise=lambda head, path: True, parse=lambda files, options: parse())
-    bad = SimpleNamespace(name="bad", parser=lambda: parser)
+    bad = SimpleNamespace(name="bad", recognise=lambda head, path: True, parse=lambda files, options: parse())
     monkeypatch.setattr(catalog.FORMATS, "find", lambda name: bad)
     with pytest.raises(Broken, match=what):
         check(Case("bad", (Item("x", b"x"),), {}))

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from ingest import catalog
-from ingest.catalog import FORMATS, Format
-from ingest.formats.profiles import edge_csv
+from ingest.catalog import FORMATS
+from ingest.formats.profiles.edges import EDGE_CSV
+from ingest.parsed import Format
 from ingest.reading.source import SourceGroup, read_paths
-from registry.catalog import Catalog, Entry
+from registry.catalog import Catalog
 from registry.errors import InputError, UnknownFormat, UnknownName
 from tests.support import paths
 from tests.support.inputs import DATA, file, refusal, survives
@@ -92,9 +92,9 @@ def test_formats_that_are_not_read_are_unknown_and_the_known_ones_are_named(path
 
 
 @pytest.mark.parametrize("format", FORMATS, ids=lambda format: format.name)
-def test_every_line_of_the_catalog_leads_to_a_parser_and_stands_in_the_documentation(format: Format) -> None:
-    parser = format.parser()
-    assert all((parser.recognise.__doc__, parser.parse.__doc__))
+def test_every_line_of_the_catalog_leads_to_its_format_and_stands_in_the_documentation(
+    format: Format,
+) -> None:
     kinds = {"fabric", "tables", "counters", "intended", "layouts", "profile", "jobs", "placement"}
     assert format.kind in kinds
     assert format.evidence in {"real", "public", "own"}
@@ -134,21 +134,17 @@ def test_two_formats_of_a_file_are_named_and_several_files_need_a_format_made_of
 @given(data=st.binary(max_size=300) | st.text(max_size=100).map(str.encode))
 def test_any_bytes_are_recognised_or_not_and_read_or_refused(format: Format, data: bytes) -> None:
     """Damaged files of each format are read in tests/fuzz."""
-    survives(format.parser(), [file(data, "f")])
+    survives(format, [file(data, "f")])
 
 
 def test_a_plug_in_that_fails_does_not_recognise_a_file_and_is_named() -> None:
     def recognise(head: str, path: str) -> bool:
         raise KeyError("head")
 
-    parser = SimpleNamespace(recognise=recognise)
-    failing = Format(name="odd", kind="fabric", target="", evidence="plug-in", about="", package="odds 1.0")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Format, "parser", lambda self: parser if self.name == "odd" else Entry.load(self))
-        formats = Catalog("format", [failing, *FORMATS])
-        group = file("# ranks: 2\nsrc,dst,bytes\n0,1,8\n").as_group()
-        with pytest.warns(UserWarning, match=r"the format odd of odds 1\.0 failed: KeyError: 'head'"):
-            assert catalog.recognise(group, formats).name == "edge-csv"
+    failing = replace(EDGE_CSV, name="odd", recognise=recognise, package="odds 1.0")
+    group = file("# ranks: 2\nsrc,dst,bytes\n0,1,8\n").as_group()
+    with pytest.warns(UserWarning, match=r"the format odd of odds 1\.0 failed: KeyError: 'head'"):
+        assert catalog.recognise(group, Catalog("format", [failing, *FORMATS])).name == "edge-csv"
 
 
 CSV = "src,dst,bytes\n0,1,2\n"
@@ -206,5 +202,5 @@ def test_a_long_text_that_begins_with_an_error_is_not_taken_for_one() -> None:
 
 def test_utf_16_is_named_if_the_format_is_given() -> None:
     for encoding in ("utf-16", "utf-16-le", "utf-16-be"):
-        assert "iconv" in refusal(edge_csv, CSV.encode(encoding)).reason
-    assert "binary" in refusal(edge_csv, CSV.encode() + b"\0\0\0").reason
+        assert "iconv" in refusal(EDGE_CSV, CSV.encode(encoding)).reason
+    assert "binary" in refusal(EDGE_CSV, CSV.encode() + b"\0\0\0").reason

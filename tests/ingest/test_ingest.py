@@ -17,13 +17,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ingest import read as read_file
-from ingest.formats.profiles.edge_csv import csv_text
-from ingest.grouping import anchored, folder_of, gather
+from ingest.formats.fabrics.infiniband import LANE_BYTES, WIDTHS, link_rate, printed_rate
+from ingest.formats.profiles.edges import csv_text
 from ingest.options import Options
-from ingest.pipeline import ingest, plan
-from ingest.rates import LANE_BYTES, WIDTHS, link_rate, printed_rate
+from ingest.parsed import Format
+from ingest.pipeline import anchored, folder_of, gather, ingest, plan
 from ingest.reading.source import SourceGroup, read_paths
-from ingest.writers.infiniband import fat_tree, forwarding_tables, ibnetdiscover_text, opensm_lfts_text
+from ingest.writers import fat_tree, forwarding_tables, ibnetdiscover_text, opensm_lfts_text
 from registry.errors import ConfigError, InputError, InvalidValue, UnknownFormat, UnknownName
 from registry.model import Fabric, Profile
 from registry.model.intake import Intake, Receipt
@@ -335,7 +335,7 @@ def test_the_first_file_of_a_folder_spares_the_others_the_other_formats(
     recognised: list[str] = []
     whole = catalog.recognise
 
-    def counted(group: SourceGroup) -> catalog.Format:
+    def counted(group: SourceGroup) -> Format:
         recognised.append(group.path)
         return whole(group)
 

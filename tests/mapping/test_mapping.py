@@ -19,7 +19,7 @@ from numba.core.caching import UserProvidedCacheLocator
 
 import mapping
 from ingest.generate import nas
-from ingest.generate.tori import torus
+from ingest.generate.direct import torus
 from mapping.deadline import Deadline, check_limit, cores, each
 from mapping.kernels import forget_outdated, heap, random_numbers
 from mapping.kernels.compiling import Compiling

@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from ingest.formats.profiles.edges import EDGE_CSV
+from ingest.parsed import Format
 from mapping.placement.catalog import Chain
 from registry.catalog import Catalog, Choice, Entry, PlugIns, options_of, read_options, split_options
 from registry.errors import InvalidValue, PlugInError, UnknownName
@@ -193,3 +195,15 @@ def test_a_method_of_a_class_is_found_and_needed_attributes_are_checked(install:
     formats = Catalog[Entry]("format", [], PlugIns(group="tools", entry=Entry, needs=("recognise", "kind")))
     assert formats.names == ()
     assert [one.reason for one in formats.broken if one.name == "half"] == ["TypeError: module has no kind"]
+
+
+def test_a_format_is_an_object_or_a_module_and_own_ones_are_imported_on_first_use(install: Install) -> None:
+    install("shapes", '"""Lines."""\nkind, recognise, parse = "fabric", len, len\n', lines="shapes")
+    places = {"absent": "no_such_module:ABSENT", "edge-csv": "ingest.formats.profiles.edges:EDGE_CSV"}
+    formats = Catalog("format", places, PlugIns(group="tools", entry=Format, needs=("recognise", "kind")))
+    assert formats.names == ("absent", "edge-csv", "lines")
+    assert formats.find("edge-csv") is EDGE_CSV
+    lines = formats.find("lines")
+    assert (lines.kind, lines.about, lines.package) == ("fabric", "Lines.", "shapes 1.2")
+    with pytest.raises(ModuleNotFoundError, match="no_such_module"):
+        formats.find("absent")

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 
-from ingest.generate.tori import torus
+from ingest.generate.direct import torus
 from registry.database.embedded_server import ServerAddress
 from registry.errors import InvalidValue, MissingExtra
 from registry.exports.graphs import write_graphml

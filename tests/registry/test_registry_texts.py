@@ -14,9 +14,9 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from ingest.formats.fabrics import links_csv
-from ingest.formats.placements import placement_csv
-from ingest.generate.tori import torus
+from ingest.formats.fabrics.graphs import LINKS_CSV
+from ingest.formats.placements import PLACEMENT_CSV
+from ingest.generate.direct import torus
 from mapping.launchers import write as write_placement
 from registry import errors, units
 from registry.csv_text import csv_text, guarded, without_guard
@@ -79,14 +79,14 @@ def test_the_apostrophe_is_taken_off_again(text: str) -> None:
 def test_fabrics_and_placements_with_such_names_read_back() -> None:
     names = (FORMULA, "-h1", "'=h2", "h3")
     ring = replace(torus([4]), names=names)
-    fabric = parse(links_csv, write("csv", ring)).fabric
+    fabric = parse(LINKS_CSV, write("csv", ring)).fabric
     assert fabric is not None
     assert sorted(fabric.names) == sorted(names)
     allocation = Allocation.of(ring, names)
     placement = Placement(host_of_rank=np.array([3, 2, 0, 1]), allocation=allocation, strategy="given")
     text = write_placement("csv", placement, ring)
     assert [row[1] for row in csv.reader(text.splitlines())] == ["host", "h3", "''=h2", "'" + FORMULA, "'-h1"]
-    placed = parse(placement_csv, text).placements[0]
+    placed = parse(PLACEMENT_CSV, text).placements[0]
     assert placed.hosts == ("h3", "'=h2", FORMULA, "-h1")
 
 

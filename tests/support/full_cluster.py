@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ingest.formats.hosts.hwloc_xml import read_layout
+from ingest.formats.hwloc_xml import read_layout
 from registry.database.driver import Database
 from registry.model import CounterSweep, IntendedWiring
 from registry.model.intake import Intake

@@ -7,10 +7,10 @@ from collections.abc import Callable
 
 import numpy as np
 
-from ingest.formats.fabrics import ibnetdiscover
+from ingest.formats.fabrics.ibnetdiscover import IBNETDISCOVER
 from ingest.options import Options
 from ingest.parsed import Parsed
-from ingest.writers.infiniband import fat_tree, ibnetdiscover_text
+from ingest.writers import fat_tree, ibnetdiscover_text
 from registry.model import Fabric
 from registry.model.fabric import ENDS
 from tests.support import inputs
@@ -24,11 +24,11 @@ def raw(name: str) -> str:
 
 
 def read(text: str, options: Options | None = None) -> Parsed:
-    return inputs.parse(ibnetdiscover, text, options, path="scan")
+    return inputs.parse(IBNETDISCOVER, text, options, path="scan")
 
 
 def fabric_of(text: str, options: Options | None = None) -> Fabric:
-    return inputs.fabric_of(ibnetdiscover, text, options, path="scan")
+    return inputs.fabric_of(IBNETDISCOVER, text, options, path="scan")
 
 
 def swap(text: str, pattern: str, by: str | Callable[[re.Match[str]], str]) -> str:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import cache
 
-from ingest.formats.fabrics import ibnetdiscover
-from ingest.formats.routes.dialects import OPENSM_LFTS
+from ingest.formats.fabrics.ibnetdiscover import IBNETDISCOVER
+from ingest.formats.routes import OPENSM_LFTS
 from ingest.options import Options
 from registry.model import Fabric
 from tests.support import inputs, paths
@@ -29,6 +29,6 @@ def infiniband(name: str) -> Fabric:
     """Return the fabric of a folder of tests/data/infiniband, with its tables."""
     scan, tables = (inputs.file(inputs.read(f"infiniband/{name}/{file}"), file) for file in SCANS[name])
     return replace(
-        inputs.fabric_in(ibnetdiscover.parse([scan], Options())),
+        inputs.fabric_in(IBNETDISCOVER.parse([scan], Options())),
         tables=OPENSM_LFTS.parse([tables], Options()).tables,
     )

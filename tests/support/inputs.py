@@ -11,10 +11,9 @@ from datetime import UTC, datetime
 import pytest
 from hypothesis import strategies as st
 
-from ingest.catalog import Parser
-from ingest.formats.profiles import openmpi_monitoring
+from ingest.formats.profiles.openmpi_monitoring import OPENMPI_MONITORING
 from ingest.options import Options
-from ingest.parsed import Parsed
+from ingest.parsed import Format, Parsed
 from ingest.reading.source import SourceFile
 from registry.errors import InputError
 from registry.model import Fabric, Profile
@@ -61,11 +60,11 @@ def tar_of(info: tarfile.TarInfo) -> bytes:
     return buffer.getvalue()
 
 
-def parse(parser: Parser, content: Content, options: Options | None = None, *, path: str = "input") -> Parsed:
+def parse(parser: Format, content: Content, options: Options | None = None, *, path: str = "input") -> Parsed:
     return parser.parse([file(content, path)], options or Options())
 
 
-def fabric_of(parser: Parser, content: Content, options: Options | None = None, **path: str) -> Fabric:
+def fabric_of(parser: Format, content: Content, options: Options | None = None, **path: str) -> Fabric:
     return fabric_in(parse(parser, content, options, **path))
 
 
@@ -74,18 +73,18 @@ def fabric_in(parsed: Parsed) -> Fabric:
     return parsed.fabric
 
 
-def profile_of(parser: Parser, content: Content, options: Options | None = None, **path: str) -> Profile:
+def profile_of(parser: Format, content: Content, options: Options | None = None, **path: str) -> Profile:
     (profile,) = parse(parser, content, options, **path).profiles
     return profile
 
 
-def hosts_of(parser: Parser, content: Content, options: Options | None = None) -> tuple[str, ...]:
+def hosts_of(parser: Format, content: Content, options: Options | None = None) -> tuple[str, ...]:
     (placement,) = parse(parser, content, options).placements
     return placement.hosts
 
 
 def refusal(
-    parser: Parser, content: Content, options: Options | None = None, path: str = "input"
+    parser: Format, content: Content, options: Options | None = None, path: str = "input"
 ) -> InputError:
     with pytest.raises(InputError) as caught:
         parse(parser, content, options, path=path)
@@ -94,7 +93,7 @@ def refusal(
     return caught.value
 
 
-def survives(parser: Parser, files: Sequence[SourceFile], options: Options | None = None) -> None:
+def survives(parser: Format, files: Sequence[SourceFile], options: Options | None = None) -> None:
     """Check that a parser reads or raises `InputError`, and that recognising a file never raises."""
     for given in files:
         parser.recognise(given.head(), given.path)
@@ -130,7 +129,7 @@ def damaged(draw: st.DrawFn, data: bytes) -> bytes:
 def recorded(run: str, *kinds: str) -> Profile:
     """Return what Open MPI's monitoring recorded of a run in tests/data."""
     files = archive(f"openmpi/{run}.tar.gz")
-    return openmpi_monitoring.parse(files, Options(kinds=kinds) if kinds else Options()).profiles[0]
+    return OPENMPI_MONITORING.parse(files, Options(kinds=kinds) if kinds else Options()).profiles[0]
 
 
 def traffic_of(profile: Profile) -> dict[tuple[int, int], tuple[float, int]]:

@@ -10,7 +10,7 @@ from hypothesis import assume
 from hypothesis import strategies as st
 
 from bench.support.instances import Instance, read
-from ingest.generate.tori import torus
+from ingest.generate.direct import torus
 from mapping.placement.problem import Problem
 from mapping.routing.catalog import build_routes
 from registry.model import Allocation, Fabric, Ints, Profile

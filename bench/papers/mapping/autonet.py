@@ -6,7 +6,7 @@ import numpy as np
 
 from bench.papers.mapping.mapping_2011 import Effort
 from bench.support.papers import Figure, Row
-from ingest.generate.irregular import autonet
+from ingest.generate.direct import autonet
 from mapping.distances.distances import EQUIVALENT, distances
 from mapping.routing.catalog import build_routes
 from registry.model import Floats
@@ -46,7 +46,7 @@ def run(effort: Effort) -> Figure:
         rows.append(Row(what, f"{off} of 100", "", key, "" if named or not off else why))
     return Figure(
         title="2004, Tables 1 and 2: paths and equivalent distances",
-        setting="The 10 switches of Figure 3, as `ingest.generate.irregular.autonet` joins them (found by "
+        setting="The 10 switches of Figure 3, as `ingest.generate.direct.autonet` joins them (found by "
         "search, the text has no list of links); Kirchhoff's laws on all shortest legal paths. "
         "Golden test: tests/mapping/distances/test_distances.py.",
         rows=tuple(rows),

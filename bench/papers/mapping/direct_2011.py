@@ -29,9 +29,8 @@ from bench.papers.mapping.mapping_2011 import (
 )
 from bench.support.papers import Figure, Row
 from bench.support.searches import problem_of
-from ingest.generate.percs import percs
+from ingest.generate.direct import percs, torus
 from ingest.generate.stencils import shuffled
-from ingest.generate.tori import torus
 from mapping.placement.methods.baselines import in_order
 from mapping.placement.problem import host_indices
 from registry.model import Fabric, Profile

@@ -23,7 +23,7 @@ from bench.papers.mapping.mapping_2011 import (
     span,
 )
 from bench.support.papers import Figure, Row
-from ingest.generate.fat_trees import juropa_like, ranger_like
+from ingest.generate.trees import juropa_like, ranger_like
 from registry.model import Allocation, Fabric
 
 RANKS = (64, 128, 256, 512, 1024, 1792)

@@ -14,9 +14,9 @@ from scipy.stats import spearmanr
 from bench.support.machine import processor_clock
 from bench.support.plots import Curve, Panel
 from bench.support.searches import problem_of
+from ingest.generate.direct import torus
 from ingest.generate.matrices import AUDIKW_NODES, F1_NODES, SparseMatrix, crankshaft, kkt, product_traffic
 from ingest.generate.stencils import stencil
-from ingest.generate.tori import torus
 from mapping.cost.metrics import evaluate
 from mapping.cost.report import RANDOM_SEEDS
 from mapping.distances.cost_model import CostModel

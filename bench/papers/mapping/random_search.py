@@ -19,7 +19,7 @@ from bench.support.instances import real
 from bench.support.papers import Figure, Row
 from bench.support.plots import Curve, Panel
 from bench.support.searches import searched
-from ingest.generate.irregular import irregular
+from ingest.generate.direct import irregular
 from mapping.distances.distances import EQUIVALENT_2, distances
 from mapping.placement.methods.baselines import Search, search
 from mapping.placement.problem import Problem

@@ -21,7 +21,7 @@ from bench.papers.mapping.mapping_2011 import (
 from bench.support.papers import Figure, Row, has_plots
 from bench.support.plots import draw_matrices
 from bench.support.searches import problem_of
-from ingest.generate.tori import torus
+from ingest.generate.direct import torus
 from mapping.placement.methods.multicore import PARTITIONS, cut_bytes, group_ranks
 from mapping.placement.methods.rcm import PERIPHERAL, order_vertices
 from mapping.placement.objective import score

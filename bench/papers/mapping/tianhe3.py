@@ -22,8 +22,8 @@ from bench.support.machine import processor_clock
 from bench.support.papers import Cell, Figure, Row, Table
 from bench.support.plots import Curve, Panel
 from ingest.generate import nas
-from ingest.generate.tianhe3 import tianhe3
-from ingest.generate.wave_fronts import snap, sweep3d
+from ingest.generate.stencils import snap, sweep3d
+from ingest.generate.trees import tianhe3
 from mapping.distances.cost_model import CostModel
 from mapping.distances.distances import SWITCHES, distances
 from mapping.placement.place import place

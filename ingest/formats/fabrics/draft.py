@@ -63,10 +63,8 @@ class Draft:
     ) -> None:
         """Add a host; adding it again has no effect.
 
-        Raises
-        ------
-        InputError
-            The name is invalid, or belongs to a switch.
+        Raises:
+            InputError: The name is invalid, or belongs to a switch.
         """
         self._add(name, _Vertex(HOST, forwards, slots, 0, 0, coordinates), place)
 
@@ -106,23 +104,15 @@ class Draft:
     ) -> Parsed:
         """Return the fabric, with names sorted.
 
-        Parameters
-        ----------
-        path : str
-            Path of the file, for errors.
-        options : Options
-            Options of the ingest; `rate` replaces `default_rate`.
-        default_rate : float
-            Bytes/s of cables without a rate.
-        warnings : sequence of str
-            Warnings so far; those of the fabric follow.
-        levels : bool
-            True if the levels of switches are known.
+        Args:
+            path: Path of the file, for errors.
+            options: Options of the ingest; `rate` replaces `default_rate`.
+            default_rate: Bytes/s of cables without a rate.
+            Warnings: Warnings so far; those of the fabric follow.
+            levels: True if the levels of switches are known.
 
-        Raises
-        ------
-        InputError
-            No cable connects two vertices.
+        Raises:
+            InputError: No cable connects two vertices.
         """
         names = tuple(sorted(self.vertices))
         kept = [cable for cable in self.cables if cable.a != cable.b]
@@ -162,10 +152,8 @@ class Draft:
 def check_name(name: str, place: Place) -> str:
     """Return the name if it is valid.
 
-    Raises
-    ------
-    InputError
-        The name is empty, longer than `MAX_NAME`, has blanks around it or unprintable characters.
+    Raises:
+        InputError: The name is empty, longer than `MAX_NAME`, has blanks around it or unprintable characters.
     """
     if not name or len(name) > MAX_NAME or name.strip() != name or not name.isprintable():
         raise place.error(f"{name[:40]!r} is not a valid name of a device")
@@ -200,14 +188,10 @@ def grid_links(
     A link exists if both positions exist. Along an axis that wraps, the last position is beside the first:
     with two positions there are two links between them, with one position none.
 
-    Parameters
-    ----------
-    positions : sequence of tuple of int
-        Different positions, each from 0 to `sizes` - 1.
-    sizes : sequence of int
-        Size of each axis.
-    wrap : sequence of bool
-        True for axes that close to rings.
+    Args:
+        positions: Different positions, each from 0 to `sizes` - 1.
+        sizes: Size of each axis.
+        wrap: True for axes that close to rings.
     """
     there = set(positions)
     for position in positions:

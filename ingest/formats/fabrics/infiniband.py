@@ -1,24 +1,35 @@
 """Devices of an InfiniBand scan, and their conversion to a `Fabric`, for all tools.
 
-A host is a machine and its channel adapters are its rails, see `ingest.formats.fabrics.infiniband_names`.
+A host is a machine and its channel adapters are its rails. Node descriptions show which adapters belong to
+one machine. Two machines may claim one name, such as one that was set up from a copy of the other's disk: a
+machine has each of its devices' names once, so adapters with one description are in different machines.
+
+Speeds are signalling rates of a lane. The data rate is lower due to the line code: 8b/10b up to QDR, 64b/66b
+from FDR10 to EDR, and 256b/257b with forward error correction (544/514) from HDR on. Source: InfiniBand
+Architecture Specification, volume 2 (the link and its speeds). Table: docs/reference/formats/infiniband.md.
+
+A device id names a chip. Cards of one chip differ in speed, so a chip has the speed of its generation and the
+lowest rate at which it is sold (or, of a switch, its ports are split). Source: PCI ids of vendor 0x15b3 and
+the manufacturer's data sheets.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from ingest.formats.fabrics.infiniband_models import possible_rates
-from ingest.formats.fabrics.infiniband_names import vertex_names
 from ingest.parsed import Parsed, counted
 from ingest.reading.source import Place
-from registry.errors import InputError
-from registry.model import HOST, NO_PORT, SWITCH, Adapters, Bools, Fabric, Links, Ports
-from registry.model.links import ACTIVE
+from registry.errors import InputError, list_names
+from registry.model import HOST, NO_PORT, SWITCH, Adapters, Bools, Fabric, Links, Ports, format_guid
+from registry.model.links import ACTIVE, FAR_BELOW, MANY, NEARLY_ALL
 
 AGGREGATION_NODE = "Aggregation Node"
 """Part of the description of a switch's in-network computing (SHARP) end point, which is no machine."""
@@ -32,35 +43,24 @@ NO_PLACE = Place("")
 
 @dataclass(slots=True, kw_only=True)
 class Port:
-    """One end of a cable as printed in a scan.
-
-    Attributes
-    ----------
-    number : int
-        Number of the port.
-    peer : int
-        Node GUID of the device at the other end.
-    peer_port : int
-        Number of the port at the other end.
-    rate : float or None
-        Data bytes/s; None if the scan prints none.
-    lanes : int
-        Width, needed if the speed is unknown; 0 if unknown.
-    guid, lid, lmc : int
-        GUID, LID and LMC of an adapter's or router's port; 0 if unknown or not configured.
-    place : Place
-        Location in the scan, for errors.
-    """
+    """One end of a cable as printed in a scan."""
 
     number: int
+    """Number of the port."""
     peer: int
+    """Node GUID of the device at the other end."""
     peer_port: int
+    """Number of the port at the other end."""
     rate: float | None
+    """Data bytes/s; None if the scan prints none."""
     lanes: int = 0
+    """Width, needed if the speed is unknown; 0 if unknown."""
     guid: int = 0
     lid: int = 0
     lmc: int = 0
+    """GUID, LID and LMC of an adapter's or router's port; 0 if unknown or not configured."""
     place: Place = NO_PLACE
+    """Location in the scan, for errors."""
 
 
 class PortNote(NamedTuple):
@@ -73,40 +73,27 @@ class PortNote(NamedTuple):
 
 @dataclass(slots=True, kw_only=True)
 class Device:
-    """A switch, a channel adapter or a router with its ports that are up.
-
-    Attributes
-    ----------
-    kind : str
-        ``S``, ``H`` or ``R``, as in ``"S-0002c90000100800"``.
-    guid, system_guid : int
-        Node GUID and system image GUID; the latter is 0 if the scan prints none.
-    description : str
-        Node description.
-    lid : int
-        LID of a switch's port 0.
-    place : Place
-        Location in the scan, for errors.
-    ports : dict of int to Port
-        Connected ports by number.
-    notes : list of PortNote
-        Ports that are down or could be faster.
-    anonymous : bool
-        True if `guid` is not the node GUID but that of a port, since the scan prints none of adapters.
-    model : int
-        Id of its model, see `infiniband_models.model_of`; 0 if the scan prints none.
-    """
+    """A switch, a channel adapter or a router with its ports that are up."""
 
     kind: str
+    """``S``, ``H`` or ``R``, as in ``"S-0002c90000100800"``."""
     guid: int
     system_guid: int = 0
+    """Node GUID and system image GUID; the latter is 0 if the scan prints none."""
     description: str
+    """Node description."""
     lid: int = 0
+    """LID of a switch's port 0."""
     place: Place = NO_PLACE
+    """Location in the scan, for errors."""
     ports: dict[int, Port] = field(default_factory=dict)
+    """Connected ports by number."""
     notes: list[PortNote] = field(default_factory=list)
+    """Ports that are down or could be faster."""
     anonymous: bool = False
+    """True if `guid` is not the node GUID but that of a port, since the scan prints none of adapters."""
     model: int = 0
+    """Id of its model, see `model_of`; 0 if the scan prints none."""
 
 
 def build_fabric(
@@ -124,24 +111,16 @@ def build_fabric(
     subnet: it becomes a vertex of kind `SWITCH` that does not forward, so that its cables exist but no path
     leads through it. Aggregation nodes and links there are ignored.
 
-    Parameters
-    ----------
-    devices : sequence of Device
-        Devices with different GUIDs.
-    path : str
-        Path of the file, for errors.
-    default_rate : float
-        Data bytes/s of a cable of 4 lanes if neither end prints a rate.
-    warnings : sequence of str
-        Warnings so far; those of the fabric follow.
-    incomplete : str
-        Reason why there are no cables; if empty, there must be some.
+    Args:
+        devices: Devices with different GUIDs.
+        path: Path of the file, for errors.
+        default_rate: Data bytes/s of a cable of 4 lanes if neither end prints a rate.
+        Warnings: Warnings so far; those of the fabric follow.
+        incomplete: Reason why there are no cables; if empty, there must be some.
 
-    Raises
-    ------
-    InputError
-        The two ends of a cable contradict each other, or only one is printed (a truncated file), or there are
-        no cables (a scan that found only its own device).
+    Raises:
+        InputError: The two ends of a cable contradict each other, or only one is printed (a truncated file),
+            or there are no cables (a scan that found only its own device).
     """
     by_guid = {device.guid: device for device in devices}
     _check_both_ends(by_guid)
@@ -173,10 +152,8 @@ def build_fabric(
 def add_second_ends(devices: Mapping[int, Device]) -> None:
     """Add the second end of each cable, for scans that print a cable once.
 
-    Raises
-    ------
-    InputError
-        A cable leads to a device that is missing in the scan.
+    Raises:
+        InputError: A cable leads to a device that is missing in the scan.
     """
     for device in list(devices.values()):
         for port in list(device.ports.values()):
@@ -325,3 +302,234 @@ def _ports(devices: Sequence[Device], vertex_of: Mapping[int, int], adapter_of: 
         return Ports()
     vertex, adapter, number, state, could_be = (np.array(column) for column in zip(*rows, strict=True))
     return Ports(vertex=vertex, adapter=adapter, number=number, state=state, could_be=could_be)
+
+
+LONGEST_DESCRIPTION = 64
+"""Bytes of a node description; a longer name of a host or device is cut off."""
+_NAMELESS = re.compile(
+    r"(MT_?\d+|MC[XB]\d\S*|MBF\d\S*|Mellanox|NVIDIA|ConnectX\S*|BlueField\S*|InfiniHost|Intel|Omni-Path"
+    r"|localhost(\.localdomain\S*)?|\(none\))(\s|$)"
+    r"|(HCA-\d+|mlx\d+_\d+|mthca\d+|hfi1_\d+|qib\d+|ib\w*\d+)$"
+)
+
+
+def vertex_names(devices: Sequence[Device]) -> tuple[dict[int, str], list[str]]:
+    """Return the name of each device's vertex by node GUID, one for all adapters of a host, and warnings."""
+    hosts = [device for device in devices if device.kind == "H"]
+    names = _host_names(hosts)
+    warnings = _set_apart(hosts, names)
+    others = [device for device in devices if device.kind != "H"]
+    taken = Counter(set(names.values()))
+    taken.update(device.description for device in others)
+    used = set(names.values())
+    for device in others:
+        guid = format_guid(device.guid)
+        name = device.description or f"guid-{guid}"
+        if taken[device.description] > 1 and device.description:
+            name = f"{name} [{guid}]"
+        if name in used:
+            raise device.place.error(f"another device already has the name {name!r}")
+        used.add(name)
+        names[device.guid] = name
+    return names, warnings
+
+
+def _set_apart(adapters: Sequence[Device], names: dict[int, str]) -> list[str]:
+    """Name the machines that claim one name by a GUID, too, and return a warning for each such name."""
+    claimants: dict[str, dict[int, list[Device]]] = {}
+    for adapter in adapters:
+        system = adapter.system_guid or adapter.guid
+        claimants.setdefault(names[adapter.guid], {}).setdefault(system, []).append(adapter)
+    warnings = []
+    for name, systems in claimants.items():
+        machine = _machines(systems)
+        first = {at: system for system, at in reversed(machine.items())}
+        if len(first) < 2:
+            continue
+        label = {at: format_guid(system) if system > 0 else f"lid{system}" for at, system in first.items()}
+        for system, members in systems.items():
+            names |= {adapter.guid: f"{name} [{label[machine[system]]}]" for adapter in members}
+        who = list_names([label[at] for at in sorted(label)])
+        warnings.append(f"{len(first)} machines claim the name {name}: each is a host of its own ({who})")
+    return warnings
+
+
+def _machines(systems: Mapping[int, Sequence[Device]]) -> dict[int, int]:
+    """Return the machine of each system image GUID among the adapters of one name: 0, and 1 for a second one.
+
+    A description of one word, or one that may be cut off, contains no device. Ports of different numbers may
+    be of one device if the scan prints GUIDs of ports only.
+    """
+    counted: Counter[tuple[str, int]] = Counter()
+    machine: dict[int, int] = {}
+    for system, adapters in sorted(systems.items()):
+        devices = {
+            (adapter.description, number)
+            for adapter in adapters
+            for number in (adapter.ports if adapter.anonymous else (0,))
+            if len(adapter.description.split()) > 1
+            and len(adapter.description.encode()) < LONGEST_DESCRIPTION - 1
+            and not _NAMELESS.match(adapter.description)
+        }
+        machine[system] = max((counted[device] for device in devices), default=0)
+        counted |= Counter(dict.fromkeys(devices, machine[system] + 1))
+    return machine
+
+
+def _host_names(adapters: Sequence[Device]) -> dict[int, str]:
+    """Return the name of each adapter's host, by node GUID.
+
+    The name of a host is the description up to the first blank. An adapter whose description has no machine's
+    name (its model, its own device name, ``localhost``) belongs to the machine of a named adapter with the
+    same system image GUID, or else to one machine with all nameless adapters of that GUID.
+    """
+    named: dict[int, set[str]] = {}
+    names: dict[int, str] = {}
+    nameless = []
+    for adapter in adapters:
+        if not adapter.description or _NAMELESS.match(adapter.description):
+            nameless.append(adapter)
+            continue
+        name = adapter.description.split(maxsplit=1)[0]
+        names[adapter.guid] = name
+        named.setdefault(adapter.system_guid, set()).add(name)
+    for adapter in nameless:
+        system = adapter.system_guid
+        owners = named.get(system, set()) if system else set()
+        if len(owners) == 1:
+            names[adapter.guid] = next(iter(owners))
+        elif system or adapter.guid > 0:
+            names[adapter.guid] = f"guid-{format_guid(system or adapter.guid)}"
+        else:
+            names[adapter.guid] = f"lid{adapter.guid}"
+    return names
+
+
+_8B10B = 8 / 10
+_64B66B = 64 / 66
+_RS544 = 514 / 544 * 256 / 257
+
+LANE_BYTES: Mapping[str, float] = MappingProxyType(
+    {
+        speed: gigabaud * bits * code * 1e9 / 8
+        for speed, (gigabaud, bits, code) in {
+            "SDR": (2.5, 1, _8B10B),
+            "DDR": (5.0, 1, _8B10B),
+            "QDR": (10.0, 1, _8B10B),
+            "FDR10": (10.3125, 1, _64B66B),
+            "FDR": (14.0625, 1, _64B66B),
+            "EDR": (25.78125, 1, _64B66B),
+            "HDR": (26.5625, 2, _RS544),
+            "NDR": (53.125, 2, _RS544),
+            "XDR": (106.25, 2, _RS544),
+        }.items()
+    }
+)
+"""Data bytes/s of one lane in one direction by name of the speed."""
+WIDTHS = (1, 2, 4, 8, 12)
+"""Possible numbers of lanes of a link."""
+
+SPEED_OF_LANE: Mapping[str, str] = MappingProxyType(
+    {
+        "2.5": "SDR",
+        **dict.fromkeys(("5", "5.0"), "DDR"),
+        **dict.fromkeys(("10", "10.0"), "QDR"),
+        **dict.fromkeys(("14", "14.0625"), "FDR"),
+        **dict.fromkeys(("25", "25.78125"), "EDR"),
+        **dict.fromkeys(("50", "53.125"), "HDR"),
+        **dict.fromkeys(("100", "106.25"), "NDR"),
+        **dict.fromkeys(("200", "212.5"), "XDR"),
+    }
+)
+"""Name of a speed by the number that tools print for a lane: Gbit/s of data, or of the signal."""
+
+
+def printed_rate(lanes: str, speed: str) -> float | None:
+    """Return the data bytes/s of a link from printed values; None if speed or width is unknown.
+
+    Args:
+        lanes: Number of lanes, such as ``4x``.
+        speed: A key of `SPEED_OF_LANE` or a name such as ``HDR``.
+    """
+    digits = lanes.rstrip("xX")
+    name = SPEED_OF_LANE.get(speed, speed)
+    if not (digits.isascii() and digits.isdigit()) or name not in LANE_BYTES:
+        return None
+    return link_rate(int(digits), name) if int(digits) in WIDTHS else None
+
+
+def link_rate(width: int, speed: str) -> float:
+    """Return the data bytes/s of a link in each direction.
+
+    Args:
+        width: Number of lanes, one of `WIDTHS`.
+        speed: Name of the speed, such as ``HDR``.
+
+    Raises:
+        KeyError: A width or speed that InfiniBand does not have.
+    """
+    if width not in WIDTHS:
+        raise KeyError(width)
+    return width * LANE_BYTES[speed]
+
+
+class Model(NamedTuple):
+    """Rate of four lanes of a chip's generation, and the lowest usual one of its ports, in data bytes/s."""
+
+    best: float
+    lowest: float
+
+
+_FDR, _EDR, _HDR, _NDR, _XDR = (link_rate(4, speed) for speed in ("FDR", "EDR", "HDR", "NDR", "XDR"))
+_QDR, _HDR100, _NDR100, _NDR200 = (
+    link_rate(lanes, speed) for lanes, speed in ((4, "QDR"), (2, "HDR"), (1, "NDR"), (2, "NDR"))
+)
+_OF_FDR, _OF_EDR, _OF_HDR = Model(_FDR, _QDR), Model(_EDR, _FDR), Model(_HDR, min(_EDR, _HDR100))
+_OF_NDR, _OF_XDR = Model(_NDR, min(_EDR, _NDR100)), Model(_XDR, _NDR200)
+MODELS: Mapping[int, Model] = MappingProxyType(
+    {
+        **dict.fromkeys((0x1003, 0x1007, 0x1011, 0xC738), _OF_FDR),  # ConnectX-3, -3 Pro, Connect-IB, SwitchX
+        **dict.fromkeys((0x1013, 0x1017, 0x1019, 0xA2D2), _OF_EDR),  # ConnectX-4, -5, -5 Ex, BlueField
+        **dict.fromkeys((0xCB20, 0xCF08), _OF_EDR),  # Switch-IB, Switch-IB 2
+        **dict.fromkeys((0x101B, 0xA2D6, 0xD2F0), _OF_HDR),  # ConnectX-6, BlueField-2, Quantum
+        **dict.fromkeys((0x1021, 0xA2DC, 0xD2F2), _OF_NDR),  # ConnectX-7, BlueField-3, Quantum-2
+        **dict.fromkeys((0x1023, 0xD2F4), _OF_XDR),  # ConnectX-8, Quantum-3
+    }
+)
+"""Models by device id, of the vendor `VENDOR`."""
+UNKNOWN = Model(0.0, 0.0)
+"""Any other model: no cable is slow for it."""
+VENDOR = 0x2C9
+"""Vendor id that scans print for these models."""
+
+
+def model_of(vendor: int, device: int) -> int:
+    """Return one number for a vendor id, 0 if it is not printed, and a device id."""
+    return device if vendor in (0, VENDOR) else vendor << 32 | device
+
+
+def possible_rates(devices: Mapping[int, Device]) -> Iterator[tuple[Device, Port, float]]:
+    """Yield each end of a slow cable, with the data bytes/s at which it could run.
+
+    A cable is slow if it is below the lowest rate of both models, or far below nearly all other cables
+    between the same two models, wherever they are, or if nearly all of these are below the speed of both.
+    """
+    between: dict[tuple[int, int], list[tuple[Device, Port, float]]] = defaultdict(list)
+    for device in devices.values():
+        for port in device.ports.values():
+            peer = devices[port.peer]
+            if device.model and peer.model and port.rate is not None:
+                pair = min(device.model, peer.model), max(device.model, peer.model)
+                between[pair].append((device, port, port.rate))
+    for (one, other), ends in between.items():
+        first, second = MODELS.get(one, UNKNOWN), MODELS.get(other, UNKNOWN)
+        best, lowest = min(first.best, second.best), min(first.lowest, second.lowest)
+        (usual, count), *_ = Counter(rate for *_, rate in ends).most_common(1)
+        if count < NEARLY_ALL * len(ends):
+            usual = 0.0
+        all_below = len(ends) >= 2 * MANY and 0 < usual < best
+        for device, port, rate in ends:
+            if rate < lowest or (all_below and rate <= usual):
+                yield device, port, best
+            elif rate <= FAR_BELOW * usual:
+                yield device, port, usual

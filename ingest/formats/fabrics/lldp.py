@@ -14,23 +14,186 @@ cable reported by both ends is one cable.
 * Rates are those negotiated by the ports, the lower one of both ends.
 
 Tested with lldpd 1.0 itself.
+
+A neighbour gives up to two names of its port, as id and as description; SONiC's id is the port's alias
+(``etp31`` of ``Ethernet120``). If the neighbour has a file, its port is the name that is in this file.
 """
 
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from ingest.formats.fabrics.draft import MAX_NAME, Draft, check_name
-from ingest.formats.fabrics.lldp_cables import Cable, Report, cables_of
 from ingest.options import Options
-from ingest.parsed import Parsed
-from ingest.reading.json_text import Spot, load_json
+from ingest.parsed import Format, Parsed, counted
 from ingest.reading.source import Place, SourceFile
+from ingest.reading.text import Spot, load_json
 from registry.errors import InputError
 from registry.model import NO_PORT
 from registry.model.host_names import same_hosts, without_domain
+
+_DIGITS = re.compile(r"([0-9]+)")
+
+
+class Report(NamedTuple):
+    """A neighbour seen by one device."""
+
+    device: str
+    """Device that wrote the file."""
+    local: str
+    """Port of that device."""
+    peer: str
+    """Neighbour."""
+    ports: tuple[str, ...]
+    """Names that the neighbour gives for its port, the likeliest first; empty if it gives only an address."""
+    chassis: str
+    """Chassis id of the neighbour; empty if unknown."""
+    capabilities: frozenset[str]
+    """Capabilities reported by the neighbour: ``Bridge``, ``Router``, ``Station``, ..."""
+    rate: float | None
+    """Negotiated bytes/s of the neighbour's port."""
+    place: Place
+    """Location in the file."""
+    vague: bool = False
+    """True if the port's own name is unknown: `ports` is empty or has an alias of it."""
+
+    @property
+    def port(self) -> str:
+        """Likeliest name of the neighbour's port; empty if unknown."""
+        return self.ports[0] if self.ports else ""
+
+
+class Cable(NamedTuple):
+    """A cable with the names of its ports; empty if unknown."""
+
+    a: str
+    a_port: str
+    b: str
+    b_port: str
+    rate: float | None
+
+
+def cables_of(reports: Mapping[str, list[Report]]) -> tuple[list[Cable], list[str]]:
+    """Return each cable once, and notes about cables reported by one end although the other has a file."""
+    between: dict[tuple[str, str], tuple[list[Report], list[Report]]] = {}
+    for own in _by_own_ports(reports).values():
+        for report in dict.fromkeys(own):
+            low, high = sorted((report.device, report.peer))
+            between.setdefault((low, high), ([], []))[report.device != low].append(report)
+    cables: list[Cable] = []
+    lonely: list[Report] = []
+    ordered = 0
+    for (a, b), (of_a, of_b) in sorted(between.items()):
+        pairs, rest_a, rest_b = _matched(of_a, of_b)
+        vague = sum(one.vague and two.vague for one, two in pairs)
+        ordered += vague if vague > 1 else 0
+        cables += [Cable(a, one.local, b, two.local, _lower(one, two)) for one, two in pairs]
+        cables += [Cable(a, one.local, b, one.port, one.rate) for one in rest_a]
+        cables += [Cable(a, two.port, b, two.local, two.rate) for two in rest_b]
+        lonely += [report for report in (*rest_a, *rest_b) if report.peer in reports and a != b]
+    ends = [(end, port) for a, a_port, b, b_port, _ in cables for end, port in ((a, a_port), (b, b_port))]
+    several = sum(count > 1 for (_, port), count in Counter(ends).items() if port)
+    notes = counted((several, "port has", "ports have", "several neighbours: each is taken as a cable"))
+    unnamed = "known by neither port's own name: their ends are joined in the order of their ports"
+    notes += counted((ordered, "cable is", "cables are", unnamed))
+    if lonely:
+        first = lonely[0]
+        seen = f"the first: {first.device} {first.local} sees {first.peer} {first.port}"
+        rest = f"reported by one end only, although the other end's file is there; {seen}"
+        notes = counted((len(lonely), "cable is", "cables are", rest)) + notes
+    return cables, notes
+
+
+def _matched(
+    of_a: Sequence[Report], of_b: Sequence[Report]
+) -> tuple[list[tuple[Report, Report]], list[Report], list[Report]]:
+    """Return the pairs of reports of one cable, and the reports without a partner.
+
+    Both reports name both ports. A vague port may be any one, so that the port that the other end reports
+    decides; if both are vague, the ends are joined in the order of their ports.
+    """
+    pairs = _joined(
+        [(report, [(report.local, port) for port in report.ports]) for report in of_a],
+        [(report, [(port, report.local) for port in report.ports]) for report in of_b],
+    )
+    rest_a, rest_b = _left(of_a, of_b, pairs)
+    named_a, vague_a = _by_port(rest_a)
+    named_b, vague_b = _by_port(rest_b)
+    pairs += _joined(named_a, [(report, [("", report.local)]) for report, _ in vague_b])
+    pairs += _joined([(report, [("", report.local)]) for report, _ in vague_a], named_b)
+    rest_a, rest_b = ([one for one in rest if one.vague] for rest in _left(of_a, of_b, pairs))
+    aliased = all(report.ports for report in rest_a)
+    rest_a.sort(key=lambda report: _in_order(report.port if aliased else report.local))
+    rest_b.sort(key=lambda report: _in_order(report.local if aliased else report.port))
+    pairs += zip(rest_a, rest_b, strict=False)
+    return pairs, *_left(of_a, of_b, pairs)
+
+
+_Keyed = tuple[Report, Sequence[tuple[str, str]]]
+"""A report with the pairs of ports that it could mean."""
+
+
+def _joined(of_a: Iterable[_Keyed], of_b: Iterable[_Keyed]) -> list[tuple[Report, Report]]:
+    """Return the pairs of reports that have a key in common, each report at most once."""
+    index = {key: report for report, keys in of_b for key in keys}
+    pairs, taken = [], set[int]()
+    for report, keys in of_a:
+        found = next((index[key] for key in keys if key in index and id(index[key]) not in taken), None)
+        if found is not None:
+            taken.add(id(found))
+            pairs.append((report, found))
+    return pairs
+
+
+def _by_port(reports: Iterable[Report]) -> tuple[list[_Keyed], list[_Keyed]]:
+    """Return the reports with the neighbour's port as key, the vague ones apart."""
+    parts: tuple[list[_Keyed], list[_Keyed]] = [], []
+    for report in reports:
+        parts[report.vague].append((report, [("", port) for port in report.ports]))
+    return parts
+
+
+def _left(
+    of_a: Iterable[Report], of_b: Iterable[Report], pairs: Iterable[tuple[Report, Report]]
+) -> tuple[list[Report], list[Report]]:
+    """Return the reports that are in no pair."""
+    taken = {id(report) for pair in pairs for report in pair}
+    rest_a, rest_b = ([report for report in rest if id(report) not in taken] for rest in (of_a, of_b))
+    return rest_a, rest_b
+
+
+def _in_order(name: str) -> list[tuple[int, str]]:
+    """Return a key that sorts names by the numbers in them."""
+    return [(len(part), part) if part.isdecimal() else (0, part) for part in _DIGITS.split(name)]
+
+
+def _by_own_ports(reports: Mapping[str, list[Report]]) -> dict[str, list[Report]]:
+    """Return the reports, each with those names of the port that fit the neighbour's own file, if it has one.
+
+    Fitting is the name of a port in that file, else one that differs from these in its numbers only. A port
+    of which only an address is known, or of whose names none fits, is vague.
+    """
+    ports = {name: {report.local for report in own} for name, own in reports.items()}
+    alike = {name: {_DIGITS.sub("#", port) for port in own} for name, own in ports.items()}
+    return {name: [_with_own_port(report, ports, alike) for report in own] for name, own in reports.items()}
+
+
+def _with_own_port(report: Report, ports: Mapping[str, set[str]], alike: Mapping[str, set[str]]) -> Report:
+    """Return a report for `_by_own_ports`: ports by device, and these with ``#`` for each number."""
+    own = ports.get(report.peer)
+    if not own:
+        return report._replace(vague=not report.ports)
+    fitting = [port for port in report.ports if port in own]
+    fitting = fitting or [port for port in report.ports if _DIGITS.sub("#", port) in alike[report.peer]]
+    return report._replace(ports=tuple(fitting) or report.ports, vague=not fitting)
+
+
+def _lower(one: Report, two: Report) -> float | None:
+    return min((report.rate for report in (one, two) if report.rate is not None), default=None)
+
 
 DEFAULT_RATE = 1.25e9
 """Bytes/s of a cable whose ports have no known speed: 10 Gbit/s."""
@@ -38,7 +201,6 @@ _ADAPTER = re.compile(r"(eth|eno|ens|enp|enx|em|ib|hsn|p\d+p)\d\w*", re.ASCII)
 _ADDRESS = re.compile(r"[0-9a-f]{1,4}([:.-][0-9a-f]{1,4}){3,}", re.IGNORECASE)
 _SUFFIXES = re.compile(r"(\.(json0?|lldp|txt|gz|xz))++$", re.IGNORECASE)
 _RECOGNISED = re.compile(r'\s*\{\s*"lldp"\s*:')
-_NUMBERS = re.compile(r"([0-9]+)")
 _HIGHEST_PORT = (1 << 31) - 1
 _SPEED = re.compile(r"(\d{1,4})(G?)base", re.IGNORECASE | re.ASCII)
 
@@ -149,12 +311,12 @@ def _plain(value: Any) -> Any:
     return value.get("value") if isinstance(value, dict) else value
 
 
-def recognise(head: str, path: str) -> bool:
+def _recognise_lldp(head: str, path: str) -> bool:
     """Return True if it is a JSON object with the key lldp first."""
     return _RECOGNISED.match(head) is not None
 
 
-def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
+def _parse_lldp(files: Sequence[SourceFile], options: Options) -> Parsed:
     """Return the fabric of all files; two files of one device are an error, and so are no neighbours."""
     reports: dict[str, list[Report]] = {}
     for file in files:
@@ -258,3 +420,14 @@ def _hosts(reports: Mapping[str, list[Report]], cables: Iterable[Cable]) -> set[
         if host:
             hosts.add(name)
     return hosts
+
+
+LLDP = Format(
+    "lldp",
+    kind="fabric",
+    evidence="real",
+    about="Ethernet fabric: `lldpcli -f json show neighbors details` of many devices",
+    recognise=_recognise_lldp,
+    parse=_parse_lldp,
+    grouped=True,
+)

@@ -18,9 +18,9 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from ingest.formats.fabrics.infiniband import LANE_BYTES, link_rate
 from ingest.options import Options
-from ingest.parsed import Parsed, counted
-from ingest.rates import LANE_BYTES, link_rate
+from ingest.parsed import Format, Parsed, counted
 from ingest.reading.source import Place, SourceFile
 from registry.errors import InputError
 from registry.model import IntendedWiring
@@ -35,7 +35,7 @@ _MEGABITS_FROM = 1000.0
 """A speed without a unit is in Mbit/s from this number on, below it in Gbit/s."""
 
 
-def recognise(head: str, path: str) -> bool:
+def _recognise_ndt(head: str, path: str) -> bool:
     """Return True if the first line that is no comment, or a comment before it, names the columns."""
     for line in head.splitlines():
         if set(_names(line)) >= _NEEDED_SET:
@@ -45,7 +45,7 @@ def recognise(head: str, path: str) -> bool:
     return False
 
 
-def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
+def _parse_ndt(files: Sequence[SourceFile], options: Options) -> Parsed:
     """Return the intended wiring of one file, valid since the caller's time (default: the file's).
 
     A cable that is listed twice counts once. A line that is no cable (an end without a name, both ends in one
@@ -73,25 +73,17 @@ def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
 
 @dataclass(slots=True, kw_only=True)
 class _Table:
-    """The lines of a file read so far.
-
-    Attributes
-    ----------
-    columns : dict of str to int
-        Index of each column by its name in lower case, the first one of each name; empty before the header.
-    width : int
-        Number of columns.
-    rows : dict of cable to ends, kind and speed
-        Cables in the order of the file.
-    lines : dict of end to int
-        Line of the first cable of each port.
-    """
+    """The lines of a file read so far."""
 
     strict: bool
     columns: dict[str, int] = field(default_factory=dict)
+    """Index of each column by its name in lower case, the first one of each name; empty before the header."""
     width: int = 0
+    """Number of columns."""
     rows: dict[frozenset[End], tuple[End, End, str, float]] = field(default_factory=dict)
+    """Cables in the order of the file."""
     lines: dict[End, int] = field(default_factory=dict)
+    """Line of the first cable of each port."""
     problems: list[InputError] = field(default_factory=list)
     repeated: int = 0
     speeds: list[str] = field(default_factory=list)
@@ -178,3 +170,13 @@ def _bytes_per_second(text: str) -> float | None:
     value = float(number[1])
     unit = (number[2] or ("m" if value >= _MEGABITS_FROM else "g")).lower()
     return value * _PER_SECOND[unit]
+
+
+NDT = Format(
+    "ndt",
+    kind="intended",
+    evidence="public",
+    about="intended wiring: NDT file, one line per cable",
+    recognise=_recognise_ndt,
+    parse=_parse_ndt,
+)

@@ -20,12 +20,11 @@ from typing import Any
 
 import numpy as np
 
-from ingest.formats.fabrics.infiniband import Device, Port, build_fabric
+from ingest.formats.fabrics.infiniband import Device, Port, build_fabric, link_rate
 from ingest.options import Options
-from ingest.parsed import Parsed, counted
-from ingest.rates import link_rate
-from ingest.reading.json_text import Spot, load_json
+from ingest.parsed import Format, Parsed, counted
 from ingest.reading.source import SourceFile
+from ingest.reading.text import Spot, load_json
 from registry.errors import InputError
 from registry.model import NO_PORT, NO_ROUTE, ForwardingTables
 
@@ -40,7 +39,7 @@ _PHYSICAL = "phy-paths"
 _HIGHEST_LID = 0xBFFF
 
 
-def recognise(head: str, path: str) -> bool:
+def _recognise_netloc(head: str, path: str) -> bool:
     """Return True if the text is a JSON object with nodes or paths of netloc."""
     begin = head.lstrip()
     if not begin.startswith("{"):
@@ -49,7 +48,7 @@ def recognise(head: str, path: str) -> bool:
     return nodes or re.match(r'\{\s*"path_info"\s*:', begin) is not None
 
 
-def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
+def _parse_netloc(files: Sequence[SourceFile], options: Options) -> Parsed:
     """Return the fabric of one network, with its routes if the file of logical paths is given.
 
     An edge without its opposite is an error, and so are routes that are incomplete or depend on the source.
@@ -215,3 +214,14 @@ def _guid(text: str, spot: Spot) -> int:
     if not guid:
         raise spot.error("is zero", text)
     return guid
+
+
+NETLOC = Format(
+    "netloc",
+    kind="fabric",
+    evidence="public",
+    about="network with its routes: .ndat files of netloc (hwloc 1 and 2)",
+    recognise=_recognise_netloc,
+    parse=_parse_netloc,
+    grouped=True,
+)

@@ -16,9 +16,9 @@ from xml.etree.ElementTree import Element
 
 from ingest.formats.fabrics.infiniband import Device, Port, build_fabric
 from ingest.options import Options
-from ingest.parsed import Parsed, counted
+from ingest.parsed import Format, Parsed, counted
 from ingest.reading.source import Place, SourceFile
-from ingest.reading.xml_text import load_xml
+from ingest.reading.text import load_xml
 from registry.errors import InputError
 
 DEFAULT_RATE = 12.5e9
@@ -29,13 +29,13 @@ _GUID = re.compile(r"0x([0-9a-fA-F]{1,16})")
 _RATE = re.compile(r"(\d{1,4}(?:\.\d)?)g", re.IGNORECASE)
 
 
-def recognise(head: str, path: str) -> bool:
+def _recognise_opareport(head: str, path: str) -> bool:
     """Return True if the text is XML whose report begins with links or nodes of a fabric."""
     begin = head.lstrip()
     return begin.startswith("<") and "<Report" in begin[:4096] and ("<LinkSummary" in head or "<FIs>" in head)
 
 
-def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
+def _parse_opareport(files: Sequence[SourceFile], options: Options) -> Parsed:
     """Return the fabric of one report; another number of links or nodes than it states is an error."""
     (file,) = files
     root = load_xml(file)
@@ -125,3 +125,13 @@ def _text(element: Element, name: str, file: SourceFile, default: str | None = N
 def _error(reason: str, element: Element, file: SourceFile) -> InputError:
     attributes = [f"{key}={value}" for key, value in element.attrib.items()]
     return InputError(reason, path=file.path, text=" ".join((element.tag, *attributes)))
+
+
+OPAREPORT = Format(
+    "opareport",
+    kind="fabric",
+    evidence="public",
+    about="Omni-Path fabric: XML of `opareport -o topology`",
+    recognise=_recognise_opareport,
+    parse=_parse_opareport,
+)

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from ingest.formats import DIAGNOSED, DIAGNOSTIC
 from ingest.formats.fabrics.infiniband import (
     MAX_PORT,
     UNCONFIGURED_LID,
@@ -16,11 +14,11 @@ from ingest.formats.fabrics.infiniband import (
     PortNote,
     add_second_ends,
     build_fabric,
+    link_rate,
 )
 from ingest.options import Options
-from ingest.parsed import Parsed, counted
-from ingest.rates import link_rate
-from ingest.reading.source import Place, SourceFile
+from ingest.parsed import Parse, Parsed, counted
+from ingest.reading.source import DIAGNOSED, DIAGNOSTIC, Place, SourceFile
 from registry.errors import InputError
 
 MAX_LINE = 2048
@@ -39,22 +37,15 @@ def read_lines(
 ) -> list[str]:
     """Pass the lines of a file to a function, and return warnings.
 
-    Parameters
-    ----------
-    read : callable
-        Reads a line; returns True if the line is one of the tool's.
-    begins : pattern
-        Start of a row of the tool, to recognise truncated rows.
+    Args:
+        read: Reads a line; returns True if the line is one of the tool's.
+        begins: Start of a row of the tool, to recognise truncated rows.
 
-    Returns
-    -------
-    list of str
+    Returns:
         Numbers of lines before and after the tool's output, and of its own diagnostics.
 
-    Raises
-    ------
-    InputError
-        A foreign line between the tool's lines, a truncated last line, or one that is too long.
+    Raises:
+        InputError: A foreign line between the tool's lines, a truncated last line, or one that is too long.
     """
     before = diagnostics = 0
     started, foreign = False, list[Place]()
@@ -129,10 +120,8 @@ class Rows:
     ) -> Device:
         """Return the device with a node GUID; it is created on first use.
 
-        Raises
-        ------
-        InputError
-            The GUID is 0, or kind, name or LID differ from before.
+        Raises:
+            InputError: The GUID is 0, or kind, name or LID differ from before.
         """
         if guid == 0:
             raise place.error("a device without a GUID")
@@ -178,10 +167,8 @@ class Rows:
     def plug(self, device: Device, port: Port) -> None:
         """Add a connected port to a device; until `build`, its `peer` may be the GUID of the other port.
 
-        Raises
-        ------
-        InputError
-            A number is out of range, or the port is already connected.
+        Raises:
+            InputError: A number is out of range, or the port is already connected.
         """
         if not (0 < port.number <= MAX_PORT and 0 < port.peer_port <= MAX_PORT and 0 <= port.lmc < 8):
             raise port.place.error("a port number or LMC is out of range")
@@ -209,10 +196,8 @@ class Rows:
     ) -> Parsed:
         """Return the fabric of the devices; `once` is True if the scan prints a cable at one end only.
 
-        Raises
-        ------
-        InputError
-            There are no devices, or `build_fabric` raises it.
+        Raises:
+            InputError: There are no devices, or `build_fabric` raises it.
         """
         if not self.devices:
             raise InputError("there are no devices: the file seems truncated", path=self.path)
@@ -231,45 +216,34 @@ class Rows:
         )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RowFormat:
-    """A format whose rows match one pattern; it has the functions of `ingest.catalog.Parser`.
+def row_parser(
+    tool: str,
+    row: re.Pattern[str],
+    begins: re.Pattern[str],
+    take: Callable[[Rows, re.Match[str], Place], None],
+    *,
+    incomplete: str = "",
+) -> Parse:
+    """Return the parser of a format whose rows match one pattern.
 
-    Attributes
-    ----------
-    tool : str
-        Name of the tool, for errors.
-    recognised : pattern
-        Part of a row that identifies the format.
-    row, begins : pattern
-        Whole row, and the start of one, to recognise truncated rows.
-    take : callable
-        Adds a row to the devices; takes the devices, the match of the row and its location.
-    incomplete : str
-        Reason why the format contains no cables; empty if it contains them.
+    Args:
+        tool: Name of the tool, for errors.
+        row, begins: Whole row, and the start of one, to recognise truncated rows.
+        take: Adds a row to the devices; takes the devices, the match of the row and its location.
+        incomplete: Reason why the format contains no cables; empty if it contains them.
     """
 
-    tool: str
-    recognised: re.Pattern[str]
-    row: re.Pattern[str]
-    begins: re.Pattern[str]
-    take: Callable[[Rows, re.Match[str], Place], None]
-    incomplete: str = ""
-
-    def recognise(self, head: str, path: str) -> bool:
-        """Return True if the text contains a row of the tool."""
-        return self.recognised.search(head) is not None
-
-    def parse(self, files: Sequence[SourceFile], options: Options) -> Parsed:
-        """Return the devices of one file."""
+    def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
         (file,) = files
         rows = Rows(file.path)
 
         def read(place: Place) -> bool:
-            match = self.row.fullmatch(place.text)
+            match = row.fullmatch(place.text)
             if match is not None:
-                self.take(rows, match, place)
+                take(rows, match, place)
             return match is not None
 
-        warnings = read_lines(file, self.tool, read, self.begins)
-        return rows.build(options, warnings, incomplete=self.incomplete)
+        warnings = read_lines(file, tool, read, begins)
+        return rows.build(options, warnings, incomplete=incomplete)
+
+    return parse

@@ -2,7 +2,7 @@
 
 The file contains what users know without a recording: the sizes of the parallel groups, the numbering of
 ranks, and bytes per step. docs/reference/formats/profiles.md lists all keys;
-`ingest.generate.ai_layouts.ai_layout` converts them to edges.
+`ingest.generate.collectives.ai_layout` converts them to edges.
 """
 
 from __future__ import annotations
@@ -15,14 +15,13 @@ from dataclasses import replace
 from typing import Any
 
 from ingest.formats.profiles.shared import MAX_RANKS, stem
-from ingest.generate.ai_layouts import DIMENSIONS, AiLayout, ai_layout
+from ingest.generate.collectives import DIMENSIONS, AiLayout, ai_layout
 from ingest.options import COLLECTIVES, Options
-from ingest.parsed import Parsed
+from ingest.parsed import Format, Parsed
 from ingest.reading.source import SourceFile
 from registry.errors import InputError, InvalidValue
 from registry.model import Profile
 
-FORMAT = "ai-layout"
 SIZES = ("tensor", "context", "data", "pipeline", "expert")
 BYTES = ("tensor", "context", "data", "pipeline", "expert", "expert_data")
 _TABLE = re.compile(r"^[ \t]*\[parallel\][ \t\r]*(?:#.*)?$", re.M)
@@ -31,12 +30,12 @@ _MOST = 1 << 20
 """Largest file in bytes."""
 
 
-def recognise(head: str, path: str) -> bool:
+def _recognise_ai_layout(head: str, path: str) -> bool:
     """Return True if the file is text with a table ``[parallel]`` on its own line."""
     return "\0" not in head and _TABLE.search(head) is not None
 
 
-def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
+def _parse_ai_layout(files: Sequence[SourceFile], options: Options) -> Parsed:
     """Return the profile of one step.
 
     An unknown key, sizes whose product is not the number of ranks, and missing bytes for a dimension in use,
@@ -56,7 +55,7 @@ def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
     except InvalidValue as error:
         raise InputError(str(error).removeprefix("ai_layout."), path=file.path) from error
     name = options.name or name or stem(file.path)
-    profile = replace(profile, name=name, application=name, source=FORMAT)
+    profile = replace(profile, name=name, application=name, source=AI_LAYOUT.name)
     return Parsed(profiles=(profile,), warnings=_warnings(profile, arguments["domain"]))
 
 
@@ -168,3 +167,13 @@ class _Table:
         for key in self._left:
             reason = f"there is no key {self._name}{key}; known: {', '.join(self._known)}"
             raise InputError(reason, path=self.file.path)
+
+
+AI_LAYOUT = Format(
+    "ai-layout",
+    kind="profile",
+    evidence="own",
+    about="profile: declared layout of AI training in TOML",
+    recognise=_recognise_ai_layout,
+    parse=_parse_ai_layout,
+)

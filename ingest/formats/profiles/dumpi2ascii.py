@@ -25,7 +25,6 @@ from dataclasses import dataclass, field
 from pathlib import PurePath
 from typing import NamedTuple
 
-from ingest.formats.profiles.dumpi_groups import UNKNOWN, WORLD, Made, members_of
 from ingest.formats.profiles.shared import (
     MAX_RANKS,
     missing_ranks,
@@ -35,11 +34,74 @@ from ingest.formats.profiles.shared import (
     self_edge_warnings,
 )
 from ingest.options import Options
-from ingest.parsed import Parsed
+from ingest.parsed import Format, Parsed
 from ingest.reading.source import SourceFile
 from registry.errors import InputError
 
-FORMAT = "dumpi2ascii"
+WORLD = -1
+"""Number of MPI_COMM_WORLD in this module."""
+UNKNOWN = -2
+"""Number of a communicator whose origin is not in the trace."""
+
+
+class Made(NamedTuple):
+    """A call that made a communicator."""
+
+    parent: int
+    """Communicator from which it was made: `WORLD`, `UNKNOWN`, or its index in the rank's list."""
+    turn: int
+    """Number of communicators that the rank had made from that parent before."""
+    how: str
+    """Name of the call; ``other`` if the new ranks are unknown."""
+    color: int
+    key: int
+    """Arguments of ``MPI_Comm_split``."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Communicator:
+    """A communicator with its world ranks in order; two with the same ranks are not equal."""
+
+    ranks: Sequence[int]
+
+
+def members_of(made: Mapping[int, Sequence[Made]], ranks: int) -> dict[tuple[int, int], Sequence[int]]:
+    """Return the world ranks of each communicator in its order, by (rank, index in that rank's list).
+
+    Communicators are ignored if a member without a trace took part, or if they were made by other calls: the
+    destinations of their messages are unknown.
+    """
+    world = _Communicator(range(ranks))
+    found = {(rank, WORLD): world for rank in made}
+    known = 0
+    while known < len(found):
+        known = len(found)
+        calls: dict[tuple[_Communicator, int], dict[int, int]] = {}
+        for rank, entries in made.items():
+            for index, entry in enumerate(entries):
+                parent = found.get((rank, entry.parent))
+                if parent is not None and (rank, index) not in found:
+                    calls.setdefault((parent, entry.turn), {})[rank] = index
+        for (parent, _), indices in calls.items():
+            for members in _members(parent, {rank: made[rank][index] for rank, index in indices.items()}):
+                communicator = _Communicator(members)
+                found |= {(rank, indices[rank]): communicator for rank in members if rank in indices}
+    return {place: communicator.ranks for place, communicator in found.items()}
+
+
+def _members(parent: _Communicator, entries: Mapping[int, Made]) -> Iterator[Sequence[int]]:
+    """Yield the world ranks of each communicator that one call of the parent's members made, if known."""
+    calls = {entry.how for entry in entries.values()}
+    if calls <= {"MPI_Comm_dup", "MPI_Cart_create"}:
+        yield parent.ranks
+    elif calls == {"MPI_Comm_split"} and len(entries) == len(parent.ranks):
+        by_color: dict[int, list[tuple[int, int, int]]] = {}
+        for order, rank in enumerate(parent.ranks):
+            by_color.setdefault(entries[rank].color, []).append((entries[rank].key, order, rank))
+        for members in by_color.values():
+            yield tuple(rank for _, _, rank in sorted(members))
+
+
 SENDS = frozenset({
     "MPI_Send", "MPI_Bsend", "MPI_Ssend", "MPI_Rsend", "MPI_Isend", "MPI_Ibsend", "MPI_Issend", "MPI_Irsend",
     "MPI_Sendrecv", "MPI_Sendrecv_replace",
@@ -98,13 +160,13 @@ class _Trace:
 Values = dict[str, tuple[int, str]]
 
 
-def recognise(head: str, path: str) -> bool:
+def _recognise_dumpi2ascii(head: str, path: str) -> bool:
     """Return True if the first line enters an MPI call in the notation of dumpi2ascii."""
     first = next((line for line in head.split("\n") if line.strip()), "")
     return _ENTERING.match(first) is not None
 
 
-def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
+def _parse_dumpi2ascii(files: Sequence[SourceFile], options: Options) -> Parsed:
     """Return the profile of all ranks' files.
 
     Sends through an unknown communicator or of an unknown type, one-sided calls, truncated files, and a rank
@@ -116,7 +178,7 @@ def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
     missing = missing_ranks(by_rank, range(ranks), place(files), options)
     groups = members_of({rank: trace.made for rank, trace in by_rank.items()}, ranks)
     columns = list(zip(*_edges(by_rank, groups), strict=True)) or [()] * 4
-    profile = profile_of(columns, ranks, place(files), FORMAT, options, missing=missing)
+    profile = profile_of(columns, ranks, place(files), DUMPI2ASCII.name, options, missing=missing)
     warnings = list(self_edge_warnings(profile))
     if missing:
         warnings.append(missing_text(missing, ranks))
@@ -279,3 +341,14 @@ def _note(trace: _Trace, name: str, values: Values) -> None:
         count, block = values.get("count", (0, ""))[0], values.get("blocklength", (1, ""))[0]
         if size is not None and 0 <= count * block * size < 1 << 53:
             trace.types[values["newtype"][0]] = count * block * size
+
+
+DUMPI2ASCII = Format(
+    "dumpi2ascii",
+    kind="profile",
+    evidence="real",
+    about="profile: DUMPI traces of all ranks, printed by `dumpi2ascii`",
+    recognise=_recognise_dumpi2ascii,
+    parse=_parse_dumpi2ascii,
+    grouped=True,
+)

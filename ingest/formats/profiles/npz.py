@@ -28,13 +28,11 @@ from scipy import sparse
 from ingest.formats.profiles.matrices import MAX_DENSE, Entries, matrix_profile
 from ingest.formats.profiles.shared import MAX_RANKS
 from ingest.options import Options
-from ingest.parsed import Parsed
-from ingest.reading.compression import MAX_UNPACKED, too_large
-from ingest.reading.source import SourceFile
+from ingest.parsed import Format, Parsed
+from ingest.reading.source import MAX_UNPACKED, SourceFile, too_large
 from registry.errors import InputError
 from registry.model import Longs
 
-FORMAT = "npz"
 MAX_ARRAYS = 64
 """Largest number of arrays in an archive."""
 _COMPRESSIONS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
@@ -59,12 +57,12 @@ _NO_ARRAY = (
 """Exceptions of NumPy for a damaged header."""
 
 
-def recognise(head: str, path: str) -> bool:
+def _recognise_npz(head: str, path: str) -> bool:
     """Return True if the file is a single array, or a zip archive whose first member is one."""
     return head[1:6] == "NUMPY" or (head.startswith("PK\x03\x04") and ".npy" in head[:300])
 
 
-def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
+def _parse_npz(files: Sequence[SourceFile], options: Options) -> Parsed:
     """Return the profile of one file.
 
     An archive that unpacks to more than `MAX_UNPACKED`, arrays of objects, names of none of the three kinds,
@@ -80,7 +78,7 @@ def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
     if ranks < 1:
         raise InputError("no ranks found", path=file.path)
     entries = Entries(row=row, column=column, size=size, ranks=ranks, messages=messages)
-    return matrix_profile(files, options, FORMAT, entries)
+    return matrix_profile(files, options, NPZ.name, entries)
 
 
 def _arrays(file: SourceFile) -> Arrays:
@@ -233,3 +231,13 @@ def _numbers(array: NDArray[Any], name: str, path: str) -> NDArray[Any]:
     if not bool(np.isfinite(array).all()):
         raise InputError(f"{name} has numbers that are not finite", path=path)
     return array if array.dtype.kind != "b" else array.astype(np.int64)
+
+
+NPZ = Format(
+    "npz",
+    kind="profile",
+    evidence="real",
+    about="profile: NumPy's .npz or .npy with edges, a dense matrix or SciPy's sparse one",
+    recognise=_recognise_npz,
+    parse=_parse_npz,
+)

@@ -38,11 +38,10 @@ from ingest.formats.profiles.shared import (
     self_edge_warnings,
 )
 from ingest.options import Options
-from ingest.parsed import Parsed
+from ingest.parsed import Format, Parsed
 from ingest.reading.source import SourceFile
 from registry.errors import InputError, InvalidValue
 
-FORMAT = "openmpi-monitoring"
 KINDS = ("E", "I", "S", "R")
 """Kinds of records that are traffic."""
 _FIRST = re.compile(r"# POINT TO POINT\s*$|[EISRC]\s+\d+\s+\d+\s+\d+ bytes\s+\d+ msgs sent")
@@ -72,7 +71,7 @@ class _Recording:
     lines: int = 0
 
 
-def recognise(head: str, path: str) -> bool:
+def _recognise_openmpi_monitoring(head: str, path: str) -> bool:
     """Return True if the first line is the title or a record of traffic."""
     for line in head.splitlines():
         if line.strip():
@@ -80,15 +79,13 @@ def recognise(head: str, path: str) -> bool:
     return False
 
 
-def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
+def _parse_openmpi_monitoring(files: Sequence[SourceFile], options: Options) -> Parsed:
     """Return the profile of all ranks' files.
 
     A truncated line, and a rank in two files, are errors.
 
-    Raises
-    ------
-    InvalidValue
-        `Options.kinds` contains a kind that is not traffic.
+    Raises:
+        InvalidValue: `Options.kinds` contains a kind that is not traffic.
     """
     if not set(options.kinds) <= set(KINDS):
         raise InvalidValue("Options.kinds", f"only {', '.join(KINDS)} are traffic")
@@ -105,7 +102,7 @@ def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
     ranks = 1 + max(max(recording.highest for recording in recordings), max(owner, default=0))
     missing = missing_ranks(owner, range(ranks), place(files), options)
     columns = np.array(edges, np.int64).reshape(-1, 4).T
-    profile = profile_of(columns, ranks, place(files), FORMAT, options, missing=missing)
+    profile = profile_of(columns, ranks, place(files), OPENMPI_MONITORING.name, options, missing=missing)
     notes = (missing_text(missing, ranks),) if missing else ()
     return Parsed(profiles=(profile,), warnings=(*self_edge_warnings(profile), *notes))
 
@@ -165,3 +162,14 @@ def _check_ends(recordings: Sequence[_Recording]) -> None:
         if not recording.world:
             reason = f"the list of {_WORLD} at the end is missing: the file is truncated"
             raise InputError(reason, path=recording.file.path, line=recording.lines)
+
+
+OPENMPI_MONITORING = Format(
+    "openmpi-monitoring",
+    kind="profile",
+    evidence="real",
+    about="profile: .prof files of Open MPI's monitoring, folder or tar archive",
+    recognise=_recognise_openmpi_monitoring,
+    parse=_parse_openmpi_monitoring,
+    grouped=True,
+)

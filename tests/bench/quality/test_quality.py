@@ -34,9 +34,9 @@ from bench.quality.peers.measure import METRICS, best, geometric_mean, markdown,
 from bench.quality.peers.tools import Answer, run
 from bench.support.instances import SHIPPED, Contest, Shape, generated, on_all, read, recorded
 from bench.support.structured import BUFFER, fft, halving, hpl, structured
-from ingest.generate.fat_trees import extended_generalised_fat_tree
+from ingest.generate.direct import mesh, torus
 from ingest.generate.stencils import shuffled, stencil
-from ingest.generate.tori import mesh, torus
+from ingest.generate.trees import extended_generalised_fat_tree
 from mapping.placement.catalog import Chain
 from mapping.placement.methods.baselines import in_order
 from mapping.routing import shortest_paths

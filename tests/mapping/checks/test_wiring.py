@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ingest.formats.fabrics import ndt
+from ingest.formats.fabrics.ndt import NDT
 from ingest.options import Options
 from mapping.checks.checks import check
 from mapping.checks.finding import Finding, Subject
@@ -26,7 +26,7 @@ TEXT = read("formats/fabric.ndt").decode()
 
 
 def plan_of(text: str) -> IntendedWiring:
-    return sure(ndt.parse([file(text)], Options()).intended)
+    return sure(NDT.parse([file(text)], Options()).intended)
 
 
 PLAN = plan_of(TEXT)

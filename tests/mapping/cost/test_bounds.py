@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ingest.generate import patterns
-from ingest.generate.patterns import all_to_all
-from ingest.generate.tori import hypercube, mesh, torus
+from ingest.generate import collectives
+from ingest.generate.collectives import all_to_all
+from ingest.generate.direct import hypercube, mesh, torus
 from mapping.cost.bounds import catalog, cuts
 from mapping.cost.bounds import pairs as module
 from mapping.cost.bounds.catalog import BOUNDS, METRICS, every_bound, lower_bounds
@@ -151,7 +151,7 @@ def gilmore_lawler(profile: Profile, between: Floats) -> float:
 def test_gilmore_lawler_is_met_by_a_ring_on_a_ring() -> None:
     at = np.arange(8)
     around = np.minimum((at[:, None] - at) % 8, (at - at[:, None]) % 8).astype(np.float64)
-    assert gilmore_lawler(patterns.ring(8, bytes=2.0), around) == pytest.approx(16.0)
+    assert gilmore_lawler(collectives.ring(8, bytes=2.0), around) == pytest.approx(16.0)
 
 
 def test_gilmore_lawler_without_assignment_is_the_weaker_bound(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -183,7 +183,7 @@ def test_weaker_bounds_hold_too(limit: str, fabric: Fabric, profile: Profile, da
 
 def test_leaf_switches_are_cut_by_eigenvalues() -> None:
     """Six ranks that all talk, on two leaves of three hosts: nine pairs must cross, each way."""
-    found = bounds_on(cabled("0-6 1-6 2-6 3-7 4-7 5-7 6-7", 6), patterns.all_to_all(6))
+    found = bounds_on(cabled("0-6 1-6 2-6 3-7 4-7 5-7 6-7", 6), collectives.all_to_all(6))
     assert found["network_congestion_seconds"] == pytest.approx(9.0)
     assert found["hop_bytes"] == pytest.approx(12 * 2 + 18 * 3)
 

@@ -16,9 +16,9 @@ from scipy.optimize import linprog
 from scipy.sparse.linalg import ArpackError
 
 from bench.support.structured import doubling, fft
-from ingest.generate.patterns import all_to_all, ring
+from ingest.generate.collectives import all_to_all, ring
+from ingest.generate.direct import mesh, torus
 from ingest.generate.stencils import stencil
-from ingest.generate.tori import mesh, torus
 from mapping.cost.bounds import hop_bytes, partition
 from mapping.cost.bounds import partition as small_groups
 from mapping.cost.bounds import projection as module

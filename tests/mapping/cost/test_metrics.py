@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 import mapping
 from almanac.output.placements import compared_metrics_to_json, placement_to_json, show_placement
-from ingest.generate.tori import torus
+from ingest.generate.direct import torus
 from mapping.cost import report
 from mapping.cost.metrics import case_bounds, differences, evaluate, evaluate_on
 from mapping.cost.report import RANDOM_SEEDS, PlacementReport, report_placement

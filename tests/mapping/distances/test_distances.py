@@ -13,8 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bench.papers.mapping.autonet import TABLE_2
-from ingest.generate.irregular import autonet
-from ingest.generate.tori import torus
+from ingest.generate.direct import autonet, torus
 from mapping.cost.metrics import evaluate
 from mapping.distances.cost_model import Background, CostModel
 from mapping.distances.distances import (

@@ -16,28 +16,23 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ingest.catalog import Parser
-from ingest.formats.placements import (
-    flux_taskmap,
-    hostfile,
-    mpich_rank_order,
-    openmpi_rankfile,
-    placement_csv,
-)
+from ingest.formats.flux import FLUX_TASKMAP
+from ingest.formats.placements import HOSTFILE, MPICH_RANK_ORDER, OPENMPI_RANKFILE, PLACEMENT_CSV
 from ingest.options import Options
+from ingest.parsed import Format
 from mapping import launchers
 from mapping.launchers import NAME, task_map, write
 from registry.errors import InvalidPlacement, InvalidValue, UnknownName
 from registry.model import Allocation, Fabric, Placement
-from tests.ingest.formats.placements.test_placements import VECTORS, node_of_task
+from tests.ingest.formats.test_placements import VECTORS, node_of_task
 from tests.support.inputs import file, hosts_of
 from tests.support.kubernetes import validated
 from tests.support.small_fabrics import given_placement
 
 HOST_FILES = ("openmpi-hostfile", "slurm-hostfile", "mpich-machinefile", "intel-machinefile")
-READERS: dict[str, Parser] = {"csv": placement_csv, **dict.fromkeys(HOST_FILES, hostfile)}
-READERS |= dict.fromkeys(("openmpi-rankfile", "prrte-rankfile"), openmpi_rankfile)
-READERS |= {"mpich-rank-order": mpich_rank_order, "flux-taskmap": flux_taskmap}
+READERS: dict[str, Format] = {"csv": PLACEMENT_CSV, **dict.fromkeys(HOST_FILES, HOSTFILE)}
+READERS |= dict.fromkeys(("openmpi-rankfile", "prrte-rankfile"), OPENMPI_RANKFILE)
+READERS |= {"mpich-rank-order": MPICH_RANK_ORDER, "flux-taskmap": FLUX_TASKMAP}
 """Formats that can say any placement, and what reads them."""
 BY_BLOCKS = ("torchrun-rank-order", "deepspeed-hostfile")
 """Formats of launchers that give consecutive ranks to a host."""
@@ -145,7 +140,7 @@ def test_torchrun_and_deepspeed_get_their_hosts_in_the_order_of_ranks(case: tupl
     fabric, placement = case
     hosts = tuple(fabric.names[v] for v in placement.host_of_rank)
     text = launchers.write("deepspeed-hostfile", placement, fabric)
-    assert hosts_of(hostfile, text) == hosts
+    assert hosts_of(HOSTFILE, text) == hosts
     if len(set(placement.allocation.slots.tolist())) == 1:
         nodes = launchers.write("torchrun-rank-order", placement, fabric).splitlines()
         assert hosts == tuple(node for node in nodes for _ in range(placement.ranks // len(nodes)))

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from ingest.formats.hosts.hwloc_xml import read_layout
-from ingest.formats.placements import openmpi_map
+from ingest.formats.hwloc_xml import read_layout
+from ingest.formats.placements import OPENMPI_MAP
 from ingest.options import Options
 from ingest.reading.source import read_paths
 from tests.mapping.launchers.conftest import BOUND, CORES, HOSTS, HYDRA, NODES, RANKS, SCAN, bound, written
@@ -58,8 +58,8 @@ def test_open_mpi_reports_the_placement_that_it_was_given(
     for text in printed_reports:
         (tmp_path / "report").write_bytes(text)
         (group,) = read_paths([tmp_path / "report"])
-        assert openmpi_map.recognise(group.files[0].head(), "report")
-        order = sure(openmpi_map.parse(group.files, Options()).placements[0])
+        assert OPENMPI_MAP.recognise(group.files[0].head(), "report")
+        order = sure(OPENMPI_MAP.parse(group.files, Options()).placements[0])
         assert dict(enumerate(order.hosts)) == RANKS
 
 

@@ -12,11 +12,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.sparse import csr_matrix
 
-from ingest.catalog import Parser
-from ingest.formats.hosts.hwloc_xml import read_layout
-from ingest.formats.placements import hostfile, openmpi_rankfile, placement_csv
+from ingest.formats.hwloc_xml import read_layout
+from ingest.formats.placements import HOSTFILE, OPENMPI_RANKFILE, PLACEMENT_CSV
 from ingest.generate.stencils import shuffled, stencil
 from ingest.options import Options
+from ingest.parsed import Format
 from mapping.cost.report import report_placement
 from mapping.launchers import FORMATS, write
 from mapping.placement.case import PlacementCase
@@ -321,8 +321,8 @@ def test_one_slot_a_host_leaves_all_to_the_inner_strategy() -> None:
     assert multicore.place_multicore(problem, rng()).tolist() == inner.tolist()
 
 
-READERS: dict[str, Parser] = {"csv": placement_csv, "openmpi-rankfile": openmpi_rankfile}
-READERS["mpich-machinefile"] = hostfile
+READERS: dict[str, Format] = {"csv": PLACEMENT_CSV, "openmpi-rankfile": OPENMPI_RANKFILE}
+READERS["mpich-machinefile"] = HOSTFILE
 FABRIC = Fabric.from_arcs(list("abcs"), [0, 1, 2, 3, 3, 3], [3, 3, 3, 0, 1, 2], 1.0, slots=[8, 8, 8, 0])
 EACH = Allocation.of(FABRIC, list("abc"), 8)
 PAIRS = Profile.from_edges([0, 1, 2, 3, 4], [2, 3, 0, 1, 5], [5.0, 5.0, 5.0, 5.0, 1.0])

@@ -9,10 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ingest.generate.dragonfly import dragonfly
-from ingest.generate.fat_trees import three_level
-from ingest.generate.percs import percs
-from ingest.generate.tori import mesh, torus
+from ingest.generate.direct import dragonfly, mesh, percs, torus
+from ingest.generate.trees import three_level
 from mapping.deadline import Deadline
 from mapping.distances.distances import Distances
 from mapping.kernels import random_numbers

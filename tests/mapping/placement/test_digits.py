@@ -11,10 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bench.support.structured import fft, halving
-from ingest.generate.fat_trees import extended_generalised_fat_tree
+from ingest.generate.direct import hypercube, mesh, torus
 from ingest.generate.nas import lu
 from ingest.generate.stencils import shuffled, stencil
-from ingest.generate.tori import hypercube, mesh, torus
+from ingest.generate.trees import extended_generalised_fat_tree
 from mapping.deadline import Deadline
 from mapping.placement.candidate import Candidate
 from mapping.placement.catalog import Strategy

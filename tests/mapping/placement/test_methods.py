@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ingest.generate.fat_trees import extended_generalised_fat_tree
-from ingest.generate.irregular import irregular
+from ingest.generate.direct import irregular
 from ingest.generate.nas import sp
 from ingest.generate.stencils import shuffled, stencil
+from ingest.generate.trees import extended_generalised_fat_tree
 from mapping.distances.distances import distances
 from mapping.placement.kernels.rcm import reverse_cuthill_mckee
 from mapping.placement.methods import baselines, bisection, greedy, multicore, rcm, spectral

@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ingest.generate.direct import hypercube
 from ingest.generate.nas import bt
-from ingest.generate.tianhe3 import tianhe3
-from ingest.generate.tori import hypercube
+from ingest.generate.trees import tianhe3
 from mapping.deadline import Deadline
 from mapping.distances.distances import distances
 from mapping.kernels.random_numbers import State, state_from

@@ -15,10 +15,9 @@ from hypothesis import strategies as st
 
 import mapping
 from ingest.generate import nas
-from ingest.generate.fat_trees import extended_generalised_fat_tree
-from ingest.generate.percs import percs
+from ingest.generate.direct import hypercube, percs
 from ingest.generate.stencils import stencil
-from ingest.generate.tori import hypercube
+from ingest.generate.trees import extended_generalised_fat_tree
 from mapping.cluster import open_cluster
 from mapping.placement import search
 from mapping.placement.methods.baselines import in_order

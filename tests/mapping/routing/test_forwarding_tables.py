@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ingest.formats.routes.dialects import DUMP_FTS, FDBS
-from ingest.generate.tori import mesh
+from ingest.formats.routes import DUMP_FTS, FDBS
+from ingest.generate.direct import mesh
 from mapping.cost.metrics import evaluate
 from mapping.routing import forwarding_tables
 from mapping.routing.catalog import choose_routing

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import mapping
-from ingest.generate.tori import mesh
+from ingest.generate.direct import mesh
 from mapping.distances.cost_model import CostModel
 from mapping.placement.methods.baselines import in_order
 from mapping.placement.search import SearchOptions

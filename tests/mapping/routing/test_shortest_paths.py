@@ -12,9 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ingest.generate.hyperx import hyperx
-from ingest.generate.irregular import FIGURE_3
-from ingest.generate.tori import torus
+from ingest.generate.direct import FIGURE_3, hyperx, torus
 from mapping.cost.metrics import evaluate
 from mapping.distances.cost_model import CostModel
 from mapping.routing import shortest_paths

@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ingest.generate.tori import hypercube, torus
+from ingest.generate.direct import hypercube, torus
 from mapping.routing import tori
 from mapping.routing.catalog import build_routes
 from mapping.routing.tori import product_coordinates, torus_coordinates

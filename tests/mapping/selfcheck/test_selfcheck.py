@@ -15,8 +15,8 @@ import mapping.selfcheck.checks as paths
 import mapping.selfcheck.checks as resistances
 import mapping.selfcheck.checks as small_optima
 import mapping.selfcheck.checks as waiting_times
-from ingest.generate.fat_trees import k_ary_n_tree
-from ingest.generate.tori import torus
+from ingest.generate.direct import torus
+from ingest.generate.trees import k_ary_n_tree
 from mapping.distances.distances import Distances
 from mapping.selfcheck import oracles
 from mapping.selfcheck.checks import SELF_CHECKS, run

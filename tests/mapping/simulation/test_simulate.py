@@ -16,9 +16,8 @@ from hypothesis import strategies as st
 
 from bench.simgrid import cases as simgrid
 from bench.simgrid.__main__ import SCRIPT, VARIANTS, summary
-from ingest.generate.fat_trees import k_ary_n_tree
-from ingest.generate.irregular import irregular
-from ingest.generate.tori import torus
+from ingest.generate.direct import irregular, torus
+from ingest.generate.trees import k_ary_n_tree
 from mapping.distances.cost_model import CostModel
 from mapping.simulation import network, replay
 from mapping.simulation.kernels import event_queue

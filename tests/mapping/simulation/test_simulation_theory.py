@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ingest.generate.fat_trees import k_ary_n_tree
-from ingest.generate.tori import torus
+from ingest.generate.direct import torus
+from ingest.generate.trees import k_ary_n_tree
 from mapping.cost.metrics import evaluate
 from mapping.distances.cost_model import CostModel
 from mapping.routing.catalog import build_routes

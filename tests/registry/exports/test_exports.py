@@ -18,14 +18,14 @@ from hypothesis import strategies as st
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import shortest_path
 
-from ingest.catalog import Parser
-from ingest.formats.fabrics import ibnetdiscover, libtopomap, links_csv, slurm_topology, slurm_topology_yaml
-from ingest.formats.fabrics.graphs import GRAPHML, NODE_LINK
-from ingest.generate.dragonfly import dragonfly
-from ingest.generate.fat_trees import extended_generalised_fat_tree, k_ary_n_tree, three_level
-from ingest.generate.percs import percs
-from ingest.generate.tori import torus
+from ingest.formats.fabrics.graphs import GRAPHML, LINKS_CSV, NODE_LINK
+from ingest.formats.fabrics.ibnetdiscover import IBNETDISCOVER
+from ingest.formats.fabrics.legacy import LIBTOPOMAP
+from ingest.formats.fabrics.slurm_topology import SLURM_TOPOLOGY, SLURM_TOPOLOGY_YAML
+from ingest.generate.direct import dragonfly, percs, torus
+from ingest.generate.trees import extended_generalised_fat_tree, k_ary_n_tree, three_level
 from ingest.options import Options
+from ingest.parsed import Format
 from registry.errors import InvalidValue, UnknownName
 from registry.exports.catalog import FORMATS, write
 from registry.exports.graphs import unit
@@ -38,16 +38,16 @@ from tests.support.inputs import damaged, fabric_of, file, read, survives
 from tests.support.kubernetes import ValidationError, validated
 from tests.support.small_fabrics import adapter_fabrics, cabled, plain_fabrics
 
-READERS: dict[str, Parser] = {
-    "node-link": NODE_LINK, "graphml": GRAPHML, "csv": links_csv, "libtopomap": libtopomap,
-    "slurm-topology": slurm_topology, "slurm-block": slurm_topology,
-    "slurm-topology-yaml": slurm_topology_yaml,
+READERS: dict[str, Format] = {
+    "node-link": NODE_LINK, "graphml": GRAPHML, "csv": LINKS_CSV, "libtopomap": LIBTOPOMAP,
+    "slurm-topology": SLURM_TOPOLOGY, "slurm-block": SLURM_TOPOLOGY,
+    "slurm-topology-yaml": SLURM_TOPOLOGY_YAML,
 }  # fmt: skip
 TREES = ("slurm-topology", "slurm-topology-yaml")
 
 
 def scan(name: str) -> Fabric:
-    return fabric_of(ibnetdiscover, read(name))
+    return fabric_of(IBNETDISCOVER, read(name))
 
 
 def read_back(format: str, fabric: Fabric, options: Options | None = None) -> Fabric:
@@ -177,7 +177,7 @@ def test_hosts_of_a_fat_tree_are_as_far_apart_in_slurms_tree(format: str, fabric
 
 def test_the_observed_fabric_gives_the_topology_that_its_operator_maintained() -> None:
     """tests/data/formats/topology.conf was written by hand for the cluster of this scan."""
-    maintained = fabric_of(slurm_topology, read("formats/topology.conf"))
+    maintained = fabric_of(SLURM_TOPOLOGY, read("formats/topology.conf"))
     found = read_back("slurm-topology", scan("infiniband/fattree2-64-traffic/ibnetdiscover.txt"))
     assert below(found) == below(maintained)
     assert host_distances(found) == host_distances(maintained)
@@ -301,11 +301,11 @@ CSV = write("csv", two_rails(("n1", "ab"), ("n2", "a"))).encode()
 
 @given(st.binary(max_size=300) | st.text(max_size=300).map(str.encode) | damaged(CSV))
 def test_any_bytes_are_read_as_csv_or_refused(body: bytes) -> None:
-    survives(links_csv, [file(body)])
-    survives(links_csv, [file(b"source,target,capacity\n" + body)])
+    survives(LINKS_CSV, [file(body)])
+    survives(LINKS_CSV, [file(b"source,target,capacity\n" + body)])
 
 
-TWO_FABRICS = fabric_of(slurm_topology, read("formats/topology_two_fabrics.conf"))
+TWO_FABRICS = fabric_of(SLURM_TOPOLOGY, read("formats/topology_two_fabrics.conf"))
 
 
 def without_levels(fabric: Fabric) -> Fabric:
@@ -351,7 +351,7 @@ def test_the_lines_are_those_of_the_operator() -> None:
 @pytest.mark.parametrize("format", TREES)
 @given(trees())
 def test_any_tree_of_slurm_is_written_with_every_level(format: str, text: str) -> None:
-    fabric = fabric_of(slurm_topology, text)
+    fabric = fabric_of(SLURM_TOPOLOGY, text)
     found = read_back(format, fabric)
     assert cables(found) == cables(fabric)
     assert found.names == fabric.names
@@ -368,7 +368,7 @@ def test_a_scanned_tree_has_its_middle_at_the_top_and_no_switch_with_a_single_on
     assert found.empty == ("unknown",)
     chain = "SwitchName=a Switches=b\nSwitchName=b Switches=c\nSwitchName=c Switches=d,e\n"
     chain += "SwitchName=d Nodes=n1\nSwitchName=e Switches=f\nSwitchName=f Nodes=n2"
-    (root, *leaves) = tiers(without_levels(fabric_of(slurm_topology, chain))).tiers
+    (root, *leaves) = tiers(without_levels(fabric_of(SLURM_TOPOLOGY, chain))).tiers
     assert (root.name, set(root.children), len(leaves)) == ("c", {"d", "f"}, 2)
 
 
@@ -380,7 +380,7 @@ def test_the_speed_of_a_switch_is_the_least_of_those_below_it() -> None:
 
 @given(trees())
 def test_a_scanned_tree_keeps_each_host_on_its_leaf(text: str) -> None:
-    fabric = without_levels(fabric_of(slurm_topology, text))
+    fabric = without_levels(fabric_of(SLURM_TOPOLOGY, text))
     found = {(host, tier.name) for tier in tiers(fabric).tiers for host in tier.hosts}
     kinds = dict(zip(fabric.names, fabric.kind.tolist(), strict=True))
     assert found == {(a, b) for a, b in cables(fabric) if kinds[a] == HOST}
@@ -388,7 +388,7 @@ def test_a_scanned_tree_keeps_each_host_on_its_leaf(text: str) -> None:
 
 def test_hosts_and_switches_below_one_switch_are_as_in_networks_that_are_no_tree() -> None:
     both = "SwitchName=a Switches=b Nodes=n1\nSwitchName=b Nodes=n2"
-    found = [tier.hosts for tier in tiers(fabric_of(slurm_topology, both)).tiers if tier.hosts]
+    found = [tier.hosts for tier in tiers(fabric_of(SLURM_TOPOLOGY, both)).tiers if tier.hosts]
     assert found == [("n2",), ("n1",)]
 
 

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ingest.formats.fabrics.slurm_leaves import read_leaves
-from ingest.formats.jobs.hostlists import expand
+from ingest.formats.fabrics.slurm_topology import read_leaves
+from ingest.formats.hostlists import expand
 from registry.errors import InvalidValue
 from registry.model import Job
 from registry.model.placement import order_of_job, rank_order, shared

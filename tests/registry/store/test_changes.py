@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ingest.formats.fabrics import ibnetdiscover
+from ingest.formats.fabrics.ibnetdiscover import IBNETDISCOVER
 from registry.errors import UnknownName
 from registry.model import Fabric, format_guid
 from registry.model.intake import Intake
@@ -113,7 +113,7 @@ def test_a_link_of_one_direction_is_a_cable() -> None:
 @pytest.mark.parametrize("folder", ["fattree2-64-broken-link", "fattree2-64-dead-spine"])
 def test_cables_pulled_from_a_real_scan_are_those_of_ibnetdiscover(folder: str) -> None:
     before, after = (
-        fabric_of(ibnetdiscover, read(f"infiniband/{folder}/{name}"))
+        fabric_of(IBNETDISCOVER, read(f"infiniband/{folder}/{name}"))
         for name in ("before.ibnetdiscover", "ibnetdiscover.txt")
     )
     shown = compare(before, after)

@@ -11,7 +11,6 @@ from typing import Any
 
 import pytest
 
-from ingest.formats.fabrics import ibnetdiscover
 from ingest.options import Options
 from ingest.pipeline import ingest
 from registry.database.driver import Database
@@ -50,7 +49,7 @@ def test_every_run_is_recorded_and_no_file_is_parsed_again(registry: Registry, m
     assert registry.runs.list() == ()
     saved = ingest(registry, [SCAN, TABLES], HERE)
     with monkeypatch.context() as patch:
-        patch.setattr(ibnetdiscover, "parse", None)
+        patch.setattr("ingest.pipeline._sources", None)
         same = ingest(registry, [SCAN, TABLES], HERE)
     with pytest.raises(UnknownName):
         ingest(registry, [TABLES], Options(cluster="there"))

@@ -7,7 +7,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from ingest.formats.fabrics import iblinkinfo, ibnetdiscover, slurm_topology
+from ingest.formats.fabrics.iblinkinfo import IBLINKINFO
+from ingest.formats.fabrics.ibnetdiscover import IBNETDISCOVER
+from ingest.formats.fabrics.slurm_topology import SLURM_TOPOLOGY
 from ingest.options import Options
 from ingest.pipeline import ingest
 from mapping.checks.checks import check
@@ -112,11 +114,11 @@ MIXED = "infiniband/mixed-speeds-oversubscribed"
 
 
 def richer_scan() -> Fabric:
-    return fabric_of(ibnetdiscover, raw(f"{MIXED}/ibnetdiscover.txt"))
+    return fabric_of(IBNETDISCOVER, raw(f"{MIXED}/ibnetdiscover.txt"))
 
 
 def links(change: str = "\0", by: str = "") -> Fabric:
-    return fabric_of(iblinkinfo, raw(f"{MIXED}/iblinkinfo-l.txt").replace(change, by))
+    return fabric_of(IBLINKINFO, raw(f"{MIXED}/iblinkinfo-l.txt").replace(change, by))
 
 
 def test_adapters_are_known_by_their_ports() -> None:
@@ -158,7 +160,7 @@ def test_a_scan_by_another_tool_an_hour_later_re_wires_none(registry: Registry, 
 
 
 def test_a_fabric_without_ports_does_not_take_the_place_of_one_with_them(registry: Registry) -> None:
-    tree = fabric_of(slurm_topology, raw("formats/topology.conf"))
+    tree = fabric_of(SLURM_TOPOLOGY, raw("formats/topology.conf"))
     registry.save(Intake(cluster="hpc", observed_at=at(1), fabric=richer_scan(), source="ibnetdiscover"))
     with pytest.raises(PoorerSource, match="slurm-topology has no ports") as refused:
         registry.save(Intake(cluster="hpc", observed_at=at(2), fabric=tree, source="slurm-topology"))

@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 import numpy as np
 import pytest
 
-from ingest.formats.hosts.hwloc_xml import read_layout
+from ingest.formats.hwloc_xml import read_layout
 from registry.errors import DatabaseError, InvalidValue, UnknownName
 from registry.model import Adapters, Fabric
 from registry.model.hosts import HostLayout

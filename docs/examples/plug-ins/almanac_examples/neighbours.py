@@ -1,4 +1,4 @@
-"""fabric: a list of neighbours, one line per device
+"""A list of neighbours, one line per device.
 
 The file begins with ``# neighbours``; each other line is a device, a colon, and the devices cabled to it.
 """
@@ -8,18 +8,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ingest.options import Options
-from ingest.parsed import Parsed
+from ingest.parsed import Format, Parsed
 from ingest.reading.source import SourceFile
 from registry.errors import InputError, InvalidValue
 from registry.model import Fabric
 
-kind = "fabric"
 HEAD = "# neighbours"
-
-
-def recognise(head: str, path: str) -> bool:
-    """Return True for a file of this format."""
-    return head.startswith(HEAD + "\n")
 
 
 def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
@@ -43,3 +37,12 @@ def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
     except InvalidValue as error:
         raise InputError(f"no fabric: {error}", path=file.path) from error
     return Parsed(fabric=fabric)
+
+
+NEIGHBOURS = Format(
+    "neighbours",
+    kind="fabric",
+    about="fabric: a list of neighbours, one line per device",
+    recognise=lambda head, path: head.startswith(HEAD + "\n"),
+    parse=parse,
+)
