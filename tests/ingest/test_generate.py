@@ -383,17 +383,13 @@ def sample(
 
     More about it.
 
-    Parameters
-    ----------
-    one, two : int
-        First. Second sentence.
-    four : str
-        Two
-        lines; k .. n.
+    Args:
+        one, two: First. Second sentence.
+        four: Two
+            lines; k .. n.
 
-    Raises
-    ------
-    InvalidValue
+    Raises:
+        InvalidValue
     """
 
 
