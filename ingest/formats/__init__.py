@@ -1,0 +1,1 @@
+"""File formats: each is one `Format`, listed in `ingest.catalog`."""

@@ -1,0 +1,1 @@
+"""Fabrics and applications made by formula, listed in `ingest.generate.catalog`."""

@@ -1,0 +1,1 @@
+"""Several sources of one moment combined into one, with notes on what they disagree on."""

@@ -1,0 +1,1 @@
+"""Opening, decompressing and decoding files within limits: all defences against bad input."""

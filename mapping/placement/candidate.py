@@ -1,4 +1,4 @@
-"""Refiners: each improves a placement in rounds; one file each, listed in `mapping.placement.catalog`.
+"""Refiners: each improves a placement in rounds; listed in `mapping.placement.catalog`.
 
 A refiner is a generator function ``refine(problem, start, deadline, generator, *, options)`` over
 `Candidate`: after each round, the best placement so far by its own metric; never worse than its start by that
