@@ -289,6 +289,10 @@ class Verification:
         return any(finding.problem == FILE for finding in self.findings)
 
 
+NO_DAMAGE = (DatabaseUnavailable, RegistryBusy, SchemaVersionError)
+"""Errors of the database that are no sign of damage."""
+
+
 def verify(database: Database, progress: Progress = silent) -> Verification:
     """Check all that is stored, as it is at one moment.
 
@@ -300,13 +304,28 @@ def verify(database: Database, progress: Progress = silent) -> Verification:
     try:
         found = _read(database, progress)
     except DatabaseError as error:
-        if database.folder is None or isinstance(
-            error, DatabaseUnavailable | RegistryBusy | SchemaVersionError
-        ):
+        if database.folder is None or isinstance(error, NO_DAMAGE):
             raise
         reason = f"the records cannot be read: {error.reason}"
         found = Verification(checked={}, findings=(_file_finding("", reason),))
     return Verification(checked=found.checked, findings=(*files, *found.findings))
+
+
+def count_records(database: Database) -> tuple[int, list[str]]:
+    """Return how many records are counted, and what of them cannot be read, in sentences.
+
+    Raises:
+        DatabaseUnavailable, RegistryBusy, SchemaVersionError
+    """
+    try:
+        counts, lost = read_one_state(
+            database, lambda _: (counts := known_counts(database), lost_records(database, counts))
+        )
+    except NO_DAMAGE:
+        raise
+    except DatabaseError as error:
+        return 0, [error.reason]
+    return sum(counts.values()), lost
 
 
 def file_findings(home: Path) -> tuple[Finding, ...]:
