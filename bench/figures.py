@@ -85,10 +85,8 @@ def without_figures(text: str) -> str:
 def value(content: Any, expression: str) -> Any:
     """Return the value of an expression.
 
-    Raises
-    ------
-    LookupError
-        If it has no value, or several and no function.
+    Raises:
+        LookupError: If it has no value, or several and no function.
     """
     name, _, rest = expression.partition(" ")
     function, rest = (_FUNCTIONS[name], rest) if name in _FUNCTIONS else (None, expression)

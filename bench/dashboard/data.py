@@ -70,14 +70,7 @@ def write(
     workers: int = 2,
     on_step: Callable[[str, float], None] = lambda step, seconds: None,
 ) -> None:
-    """Fill an empty registry.
-
-    Parameters
-    ----------
-    now : time at which the running jobs run (default: now)
-    workers : processes that evaluate
-    on_step : given each step's name and seconds
-    """
+    """Fill an empty registry."""
     now = now or datetime.now(UTC).replace(second=0, microsecond=0)
     whole = machine(sizes.pods, sizes.leaves, sizes.leaves)
     clock = time.perf_counter()

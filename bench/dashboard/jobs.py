@@ -58,13 +58,7 @@ def profiles() -> tuple[Profile, ...]:
 
 
 def month(now: datetime, hosts: Sequence[str], count: int, seed: int) -> tuple[Planned, ...]:
-    """Return the jobs of the last `DAYS` days, earliest first; a quarter of them are still running.
-
-    Parameters
-    ----------
-    hosts : in the order in which the scheduler hands them out
-    count : jobs
-    """
+    """Return the jobs of the last `DAYS` days, earliest first; a quarter of them are still running."""
     draw = np.random.default_rng(seed)
     free_at = np.full(len(hosts), -np.inf)
     weight = np.array([profile.ranks for profile in profiles()]) ** -0.5  # most jobs are small

@@ -38,28 +38,16 @@ HOST_GUID = 0x0002C90000F00000
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Machine:
-    """The whole machine, before anything failed.
-
-    Attributes
-    ----------
-    fabric : with forwarding tables; vertices are hosts, leaf, upper and core switches, in that order
-    lid : int32[n]; Of each vertex: of its one port, or of the switch
-    """
+    """The whole machine, before anything failed."""
 
     fabric: Fabric
     lid: Ints
+    """int32[n]; Of each vertex: of its one port, or of the switch."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Damage:
-    """Faults of the machine since a time.
-
-    Attributes
-    ----------
-    before_now : how long ago a scan saw it first
-    lost : cables that are gone
-    slow : cables that came up with a quarter of their lanes
-    """
+    """Faults of the machine since a time."""
 
     before_now: timedelta
     lost: tuple[tuple[str, str], ...] = ()
@@ -110,12 +98,7 @@ def damaged(whole: Machine, damage: Damage) -> Fabric:
 
 
 def with_faults(fabric: Fabric, lost: Bools, slow: Bools) -> Fabric:
-    """Return a fabric without the lost links, with a quarter of the lanes of the slow ones, and their ports.
-
-    Parameters
-    ----------
-    lost, slow : both directions of each cable
-    """
+    """Return a fabric without the lost links, the slow ones with a quarter of their lanes."""
     links = fabric.links
     capacity = np.where(slow, links.capacity / 4, links.capacity)
     gone = np.flatnonzero(lost)
@@ -133,9 +116,8 @@ def with_faults(fabric: Fabric, lost: Bools, slow: Bools) -> Fabric:
 def tables(fabric: Fabric, lid: Ints) -> ForwardingTables:
     """Compute forwarding tables along shortest paths, with equal ports chosen by destination (d-mod-k).
 
-    Parameters
-    ----------
-    lid : int32[n]; Of each vertex; they follow one another from 1
+    Args:
+        lid (int32[n]; Of each vertex; they follow one another from 1):
     """
     switches, links = fabric.switches, fabric.links
     row_of = np.full(len(fabric), -1)

@@ -52,9 +52,8 @@ class Refreshing:
     def wait(self, count: int) -> None:
         """Wait until the page has been refreshed so many times more.
 
-        Raises
-        ------
-        TimeoutError
+        Raises:
+            TimeoutError
         """
         end, wanted = time.monotonic() + PATIENCE_SECONDS, self.count + count
         while self.count < wanted:

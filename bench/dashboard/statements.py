@@ -61,14 +61,8 @@ def statements_of(database: Database, path: str, address: Mapping[str, str], vie
 def ran(database: Database, path: str, address: Mapping[str, str], viewers: int = 1) -> list[str]:
     """Return the statements of a page that nothing has cached, in order.
 
-    Parameters
-    ----------
-    viewers : number of sessions that open the page one after the other
-
-    Raises
-    ------
-    RuntimeError
-        The page fails.
+    Raises:
+        RuntimeError: The page fails.
     """
     st.cache_resource.clear()
     counting = CountingDatabase(database)
@@ -91,10 +85,8 @@ class Session:
     def run(self) -> list[str]:
         """Draw the page, and return the statements that this took.
 
-        Raises
-        ------
-        RuntimeError
-            The page fails.
+        Raises:
+            RuntimeError: The page fails.
         """
         before = len(self._counting.statements)
         self._app.run(timeout=SECONDS)

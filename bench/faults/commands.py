@@ -21,18 +21,11 @@ LIMIT_SECONDS = 300.0
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """A command.
-
-    Attributes
-    ----------
-    arguments : words after ``almanac``; ``{files}`` is the folder of `prepare`, ``{work}`` a folder of the
-        trial
-    whole : true if the command is one transaction; of others a part may be stored, which repeating completes
-    writes : name of the file in ``{work}`` that it writes, if any: it is absent or complete
-    """
+    """A command."""
 
     name: str
     arguments: tuple[str, ...]
+    """trial"""
     whole: bool = True
     writes: str = ""
 
@@ -96,10 +89,8 @@ def environment(variables: Mapping[str, str]) -> dict[str, str]:
 def finish(process: subprocess.Popen[str], began: float) -> Outcome:
     """Wait for a command.
 
-    Raises
-    ------
-    subprocess.TimeoutExpired
-        It hangs.
+    Raises:
+        subprocess.TimeoutExpired: It hangs.
     """
     _, said = process.communicate(timeout=LIMIT_SECONDS)
     return Outcome(process.returncode, said, time.monotonic() - began)

@@ -32,13 +32,7 @@ VICTIMS = ("command", "server")
 def killed(
     case: Case, victim: str, moment: float, files: Path, variables: Mapping[str, str], work: Path
 ) -> Outcome:
-    """Run a command and kill it, or the server that it uses, after some seconds.
-
-    Parameters
-    ----------
-    victim : one of `VICTIMS`
-    moment : seconds from the start of the command
-    """
+    """Run a command and kill it, or the server that it uses, after some seconds."""
     began = time.monotonic()
     process = start(case.words(files, work), variables, work)
     while time.monotonic() - began < moment and process.poll() is None:
@@ -70,12 +64,7 @@ def small_disk(folder: Path, megabytes: int = SIZE_MEGABYTES) -> Iterator[Path]:
 def filled(
     case: Case, moment: float, left: int, disk: Path, files: Path, variables: Mapping[str, str]
 ) -> Outcome:
-    """Run a command in a folder of the disk, and fill the disk after some seconds; make room at the end.
-
-    Parameters
-    ----------
-    left : bytes that stay free
-    """
+    """Run a command in a folder of the disk, and fill the disk after some seconds; make room at the end."""
     began = time.monotonic()
     process = start(case.words(files, disk), variables, disk)
     while time.monotonic() - began < moment and process.poll() is None:

@@ -32,10 +32,8 @@ class Stored:
 def stored(variables: Mapping[str, str], work: Path) -> Stored:
     """Return what is stored, from a backup.
 
-    Raises
-    ------
-    RuntimeError
-        The backup fails.
+    Raises:
+        RuntimeError: The backup fails.
     """
     target = work / "stored"
     target.unlink(missing_ok=True)
@@ -76,30 +74,20 @@ class Undisturbed:
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """What a trial found.
-
-    Attributes
-    ----------
-    case : name of the command
-    code : exit code of the disturbed command; negative: the signal that ended it
-    left : what was stored after the fault: ``before``, ``after`` or ``part``
-    faults : what is wrong: a traceback, a half stored result, a repetition that fails or stores something
-        else
-    """
+    """What a trial found."""
 
     case: str
     code: int
     left: str
     faults: tuple[str, ...]
+    """else"""
 
 
 def undisturbed(case: Case, variables: Mapping[str, str], files: Path, work: Path) -> Undisturbed:
     """Run a command without faults.
 
-    Raises
-    ------
-    RuntimeError
-        It fails.
+    Raises:
+        RuntimeError: It fails.
     """
     before = stored(variables, work)
     outcome = run(case.words(files, work), variables, work)

@@ -22,15 +22,7 @@ KINDS = ((1, False), (2, True), (0, True), (4, False), (0, False), (2, False), (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Case:
-    """A job, and the part of it that is started.
-
-    Attributes
-    ----------
-    hosts : hosts of the job, in an order of its own
-    slots : slots of each host
-    part : number of hosts of the step; all of them if it takes the whole job
-    ranks : number of ranks of the step
-    """
+    """A job, and the part of it that is started."""
 
     number: int
     seed: int

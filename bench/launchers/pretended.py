@@ -31,13 +31,7 @@ WAITS = 'env -0 >"$0.part" && mv "$0.part" "$0" && read line'
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Started:
-    """What starts a case, but for the program.
-
-    Attributes
-    ----------
-    words : the launcher with its options
-    environment : variables of the job
-    """
+    """What starts a case, but for the program."""
 
     words: tuple[str, ...]
     environment: Mapping[str, str]
@@ -49,16 +43,7 @@ Job = Callable[[Case], AbstractContextManager[Started]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pretended:
-    """A launcher of this machine.
-
-    Attributes
-    ----------
-    needs : programs; the first is the launcher
-    compiler : compiler of the MPI programs that it starts
-    open : returns what holds jobs, in a folder; daemons end with it
-    before : words before all of a command
-    asked : words that print the version, if the launcher itself does so only beside a scheduler
-    """
+    """A launcher of this machine."""
 
     needs: tuple[str, ...]
     compiler: str

@@ -25,14 +25,7 @@ _LINE = re.compile(r"almanac-rank (\d+) (\d+) (\S+)")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trial:
-    """A case that was tried.
-
-    Attributes
-    ----------
-    requested : host of each rank
-    printed : what the ranks printed, in their order
-    error : why nothing was printed; empty if something was
-    """
+    """A case that was tried."""
 
     requested: tuple[str, ...] = ()
     printed: tuple[str, ...] = ()

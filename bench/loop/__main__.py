@@ -43,13 +43,7 @@ MEASURED = "median_seconds"
 
 @dataclass(slots=True, eq=False)
 class Order:
-    """A placement of a program's ranks, its estimate and what was measured.
-
-    Attributes
-    ----------
-    medians : median seconds of a step in each run
-    counted : per run: bytes of packets on all cables that switches send on, over the estimate
-    """
+    """A placement of a program's ranks, its estimate and what was measured."""
 
     name: str
     placement: Placement

@@ -25,13 +25,7 @@ nothing is dropped."""
 
 @dataclass(frozen=True, slots=True)
 class Cable:
-    """A direction of a cable.
-
-    Attributes
-    ----------
-    namespace, device : where it is limited and counted: the sending end
-    source, target : names of the ends in the fabric
-    """
+    """A direction of a cable."""
 
     namespace: str
     device: str
@@ -41,14 +35,7 @@ class Cable:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """A two-level fabric: leaf switches with hosts, and one spine.
-
-    Attributes
-    ----------
-    leaves, per_leaf : number of leaf switches, and of hosts on each
-    bits : rate of every cable, per second and direction
-    prefix : beginning of the names of all namespaces
-    """
+    """A two-level fabric: leaf switches with hosts, and one spine."""
 
     leaves: int = 4
     per_leaf: int = 4
@@ -147,10 +134,8 @@ class Refused(Exception):
 def built(plan: Plan) -> Iterator[None]:
     """Build a fabric, and remove it at the end, also after an error or a signal.
 
-    Raises
-    ------
-    Refused
-        A program is missing, the user is not root, or the kernel refuses.
+    Raises:
+        Refused: A program is missing, the user is not root, or the kernel refuses.
     """
     for program in PROGRAMS:
         if shutil.which(program) is None:

@@ -41,14 +41,7 @@ _RANK = re.compile(r"rank (\d+) host (\S+)")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Program:
-    """A program of ``exchange.c``.
-
-    Attributes
-    ----------
-    name : ``halo`` or ``all-to-all``
-    parts : rows of the grid, or number of groups
-    bytes : size of a message
-    """
+    """A program of ``exchange.c``."""
 
     name: str
     parts: int
@@ -119,10 +112,8 @@ class Runner:
     ) -> Output:
         """Run a program with its ranks on the hosts of a placement.
 
-        Raises
-        ------
-        RuntimeError
-            It fails, or a rank runs elsewhere.
+        Raises:
+            RuntimeError: It fails, or a rank runs elsewhere.
         """
         hosts = self.folder / "hosts"
         hosts.write_text(write("openmpi-hostfile", placement, fabric))
@@ -166,10 +157,8 @@ class SimulatedRunner:
     def compile(self) -> None:
         """Compile the programs, and describe the fabric.
 
-        Raises
-        ------
-        Refused
-            SimGrid is not installed.
+        Raises:
+            Refused: SimGrid is not installed.
         """
         for program in PROGRAMS:
             if shutil.which(program) is None:
@@ -181,10 +170,8 @@ class SimulatedRunner:
     def run(self, program: Program, placement: Placement, fabric: Fabric, steps: int) -> Output:
         """Run a program with its ranks on the hosts of a placement, in simulated time.
 
-        Raises
-        ------
-        RuntimeError
-            It fails, or a rank runs elsewhere.
+        Raises:
+            RuntimeError: It fails, or a rank runs elsewhere.
         """
         hosts = self.folder / "hosts"
         hosts.write_text(write("openmpi-hostfile", placement, fabric))

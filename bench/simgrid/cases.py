@@ -29,18 +29,11 @@ MIB = 1 << 20
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Case:
-    """Messages of ranks on a fabric.
-
-    Attributes
-    ----------
-    host_of_rank : int32[ranks]; Vertices, without repeats
-    messages : by rank
-    routing : one that has one way for each pair
-    options : one latency for all links
-    """
+    """Messages of ranks on a fabric."""
 
     fabric: Fabric
     host_of_rank: Ints
+    """int32[ranks]; Vertices, without repeats."""
     messages: Messages
     routing: str
     options: Options

@@ -43,14 +43,7 @@ Result = TypeVar("Result")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Effort:
-    """Limits of a run.
-
-    Attributes
-    ----------
-    small : few and small cases, to try that everything works
-    traces : folder of the traces
-    flits : part of the 2004 paper's networks that are simulated flit by flit, too; 0 to 1
-    """
+    """Limits of a run."""
 
     small: bool = False
     traces: Path | None = None
@@ -63,9 +56,8 @@ class Effort:
     def trace(self, program: str) -> Trace:
         """Return the trace of a program at 64 ranks; only its first messages if the effort is small.
 
-        Raises
-        ------
-        PartSkipped
+        Raises:
+            PartSkipped
         """
         if self.traces is None:
             raise PartSkipped("it needs --traces FOLDER")

@@ -64,18 +64,12 @@ class Searched:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Compared:
-    """A search on one network against random mappings.
-
-    Attributes
-    ----------
-    coefficient, gain : mapping coefficient, and throughput (CG) or peak latency (SP), over those of the
-        mapping with locality that ran best, minus one
-    lowest : no random mapping, with locality or without, has as low a peak latency
-    """
+    """A search on one network against random mappings."""
 
     searched: Searched
     coefficient: float
     gain: float
+    """mapping with locality that ran best, minus one"""
     lowest: bool
 
 

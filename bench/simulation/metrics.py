@@ -67,15 +67,7 @@ SHOWN = (
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Case:
-    """A fabric and a program, with the metrics and times of their placements.
-
-    Attributes
-    ----------
-    kinds : of each placement
-    values : each metric's order of the placements, as ranks from 0, equal ones sharing the lowest
-    plain : the first number of each metric
-    seconds : float64[n]; Simulated completion time
-    """
+    """A fabric and a program, with the metrics and times of their placements."""
 
     fabric: str
     program: str
@@ -83,6 +75,7 @@ class Case:
     values: dict[str, Floats]
     plain: dict[str, Floats]
     seconds: Floats
+    """float64[n]; Simulated completion time."""
 
     def regret(self, metric: str) -> float:
         """Return how much longer than the fastest a metric's best placement takes, averaged over ties."""
@@ -249,17 +242,12 @@ FASTEST = "simulated time of the fastest placement that any search found for the
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Searched:
-    """A fabric and a program.
-
-    Attributes
-    ----------
-    seconds : float64[objectives, seeds]; Simulated completion time of what was found
-    in_order : that of ranks in order
-    """
+    """A fabric and a program."""
 
     fabric: str
     program: str
     seconds: Floats
+    """float64[objectives, seeds]; Simulated completion time of what was found."""
     in_order: float
 
     @property

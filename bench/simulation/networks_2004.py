@@ -48,15 +48,7 @@ LOCAL, EVERY_RANDOM = "best random mapping with locality", "all random mappings,
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Outcome:
-    """Result of a simulated run, with the values that the figures show.
-
-    Attributes
-    ----------
-    throughput : bytes/s over the whole run
-    peak_latency, mean_latency : cycles; the peak is the largest mean of the messages of a point
-    at, traffic, latency : points: cycle, flits a switch and cycle since the point before, mean latency in
-        cycles
-    """
+    """Result of a simulated run, with the values that the figures show."""
 
     throughput: float
     peak_latency: float
@@ -64,6 +56,7 @@ class Outcome:
     at: tuple[float, ...]
     traffic: tuple[float, ...]
     latency: tuple[float, ...]
+    """cycles"""
 
     @property
     def peak_traffic(self) -> float:
@@ -230,15 +223,7 @@ ROUNDS: dict[str, tuple[Callable[[], Profile], int]] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mappings:
-    """Mappings of one program on one network.
-
-    Attributes
-    ----------
-    half : with locality of the half of the ranks that talk most; the rest anywhere
-    paper : by the paper's random search on its mapping coefficient, which stops as printed
-    thorough : by our search on the same coefficient
-    ours : by the default search on congestion
-    """
+    """Mappings of one program on one network."""
 
     random: tuple[Placement, ...]
     local: tuple[Placement, ...]

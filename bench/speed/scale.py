@@ -49,14 +49,7 @@ SHORT_SECONDS = 10.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Line:
-    """A curve: what is measured, and at which sizes.
-
-    Attributes
-    ----------
-    measure : returns what was found; has ``seconds``
-    limits : most seconds aimed for, by size
-    unit : of the sizes
-    """
+    """A curve: what is measured, and at which sizes."""
 
     sizes: tuple[int, ...]
     measure: Callable[[int], dict[str, float]]

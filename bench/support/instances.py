@@ -30,19 +30,12 @@ SHIPPED = DATA / "bench"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shape:
-    """Structure of an allocation's hosts, in their order, for tools that use it.
-
-    Attributes
-    ----------
-    sides : the hosts are all nodes of this torus or mesh, the last coordinate fastest; empty: they are not
-    wraps : whether `sides` are those of a torus rather than of a mesh
-    groups : the hosts fill, one after the other, groups of this many, each of these groups of so many, and so
-        on down, such as ``(32, 8)``; empty: no such order
-    """
+    """Structure of an allocation's hosts, in their order, for tools that use it."""
 
     sides: tuple[int, ...] = ()
     wraps: bool = True
     groups: tuple[int, ...] = ()
+    """on down, such as ``(32, 8)``; empty: no such order"""
 
 
 class Instance(NamedTuple):
@@ -55,14 +48,7 @@ class Instance(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Contest:
-    """An instance, with what other tools may know of its hosts.
-
-    Attributes
-    ----------
-    fabric, profile, allocation : the instance
-    shape : of the allocation's hosts
-    peers_on_first : whether other tools get only as many slots as ranks, the first ones
-    """
+    """An instance, with what other tools may know of its hosts."""
 
     fabric: Fabric
     profile: Profile

@@ -31,15 +31,7 @@ Cell = str | float | int | bool | None
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """Our value beside the paper's.
-
-    Attributes
-    ----------
-    what : case and metric
-    baseline : of a change, or a unit
-    paper : key in a ``values.toml``, or empty if the text gives no value
-    why : reason of the difference; without it that of the claim
-    """
+    """Our value beside the paper's."""
 
     what: str
     ours: float | str
@@ -66,15 +58,7 @@ class Table:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Figure:
-    """A reproduced figure, table or section.
-
-    Attributes
-    ----------
-    setting : description of the runs
-    picture : a PNG to keep beside the record instead of plots of panels
-    claims : keys of sentences of the paper that are compared with, besides those of rows
-    data : more numbers
-    """
+    """A reproduced figure, table or section."""
 
     title: str
     setting: str
@@ -171,12 +155,7 @@ def section(record: dict[str, Any]) -> list[str]:
 
 
 def rows_of_figure(rows: Sequence[tuple[str, str, Mapping[str, Mapping[str, Any]]]]) -> list[str]:
-    """Return rows of a record as a table, with reasons as notes below it.
-
-    Parameters
-    ----------
-    rows : case, baseline, and the rows of the record by the column that has the value
-    """
+    """Return rows of a record as a table, with reasons as notes below it."""
     notes: dict[str, int] = {}
     lines, ours = [], list(dict.fromkeys(name for *_, entries in rows for name in entries))
     for case, baseline, entries in rows:
@@ -233,15 +212,7 @@ def write_plots(folder: Path) -> Iterator[Path]:
 
 
 class Reproduction(NamedTuple):
-    """Parts that a command runs, and where their records go.
-
-    Attributes
-    ----------
-    names : of the parts, in the order in which they run
-    results : folder of the records of the repository
-    page, head : name and first lines of the page of all tables
-    run : yields the figure after each of its steps until it is complete, and what else to record
-    """
+    """Parts that a command runs, and where their records go."""
 
     names: tuple[str, ...]
     results: Path

@@ -66,12 +66,7 @@ class Watch:
 def serve(
     environment: dict[str, str], folder: Path, command: Sequence[str] | None = None
 ) -> Iterator[Served]:
-    """Serve the pages with these settings; the server's output goes to a file in the folder.
-
-    Parameters
-    ----------
-    command : command of the server without its port (default: `almanac dashboard`)
-    """
+    """Serve the pages with these settings; the server's output goes to a file in the folder."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
@@ -98,10 +93,8 @@ def serve(
 def chromium(executable: str | None = None) -> Iterator[Browser]:
     """Start the system's Chromium.
 
-    Raises
-    ------
-    FileNotFoundError
-        There is none.
+    Raises:
+        FileNotFoundError: There is none.
     """
     found = executable or shutil.which("chromium")
     if found is None:

@@ -66,12 +66,7 @@ def structured() -> dict[str, Callable[[], Contest]]:
 
 
 def along_axes(sides: tuple[int, ...], *calls: tuple[str, float, str]) -> Profile:
-    """Return the profile of a collective in every line of a grid of ranks, the last coordinate fastest.
-
-    Parameters
-    ----------
-    calls : operation, bytes of the buffer and algorithm, for the lines along each axis
-    """
+    """Return the profile of a collective in every line of a grid of ranks, the last coordinate fastest."""
     rank = np.arange(prod(sides)).reshape(sides)
     sent = [
         expand(operation, np.moveaxis(rank, axis, -1).reshape(-1, sides[axis]), size, algorithm=algorithm)
@@ -102,12 +97,7 @@ def hpl(rows: int, columns: int) -> Profile:
 
 
 def halving(ranks: int) -> Profile:
-    """Return an all-reduce by recursive halving and doubling: the furthest partner gets half of the buffer.
-
-    Parameters
-    ----------
-    ranks : number of ranks, a power of two
-    """
+    """Return an all-reduce by recursive halving and doubling: the furthest gets half of the buffer."""
     me, bit = np.arange(ranks), 1 << np.arange(ranks.bit_length() - 1)[:, None]
     return edges(me, me ^ bit, 2 * BUFFER * bit / ranks, 2).profile(ranks, f"halving-{ranks}", "all-reduce")
 

@@ -94,13 +94,7 @@ def stored_bytes(home: Path) -> dict[str, int]:
 
 @dataclass(slots=True)
 class YearSoFar:
-    """A history that is written day by day, as it is kept between two runs of the benchmark.
-
-    Attributes
-    ----------
-    days : number of written days
-    write_seconds, prune_seconds : time that they took
-    """
+    """A history that is written day by day, as it is kept between two runs of the benchmark."""
 
     history: History
     days: int = 0

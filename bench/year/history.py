@@ -56,13 +56,7 @@ SLOW_SHARE = 0.3
 
 @dataclass(slots=True)
 class Wiring:
-    """A fabric and its present faults.
-
-    Attributes
-    ----------
-    whole : the fabric without faults and forwarding tables
-    per_day : changes per day
-    """
+    """A fabric and its present faults."""
 
     whole: Fabric
     draw: np.random.Generator
@@ -124,17 +118,13 @@ PACKET_BYTES = 2048
 
 @dataclass(slots=True)
 class Counting:
-    """The counters of all ports of a fabric; every sweep differs from the one before in nearly every port.
-
-    Attributes
-    ----------
-    guid, port : uint64[p]; Ports, ascending
-    values : int64[8, p]; Present values of `NAMES`
-    """
+    """The counters of all ports of a fabric; every sweep differs from the one before in nearly every port."""
 
     guid: Guids
     port: Ints
+    """uint64[p]; Ports, ascending."""
     values: Longs
+    """int64[8, p]; Present values of `NAMES`."""
     draw: np.random.Generator
 
     @classmethod
@@ -173,13 +163,7 @@ SPREAD = 0.8
 
 @dataclass(slots=True)
 class Accounting:
-    """The jobs of a cluster.
-
-    Attributes
-    ----------
-    hosts : in the order in which the scheduler hands them out
-    per_day : jobs submitted per day, at random times
-    """
+    """The jobs of a cluster."""
 
     hosts: Sequence[str]
     per_day: int
@@ -244,15 +228,7 @@ SIDES = {8: (4, 4, 4), 16: (8, 4, 4), 32: (8, 8, 4)}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sizes:
-    """Size of the cluster, and what happens per day; `seed` of all that is drawn.
-
-    Attributes
-    ----------
-    pods, leaves : the cluster has ``pods * leaves ** 2`` hosts
-    changes, jobs : changes of the wiring, and submitted jobs
-    advised : jobs with a profile, two placements and advice
-    sweep_minutes : time between two sweeps of counters
-    """
+    """Size of the cluster, and what happens per day; `seed` of all that is drawn."""
 
     pods: int = 5
     leaves: int = 20
@@ -278,12 +254,7 @@ class Written:
 
 @dataclass(slots=True)
 class History:
-    """A cluster and its history so far, which is written to a registry.
-
-    Attributes
-    ----------
-    time : end of what is written
-    """
+    """A cluster and its history so far, which is written to a registry."""
 
     sizes: Sizes
     time: datetime

@@ -20,14 +20,7 @@ DAY = timedelta(days=1)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Case:
-    """What one repeat of a read asks for.
-
-    Attributes
-    ----------
-    now, week_ago, month_ago : a time in the last hours of the history, and two before it
-    job : a job of the last days
-    hosts : its hosts
-    """
+    """What one repeat of a read asks for."""
 
     registry: Registry
     now: datetime
@@ -55,12 +48,7 @@ READS: Mapping[str, Callable[[Case], object]] = {
 def measure_reads(
     registry: Registry, now: datetime, seed: int, repeats: int = REPEATS
 ) -> dict[str, dict[str, float]]:
-    """Return median and 95th percentile of each read in seconds, warm.
-
-    Parameters
-    ----------
-    now : end of the history
-    """
+    """Return median and 95th percentile of each read in seconds, warm."""
     cases = _cases(registry, now, seed, repeats)
     return {name: _measured(read, cases) for name, read in READS.items()}
 

@@ -86,7 +86,8 @@ def _samples() -> dict[str, tuple[Sample, ...]]:
         if sum(read.size for read in group.files) > LARGEST:
             continue
         try:
-            sources = gather([group] if len(group.files) > 1 else _singly(group.files))
+            alone = [SourceGroup(path=file.path, files=(file,)) for file in group.files]
+            sources = gather([group] if len(group.files) > 1 else alone)
         except AlmanacError:
             continue  # not of a format that is known, such as a README
         for format, source in sources:
@@ -136,20 +137,14 @@ def _joined(groups: tuple[SourceGroup, ...]) -> SourceGroup:
     return SourceGroup(path=groups[0].path, files=tuple(read for group in groups for read in group.files))
 
 
-def _singly(files: tuple[SourceFile, ...]) -> list[SourceGroup]:
-    return [SourceGroup(path=read.path, files=(read,)) for read in files]
-
-
 def _smallest(samples: list[Sample]) -> tuple[Sample, ...]:
     """The smallest, and at least one of several files; names without the folder of the tests."""
     by_size = sorted(samples, key=lambda sample: (sum(len(item.data) for item in sample), sample))
     several = [sample for sample in by_size[MOST:] if len(sample) > 1]
     chosen = [*by_size[:MOST], *several[:1]]
-    return tuple(tuple(_plain(item) for item in sample) for sample in chosen)
-
-
-def _plain(item: Item) -> Item:
-    return Item(item.path.removeprefix(f"{DATA}/"), item.data)
+    return tuple(
+        tuple(Item(item.path.removeprefix(f"{DATA}/"), item.data) for item in sample) for sample in chosen
+    )
 
 
 def as_files(sample: Sample) -> list[SourceFile]:

@@ -100,12 +100,8 @@ put_in, drop_first = from_python(heap.put_in), from_python(heap.drop_first)
 below, exponential = from_python(random_numbers.below), from_python(random_numbers.exponential)
 
 
-def double(x: Any) -> Any:
-    return 2 * x
-
-
 def test_compiling_a_function_takes_time_and_calling_it_again_takes_none() -> None:
-    compiled: Any = njit(double)
+    compiled: Any = njit(lambda x: 2 * x)
     with Compiling() as first:
         assert compiled(3) == 6
     with Compiling() as again:

@@ -27,22 +27,15 @@ Settings = Mapping[str, str]
 
 @dataclass(frozen=True, slots=True)
 class DaskCluster:
-    """A running scheduler with its workers, each a process with one thread.
-
-    Attributes
-    ----------
-    scheduler : int
-        Process.
-    workers : list of int
-        Processes.
-    logs : str
-        Folder of what they write.
-    """
+    """A running scheduler with its workers, each a process with one thread."""
 
     address: str
     scheduler: int
+    """Process."""
     workers: list[int]
+    """Processes."""
     logs: str
+    """Folder of what they write."""
 
     def log(self) -> str:
         return "\n".join(path.read_text() for path in sorted(Path(self.logs).glob("*.log")))

@@ -49,12 +49,10 @@ def check_loads(
 ) -> None:
     """Compare loads, hops and distances of all pairs of hosts with the loads of one byte.
 
-    Parameters
-    ----------
-    byte_between
-        Function of two vertices that returns the loads of one byte, or None if no path joins them.
-    lost
-        Error of a pair that no path joins.
+    Args:
+        byte_between: Function of two vertices that returns the loads of one byte, or None if no path joins
+            them.
+        lost: Error of a pair that no path joins.
     """
     group, between = routes.grouped_hops()
     assert group.dtype == np.int32

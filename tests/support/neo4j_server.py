@@ -61,9 +61,8 @@ def kept(folder: Path) -> Iterator[dict[str, str | None]]:
 def neo4j(folder: Path) -> Iterator[ServerAddress]:
     """Start a Neo4j server that stores its data in an empty `folder`.
 
-    Raises
-    ------
-    Unavailable
+    Raises:
+        Unavailable
     """
     given = os.environ.get("ALMANAC_TEST_NEO4J_URI")
     if given:
@@ -136,9 +135,8 @@ def _java_process(folder: Path) -> Iterator[ServerAddress]:
 def maven_jars() -> Path:
     """Return the folder of Neo4j's jars, copied from Maven Central if they are missing.
 
-    Raises
-    ------
-    Unavailable
+    Raises:
+        Unavailable
     """
     cache = platformdirs.user_cache_path("fabric-almanac")
     wanted = cache / f"neo4j-{VERSION}"
@@ -188,10 +186,8 @@ def _set_password(java: str, jars: str, folder: Path, password: str) -> None:
 def await_answer(address: ServerAddress, process: subprocess.Popen[bytes] | psutil.Popen, log: Path) -> None:
     """Return once a server answers.
 
-    Raises
-    ------
-    RuntimeError
-        It ended, or does not answer within `PATIENCE` seconds.
+    Raises:
+        RuntimeError: It ended, or does not answer within `PATIENCE` seconds.
     """
     deadline = time.monotonic() + PATIENCE
     while True:

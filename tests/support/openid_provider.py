@@ -41,23 +41,16 @@ def new_key() -> rsa.RSAPrivateKey:
 
 @dataclass(kw_only=True)
 class Provider:
-    """What a test can set and read.
-
-    Attributes
-    ----------
-    claims : mapping of str to mapping
-        Claims of each user, by the name chosen on the page.
-    signs : RSAPrivateKey
-        Signs the logins; the published key is another one where a test puts one here.
-    refused : list of str
-        Why requests of the client were refused.
-    """
+    """What a test can set and read."""
 
     claims: Mapping[str, Mapping[str, Any]]
+    """Claims of each user, by the name chosen on the page."""
     published: rsa.RSAPrivateKey = field(default_factory=new_key)
     signs: rsa.RSAPrivateKey = field(init=False)
+    """Signs the logins; the published key is another one where a test puts one here."""
     url: str = ""
     refused: list[str] = field(default_factory=list)
+    """Why requests of the client were refused."""
     codes: dict[str, dict[str, str]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:

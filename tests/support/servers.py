@@ -144,15 +144,11 @@ def neo4j_alone() -> Iterator[None]:
 def kept(name: str, manager: str) -> Any:
     """Return what a context manager yields (as JSON) that a keeper process holds open until the run ends.
 
-    Parameters
-    ----------
-    manager : str
-        ``module:function``; the function gets the folder of what it starts.
+    Args:
+        manager: ``module:function``; the function gets the folder of what it starts.
 
-    Raises
-    ------
-    Unavailable
-        The function raised it.
+    Raises:
+        Unavailable: The function raised it.
     """
     own = folder() / name
     own.mkdir(exist_ok=True)

@@ -348,12 +348,10 @@ def finished_seconds(case: dict[str, Any], *, latency: bool) -> list[float]:
     rank begins a message when the one before it is delivered. Bertsekas and Gallager, "Data Networks", 1992,
     6.5.2.
 
-    Parameters
-    ----------
-    case : dict
-        A case of ``bench.simgrid.cases.case_json``.
-    latency : bool
-        Whether latencies count, and weigh: the share of a flow is in inverse proportion to that of its way.
+    Args:
+        case: A case of ``bench.simgrid.cases.case_json``.
+        latency: Whether latencies count, and weigh: the share of a flow is in inverse proportion to that of
+            its way.
     """
     capacity = np.array([rate for rate, _ in case["links"]])
     ways = {(source, target): way for source, target, way in case["routes"]}

@@ -36,10 +36,8 @@ def has_ended(process: int) -> bool:
 class SteeredClock:
     """Stands in for the module `time` of a module under test: a pause passes at once.
 
-    Parameters
-    ----------
-    at_each_pause : callable, optional
-        Called at each pause, for what is to happen meanwhile.
+    Args:
+        at_each_pause: Called at each pause, for what is to happen meanwhile.
     """
 
     def __init__(self, at_each_pause: Callable[[], object] = bool) -> None:

@@ -46,10 +46,8 @@ def optimum(application: Application, machine: Machine) -> Optimum:
     A link more never makes a topology worse, so that only those are tried to which none can be added.
     Partitions are tried up to the names of nodes, as all topologies are, by falling compute throughput.
 
-    Raises
-    ------
-    InvalidValue
-        More nodes, vertices or edges than `MOST_NODES`, `MOST_VERTICES`, `MOST_EDGES`.
+    Raises:
+        InvalidValue: More nodes, vertices or edges than `MOST_NODES`, `MOST_VERTICES`, `MOST_EDGES`.
     """
     _check(application, machine)
     topologies = [(topology, _paths(topology)) for topology in maximal_topologies(machine)]

@@ -47,47 +47,28 @@ STRIDE = 1_000_003
 
 
 class Restarted(NamedTuple):
-    """Result of the paper's loop restarted for some time.
-
-    Attributes
-    ----------
-    first, first_seconds : throughput and processor time of the first run, which is that of
-        `bench.papers.circuits.experiment.loop`
-    best, seconds : best throughput of all runs, and their processor time
-    runs : number of runs; they start from the condensed graph and the torus in turns, as ours does
-    """
+    """Result of the paper's loop restarted for some time."""
 
     first: float
     first_seconds: float
+    """`bench.papers.circuits.experiment.loop`"""
     best: float
     seconds: float
     runs: int
 
 
 class EqualTime(NamedTuple):
-    """Our search and the restarted loop on one application.
-
-    Attributes
-    ----------
-    ours, seconds : throughput and processor time of our search
-    loops : result of the loop, by reading
-    ours_at_first : throughput of our search when it had used the time of one run of the loop, by reading; its
-        first throughput, if it had none by then
-    """
+    """Our search and the restarted loop on one application."""
 
     ours: float
     seconds: float
     loops: dict[str, Restarted]
     ours_at_first: dict[str, float]
+    """first throughput, if it had none by then"""
 
 
 def run(parameters: Parameters, effort: Effort, pool: WorkerPool) -> Iterator[Figure]:
-    """Run all rows with calibrated and with default parameters; yield the part after each trial.
-
-    Parameters
-    ----------
-    effort : number of trials (`pairs`), divided by `SHARES`
-    """
+    """Run all rows with calibrated and with default parameters; yield the part after each trial."""
     given = {CALIBRATED: parameters, DEFAULTS: Parameters()}
     rows = [(number, row) for number in (1, 2) for row in table(number)[: 1 if effort.small else None]]
     found: dict[tuple[str, str], list[EqualTime]] = {}

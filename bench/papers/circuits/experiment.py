@@ -45,16 +45,7 @@ FORKS = (CONDENSED, *RINGS, "torus")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Parameters:
-    """The parameters that the paper does not publish.
-
-    Attributes
-    ----------
-    vertex_spread, edge_spread : standard deviations of the logarithms of weights
-    edge_weight : mean weight of an edge over that of a vertex
-    patience : iterations without gain after which the loop stops
-    skip : probability of ignoring a pair of links that can be swapped
-    steps : most steps of a refinement, on each graph: the depth of the local search of section 4.4
-    """
+    """The parameters that the paper does not publish."""
 
     vertex_spread: float = VERTEX_SPREAD
     edge_spread: float = EDGE_SPREAD
@@ -66,14 +57,7 @@ class Parameters:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Setting:
-    """An experiment: all that its trials have in common.
-
-    Attributes
-    ----------
-    vertices : of each application
-    flows : of the certified bound (`mapping.circuits.bounds.throughput_bound`)
-    expansion : order of the loop's matchings: ``lowest`` first, as printed, or ``highest``
-    """
+    """An experiment: all that its trials have in common."""
 
     machine: Machine
     vertices: int
@@ -83,16 +67,7 @@ class Setting:
 
 
 class Outcome(NamedTuple):
-    """Result of one run of the loop.
-
-    Attributes
-    ----------
-    throughput, improvement : the best, and Phi: the best over that on the seed topology
-    best_iteration, solves : i_opt, and partitions made: iterations and the seed's
-    compute_bound : whether nodes limit the throughput
-    of_loose_bound : r_looseub
-    seconds : processor time
-    """
+    """Result of one run of the loop."""
 
     throughput: float
     improvement: float
@@ -104,19 +79,12 @@ class Outcome(NamedTuple):
 
 
 class Pair(NamedTuple):
-    """Results of the paper's loop and of our best search on one application.
-
-    Attributes
-    ----------
-    paper, highest, ours : throughput of the loop as printed, of the loop with the highest expansions matched
-        first, of `mapping.circuits.local_search.search_from_seeds`
-    bound, loose : the certified bound, and the paper's
-    paper_seconds, ours_seconds : processor time
-    """
+    """Results of the paper's loop and of our best search on one application."""
 
     paper: float
     highest: float
     ours: float
+    """first, of `mapping.circuits.local_search.search_from_seeds`"""
     bound: float
     loose: float
     bound_name: str
@@ -126,24 +94,14 @@ class Pair(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Effort:
-    """Limits of a run.
-
-    Attributes
-    ----------
-    seconds : of an experiment: no batch of trials begins later
-    calibration_seconds : of the calibration
-    fewest, most, batch : trials of an experiment, and between two looks at its imprecision; most of the
-        paper's numbers of trials are multiples of 12
-    pairs : trials of an experiment on which the best of ours and the bound are computed too
-    workers : processes
-    small : few cases, to try that everything works
-    """
+    """Limits of a run."""
 
     seconds: float = 180.0
     calibration_seconds: float = 1500.0
     fewest: int = 36
     most: int = 2400
     batch: int = 12
+    """paper's numbers of trials are multiples of 12"""
     pairs: int = 16
     workers: int = 2
     small: bool = False
@@ -266,14 +224,7 @@ IMPRECISION = 0.05
 
 
 class Trials(NamedTuple, Generic[T]):
-    """The trials of an experiment.
-
-    Attributes
-    ----------
-    found : by number, from 0
-    imprecision : of the throughput; of several seed topologies the largest
-    complete : whether that is at most `IMPRECISION`; otherwise time was over
-    """
+    """The trials of an experiment."""
 
     found: list[T]
     imprecision: float
@@ -281,12 +232,7 @@ class Trials(NamedTuple, Generic[T]):
 
 
 class WorkerPool:
-    """A pool of processes that run trials; with one worker, trials run in this process.
-
-    Parameters
-    ----------
-    cluster : trials run there instead; its workers find this package in the same folder
-    """
+    """A pool of processes that run trials; with one worker, trials run in this process."""
 
     def __init__(self, workers: int, cluster: Cluster | None = None) -> None:
         self._workers = workers
@@ -332,12 +278,7 @@ def experiment(
     effort: Effort,
     throughputs: Callable[[T], Sequence[float]],
 ) -> Trials[T]:
-    """Run trials in batches until all throughputs are known to 5%, or until time is over.
-
-    Parameters
-    ----------
-    throughputs : the throughputs whose imprecision counts
-    """
+    """Run trials in batches until all throughputs are known to 5%, or until time is over."""
     found: list[T] = []
     since = time.perf_counter()
     while True:

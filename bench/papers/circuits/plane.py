@@ -42,13 +42,7 @@ WHOSE = ("Table 1", "Table 2", "both")
 
 
 class Point(NamedTuple):
-    """A reading of the loop with two parameters, its rows of both tables, and their losses.
-
-    Attributes
-    ----------
-    rows : our rows, by table and row of the paper
-    losses : of Table 1, of Table 2, and their mean
-    """
+    """A reading of the loop with two parameters, its rows of both tables, and their losses."""
 
     expansion: str
     steps: int | None
@@ -68,12 +62,7 @@ class Point(NamedTuple):
 
 
 def run(parameters: Parameters, effort: Effort, pool: WorkerPool) -> Iterator[Figure]:
-    """Run the grid for each reading, yield the part after each; then the best points again.
-
-    Parameters
-    ----------
-    parameters : the edges' spread, patience and skip probability are used
-    """
+    """Run the grid for each reading, yield the part after each; then the best points again."""
     weights, spreads = (EDGE_WEIGHTS[1:3], SPREADS[2:4]) if effort.small else (EDGE_WEIGHTS, SPREADS)
     rows: dict[int, tuple[int, ...]] = {1: (1,), 2: (1,)} if effort.small else ROWS
     trials, final = (2, 2) if effort.small else (TRIALS, FINAL_TRIALS)

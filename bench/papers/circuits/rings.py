@@ -125,10 +125,8 @@ def _found(case: Case, parameters: Parameters, effort: Effort, pool: WorkerPool)
 def deltas(found: list[tuple[Outcome, ...]], what: str) -> Floats:
     """Return each seed's gain over the first, in each trial (float64[trials, forks], section 5.1).
 
-    Parameters
-    ----------
-    what : ``throughput``: the seed's over the baseline's; ``seconds`` or ``solves``: the baseline's over the
-        seed's; less one
+    Args:
+        what: seed's; less one
     """
     values = np.array([[getattr(fork, what) for fork in one] for one in found], np.float64)
     base = values[:, :1]

@@ -107,14 +107,7 @@ FULL = {"nlpkkt": 80, "F1": F1_NODES, "audikw": AUDIKW_NODES}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Effort:
-    """Limits of a run.
-
-    Attributes
-    ----------
-    refine_seconds : time of threshold accepting after one strategy
-    search_seconds : time of our default search
-    small : run few and small cases, as a trial
-    """
+    """Limits of a run."""
 
     refine_seconds: float = 5.0
     search_seconds: float = 10.0
@@ -123,26 +116,16 @@ class Effort:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mapped:
-    """Result of one strategy.
-
-    Attributes
-    ----------
-    worst, network, mean : congestion in seconds: of the worst link, of the worst between switches, mean of
-        loaded links
-    estimate : congestion of the worst link by the paper's Algorithm 3
-    dilation : average, weighted by bytes, as in equation 2 of the paper
-    edge_dilation : mean over the edges of the guest, each counted once: what LibTopoMap prints as average
-        dilation
-    seconds : processor time of the strategy alone, without distances, routes and refinement
-    plain : result before threshold accepting, if that was run
-    """
+    """Result of one strategy."""
 
     worst: float
     network: float
     mean: float
+    """loaded links"""
     estimate: float
     dilation: float
     edge_dilation: float
+    """dilation"""
     seconds: float
     placement: Placement
     plain: Mapped | None = None
@@ -187,11 +170,6 @@ def compare(
     """Run the baselines, the paper's strategies, also refined by threshold accepting, and our search.
 
     All limits are in processor seconds.
-
-    Parameters
-    ----------
-    refine : run threshold accepting on congestion after each strategy (section 3.5)
-    search : run our default, too
     """
     where = first_hosts(fabric, profile.ranks) if allocation is None else allocation
     found = {"in-order": judged(fabric, profile, in_order(profile.ranks, where))}
@@ -276,12 +254,7 @@ def panel(
     *,
     refined: bool = True,
 ) -> Panel:
-    """Plot the change of the worst congestion by strategy over the ranks, for all links or network links.
-
-    Parameters
-    ----------
-    refined : plot strategies after threshold accepting, for the sizes at which it was run, or without it
-    """
+    """Plot the change of the worst congestion by strategy over the ranks, for all links or network links."""
 
     def shown(name: str, one: dict[str, Mapped]) -> bool:
         return name in one and (name not in STRATEGIES or not refined or one[name].plain is not None)

@@ -39,16 +39,10 @@ MANY, MOST = 4_000, 20_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Restarted:
-    """Best mapping of the paper's search within a CPU time.
-
-    Attributes
-    ----------
-    host_of_rank : int32[ranks]; index of the host in the allocation
-    seeds : number of random mappings that it started from
-    seconds : CPU time that it took
-    """
+    """Best mapping of the paper's search within a CPU time."""
 
     host_of_rank: Ints
+    """int32[ranks]; index of the host in the allocation."""
     coefficient: float
     seeds: int
     seconds: float
@@ -81,12 +75,8 @@ class Compared:
 
     Coefficients are relative to the best of ten seeds, minus one.
 
-    Attributes
-    ----------
-    printed_seconds, seconds : CPU time of ten seeds, and of our search
-    ours, restarted, longer : coefficient of our search, of the paper's restarted, and of that with `MANY`
-        failures
-    seeds, longer_seeds : seeds that the last two started from
+    Attributes:
+        ours, restarted, longer: failures
     """
 
     printed_seconds: float

@@ -128,10 +128,8 @@ def slot_distances(contest: Contest, allocation: Allocation) -> Floats:
 def level_costs(hops: Floats, sizes: list[int]) -> list[int]:
     """Return the cost of a tree's levels from the top: the additional distance of pairs that part there.
 
-    Parameters
-    ----------
-    hops : float64[leaves, leaves]; distances of the leaves in their order
-    sizes : leaves of a group on each level, from all down to 1
+    Args:
+        hops (float64[leaves, leaves]; distances of the leaves in their order):
     """
     place = np.arange(len(hops))
     mean = []
@@ -144,20 +142,13 @@ def level_costs(hops: Floats, sizes: list[int]) -> list[int]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hierarchy:
-    """A tree whose leaves are the slots of an allocation.
-
-    Attributes
-    ----------
-    kind : how the groups were found
-    arities : number of parts of a group, from the top; at least two levels
-    costs : additional distance of two leaves that part at each level, from the top
-    slot : int64[leaves]; slot of the allocation of each leaf
-    """
+    """A tree whose leaves are the slots of an allocation."""
 
     kind: str
     arities: tuple[int, ...]
     costs: tuple[int, ...]
     slot: Longs
+    """int64[leaves]; slot of the allocation of each leaf."""
 
     @property
     def tleaf(self) -> str:
@@ -209,12 +200,9 @@ def host_trees(contest: Contest, allocation: Allocation) -> Iterator[tuple[str, 
 def halved(sides: Sequence[int]) -> tuple[tuple[int, ...], Longs]:
     """Return the tree of a grid whose longest side is cut again and again into as few parts as possible.
 
-    Returns
-    -------
-    arities : tuple of int
-        From the top.
-    node : int64[nodes]
-        Node of each leaf, the last coordinate fastest.
+    Returns:
+        arities: From the top.
+        node: Node of each leaf, the last coordinate fastest.
     """
     left = list(sides)
     cuts: list[tuple[int, int, int]] = []
@@ -234,10 +222,8 @@ def halved(sides: Sequence[int]) -> tuple[tuple[int, ...], Longs]:
 def host_groups(contest: Contest, allocation: Allocation, most: int) -> Longs:
     """Return nested groups of an allocation's hosts, each with at most `most` parts where the tree allows.
 
-    Returns
-    -------
-    int64[levels, hosts]
-        Group of each host on every level above single hosts, from the top.
+    Returns:
+        int64[levels, hosts]: Group of each host on every level above single hosts, from the top.
     """
     _, arities, order = next(iter(host_trees(contest, allocation)))
     merged: list[int] = []

@@ -201,14 +201,7 @@ COUNTS_SWITCHES = ("tianhe2304",)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """Time limits.
-
-    Attributes
-    ----------
-    seconds : of ours, one search each
-    peer_seconds : processor time of a process of another tool
-    seed : of ours
-    """
+    """Time limits."""
 
     seconds: tuple[float, ...]
     peer_seconds: float
@@ -216,12 +209,7 @@ class Limits:
 
 
 def run_peers(contest: Contest, limits: Limits, recorded: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return results of ranks in order and at random, recorded ones, and those of every installed tool.
-
-    Parameters
-    ----------
-    recorded : lines of ``peers.jsonl`` that belong to the instance
-    """
+    """Return results of ranks in order and at random, recorded ones, and those of every installed tool."""
     theirs = _for_peers(contest)
     peers = _baselines(theirs) + _recorded(recorded, float(contest.profile.bytes.sum()))
     with tempfile.TemporaryDirectory() as folder:

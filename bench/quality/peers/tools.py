@@ -41,19 +41,13 @@ WAITING = 20
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
-    """Result of one tool.
-
-    Attributes
-    ----------
-    seconds, cpu_seconds : wall and processor time of its process, start and reading of its input included
-    slot_of_rank : int32[ranks]; slot of the allocation; None where it gave no result
-    why : why there is none
-    """
+    """Result of one tool."""
 
     tool: str
     seconds: float = 0.0
     cpu_seconds: float = 0.0
     slot_of_rank: Ints | None = None
+    """int32[ranks]; slot of the allocation; None where it gave no result."""
     why: str = ""
 
 
@@ -65,12 +59,7 @@ def run_child(folder: Path, limit: float, *arguments: str) -> tuple[Answer, Path
 
 
 def run(arguments: list[str], limit: float) -> Answer:
-    """Run a process with one thread of OpenMP; `why` is the reason if it failed.
-
-    Parameters
-    ----------
-    limit : seconds of processor time, so that a busy machine does not change the results
-    """
+    """Run a process with one thread of OpenMP; `why` is the reason if it failed."""
     before, begin = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
     try:
         done = subprocess.run(
@@ -129,14 +118,7 @@ def program(tool: str) -> str | None:
 def tree_answers(
     contest: Contest, allocation: Allocation, where: str, folder: Path, limit: float
 ) -> Iterator[Answer]:
-    """Run each installed tool on each tree of the slots.
-
-    Parameters
-    ----------
-    where : text to add to the names of tools
-    folder : for files
-    limit : processor seconds of a process
-    """
+    """Run each installed tool on each tree of the slots."""
     installed = [tool for tool in PROGRAMS if program(tool)]
     if not installed:
         return
@@ -234,13 +216,7 @@ def gmap() -> str | None:
 
 
 def answers(contest: Contest, folder: Path, limit: float) -> Iterator[Answer]:
-    """Run every installed tool in every variant, on all slots and, if more than ranks, on the first.
-
-    Parameters
-    ----------
-    folder : empty; for files
-    limit : processor seconds of a process
-    """
+    """Run every installed tool in every variant, on all slots and, if more than ranks, on the first."""
     absent, ranks = missing(), contest.profile.ranks
     first = first_slots(contest.allocation, ranks)
     allocations = {"first slots": first}

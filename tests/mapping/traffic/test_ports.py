@@ -15,7 +15,7 @@ from mapping.distances.cost_model import CostModel
 from mapping.selfcheck import oracles
 from mapping.traffic.job_loads import JobTraffic, Loader
 from mapping.traffic.names import link_text
-from mapping.traffic.ports import CounterGrowth, CounterHistory, PortTable, PortUse
+from mapping.traffic.ports import CounterGrowth, CounterHistory, PortTable
 from mapping.traffic.shared_load import JobLoad, SharedLoad, against_counters, interference
 from registry.errors import DisconnectedAllocation, InvalidPlacement, InvalidValue, UnknownName
 from registry.model import CounterDeltas, Fabric, deltas, growth, link_rates
@@ -67,10 +67,6 @@ def counted(*rates: tuple[int, int, float, float], **errors: int) -> CounterDelt
     return deltas(sweep(0, before), sweep(MINUTES, after))
 
 
-def by_name(ports: tuple[PortUse, ...]) -> dict[str, PortUse]:
-    return {port.name: port for port in ports}
-
-
 def test_a_port_has_its_errors_its_use_in_both_directions_and_its_jobs() -> None:
     fabric = fat_tree()
     grown = counted((LEAF_GUID, 1, 0.5, 0.25), symbol_errors=60, link_downed=1, rcv_errors=0)
@@ -92,7 +88,7 @@ def test_the_estimate_is_scaled_to_the_measured_network_links() -> None:
     fabric = fat_tree()
     grown = counted((LEAF_GUID, 3, 0.3, 0.0), (SPINE_GUID, 1, 0.1, 0.3))
     load = shared(fabric, a={("leaf0", 3): 4.0, ("spine0", 1): 4.0, ("node00", 1): 10.0})
-    ports = by_name(table(grown, load, {}).top(10))
+    ports = {port.name: port for port in table(grown, load, {}).top(10)}
     assert ports["spine0:1"].estimated_received_share == pytest.approx(0.2)
     assert ports["spine0:1"].received_share == pytest.approx(0.3)
     assert ports["spine0:1"].sent_share == pytest.approx(0.1)

@@ -258,10 +258,6 @@ def test_what_is_no_rule_is_refused_but_blanks_and_capitals_do_not_matter() -> N
     assert Keep.parse(" Daily  after 1 day ,none after 9 days") == plain
 
 
-def lengths(database: Database, statement: str) -> int:
-    return sum(len(blob) for row in database.query(statement)[1] for blob in row if blob is not None)
-
-
 STATEMENTS = {
     "placements": "MATCH (p:Placement) OPTIONAL MATCH (p)-[:HAS_LOADS]->(l) RETURN p.host_of_rank, l.blob",
     "snapshots": "MATCH (n:Content {cluster: 'hpc1'}) RETURN n.blob",
@@ -277,7 +273,8 @@ def test_sizes_are_those_of_the_stored_arrays(registry: Registry) -> None:
     registry.save(Intake(cluster="toy", observed_at=at(0), fabric=fat_tree(), tables=tree_tables()))
     found = {(one.cluster, one.kind): one for one in stored_sizes(database)}
     for (kind, statement), count in zip(STATEMENTS.items(), (4, 2, 4, 2), strict=True):
-        expected = StoredSize(cluster="hpc1", kind=kind, count=count, bytes=lengths(database, statement))
+        size = sum(len(blob) for row in database.query(statement)[1] for blob in row if blob is not None)
+        expected = StoredSize(cluster="hpc1", kind=kind, count=count, bytes=size)
         assert found["hpc1", kind] == expected
     assert {key for key in found if key[0] == "toy"} == {("toy", "snapshots"), ("toy", "forwarding tables")}
 

@@ -27,6 +27,7 @@ from registry.upkeep.verify import (
     verify,
 )
 from tests.conftest import empty
+from tests.registry.upkeep.test_restore import hour
 from tests.support import paths
 
 DUMPS = paths.DATA / "dumps"
@@ -36,10 +37,6 @@ DAMAGED: dict[str, set[str]] = {
     "Simulation CounterSweep IntendedWiring LinkLoads": set(),
 }
 """Labels with bytes, and labels of which something depends on the first record of these."""
-
-
-def hour(number: int) -> datetime:
-    return datetime(2025, 11, 1, number, tzinfo=UTC)
 
 
 @pytest.fixture
