@@ -130,7 +130,7 @@ def test_classic_counters_are_full_at_their_largest_value_and_extended_ones_are_
         ("SymbolErrorCounter", 0xFFFF, "symbol_errors"),
         ("LinkDownedCounter", 0xFF, "link_downed"),
         ("LocalLinkIntegrityErrors", 0xF, "local_link_integrity_errors"),
-        ("PortXmitWait", 0xFFFFFFFF, "xmit_wait"),
+        *(("PortXmitWait", 0xFFFFFFFF, "xmit_wait"), ("PortRcvPkts", 0xFFFFFFFF, "rcv_packets")),
     ],
 )
 def test_each_counter_is_full_at_its_own_width(name: str, largest: int, column: str) -> None:

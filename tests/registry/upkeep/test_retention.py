@@ -246,8 +246,8 @@ def test_one_of_each_period_is_kept_and_pruning_again_deletes_nothing(hours: lis
 NO_RULES = [
     *("", "some", "daily after", "daily after 3", "daily after x days", "newest", "newest -1", "monthly")
 ]
-NO_RULES += ["newest 3, daily", "newest 3 after 5 days", "daily after 9 days, weekly after 3 days"]
-NO_RULES += ["daily, daily", "all; none"]
+NO_RULES += ["newest 3, none after 5 days", "newest 3 after 5 days", "daily, daily", "all; none"]
+NO_RULES += ["daily after 9 days, weekly after 3 days"]
 
 
 def test_what_is_no_rule_is_refused_but_blanks_and_capitals_do_not_matter() -> None:
