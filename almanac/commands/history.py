@@ -219,13 +219,13 @@ def _cell(value: Any) -> Any:
 
 def _show_regressions(registry: Registry, selected: HistoryFilter, since: datetime | None) -> bool:
     """Print the regressions, and return True if there are any."""
-    from mapping.traffic import job_loads as quality
+    from mapping.traffic import job_loads
     from registry.model import as_utc
 
     series = registry.placements.series(cluster=selected.cluster, application=selected.application)
     found = [
         one
-        for one in quality.regressions(series)
+        for one in job_loads.regressions(series)
         if selected.job in (None, one.job) and (since is None or one.recorded_at >= as_utc(since))
     ][: selected.top]
     rows = [regression_to_json(one) for one in found]

@@ -121,7 +121,7 @@ def _find_placements(
 ) -> tuple[PlacementReport, ...]:
     """Return the placement of a request, or a Pareto set, on a fabric of files or of the registry."""
     from mapping.cost.report import report_pareto_set, report_placement
-    from mapping.questions import place as placing
+    from mapping.questions import place
 
     if fabric_files:
         case = case_from_files(request, fabric_files)
@@ -132,8 +132,8 @@ def _find_placements(
         raise click.UsageError("--here needs --cluster, because SLURM_CLUSTER_NAME is not set")
     with open_registry() as registry:
         if pareto:
-            return placing.pareto(registry, request, progress)
-        return (placing.place(registry, request, progress),)
+            return place.pareto(registry, request, progress)
+        return (place.place(registry, request, progress),)
 
 
 def _export(exports: tuple[tuple[str, str], ...], report: PlacementReport) -> tuple[Launch, ...]:

@@ -248,7 +248,7 @@ def _this_program() -> str:
 
 
 def _require_own(target: Path) -> None:
-    """Raise an error if another script is there, or it cannot be told."""
+    """Raise an error if another script is there, or whose it is cannot be seen."""
     try:
         present = target.read_text("utf-8", "replace")
     except FileNotFoundError:

@@ -9,8 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from almanac.demo import data as generated_data
-from almanac.demo import data as history
+from almanac.demo import data
 from registry.errors import UnknownName
 from registry.progress import Progress, silent
 
@@ -88,7 +87,7 @@ def fill(
     from ingest.pipeline import ingest, plan
 
     moment = stored_moment(registry) or (moment or datetime.now(UTC)).replace(second=0, microsecond=0)
-    scanned = moment - history.MOVED
+    scanned = moment - data.MOVED
     present = plan(SCAN, Options(cluster=CLUSTER, observed_at=scanned), progress=progress)
     assert present.fabric is not None
     # in the order of time: a scan before stored ones changes the interval of each of their cables
@@ -116,7 +115,7 @@ def stored_moment(registry: Registry) -> datetime | None:
         observations = registry.fabrics.observations(CLUSTER)
     except UnknownName:
         return None
-    made = [one.at + history.MONTH for one in observations if one.source == generated_data.SOURCE]
+    made = [one.at + data.MONTH for one in observations if one.source == data.SOURCE]
     return min(made, default=None)
 
 
@@ -134,9 +133,9 @@ def _save_generated_data(registry: Registry, moment: datetime) -> None:
     from registry.model.intake import Intake
 
     nightly, jobs = _jobs(moment)
-    source = generated_data.SOURCE
+    source = data.SOURCE
     registry.save(Intake(cluster=CLUSTER, observed_at=moment, jobs=(*nightly, *jobs), source=source))
-    registry.save(Intake(profiles=generated_data.applications(), source=source))
+    registry.save(Intake(profiles=data.applications(), source=source))
     _save_optical_cluster(registry, moment)
     nights = dict.fromkeys([job.id for job in nightly], PROFILE)
     registry.jobs.attach_many(CLUSTER, {**nights, JOB: PROFILE, **RUNNING})
@@ -148,12 +147,12 @@ def _save_past_wiring(registry: Registry, fabric: Fabric, moment: datetime) -> N
     """Save the scans of the last month before the present one, and the plan of the wiring."""
     from registry.model.intake import Intake
 
-    changed = history.before_move(fabric)
-    planned = history.before_loss(changed)
-    plan = history.wiring_plan(planned, moment - history.MONTH)
+    changed = data.before_move(fabric)
+    planned = data.before_loss(changed)
+    plan = data.wiring_plan(planned, moment - data.MONTH)
     scans = (
-        *((age, planned) for age in (history.MONTH, history.BEFORE_LOSS)),
-        (history.LOST, changed),
+        *((age, planned) for age in (data.MONTH, data.BEFORE_LOSS)),
+        (data.LOST, changed),
     )
     for age, past in scans:
         registry.save(
@@ -162,8 +161,8 @@ def _save_past_wiring(registry: Registry, fabric: Fabric, moment: datetime) -> N
                 observed_at=moment - age,
                 fabric=past,
                 tables=past.tables,
-                intended=plan if age == history.MONTH else None,
-                source=generated_data.SOURCE,
+                intended=plan if age == data.MONTH else None,
+                source=data.SOURCE,
             )
         )
 
@@ -173,9 +172,9 @@ def _jobs(moment: datetime) -> tuple[tuple[Job, ...], tuple[Job, ...]]:
     from ingest.options import Options
     from ingest.pipeline import plan
 
-    jobs = generated_data.recent_jobs(plan(JOBS, Options(cluster=CLUSTER)).jobs, moment)
+    jobs = data.recent_jobs(plan(JOBS, Options(cluster=CLUSTER)).jobs, moment)
     (last,) = (job for job in jobs if job.id == JOB)
-    return history.nightly_jobs(last), jobs
+    return data.nightly_jobs(last), jobs
 
 
 def _save_nightly_placements(registry: Registry, nightly: Sequence[Job], moment: datetime) -> None:
@@ -186,7 +185,7 @@ def _save_nightly_placements(registry: Registry, nightly: Sequence[Job], moment:
     from registry.store.placement_rows import PRESENT
 
     request = PlacementRequest(
-        profile=PROFILE, job=nightly[-1].id, cluster=CLUSTER, at=moment - history.BEFORE_LOSS
+        profile=PROFILE, job=nightly[-1].id, cluster=CLUSTER, at=moment - data.BEFORE_LOSS
     )
     case = resolve(registry, request)
     report = with_baselines(report_given(case, in_order(case.profile.ranks, case.allocation)))
@@ -199,22 +198,22 @@ def _save_optical_cluster(registry: Registry, moment: datetime) -> None:
     """Save the hosts and jobs of the optical cluster, and its switch if none is stored yet."""
     from registry.model.intake import Intake
 
-    fabric, tables = generated_data.optical_cluster()
-    jobs = generated_data.optical_jobs(fabric, moment, tuple(ON_CIRCUITS))
+    fabric, tables = data.optical_cluster()
+    jobs = data.optical_jobs(fabric, moment, tuple(ON_CIRCUITS))
     registry.save(
         Intake(
             cluster=OPTICAL,
-            observed_at=moment - history.MOVED,
+            observed_at=moment - data.MOVED,
             fabric=fabric,
             tables=tables,
             jobs=jobs,
-            source=generated_data.SOURCE,
+            source=data.SOURCE,
         )
     )
     try:
         registry.optical.read(OPTICAL)
     except UnknownName:
-        registry.optical.save(generated_data.optical_switch(OPTICAL, registry.fabrics.read(OPTICAL).fabric))
+        registry.optical.save(data.optical_switch(OPTICAL, registry.fabrics.read(OPTICAL).fabric))
 
 
 def _place_last_job(registry: Registry, moment: datetime, progress: Progress) -> dict[str, PlacementReport]:
@@ -224,7 +223,7 @@ def _place_last_job(registry: Registry, moment: datetime, progress: Progress) ->
     from registry.store.placement_rows import PRESENT
     from registry.store.running_jobs import AdviceRecord
 
-    at = moment - history.MOVED
+    at = moment - data.MOVED
     request = PlacementRequest(profile=PROFILE, job=JOB, cluster=CLUSTER, at=at)
     searches = {name: SearchOptions(strategies=(one,), steps=1) for name, one in BASELINES.items()}
     searches["found"] = SearchOptions(steps=STEPS)
@@ -257,17 +256,17 @@ def _save_measured_runs(registry: Registry, found: PlacementReport, placements: 
     first = MeasuredRun(
         cluster=CLUSTER,
         application=found.case.profile.application,
-        program=generated_data.SOURCE,
+        program=data.SOURCE,
         ranks=found.case.profile.ranks,
         hosts=job.hosts,
         slots=job.slots,
-        launcher=generated_data.SOURCE,
+        launcher=data.SOURCE,
         profile=found.case.profile_id,
         job=JOB,
         started_at=job.started_at,
         wall_seconds=0.0,
     )
-    for run in generated_data.measured_runs(first, placements):
+    for run in data.measured_runs(first, placements):
         registry.measured_runs.save(run)
 
 
@@ -281,8 +280,8 @@ def _advise_running_jobs(registry: Registry, fabric: Fabric, moment: datetime, p
     live = traffic(registry, CLUSTER, moment, progress=progress)
     for _ in advise_all(registry, live, SearchOptions(steps=ADVICE_STEPS), progress):
         pass
-    sweeps = generated_data.counters(fabric, live.shared.link_bytes, moment)
-    registry.save(Intake(cluster=CLUSTER, counters=sweeps, source=generated_data.SOURCE))
+    sweeps = data.counters(fabric, live.shared.link_bytes, moment)
+    registry.save(Intake(cluster=CLUSTER, counters=sweeps, source=data.SOURCE))
 
 
 def _simulate(registry: Registry, placed: Mapping[str, str], progress: Progress) -> SimulationReport:

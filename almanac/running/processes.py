@@ -1,4 +1,6 @@
-"""A launcher started as a child process, so that its time can be measured and its output searched.
+"""Launchers and searches in child processes.
+
+A launcher started as a child process, so that its time can be measured and its output searched.
 
 For everyone outside this process is the launcher: signals go on to it, it has the same standard streams, and
 this process ends as it ended. Only if its output is to be searched, standard output is a pipe.

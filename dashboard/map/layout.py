@@ -1,8 +1,6 @@
-"""Groups of a dragonfly, found from its graph, and their positions in circles.
+"""Positions of the vertices of a fabric, its cables, and what several layouts use.
 
-Orders, scales and neighbours that several layouts use.
-
-Positions of the vertices of a fabric, and its cables.
+Groups of a dragonfly, found from its graph, and their positions in circles.
 """
 
 from __future__ import annotations

@@ -1,4 +1,6 @@
-"""Large fabrics with fewer devices: racks, pods or groups drawn as one, found from the graph.
+"""Layouts by the shape of a fabric, and fabrics and placements as SVG.
+
+Large fabrics with fewer devices: racks, pods or groups drawn as one, found from the graph.
 
 Positions for any graph: switches spread by their links, hosts in a circle around their switch.
 

@@ -1,9 +1,4 @@
-"""Charts of circuit plans: throughput before and after, the course of the search, connected hosts.
-
-Tables of circuit plans for optical switches. Pure functions.
-
-Tab of the page Planner: circuits of an optical switch, before and after moves, and the search for them.
-"""
+"""Tab of the page Planner: circuits of an optical switch, before and after moves, and the search for them."""
 
 from __future__ import annotations
 

@@ -8,11 +8,7 @@ from datetime import UTC, datetime
 
 import streamlit as st
 
-from dashboard.pages import job_tabs as job_files
-from dashboard.pages import job_tabs as job_links
-from dashboard.pages import job_tabs as job_ranks
-from dashboard.pages import job_tabs as job_runs
-from dashboard.pages import placement_search
+from dashboard.pages import job_tabs, placement_search
 from dashboard.pages.job_data import JobView, find_job, gauge, neighbours
 from dashboard.pages.jobs import state_text
 from dashboard.pages.trends import measured_number
@@ -85,11 +81,11 @@ def _tabs(view: JobView, opened: OpenPlacement, gains: Sequence[MeasuredGain], s
     evaluation = opened.stored.evaluation
     assert evaluation is not None
     parts: Mapping[str, Callable[[], None]] = {
-        "map": lambda: job_links.draw_maps(view, opened, evaluation),
-        "links": lambda: job_links.draw_links(view, opened, evaluation),
-        "ranks": lambda: job_ranks.draw_ranks(view, opened),
-        "communication": lambda: job_ranks.draw_communication(opened),
-        "runs": lambda: job_runs.draw(view, opened, gains, site),
+        "map": lambda: job_tabs.draw_maps(view, opened, evaluation),
+        "links": lambda: job_tabs.draw_links(view, opened, evaluation),
+        "ranks": lambda: job_tabs.draw_ranks(view, opened),
+        "communication": lambda: job_tabs.draw_communication(opened),
+        "runs": lambda: job_tabs.draw_runs(view, opened, gains, site),
     }
     with st.container(border=True), tabbed("tab", TABS) as name:
         parts[name]()
@@ -112,7 +108,7 @@ def _head(
         if subject is not None:
             placement_search.draw_button(site.searches, subject)
         if view.opened is not None:
-            job_files.menu(view.opened, view.file.stored.job.hosts if view.file else ())
+            job_tabs.menu(view.opened, view.file.stored.job.hosts if view.file else ())
     if view.file is not None:
         st.caption(_about(registry, view.file.stored, site))
 

@@ -1,9 +1,4 @@
-"""Figures of one placement: its costs, the communication matrix, and the job's hosts.
-
-Data of the job page.
-
-Part of the job page: the job, the placement and the one to compare it with, as the address names them.
-"""
+"""What a job's page shows: the job, its placement and the one beside it, costs, communication, hosts."""
 
 from __future__ import annotations
 

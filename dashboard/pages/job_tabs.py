@@ -1,11 +1,4 @@
-"""Part of the job page: the links that a job loads, before and after, and the ranks on a link.
-
-Part of the job page: a placement as a launcher's file, with the command that uses it.
-
-Part of the job page: the job's hosts, the ranks on them, and the communication matrix.
-
-Part of the job page: the job's placements with their costs, and how the shown one was found.
-"""
+"""Tabs of a job's page: map, links, ranks, communication, runs; and its placement as a launcher's file."""
 
 from __future__ import annotations
 
@@ -48,7 +41,7 @@ from dashboard.shared.names import (
 )
 from dashboard.shared.traffic import in_units, pairs_of_placement, pairs_table
 from dashboard.shared.viewer import Site
-from mapping import launchers as catalog
+from mapping import launchers
 from mapping.traffic.measured_gain import MeasuredGain
 from mapping.traffic.names import find_link, full_link, link_text, short_link
 from registry import units
@@ -202,7 +195,7 @@ def menu(opened: OpenPlacement, hosts: Sequence[str]) -> None:
     Args:
         hosts: Names of the job's hosts, which launchers know.
     """
-    chosen = st.menu_button("Get files", catalog.FORMATS.names, icon=":material/download:", key="files")
+    chosen = st.menu_button("Get files", launchers.FORMATS.names, icon=":material/download:", key="files")
     if chosen is not None:
         outside.add(_DIALOG, partial(_dialog, opened, hosts, chosen))
 
@@ -212,13 +205,13 @@ def _dialog(opened: OpenPlacement, hosts: Sequence[str], name: str) -> None:
     """Draw the download of a file and the command that starts a program with it."""
     stored, fabric = opened.stored, opened.snapshot.fabric.named_as(hosts)
     try:
-        content = catalog.write(name, stored.placement, fabric)
+        content = launchers.write(name, stored.placement, fabric)
     except InvalidPlacement as error:
         st.warning(reason_of(error), icon=":material/block:")
         return
     file = f"{stored.id}-{name}.{'csv' if name == 'csv' else 'txt'}"
     st.markdown(f"**{plain(name)}** of placement {plain(stored.id)}, {stored.placement.ranks:,} ranks")
-    command = catalog.launch_line(name, stored.placement, fabric, file)
+    command = launchers.launch_line(name, stored.placement, fabric, file)
     if command is None:
         st.caption("No launcher reads this file itself.")
     else:
@@ -304,7 +297,7 @@ def draw_communication(opened: OpenPlacement) -> None:
         st.dataframe(table, hide_index=True, key="profile")
 
 
-def draw(view: JobView, opened: OpenPlacement, gains: Sequence[MeasuredGain], site: Site) -> None:
+def draw_runs(view: JobView, opened: OpenPlacement, gains: Sequence[MeasuredGain], site: Site) -> None:
     """Draw the choice of a placement, its costs, the placements, what they gained, links to other pages."""
     stored = opened.stored
     left, right = st.columns(2)

@@ -1,9 +1,4 @@
-"""Data of the overview: all clusters, and the busiest links, changes and faults of one of them.
-
-Lists of the overview: busiest links, jobs to act on, events of a day. Pure functions.
-
-The overview: the state of a cluster on one screen, also for a wall display.
-"""
+"""The overview: the state of a cluster on one screen, also for a wall display."""
 
 from __future__ import annotations
 
@@ -18,7 +13,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from dashboard.map.picture import fabric_map
-from dashboard.pages import fabric_device as over_time
+from dashboard.pages import fabric_device
 from dashboard.shared import door
 from dashboard.shared import link_map as colouring
 from dashboard.shared.bar import Mark, Row, Share, linked_rows, time_range
@@ -451,7 +446,7 @@ def _peak(view: Overview, live: Live, history: CounterHistory | None, site: Site
     note = top[0].short if top else "no traffic"
     chart = None
     if history is not None and top:
-        chart = over_time.sparkline(
+        chart = fabric_device.sparkline(
             history.times, history.share[:, top[0].row], top[0].short, theme_of(st.context.theme.type)
         )
     number(label, value, help=about, note=note, chart=chart)

@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from dashboard.pages import trends_data as drawings
+from dashboard.pages import trends_data
 from dashboard.pages.trends_data import (
     Panel,
     Verdict,
@@ -160,7 +160,7 @@ def _two_placements(registry: Registry, view: History, site: Site) -> None:
         return
     chosen = [row_of[name] for name in pair]
     theme = theme_of(st.context.theme.type)
-    st.altair_chart(drawings.dumbbell(relative(series, chosen), theme), key="dumbbell")
+    st.altair_chart(trends_data.dumbbell(relative(series, chosen), theme), key="dumbbell")
     with st.container(horizontal=True):
         for label, row in zip("AB", chosen, strict=True):
             link_to(site.jobs, f"Open {label}", placement=series.id[row])
@@ -208,7 +208,7 @@ def _two_clusters(view: History) -> None:
         return
     theme = theme_of(st.context.theme.type)
     if len(set(pair)) == 2 and table["over bound"].notna().any():
-        st.altair_chart(drawings.two_clusters(table, (pair[0], pair[1]), theme), key="two clusters")
+        st.altair_chart(trends_data.two_clusters(table, (pair[0], pair[1]), theme), key="two clusters")
     st.dataframe(table.round(4), hide_index=True, placeholder="", key="applications", height="content")
 
 
@@ -260,7 +260,7 @@ WORST_LINK = "congestion_seconds"
 ABOUT = (
     "A row for each application on a cluster, newest regressions first. The band reaches from the median of "
     "the placements before to the control limit. A placement whose distance from the best possible is above "
-    "the limit is a regression. " + drawings.KEY
+    "the limit is a regression. " + trends_data.KEY
 )
 
 
@@ -326,7 +326,7 @@ def _application(view: History, panel: Panel, metric: str, number: int) -> None:
         table = points(view.series, view.quality, panel.rows, metric)
         unit = units.unit_for(table["value"].tolist(), METRICS[metric].base)
         label = f"{METRICS[metric].title} ({unit.name})"
-        drawn = drawings.sparkline(table, panel.title, label, unit.size, theme_of(st.context.theme.type))
+        drawn = trends_data.sparkline(table, panel.title, label, unit.size, theme_of(st.context.theme.type))
         st.vega_lite_chart(drawn.rows, drawn.spec, key=f"application {number}")
     with state:
         _state(view, panel, number)

@@ -1,4 +1,6 @@
-"""Cards: a border around one number, one picture or one list, under a heading.
+"""What pages are made of: cards, colours, messages, states, tables, dialogs.
+
+Cards: a border around one number, one picture or one list, under a heading.
 
 Colours that all figures share, and layered charts.
 

@@ -1,9 +1,4 @@
-"""Tables of one placement: its costs beside others, its ranks, its communication. Pure functions.
-
-Tables of the hosts of a job and the ranks on them, switch by switch. Pure functions.
-
-Links as tables: the busiest ones, their names, and lines between devices. Pure functions.
-"""
+"""Tables of one placement, of its hosts and of links."""
 
 from __future__ import annotations
 

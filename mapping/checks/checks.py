@@ -1,11 +1,11 @@
-"""Cables that run slower than both of their ends allow, or than nearly all similar cables.
-
-Devices with fewer cables than similar devices: rails of hosts, uplinks of leaf switches.
-
-The checks of a fabric: one line each.
+"""The checks of a fabric: one line each.
 
 Each is a function that takes a `Subject` and yields findings; none if the subject lacks what the check needs
 (forwarding tables, ports, intended wiring).
+
+Cables that run slower than both of their ends allow, or than nearly all similar cables.
+
+Devices with fewer cables than similar devices: rails of hosts, uplinks of leaf switches.
 
 Ports without a working link, if the source lists them; most sources list only ports that are up.
 

@@ -1,4 +1,6 @@
-"""``mapping.pareto``: placements that trade congestion against hop-bytes, none worse in both than another.
+"""``mapping.place`` and ``mapping.pareto``: find one placement, or placements that trade two metrics.
+
+``mapping.pareto``: placements that trade congestion against hop-bytes, none worse in both than another.
 
 A search on hop-bytes gives one end of the set. From there, searches on congestion of different lengths lead
 to the other end: a short one stops where hop-bytes have hardly grown.
@@ -7,10 +9,6 @@ Consecutive ranks on each host, as torchrun and DeepSpeed start them: only the o
 
 A group of ranks takes the place of a rank, and a host the place of a slot. Traffic within a group stays on
 its host, so that both placements load the same links with the same bytes.
-
-``mapping.place``: find a placement within a limit of seconds or steps.
-
-Not in a module called ``place``: importing that would replace the function of the package.
 """
 
 from __future__ import annotations

@@ -1,4 +1,6 @@
-"""Adaptive routing with a given share of traffic on non-minimal paths (Valiant, UGAL).
+"""Routings that spread traffic: adaptive ones over non-minimal paths, and single paths, least loaded first.
+
+Adaptive routing with a given share of traffic on non-minimal paths (Valiant, UGAL).
 
 The remaining traffic uses the minimal routing. A non-minimal path consists of two shortest paths: from the
 sender's switch to an intermediate switch drawn uniformly from all switches, and from there to the receiver's

@@ -1,8 +1,8 @@
-"""Placements and lower bounds of small cases beside all placements, tried one by one.
+"""The checks of the program itself: one line each, with a function of the subject.
+
+Placements and lower bounds of small cases beside all placements, tried one by one.
 
 Conservation of bytes: what enters a device and is not for it also leaves it.
-
-The checks of the program itself: one line and one file each, with ``compare(subject)``.
 
 Load of every link: the routing kernels beside an enumeration of paths, pair of hosts by pair of hosts.
 

@@ -1,9 +1,7 @@
-"""Numbered migrations that bring a database to the labels, keys and indexes of `registry.database.schema`.
+"""Labels, relationships and indexes of the graph as data, and the numbered migrations that lead to them.
 
 A database stores its version in ``(:Schema {id: 'schema', version})``. Migrations are data that `migrate`
 runs.
-
-Labels, relationships and indexes of the graph, as data.
 
 Every label has a unique ``id``: a composed string, such as cluster and device GUID.
 

@@ -1,11 +1,4 @@
-"""Intended wiring: the cables that a plan of the machine lists.
-
-Layout of a host: cores, memory and network adapters, as needed to place ranks within it.
-
-Nodes of Kubernetes: their names and labels.
-
-The node of a host has its name in lower case.
-"""
+"""Intended wiring, layouts of hosts (cores, memory, network adapters), and nodes of Kubernetes."""
 
 from __future__ import annotations
 

@@ -1,8 +1,4 @@
-"""Reads for the fabric page: the growth of port counters from sweep to sweep in a period.
-
-Port counters of clusters: sweeps, growth between two times, rates of links.
-
-Sweeps of port counters in the graph: one node per sweep, and roll-ups of old ones.
+"""Sweeps of port counters: one node per sweep, roll-ups of old ones, growth between times, rates of links.
 
 Sweeps are ordered by time, those of the same time by arrival. Sweeps older than `Retention.full` are rolled
 up: their growth is summed by hour, later by day, and the sweeps are deleted. Sweeps with the last value of a

@@ -1,12 +1,4 @@
-"""Reads for pages that show placements: each with its fabric and its profile; one statement.
-
-`Placements.read`, `Fabrics.read_content` and `Profiles.read` return the same in several.
-
-Placements with their cost and provenance: saved once, found by a short id, listed as rows or as columns.
-
-`saving` makes what is stored of a placement, `rows` reads it back.
-
-Placements saved: ids, properties, relationships and link loads.
+"""Placements with their cost and provenance: saved once, found by a short id, listed as rows or as columns.
 
 The id of a placement is a hash of provenance and result: cluster, snapshot, tables, profile, job, allocation,
 ranks, strategy, parameters, seed, objective, routing, load of other jobs and code version. Saving the same

@@ -1,8 +1,4 @@
-"""Reads for the simulations page: simulations, each with its fabric; one statement.
-
-`Simulations.read` and `Fabrics.read_content` return the same in several.
-
-Simulations of placements, each joined to its placement, its fabric and the messages that it replayed.
+"""Simulations of placements, each joined to its placement, its fabric and the messages that it replayed.
 
 The id of a simulation is a hash of provenance and result: saving the same run again adds nothing. The seconds
 that it took and the time of saving do not count.

@@ -377,6 +377,6 @@ UFM_LINKS = Format(
 Based on public samples, not on UFM itself. Each cable is listed once. The list contains widths but no speeds,
 no LIDs, and the owners of adapters only in their descriptions. The GUID of an adapter may be its own or that
 of its port: both are found in another source of the same ingest. Older versions have no descriptions: the
-label of a port (``dname``) then tells an adapter from a switch. Other keys, such as ``cable_info``, may be
+label of a port (``dname``) then shows whether it is an adapter. Other keys, such as ``cable_info``, may be
 anywhere and are ignored.
 """
